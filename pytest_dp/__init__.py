@@ -1,0 +1,60 @@
+"""Audit differential privacy claims from pytest.
+
+Importing this package loads nothing but this file: public names are imported when first used.
+"""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "dp_claim": "declaration",
+    "queries": "declaration",
+    "values": "declaration",
+    "audit": "auditors",
+    "AuditResult": "auditors.result",
+    "Counterexample": "auditors.result",
+    "Claim": "claim",
+    "ClaimError": "errors",
+    "MechanismError": "errors",
+    "PrivacyViolation": "errors",
+    "PytestDPError": "errors",
+}
+
+__all__ = [
+    "AuditResult",
+    "Claim",
+    "ClaimError",
+    "Counterexample",
+    "MechanismError",
+    "PrivacyViolation",
+    "PytestDPError",
+    "audit",
+    "dp_claim",
+    "queries",
+    "values",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_dp.auditors import audit
+    from pytest_dp.auditors.result import AuditResult, Counterexample
+    from pytest_dp.claim import Claim
+    from pytest_dp.declaration import dp_claim, queries, values
+    from pytest_dp.errors import ClaimError, MechanismError, PrivacyViolation, PytestDPError
+
+
+def __getattr__(name: str) -> object:
+    try:
+        home = _HOME[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOME))

@@ -1,0 +1,118 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pytest_dp.claim import Claim
+
+Verdict = Literal["violated", "no violation", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """Two neighbouring inputs and an event that break the claim, with the evidence.
+
+    Attributes
+    ----------
+    d1, d2 : object
+        The neighbouring inputs; the event is too likely on `d1`, compared with `d2`.
+    event : callable
+        ``event(output) -> bool``; ``str(event)`` is the event as a Python expression.
+    counts : tuple of int
+        How many fresh outputs of ``M(d1)`` and of ``M(d2)`` fell in the event.
+    runs : tuple of int
+        How many outputs of each were drawn.
+    intervals : tuple of (float, float)
+        Clopper-Pearson intervals of both probabilities; together they hold with confidence
+        ``1 - alpha``.
+    p_value : float
+        StatDP p-value of the claim on these counts.
+    eps_clopper_pearson : float
+        DP-Sniper's lower bound on ε in nats, with confidence ``1 - alpha``.
+    difference : str
+        How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
+    diagnosis : tuple of str
+        What the counterexample is consistent with; never a certainty.
+    """
+
+    d1: Any
+    d2: Any
+    event: Callable[[Any], bool]
+    counts: tuple[int, int]
+    runs: tuple[int, int]
+    intervals: tuple[tuple[float, float], tuple[float, float]]
+    p_value: float
+    eps_clopper_pearson: float
+    difference: str = ""
+    diagnosis: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """The outcome of one audit.
+
+    Attributes
+    ----------
+    verdict : {"violated", "no violation", "inconclusive"}
+        ``"no violation"`` never means that the claim is proven; see `resolution`.
+    claim : Claim
+        What was audited.
+    name : str
+        The claim's id, such as ``"shop/stats.py::noisy_count[eps=1.0]"``.
+    method : str
+        The auditor.
+    alpha : float
+        Probability of a false alarm that was allowed.
+    eps_lower : float
+        The mechanism loses at least this many nats, with confidence ``1 - alpha``; 0.0 if nothing
+        was shown.
+    p_value : float or None
+        Valid p-value of the claim: at most `alpha` exactly if the verdict is ``"violated"``.
+    e_value : float or None
+        Evidence against the claim as an e-value, from auditors that bet.
+    samples : int
+        Runs of the mechanism in all.
+    seconds : float
+        Wall-clock time.
+    resolution : float
+        The smallest true ε, in nats, that this run would have caught with 95 % power on the pairs
+        and events that it tried (approximate); infinite if it could have caught nothing.
+    seed : int
+        Replays this audit.
+    counterexample : Counterexample or None
+        Set exactly if the verdict is ``"violated"``.
+    strongest : str
+        The strongest attack found, readable; for information.
+    pairs : tuple of (int, int)
+        Pairs of neighbouring inputs tried, and available.
+    replayable : bool
+        False if the mechanism draws on randomness that cannot be seeded.
+    notes : tuple of str
+        Anything about the run that its reader should know.
+    """
+
+    verdict: Verdict
+    claim: Claim
+    name: str
+    method: str
+    alpha: float
+    eps_lower: float
+    p_value: float | None
+    e_value: float | None
+    samples: int
+    seconds: float
+    resolution: float
+    seed: int
+    counterexample: Counterexample | None = None
+    strongest: str = ""
+    pairs: tuple[int, int] = (0, 0)
+    replayable: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim was shown to be broken."""
+        return self.verdict == "violated"

@@ -1,0 +1,177 @@
+"""What production code writes: ``@dp_claim``, ``queries`` and ``values``.
+
+Production code imports this module, so it stays on the cheapest corner of the standard library and
+never raises: a claim is only recorded here. It is validated (`pytest_dp.claim`) when it is audited,
+so that a mistake in a claim turns a test red and never breaks an import in production.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+ATTRIBUTE = "__dp_claims__"
+"""Where the declarations of a mechanism are kept: a tuple, topmost decorator first."""
+
+
+class Declaration:
+    """The keywords of one ``@dp_claim`` and the place where it stands."""
+
+    __slots__ = ("file", "keywords", "line")
+
+    def __init__(self, keywords: dict[str, Any], file: str, line: int) -> None:
+        self.keywords = keywords
+        self.file = file
+        self.line = line
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.keywords.items())
+        return f"@dp_claim({inside})"
+
+
+class Queries:
+    """The query-vector patterns of StatDP; made by `queries`."""
+
+    __slots__ = ("lengths",)
+
+    def __init__(self, lengths: tuple[Any, ...]) -> None:
+        self.lengths = lengths
+
+    def __repr__(self) -> str:
+        return f"queries({', '.join(map(repr, self.lengths))})"
+
+
+class Values:
+    """Single inputs of which any two are neighbours; made by `values`."""
+
+    __slots__ = ("options",)
+
+    def __init__(self, options: tuple[Any, ...]) -> None:
+        self.options = options
+
+    def __repr__(self) -> str:
+        return f"values({list(self.options)!r})"
+
+
+def queries(*lengths: int) -> Queries:
+    """Neighbouring vectors of counting-query answers, in the patterns of StatDP's Table 1.
+
+    Parameters
+    ----------
+    *lengths : int
+        Lengths of the vectors; ``queries()`` means lengths 5 and 10, as published.
+
+    Returns
+    -------
+    Queries
+        For ``inputs=``, with ``neighbors="all_queries"`` (the default: one record may move every
+        answer by at most 1) or ``neighbors="one_query"`` (it moves one answer by at most 1).
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018, Table 1.
+    """
+    return Queries(lengths or (5, 10))
+
+
+def values(options: Iterable[Any]) -> Values:
+    """Single inputs of which any two are neighbours, as in local differential privacy.
+
+    Parameters
+    ----------
+    options : iterable
+        The inputs, at least two.
+
+    Returns
+    -------
+    Values
+        For ``inputs=``, with ``neighbors="any_two"`` (the default for it).
+    """
+    return Values(tuple(options))
+
+
+def dp_claim(
+    *,
+    eps: float | str = ...,  # type: ignore[assignment]
+    delta: float = 0.0,
+    neighbors: str | None = None,
+    inputs: Any = None,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    params: Mapping[str, Any] | None = None,
+    vectorized: str | bool | None = None,
+    rng: str = "rng",
+    alpha: float | None = None,
+    max_samples: int | None = None,
+    max_seconds: float | None = None,
+    method: str | None = None,
+    **unknown: Any,
+) -> Callable[[F], F]:
+    """Promise that a mechanism is (eps, delta)-differentially private; pytest audits the promise.
+
+    The decorator returns the same function: no wrapper and no cost at run time. A claim that makes
+    no sense fails when it is audited, not here. Several may be stacked on one mechanism.
+
+    Parameters
+    ----------
+    eps : float or str
+        The claimed loss in nats, or the name of the parameter of the mechanism that carries it.
+    delta : float
+        The claimed probability of a larger loss.
+    neighbors : {"add_remove_one", "replace_one", "one_query", "all_queries", "any_two"}, optional
+        Which inputs differ in one unit of privacy.
+    inputs : optional
+        Where neighbouring inputs come from: `queries`, `values`, a list of example datasets, a
+        function of no arguments that returns one of these, or ``"module:attribute"`` naming one.
+    pairs : iterable of (D, D'), optional
+        The neighbouring inputs themselves, instead of `inputs`.
+    params : mapping, optional
+        Further arguments of the mechanism. A list gives one audit for each of its elements.
+    vectorized : str or True, optional
+        Name of the parameter that takes the number of draws to return at once, first axis samples
+        (``True`` means ``"size"``).
+    rng : str
+        Name of the parameter that takes a `numpy.random.Generator`.
+    alpha : float, optional
+        Probability of a false alarm.
+    max_samples : int, optional
+        Effort: runs of the mechanism in all.
+    max_seconds : float, optional
+        Effort: seconds for the audit.
+    method : str, optional
+        The auditor: ``"statdp"``.
+
+    Examples
+    --------
+    >>> from pytest_dp import dp_claim
+    >>> @dp_claim(eps=1.0, neighbors="add_remove_one", inputs=[[0], [0, 1]])
+    ... def noisy_count(records, rng):
+    ...     return len(records) + rng.laplace(scale=1.0)
+    """
+    given = dict(locals())
+    unknown = given.pop("unknown")
+    defaults = dp_claim.__kwdefaults__
+    keywords = {name: value for name, value in given.items() if value is not defaults[name]}
+    keywords.update(unknown)
+    frame = sys._getframe(1)
+    declaration = Declaration(keywords, frame.f_code.co_filename, frame.f_lineno)
+
+    def record(mechanism: F) -> F:
+        earlier = getattr(mechanism, ATTRIBUTE, ())
+        try:
+            setattr(mechanism, ATTRIBUTE, (declaration, *earlier))
+        except (AttributeError, TypeError):
+            from pytest_dp.errors import ClaimError
+
+            raise ClaimError(
+                f"@dp_claim cannot be attached to {mechanism!r}, which takes no attributes. "
+                "Put it on a function of your own that calls it."
+            ) from None
+        return mechanism
+
+    return record
