@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from pytest_dp.declaration import Queries, Values, dp_claim
 from pytest_dp.errors import ClaimError
 
-KEYWORDS = tuple(name for name in dp_claim.__kwdefaults__ if name != "unknown")
+KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
 
 METHODS = ("statdp",)
@@ -146,7 +146,8 @@ def method(value: Any) -> str | None:
 
 
 def invalid(name: str, value: object, allowed: str) -> NoReturn:
-    raise ClaimError(f"Invalid {name}={value!r}. {allowed}")
+    """Refuse a value, saying what is allowed instead."""
+    raise ClaimError(f"Invalid {name}={_short(value, 200)}. {allowed}")
 
 
 def _check_names(keywords: Mapping[str, Any]) -> None:
@@ -259,7 +260,7 @@ def _pairs(value: Any) -> tuple[tuple[Any, Any], ...] | None:
         if not pairs or any(isinstance(pair, str | bytes) or len(pair) != 2 for pair in pairs):
             invalid("pairs", value, example)
         return tuple((pair[0], pair[1]) for pair in pairs)
-    except TypeError:
+    except (TypeError, KeyError):
         invalid("pairs", value, example)
 
 
@@ -274,9 +275,10 @@ def _neighbors(value: Any, inputs: Any) -> str | None:
 def check_relation(value: str | None, inputs: Any) -> str | None:
     """The relation for these inputs: as given if it fits, else the default where there is one.
 
-    Names (``"module:attribute"``) and functions are checked once they are resolved.
+    Names (``"module:attribute"``) and functions are checked once they are resolved; what cannot
+    be inputs at all is refused there too.
     """
-    if inputs is None or isinstance(inputs, str) or callable(inputs):
+    if not isinstance(inputs, Queries | Values | list | tuple):
         return value
     allowed = _RELATIONS_OF.get(type(inputs), _RELATIONS_OF_DATASETS)
     if value in allowed:
@@ -295,7 +297,10 @@ def check_relation(value: str | None, inputs: Any) -> str | None:
 
 
 def _short(value: object, limit: int = 60) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__} whose repr fails>"
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

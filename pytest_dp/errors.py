@@ -28,7 +28,7 @@ class MechanismError(PytestDPError, RuntimeError):
     __module__ = "pytest_dp"
 
 
-class PrivacyViolation(PytestDPError, AssertionError):
+class PrivacyViolation(PytestDPError, AssertionError):  # noqa: N818
     """The claim is broken; the message is the counterexample.
 
     Attributes
@@ -43,5 +43,24 @@ class PrivacyViolation(PytestDPError, AssertionError):
         super().__init__(message)
         self.result = result
 
+    @property
+    def short(self) -> str:
+        """The claim and what was proven, in a few words."""
+        if self.result is None:
+            return str(self).partition("\n")[0]
+        return f"eps {self.result.claim.eps:g} claimed, >= {self.result.eps_lower:.3g} proven"
+
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.result)
+
+
+class InconclusiveAudit(PytestDPError, AssertionError):  # noqa: N818  named like PrivacyViolation
+    """Too few samples to tell anything; raised only under ``dp_strict``."""
+
+    __module__ = "pytest_dp"
+
+
+class InconclusiveWarning(UserWarning):
+    """An audit passed without saying much: too few samples, or outputs that never vary."""
+
+    __module__ = "pytest_dp"

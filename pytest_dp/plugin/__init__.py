@@ -1,1 +1,172 @@
-"""The pytest plugin."""
+"""The pytest plugin: options, collection, the fixture, and what is printed at the end.
+
+This module is imported by every pytest run that has pytest-dp installed. It therefore imports
+nothing of the package; the rest of the plugin is loaded when the first claim is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MARKER = "dp_claim"
+_MENTION = b"dp_claim"
+_OPTIONS = (
+    # name, kind, help
+    (
+        "modules",
+        "bool",
+        "collect @dp_claim functions from source modules, as --doctest-modules does",
+    ),
+    ("method", "string", "the auditor (default: statdp)"),
+    ("alpha", "string", "probability of a false alarm, per claim (default: 1e-6)"),
+    ("max_samples", "string", "runs of a mechanism at most, per claim (default: 400000)"),
+    ("max_seconds", "string", "seconds at most, per claim (default: 60)"),
+    ("jobs", "string", "processes for each audit (default: as many as cores, where that pays)"),
+    ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
+    ("strict", "bool", "an inconclusive audit fails"),
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Each setting is an option ``--dp-…`` and an ini key ``dp_…``."""
+    group = parser.getgroup("dp", "differential privacy claims (pytest-dp)")
+    for name, kind, text in _OPTIONS:
+        flag = f"--dp-{name.replace('_', '-')}"
+        parser.addini(f"dp_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
+        if kind == "bool":
+            group.addoption(flag, dest=f"dp_{name}", action="store_true", default=None, help=text)
+        else:
+            group.addoption(flag, dest=f"dp_{name}", metavar="VALUE", default=None, help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker; check the options, if there are any."""
+    config.addinivalue_line(
+        "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
+    )
+    if any(
+        getattr(config.option, f"dp_{name}", None) is not None or config.getini(f"dp_{name}")
+        for name, _, _ in _OPTIONS
+        if name != "modules"
+    ):
+        from pytest_dp.plugin.options import configure
+
+        configure(config)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """The seed, where it is not the usual one."""
+    seed = getattr(config.option, "dp_seed", None)
+    return f"dp: seed {seed}; repeat this run with --dp-seed={seed}" if seed else None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Source modules that mention a claim, where ``dp_modules`` asks for them."""
+    if file_path.suffix != ".py" or not modules_wanted(parent.config):
+        return None
+    if _MENTION not in file_path.read_bytes():
+        return None
+    from pytest_dp.plugin.collect import source_module
+
+    return source_module(file_path, parent)
+
+
+def modules_wanted(config: pytest.Config) -> bool:
+    """Whether source modules are collected."""
+    return bool(getattr(config.option, "dp_modules", None) or config.getini("dp_modules"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> Generator[None, Any, Any]:
+    """The claims on an object of a test module, beside whatever else it is."""
+    collected = yield
+    if not isinstance(collector, pytest.Module) or not callable(obj):
+        return collected
+    # Objects that make up attributes as they are asked for (mocks) have no tuple of claims.
+    if isinstance(obj, type) or isinstance(getattr(obj, "__dp_claims__", None), tuple):
+        from pytest_dp.plugin.collect import claim_items
+
+        items = claim_items(collector, name, obj)
+        if items:
+            others = [] if collected is None else collected
+            return items + (others if isinstance(others, list) else [others])
+    return collected
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One item for each claim of a marked test, where there are several."""
+    if "dp_check" in metafunc.fixturenames and metafunc.definition.get_closest_marker(MARKER):
+        from pytest_dp.plugin.check import parametrize
+
+        parametrize(metafunc)
+
+
+@pytest.fixture
+def dp_check(request: pytest.FixtureRequest) -> Any:
+    """Audit a mechanism against the claim of this test's ``dp_claim`` marker.
+
+    ``dp_check(mechanism, **overrides)`` returns the `AuditResult`, or raises `PrivacyViolation`.
+    """
+    from pytest_dp.plugin.check import checker
+
+    return checker(request)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuse a marker that makes no sense before anything else of the test runs."""
+    if item.get_closest_marker(MARKER) is not None:
+        from pytest_dp.plugin.check import before
+
+        before(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Send the outcome of each audit along with the report, also from xdist workers."""
+    report = yield
+    if item.get_closest_marker(MARKER) is not None:
+        from pytest_dp.plugin.check import attach
+
+        attach(item, call, report)
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keep the outcomes for the table of claims."""
+    if hasattr(report, "dp_rows"):
+        from pytest_dp.plugin.summary import keep
+
+        keep(report)
+
+
+def pytest_sessionstart() -> None:
+    """Forget the outcomes of an earlier session in this process."""
+    import sys
+
+    if "pytest_dp.plugin.summary" in sys.modules:
+        sys.modules["pytest_dp.plugin.summary"].forget()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The table of claims; on GitHub, annotations and the job summary as well."""
+    import sys
+
+    if "pytest_dp.plugin.summary" in sys.modules:
+        sys.modules["pytest_dp.plugin.summary"].show(terminalreporter)
+
+
+def pytest_unconfigure() -> None:
+    """Leave no worker process running."""
+    import sys
+
+    if "pytest_dp.sampling.workers" in sys.modules:
+        sys.modules["pytest_dp.sampling.workers"].stop()

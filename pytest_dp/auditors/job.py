@@ -1,0 +1,114 @@
+"""What every auditor is given, and the result that every auditor returns."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pytest_dp.auditors.result import AuditResult, Verdict
+from pytest_dp.claim import Claim
+from pytest_dp.errors import MechanismError
+from pytest_dp.inputs import Pair, describe
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.settings import Settings
+
+
+class Job:
+    """One claim to audit: the mechanism, its inputs, and the effort allowed.
+
+    Parameters
+    ----------
+    claim : Claim
+    call : Call
+    pairs : list of Pair
+        At least one.
+    settings : Settings
+    seed : int
+    name : str
+        The claim's id.
+    n_jobs : int
+    progress : callable, optional
+        ``progress(runs, seconds)``, called now and then.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        call: Call,
+        pairs: list[Pair],
+        settings: Settings,
+        seed: int,
+        name: str,
+        n_jobs: int,
+        progress: Callable[[int, float], None] | None = None,
+    ) -> None:
+        self.claim, self.call, self.pairs = claim, call, pairs
+        self.settings, self.seed, self.name = settings, seed, name
+        self.alpha, self.max_samples = settings.alpha, settings.max_samples
+        self.deadline = Deadline(settings.max_seconds)
+        self.started = time.monotonic()
+        explicit = settings.n_jobs is not None and settings.n_jobs > 1
+        self.sampler = Sampler(call, seed, n_jobs, explicit, progress)
+
+    @property
+    def short_name(self) -> str:
+        """The mechanism's name."""
+        return getattr(self.call.mechanism, "__name__", None) or "the mechanism"
+
+    def describe(self, data: Any) -> str:
+        """An input, short and readable."""
+        return describe(data)
+
+    def affordable(self) -> float:
+        """Runs that fit into the time that is left, with a margin."""
+        cost = self.sampler.seconds_a_run or 0.0
+        workers = self.sampler.n_jobs if cost * self.max_samples > 5 else 1
+        return math.inf if cost == 0 else 0.7 * workers * max(self.deadline.remaining(), 0) / cost
+
+    def limit_to_time(self) -> None:
+        """Plan for fewer samples if the mechanism is too slow for all of them.
+
+        By powers of two: small differences in speed should not change what is done.
+        """
+        affordable = self.affordable()
+        if affordable < self.max_samples:
+            planned = 2 ** math.floor(math.log2(max(affordable, 2)))
+            self.max_samples = min(self.max_samples, planned)
+            self.sampler.note(
+                f"a run takes {1e3 * (self.sampler.seconds_a_run or 0):.2g} ms: planned for "
+                f"{self.max_samples:,} samples to stay within "
+                f"max_seconds={self.settings.max_seconds:g}"
+            )
+
+    def hung(self, out: OutOfTime) -> MechanismError:
+        """The error for a mechanism that does not return."""
+        return MechanismError(
+            f"{self.short_name} hangs: a run did not return within "
+            f"max_seconds={self.settings.max_seconds:g}. It was here:\n{out.stack}"
+        )
+
+    def result(self, verdict: Verdict, **found: Any) -> AuditResult:
+        """The result, with everything that does not depend on the auditor filled in."""
+        defaults: dict[str, Any] = {
+            "eps_lower": 0.0,
+            "p_value": None,
+            "e_value": None,
+            "resolution": math.inf,
+        }
+        return AuditResult(
+            verdict=verdict,
+            claim=self.claim,
+            name=self.name,
+            method=self.settings.method,
+            alpha=self.alpha,
+            samples=self.sampler.runs,
+            seconds=time.monotonic() - self.started,
+            seed=self.seed,
+            replayable=self.sampler.replayable,
+            notes=tuple(self.sampler.notes),
+            **{**defaults, **found},
+        )

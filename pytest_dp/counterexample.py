@@ -1,0 +1,136 @@
+"""Shrink and explain a counterexample.
+
+Shrinking looks at search samples only, as the event is tested afterwards. Explaining says what a
+counterexample is consistent with, never what it must be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from pytest_dp.outputs.events import Between, Event, Is, OneOf
+from pytest_dp.outputs.families import Found, Rank, pattern_of
+from pytest_dp.outputs.table import Bools, Table
+from pytest_dp.sampling.calling import Raised
+
+_FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
+
+
+def simplest(found: Found, table: Table, first: Bools, rank: Rank) -> Found:
+    """The event that is easiest to read and nearly as suspicious on the same search samples.
+
+    Tries half-lines for intervals and thresholds with fewer digits; keeps what retains nine tenths
+    of the rank. Ranks of 0 and below leave the event as it is.
+    """
+    best = found
+    floor = 0.9 * found.rank
+    for at, condition in enumerate(found.event.conditions):
+        if not isinstance(condition, Between) or floor <= 0:
+            continue
+        for candidate in _simpler(condition):
+            conditions = list(best.event.conditions)
+            conditions[at] = candidate
+            event = Event(tuple(conditions))
+            inside = event.mask(table)
+            c1, c2 = np.array([np.sum(inside & first)]), np.array([np.sum(inside & ~first)])
+            value = float(rank(c1, c2)[0])
+            if value >= floor:
+                best = Found(event, int(c1[0]), int(c2[0]), value)
+                break
+    return best
+
+
+def _simpler(condition: Between) -> Iterator[Between]:
+    """Simpler conditions, the simplest first."""
+    shapes = [condition]
+    if condition.low is not None and condition.high is not None:
+        shapes = [replace(condition, low=None), replace(condition, high=None), condition]
+    sizes = [abs(end) for end in (condition.low, condition.high) if end]
+    most = math.floor(math.log10(max(sizes))) if sizes else 0
+    for shape in shapes:
+        for digits in range(-most, 6 - most):
+            low = None if shape.low is None else round(shape.low, digits) + 0.0
+            high = None if shape.high is None else round(shape.high, digits) + 0.0
+            if low is None or high is None or low < high:
+                yield replace(shape, low=low, high=high)
+
+
+def diagnose(
+    event: Event, counts: tuple[int, int], runs: int, eps: float, constant: tuple[bool, bool]
+) -> tuple[str, ...]:
+    """Sentences about a counterexample, the most telling first.
+
+    Parameters
+    ----------
+    event : Event
+    counts : tuple of int
+        Fresh outputs in the event, on D and on D'.
+    runs : int
+        Fresh outputs of each.
+    eps : float
+        The claim.
+    constant : tuple of bool
+        Whether the outputs on D, and on D', were all the same.
+    """
+    return tuple(_sentences(event, counts, runs, eps, constant))
+
+
+def _sentences(
+    event: Event, counts: tuple[int, int], runs: int, eps: float, constant: tuple[bool, bool]
+) -> Iterator[str]:
+    if all(constant):
+        yield (
+            f"M returned the same value in all {runs:,} runs on each input: missing noise or a "
+            "fixed seed?"
+        )
+        return
+    leak = _leak(event)
+    if leak:
+        yield leak
+    if counts[1] == 0:
+        yield f"Never seen on D' in {runs:,} runs: the loss may have no bound at all."
+    else:
+        yield from _multiple(counts, runs, eps)
+
+
+def _leak(event: Event) -> str | None:
+    for condition in event.conditions:
+        if isinstance(condition, OneOf):
+            texts = [pattern.text for pattern in condition.patterns]
+        elif isinstance(condition, Is):
+            raised = isinstance(condition.category[1], Raised)
+            texts = ["raises "] if raised else [repr(condition.category[1])]
+        else:
+            texts = [str(condition)]
+        if any(text.startswith("raises ") for text in texts):
+            return "The exception itself tells the inputs apart: it leaks like any other output."
+        if any(text in ("nan", "None") or text.startswith("isnan(") for text in texts):
+            return "A missing value (None, NaN) tells the inputs apart: it leaks like any output."
+        if any(text.find("len(output)") >= 0 for text in texts):
+            return "The length of the output tells the inputs apart."
+    return None
+
+
+def _multiple(counts: tuple[int, int], runs: int, eps: float) -> Iterator[str]:
+    """Say so if the observed loss is a whole multiple of the claim, as far as counts can tell."""
+    c1, c2 = counts
+    if c1 == 0 or (c1 == runs and c2 == runs):
+        return
+    loss = math.log(c1 / c2)
+    error = 2 * math.sqrt(max(1 / c1 - 1 / runs, 0) + max(1 / c2 - 1 / runs, 0))
+    k = round(loss / eps)
+    if k >= 2 and error < 0.2 * eps and abs(loss - k * eps) < error + 0.02 * k * eps:
+        share = _FRACTIONS.get(k, f"1/{k}")
+        yield (
+            f"Observed loss is about {k} x the claim: consistent with noise {share} as large as "
+            "needed."
+        )
+
+
+def is_constant(table: Table) -> bool:
+    """Whether all outputs of a table are the same."""
+    return bool(len(table)) and bool(pattern_of(table, 0).mask(table).all())

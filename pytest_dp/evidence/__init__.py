@@ -1,0 +1,1 @@
+"""Statistics only: what the counts of two samples prove about a claim."""

@@ -1,0 +1,43 @@
+"""Roots of monotone functions of an integer, with few evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The first integer in [low, high] for which `holds` (false, then true); high if none does."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def crossing(rising: Callable[[int], float], high: int, guess: float, step: int) -> float:
+    """Where `rising` leaves the values up to 0: not above 0 at 0, above 0 at `high`.
+
+    The whole part is the last integer with a value up to 0, the fraction is interpolated. From
+    `guess`, go towards the root in growing steps; once it is caught between two values,
+    interpolate, with a bisection in every third turn against one-sided convergence.
+    """
+    low, at_low, at_high = 0, rising(0), rising(high)
+    near_low = near_high = False
+    x, turn = round(guess), 0
+    while high - low > 1:
+        x = min(max(x, low + 1), high - 1)
+        value = rising(x)
+        if value > 0:
+            high, at_high, near_high = x, value, True
+        else:
+            low, at_low, near_low = x, value, True
+        if near_low and near_high:
+            turn += 1
+            share = 0.5 if turn % 3 == 0 else -at_low / (at_high - at_low)
+            x = low + round(share * (high - low))
+        else:
+            x = high - step if near_high else low + step
+            step *= 4
+    return low + min(-at_low / (at_high - at_low), 0.999999)

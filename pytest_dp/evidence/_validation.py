@@ -1,0 +1,37 @@
+"""What every statistics function may be given, checked in one place."""
+
+from __future__ import annotations
+
+import math
+
+
+def check_count(name: str, count: int, runs: int) -> None:
+    """Raise ValueError unless `count` of `runs` is possible."""
+    if runs < 1:
+        raise ValueError(f"Invalid runs, {runs!r}: at least one run is needed.")
+    if not 0 <= count <= runs:
+        raise ValueError(f"Invalid {name}, {count!r}: it must lie between 0 and runs = {runs}.")
+
+
+def check_eps(eps: float) -> None:
+    """Raise ValueError unless `eps` is finite and not negative."""
+    if not 0 <= eps < math.inf:
+        raise ValueError(f"Invalid eps, {eps!r}: it must be finite and at least 0.")
+
+
+def check_delta(delta: float) -> None:
+    """Raise ValueError unless `delta` is at least 0 and below 1."""
+    if not 0 <= delta < 1:
+        raise ValueError(f"Invalid delta, {delta!r}: it must be at least 0 and below 1.")
+
+
+def check_probability(name: str, probability: float) -> None:
+    """Raise ValueError unless `probability` lies in [0, 1]."""
+    if not 0 <= probability <= 1:
+        raise ValueError(f"Invalid {name}, {probability!r}: it must lie between 0 and 1.")
+
+
+def check_level(name: str, level: float) -> None:
+    """Raise ValueError unless `level` lies in (0, 1)."""
+    if not 0 < level < 1:
+        raise ValueError(f"Invalid {name}, {level!r}: it must lie strictly between 0 and 1.")

@@ -1,0 +1,102 @@
+"""Neighbouring inputs: what a claim says about them, turned into pairs (D, D')."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import combinations, islice
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from pytest_dp.claim import Claim, check_relation
+from pytest_dp.declaration import Queries, Values
+from pytest_dp.errors import ClaimError
+from pytest_dp.inputs.datasets import describe, ends_first, key
+from pytest_dp.inputs.deriving import MOST_PAIRS, derived
+from pytest_dp.inputs.relations import Pair, stated_pair
+from pytest_dp.inputs.resolving import resolve
+
+__all__ = ["MOST_PAIRS", "Pair", "describe", "pairs_of"]
+
+
+def pairs_of(claim: Claim, root: Path | None = None) -> list[Pair]:
+    """The neighbouring inputs on which a claim is audited.
+
+    Parameters
+    ----------
+    claim : Claim
+        Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once
+        they are looked up, every pair is derived: the same ones in the same order each time.
+    root : Path, optional
+        Where a module named in ``inputs`` is looked for if Python does not find it. It is appended
+        to ``sys.path`` if that helps, and stays there for worker processes.
+
+    Returns
+    -------
+    list of Pair
+        At least one. At most `MOST_PAIRS` if they are derived from datasets or values; the pairs
+        of one example share their D, which is a copy of it.
+
+    Raises
+    ------
+    ClaimError
+        If the inputs cannot be found, are no neighbours, or give no pair.
+    """
+    if claim.pairs is not None:
+        return [stated_pair(at, d1, d2, claim.neighbors) for at, (d1, d2) in enumerate(claim.pairs)]
+    inputs = resolve(claim.inputs, root)
+    relation = check_relation(claim.neighbors, inputs)
+    if isinstance(inputs, Queries):
+        return _queries(inputs, one=relation == "one_query")
+    if isinstance(inputs, Values):
+        return _values(inputs)
+    return derived(inputs, str(relation))
+
+
+def _queries(queries: Queries, *, one: bool) -> list[Pair]:
+    """The patterns of Table 1 of Ding et al. 2018, in its order, for each length."""
+    pairs = []
+    seen = set()
+    for length in queries.lengths:
+        if not isinstance(length, Integral) or isinstance(length, bool) or length < 1:
+            raise ClaimError(
+                f"Invalid length {describe(length)} in {describe(queries)}. "
+                "Allowed: whole numbers above 0, such as queries(5, 10)."
+            )
+        for d1, d2 in _patterns(int(length)):
+            same = frozenset((tuple(d1), tuple(d2)))
+            if same in seen or (one and sum(a != b for a, b in zip(d1, d2, strict=True)) != 1):
+                continue
+            seen.add(same)
+            words = "one answer moved by 1" if one else "every answer may move by 1"
+            pairs.append(Pair(d1, d2, words))
+    return pairs
+
+
+def _patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
+    half, rest = n // 2, n - 1
+    return (
+        ([1] * n, [2] + [1] * rest),  # One Above
+        ([1] * n, [0] + [1] * rest),  # One Below
+        ([1] * n, [2] + [0] * rest),  # One Above Rest Below
+        ([1] * n, [0] + [2] * rest),  # One Below Rest Above
+        ([1] * n, [0] * (n - half) + [2] * half),  # Half Half
+        ([1] * n, [2] * n),  # All Above & All Below
+        ([1] * n, [0] * n),  # not in the table, but in the counterexamples of the paper
+        ([1] * half + [0] * (n - half), [0] * half + [1] * (n - half)),  # X Shape
+    )
+
+
+def _values(values: Values) -> list[Pair]:
+    """Any two of the values; with too many for all pairs, those with the extreme ones."""
+    first: dict[Hashable, Any] = {}
+    for option in values.options:
+        first.setdefault(key(option), option)
+    distinct = list(first.values())
+    if len(distinct) < 2:
+        raise ClaimError(
+            f"{describe(values)} holds {'one value' if distinct else 'no value'}. Write at least "
+            "two different ones, such as values([0, 1])."
+        )
+    chosen = (sorted(two) for two in combinations(ends_first(distinct), 2))
+    return [Pair(distinct[a], distinct[b], "any two values") for a, b in islice(chosen, MOST_PAIRS)]

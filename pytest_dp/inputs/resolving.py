@@ -1,0 +1,146 @@
+"""From what stands in ``inputs=`` to the object that it means."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module, invalidate_caches
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from pytest_dp.claim import invalid
+from pytest_dp.declaration import Queries, Values
+from pytest_dp.errors import ClaimError
+from pytest_dp.inputs.datasets import describe, kind_of
+
+
+def resolve(given: Any, root: Path | None) -> Queries | Values | list[Any] | tuple[Any, ...]:
+    """Look up a name, then call a function."""
+    name = repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
+    origin = "inputs="
+    if isinstance(given, str):
+        origin = f"inputs={name} is "
+        given = _look_up(given, root)
+    _refuse_strategies(given, name)
+    if callable(given):
+        try:
+            given = given()
+        except Exception as error:
+            raise ClaimError(
+                f"inputs={name}: the function raised {_said(error)}. It is called without "
+                "arguments, and returns queries(...), values([...]) or a list of example datasets."
+            ) from error
+        _refuse_strategies(given, name)
+        origin = f"inputs={name}: the function returned "
+    if isinstance(given, Queries | Values | list) or type(given) is tuple:
+        return given
+    allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
+    if kind_of(given):
+        allowed = f"a list of datasets. Write inputs=[{describe(given)}] if this is the only one."
+    raise ClaimError(
+        f"{origin}{describe(given)}, of type {type(given).__name__}. Allowed: {allowed}"
+    )
+
+
+def _refuse_strategies(given: Any, name: str) -> None:
+    # A strategy can only be met if Hypothesis is loaded.
+    strategy = getattr(sys.modules.get("hypothesis.strategies"), "SearchStrategy", ())
+    for one in given if isinstance(given, list | tuple) else [given]:
+        if isinstance(one, strategy):
+            raise ClaimError(
+                f"inputs={name or describe(given)}: Hypothesis strategies are not yet "
+                "supported. Write example datasets, such as inputs=[[], [1], [1, 0]], "
+                "or a function of no arguments that returns them."
+            )
+
+
+def _look_up(name: str, root: Path | None) -> Any:
+    module, colon, path = name.partition(":")
+    if not colon or not all(part.isidentifier() for part in f"{module}.{path}".split(".")):
+        dotted = module.replace("\\", "/").replace(".py", "").strip("/").replace("/", ".")
+        if not colon:
+            dotted, _, path = dotted.rpartition(".")
+        example = f"{dotted}:{path}"
+        if not all(map(str.isidentifier, f"{dotted}.{path}".split("."))):
+            example = "tests.dp_inputs:records"
+        invalid(
+            "inputs",
+            name,
+            f'Allowed: "module:attribute", such as {example!r}, or the inputs themselves.',
+        )
+    found = _module(module, name, root)
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            file = getattr(sys.modules[module], "__file__", None) or "built in"
+            raise ClaimError(
+                f"inputs={name!r}: there is no {part!r}; the module {module!r} is {file}. "
+                f"{_meant(part, dir(found))}Write the name of something that it defines."
+            ) from error
+    return found
+
+
+def _module(module: str, name: str, root: Path | None) -> Any:
+    found = _imported(module, name)
+    if found is None and root is not None and str(root) not in sys.path:
+        sys.path.append(str(root))
+        invalidate_caches()
+        found = _imported(module, name)
+        if found is None:
+            sys.path.remove(str(root))
+    if found is not None:
+        return found
+    parent, _, last = module.rpartition(".")
+    if parent in sys.modules:
+        # Often a package of the same name from elsewhere, such as someone's installed "tests".
+        folders = list(getattr(sys.modules[parent], "__path__", ()))
+        looked = f"in the package {parent!r}, {', '.join(folders) or 'which is no package'}"
+    else:
+        last = module.partition(".")[0]
+        folders = [*sys.path, *([str(root)] if root else ())]
+        looked = f"on sys.path{f' and in {root}' if root else ''}"
+    raise ClaimError(
+        f"inputs={name!r}: there is no module {module!r}; looked {looked}. "
+        f"{_meant(last, _modules_in(folders))}Write the module as in an import statement."
+    )
+
+
+def _imported(module: str, name: str) -> Any:
+    """The module, or None if there is none of this name."""
+    try:
+        return import_module(module)
+    except (Exception, SystemExit) as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        # Otherwise it is the module that asks for another one that is not there.
+        if missing and f"{module}.".startswith(f"{missing}."):
+            return None
+        raise ClaimError(
+            f"inputs={name!r}: importing {module!r} raised {_said(error)}. Correct the module "
+            "so that it can be imported, or name another one."
+        ) from error
+
+
+def _modules_in(folders: list[str]) -> set[str]:
+    names = {found.name for found in iter_modules(folders)}
+    for folder in map(Path, folders):
+        # Folders without __init__.py can be imported too.
+        with suppress(OSError):
+            names.update(inner.name for inner in folder.iterdir() if inner.name.isidentifier())
+    return names
+
+
+def _meant(name: str, names: Iterable[str]) -> str:
+    close = get_close_matches(name, names, 3)
+    return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
+
+
+def _said(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # whatever the user's exception does
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,1 @@
+"""Describe what came out of a mechanism: tables of leaves, readable events."""

@@ -1,0 +1,191 @@
+"""Events: sets of outputs that a person can read, as conditions on features."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Table, tabulate
+from pytest_dp.sampling.calling import Raised
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """``low <= feature < high``, either side open if None."""
+
+    feature: Feature
+    low: float | None = None
+    high: float | None = None
+
+    def mask(self, table: Table) -> Bools:
+        numbers, codes = self.feature.columns(table)
+        inside: Bools = codes == NUMBER
+        with np.errstate(invalid="ignore"):
+            if self.low is not None:
+                inside &= numbers >= self.low
+            if self.high is not None:
+                inside &= numbers < self.high
+        return inside
+
+    def __str__(self) -> str:
+        text = self.feature.text
+        if self.high is None:
+            return f"{text} >= {self.low!r}"
+        if self.low is None:
+            return f"{text} < {self.high!r}"
+        return f"{self.low!r} <= {text} < {self.high!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """``feature == value``, for a number; NaN equals NaN."""
+
+    feature: Feature
+    value: float
+
+    def mask(self, table: Table) -> Bools:
+        numbers, codes = self.feature.columns(table)
+        same = np.isnan(numbers) if np.isnan(self.value) else numbers == self.value
+        found: Bools = same & (codes == NUMBER)
+        return found
+
+    def __str__(self) -> str:
+        if np.isnan(self.value):
+            return f"isnan({self.feature.text})"
+        return f"{self.feature.text} == {plain(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNumber:
+    """The feature is a number, not None or any other category."""
+
+    feature: Feature
+
+    def mask(self, table: Table) -> Bools:
+        codes: Bools = self.feature.columns(table)[1] == NUMBER
+        return codes
+
+    def __str__(self) -> str:
+        return f"{self.feature.text} is a number"
+
+
+@dataclass(frozen=True, slots=True)
+class Is:
+    """The feature is of a category, or is not."""
+
+    feature: Feature
+    category: tuple[str, Hashable]
+    negated: bool = False
+
+    def mask(self, table: Table) -> Bools:
+        codes = self.feature.columns(table)[1]
+        same: Bools = codes == table.levels.get(self.category, ABSENT - 1)
+        return (codes != ABSENT) & ~same if self.negated else same
+
+    def __str__(self) -> str:
+        kind, value = self.category
+        if isinstance(value, Raised):
+            return f"does not raise {value.kind}" if self.negated else repr(value)
+        if value is None:
+            return f"{self.feature.text} is {'not ' if self.negated else ''}None"
+        if value == "" and kind != "str":
+            return f"type({self.feature.text}) is {'not ' if self.negated else ''}{kind}"
+        return f"{self.feature.text} {'!=' if self.negated else '=='} {value!r}"
+
+
+Leaf = tuple[str, Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One whole output, leaf by leaf.
+
+    Attributes
+    ----------
+    kind : str
+        As in `Structure`.
+    places : tuple of str
+    leaves : tuple of (str, value)
+        ``("number", value)`` or a category.
+    text : str
+        The output as Python would print it.
+    """
+
+    kind: str
+    places: tuple[str, ...]
+    leaves: tuple[Leaf, ...]
+    text: str
+
+    def mask(self, table: Table) -> Bools:
+        found = np.zeros(len(table), dtype=bool)
+        for number, structure in enumerate(table.structures):
+            if (structure.kind, structure.places) != (self.kind, self.places):
+                continue
+            rows = np.flatnonzero(table.structure == number)
+            same = np.ones(len(rows), dtype=bool)
+            for position, (kind, value) in enumerate(self.leaves):
+                at = table.offsets[rows] + position
+                if kind == "number":
+                    here = table.numbers[at]
+                    equal = np.isnan(here) if value != value else here == value
+                    same &= (table.codes[at] == NUMBER) & equal
+                else:
+                    same &= table.codes[at] == table.levels.get((kind, value), ABSENT)
+            found[rows] = same
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The whole output is one of a few."""
+
+    patterns: tuple[Pattern, ...]
+
+    def mask(self, table: Table) -> Bools:
+        either: Bools = np.logical_or.reduce([pattern.mask(table) for pattern in self.patterns])
+        return either
+
+    def __str__(self) -> str:
+        texts = [pattern.text for pattern in self.patterns]
+        if len(texts) > 1:
+            return f"output in [{', '.join(texts)}]"
+        if texts[0].startswith("raises "):
+            return texts[0]
+        if texts[0] == "nan":
+            return "isnan(output)"
+        return f"output {'is' if texts[0] == 'None' else '=='} {texts[0]}"
+
+
+Condition = Between | Equals | Is | IsNumber | OneOf
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A set of outputs: those for which all conditions hold.
+
+    ``event(output)`` tells whether one output is in it; ``str(event)`` is readable.
+    """
+
+    conditions: tuple[Condition, ...]
+
+    def mask(self, table: Table) -> Bools:
+        """Which outputs are in the event, shape (n,)."""
+        all_of: Bools = np.logical_and.reduce([c.mask(table) for c in self.conditions])
+        return all_of
+
+    def __call__(self, output: Any) -> bool:
+        return bool(self.mask(tabulate([output]))[0])
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.conditions))
+
+    __repr__ = __str__
+
+
+def plain(number: float) -> str:
+    """A number without a needless ``.0``."""
+    return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)

@@ -1,0 +1,289 @@
+"""StatDP's event families: every event worth a look for two sets of outputs, with its counts.
+
+The five families of the paper (categories or numbers, of fixed or variable length, and mixtures)
+come out of one rule: speak about every quantity that these outputs have (`features`), and, where
+outputs mix categories and numbers, also about numbers among the outputs of one category pattern.
+Events are looked for on samples that are never used to test them, so this may be as heuristic as
+it likes. Thresholds are rounded here, before any test, so that they are easy to read.
+
+Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
+section 4.4 (Algorithm 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.outputs.events import (
+    Between,
+    Condition,
+    Equals,
+    Event,
+    Is,
+    IsNumber,
+    Leaf,
+    OneOf,
+    Pattern,
+)
+from pytest_dp.outputs.features import Feature, features
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table
+
+Rank = Callable[[Ints, Ints], Floats]
+"""``rank(c1, c2)``: how promising events with these counts are; higher is better."""
+
+LEVELS = np.array([0.002, 0.005, 0.01, *np.linspace(0.02, 0.98, 49), 0.99, 0.995, 0.998])
+"""Quantiles at which thresholds are placed."""
+MOST_ATOMS = 48
+MOST_PATTERNS = 256
+MOST_IN_A_SET = 5
+MOST_CONTEXTS = 6
+COST = {"interval": 0.5, "set": 0.5, "conjunction": 1.0}
+"""What an event that is harder to read must be better by, in units of rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An event, its counts on the samples it was found on, and its rank."""
+
+    event: Event
+    c1: int
+    c2: int
+    rank: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Many events of one kind: counts on either side, and how to build the k-th."""
+
+    c1: Ints
+    c2: Ints
+    build: Callable[[int], Condition]
+    cost: float | Floats = 0.0
+
+
+def search(
+    table: Table, first: Bools, rank: Rank, references: list[Any], most: int = 8
+) -> list[Found]:
+    """The most promising events that tell the outputs in `first` from the others.
+
+    Parameters
+    ----------
+    table : Table
+        Outputs of both inputs.
+    first : ndarray of bool, shape (n,)
+        Which of them are outputs on the first input.
+    rank : callable
+    references : list
+        Noiseless answers.
+    most : int
+        How many to return, best first.
+    """
+    about = features(table, references)
+    blocks = [block for feature in about for block in _about(feature, table, first)]
+    blocks += _whole(table, first)
+    found = _best(blocks, rank, (), most)
+    numbers = table.codes == NUMBER
+    if (numbers.any() and not numbers.all()) or len(table.structures) > 1:
+        for context in _contexts(about, table):
+            inside = context.mask(table)
+            part, sides = table.rows(inside), first[inside]
+            inner = [
+                block
+                for feature in about
+                if feature.kind in ("leaf", "last")
+                for block in _numbers(feature, part, sides)
+            ]
+            found += _best(inner, rank, (context,), most, COST["conjunction"])
+    return sorted(found, key=lambda f: -f.rank)[:most]
+
+
+def _best(
+    blocks: list[_Block], rank: Rank, context: tuple[Condition, ...], most: int, cost: float = 0.0
+) -> list[Found]:
+    found = []
+    for block in blocks:
+        if not len(block.c1):
+            continue
+        ranks = rank(block.c1, block.c2) - block.cost - cost
+        for k in np.argsort(-ranks, kind="stable")[: min(most, 3)]:
+            if ranks[k] > -math.inf:
+                counts = int(block.c1[k]), int(block.c2[k])
+                found.append((float(ranks[k]), counts, block, int(k)))
+    found.sort(key=lambda f: -f[0])
+    return [
+        Found(Event((*context, block.build(k))), c1, c2, r)
+        for r, (c1, c2), block, k in found[:most]
+    ]
+
+
+def _about(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
+    yield from _numbers(feature, table, first)
+    yield from _categories(feature, table, first)
+
+
+def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
+    """Half-lines, intervals and recurring values of a numeric feature."""
+    numbers, codes = feature.columns(table)
+    is_number = codes == NUMBER
+    nan = is_number & np.isnan(numbers)
+    if nan.any():
+        c1, c2 = _count(nan, first)
+        yield _Block(c1, c2, lambda k: Equals(feature, math.nan))  # noqa: ARG005
+    valid = is_number & ~nan
+    if not valid.any():
+        return
+    one, two = np.sort(numbers[valid & first]), np.sort(numbers[valid & ~first])
+    cuts = thresholds(np.concatenate([one, two]))
+    below1, below2 = np.searchsorted(one, cuts), np.searchsorted(two, cuts)
+    yield _Block(below1, below2, lambda k: Between(feature, high=float(cuts[k])))
+    yield _Block(
+        len(one) - below1, len(two) - below2, lambda k: Between(feature, low=float(cuts[k]))
+    )
+    some = np.unique(np.linspace(0, len(cuts) - 1, min(len(cuts), 28)).astype(int))
+    i, j = np.triu_indices(len(some), 1)
+    low, high = some[i], some[j]
+    yield _Block(
+        below1[high] - below1[low],
+        below2[high] - below2[low],
+        lambda k: Between(feature, float(cuts[low[k]]), float(cuts[high[k]])),
+        COST["interval"],
+    )
+    values, counts = np.unique(np.concatenate([one, two]), return_counts=True)
+    often = counts > max(4, 0.002 * len(table))
+    atoms = values[often][np.argsort(-counts[often], kind="stable")[:MOST_ATOMS]]
+    if len(atoms):
+        yield _Block(
+            np.searchsorted(one, atoms, "right") - np.searchsorted(one, atoms),
+            np.searchsorted(two, atoms, "right") - np.searchsorted(two, atoms),
+            lambda k: Equals(feature, float(atoms[k])),
+        )
+
+
+def thresholds(numbers: Floats) -> Floats:
+    """Cut points for sorted or unsorted numbers: few digits, no more than the spread deserves."""
+    finite = numbers[np.isfinite(numbers)]
+    if not len(finite):
+        return np.unique(numbers)
+    values = np.unique(finite)
+    if len(values) <= MOST_ATOMS and len(values) < 0.2 * len(finite):
+        return values
+    cuts = np.quantile(finite, LEVELS)
+    spread = float(np.quantile(finite, 0.9) - np.quantile(finite, 0.1))
+    if spread > 0 and math.isfinite(spread):
+        digits = -math.floor(math.log10(spread / 60))
+        cuts = np.array([round(float(cut), digits) for cut in cuts])
+    return np.unique(cuts) + 0.0
+
+
+def _categories(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
+    """Each category of a feature, and everything but it."""
+    if feature.kind not in ("leaf", "last"):
+        return
+    codes = feature.columns(table)[1]
+    present = codes != ABSENT
+    names = {code: level for level, code in table.levels.items()}
+    found, counts = np.unique(codes[codes >= 0], return_counts=True)
+    if not len(found):
+        return
+    found = found[np.argsort(-counts, kind="stable")[:MOST_ATOMS]]
+    in_first = np.array([np.sum((codes == code) & first) for code in found])
+    in_second = np.array([np.sum((codes == code) & ~first) for code in found])
+    all1, all2 = _count(present, first)
+    yield _Block(in_first, in_second, lambda k: Is(feature, names[int(found[k])]))
+    yield _Block(
+        all1 - in_first,
+        all2 - in_second,
+        lambda k: Is(feature, names[int(found[k])], negated=True),
+    )
+    if np.any(codes == NUMBER):
+        c1, c2 = _count(codes == NUMBER, first)
+        yield _Block(c1, c2, lambda k: IsNumber(feature))  # noqa: ARG005
+
+
+def _whole(table: Table, first: Bools) -> list[_Block]:
+    """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
+    codes = _fingerprints(table)
+    values, index, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    if len(values) > min(MOST_PATTERNS, max(8, len(table) // 8)):
+        return []
+    c1 = np.bincount(inverse[first], minlength=len(values))
+    c2 = np.bincount(inverse[~first], minlength=len(values))
+
+    def pattern(k: int) -> Pattern:
+        return pattern_of(table, int(index[k]))
+
+    blocks = [_Block(c1, c2, lambda k: OneOf((pattern(k),)))]
+    for order in (np.argsort(-(c1 + 0.5) / (c2 + 0.5)), np.argsort(-(c2 + 0.5) / (c1 + 0.5))):
+        # A person reads a set of five outputs; the likeliest ones carry the weight.
+        common = [k for k in order if c1[k] + c2[k] >= 0.01 * len(table)][:MOST_IN_A_SET]
+        if len(common) > 1:
+            sizes = np.arange(2, len(common) + 1)
+            blocks.append(
+                _Block(
+                    np.cumsum(c1[common])[1:],
+                    np.cumsum(c2[common])[1:],
+                    lambda k, common=common: OneOf(tuple(map(pattern, sorted(common[: k + 2])))),  # type: ignore[misc]
+                    COST["set"] * sizes.astype(np.float64),
+                )
+            )
+    return blocks
+
+
+def pattern_of(table: Table, row: int) -> Pattern:
+    """The pattern that matches exactly the outputs equal to one in the table."""
+    names = {code: level for level, code in table.levels.items()}
+    at = range(int(table.offsets[row]), int(table.offsets[row + 1]))
+    leaves: tuple[Leaf, ...] = tuple(
+        ("number", float(table.numbers[i]))
+        if table.codes[i] == NUMBER
+        else names[int(table.codes[i])]
+        for i in at
+    )
+    structure = table.structures[table.structure[row]]
+    output = table.raw[row]
+    if isinstance(output, np.ndarray | np.generic):
+        output = output.tolist()
+    return Pattern(structure.kind, structure.places, leaves, repr(output))
+
+
+def _fingerprints(table: Table) -> Ints:
+    """A number for each output; different outputs get different ones, but for hash collisions."""
+    position = np.arange(len(table.codes)) - np.repeat(table.offsets[:-1], table.sizes)
+    bits = (table.numbers + 0.0).view(np.uint64)
+    bits = np.where(np.isnan(table.numbers), np.uint64(1), bits)
+    with np.errstate(over="ignore"):
+        mixed = bits ^ (table.codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed += (position.astype(np.uint64) + np.uint64(1)) * np.uint64(0x94D049BB133111EB)
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+        mixed ^= mixed >> np.uint64(29)
+        total = np.zeros(len(table), dtype=np.uint64)
+        np.add.at(total, table.owner, mixed)
+        total += table.structure.astype(np.uint64) * np.uint64(0xA24BAED4963EE407)
+    return total.view(np.int64)
+
+
+def _contexts(about: list[Feature], table: Table) -> list[Condition]:
+    """Category patterns among which numbers are worth a look of their own: the commonest few."""
+    seen: list[tuple[float, Condition]] = []
+    for feature in about:
+        if feature.kind not in ("count", "len"):
+            continue
+        numbers, codes = feature.columns(table)
+        values, counts = np.unique(numbers[codes == NUMBER], return_counts=True)
+        seen += [
+            (count / len(table), Equals(feature, float(value)))
+            for value, count in zip(values, counts, strict=True)
+            if 0.01 < count / len(table) < 0.995
+        ]
+    seen.sort(key=lambda pair: -pair[0])
+    return [condition for _, condition in seen[:MOST_CONTEXTS]]
+
+
+def _count(mask: Bools, first: Bools) -> tuple[Ints, Ints]:
+    return np.array([np.sum(mask & first)]), np.array([np.sum(mask & ~first)])

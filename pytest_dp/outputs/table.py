@@ -1,0 +1,375 @@
+"""Outputs of any kind as flat columns.
+
+Every output is taken apart into *leaves*: numbers, and everything else (booleans, strings, None,
+exceptions, ...), called categories. A scalar is one leaf; lists, tuples, arrays, dicts, dataclasses
+and pandas objects have one leaf for each number or category in them. Outputs with leaves in the
+same places share a *structure*, which knows how a person would write each place down
+(``output[2]``, ``output['mean']``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_dp.sampling.calling import Outputs, Raised
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NUMBER = -1
+"""Category code of a leaf that is a number."""
+ABSENT = -2
+"""Category code where an output has no such leaf."""
+
+_PLAIN_NUMBERS = (int, float, np.floating, np.integer, Decimal, Fraction)
+_REAL = {int, float, np.float64, np.float32, np.int64, np.int32}
+_SMALL = 2**53
+MOST_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Where an output has its leaves.
+
+    Attributes
+    ----------
+    kind : str
+        Type of the output: ``"list"``, ``"ndarray"``, ``"scalar"`` for a bare leaf, ...
+    places : tuple of str
+        One Python expression for each leaf.
+    length : int or None
+        ``len(output)``, where it has one.
+    is_flat : bool
+        Whether the leaves are exactly ``output[0], output[1], ...``.
+    """
+
+    kind: str
+    places: tuple[str, ...]
+    length: int | None = None
+    is_flat: bool = False
+
+
+SCALAR = Structure("scalar", ("output",))
+
+
+def category(leaf: Any) -> tuple[str, Hashable]:
+    """What tells two categories apart: the type, and the value (or its repr)."""
+    if isinstance(leaf, np.generic):
+        leaf = leaf.item()
+    try:
+        hash(leaf)
+    except TypeError:
+        return type(leaf).__name__, repr(leaf)
+    if " object at 0x" in repr(leaf):
+        return type(leaf).__name__, ""  # its repr is an address, which says nothing
+    return type(leaf).__name__, leaf
+
+
+@dataclass(frozen=True)
+class Table:
+    """The leaves of many outputs, output after output.
+
+    Attributes
+    ----------
+    structures : list of Structure
+    structure : ndarray of int, shape (n,)
+        Which structure each output has.
+    offsets : ndarray of int, shape (n + 1,)
+        Where the leaves of each output start.
+    numbers : ndarray of float, shape (leaves,)
+        The leaves that are numbers; NaN elsewhere.
+    codes : ndarray of int, shape (leaves,)
+        `NUMBER`, or the position of the leaf's category in `levels`.
+    levels : dict
+        From category to its code.
+    raw : sequence
+        The outputs themselves.
+    """
+
+    structures: list[Structure]
+    structure: Ints
+    offsets: Ints
+    numbers: Floats
+    codes: Ints
+    levels: dict[tuple[str, Hashable], int]
+    raw: Outputs
+
+    def __len__(self) -> int:
+        return len(self.structure)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """How many leaves each output has."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def owner(self) -> Ints:
+        """Which output each leaf belongs to."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @cached_property
+    def place_index(self) -> dict[str, list[tuple[int, int]]]:
+        """For each place: the structures that have it, and at which position."""
+        index: dict[str, list[tuple[int, int]]] = {}
+        for number, structure in enumerate(self.structures):
+            for position, place in enumerate(structure.places):
+                index.setdefault(place, []).append((number, position))
+        return index
+
+    def leaf(self, place: str) -> tuple[Floats, Ints]:
+        """Numbers and codes of the leaves at one place, shape (n,) each."""
+        where = self.place_index.get(place, [])
+        if len(self.structures) == 1 and where:
+            width, position = len(self.structures[0].places), where[0][1]
+            return self.numbers[position::width], self.codes[position::width]
+        numbers = np.full(len(self), np.nan)
+        codes = np.full(len(self), ABSENT)
+        for number, position in where:
+            rows = np.flatnonzero(self.structure == number)
+            at = self.offsets[rows] + position
+            numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
+        return numbers, codes
+
+    def last(self) -> tuple[Floats, Ints]:
+        """Numbers and codes of the last leaf of every flat output."""
+        flat = np.array([s.is_flat and len(s.places) > 0 for s in self.structures], dtype=bool)
+        rows = np.flatnonzero(flat[self.structure]) if len(self) else np.zeros(0, np.int64)
+        numbers, codes = np.full(len(self), np.nan), np.full(len(self), ABSENT)
+        at = self.offsets[rows + 1] - 1
+        numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
+        return numbers, codes
+
+    def rows(self, mask: Bools) -> Table:
+        """The table of the outputs in `mask`."""
+        keep = np.flatnonzero(mask)
+        leaves = np.flatnonzero(mask[self.owner])
+        offsets = np.concatenate([[0], np.cumsum(self.sizes[keep])])
+        raw = self.raw[keep] if isinstance(self.raw, np.ndarray) else _Picked(self.raw, keep)
+        return Table(
+            self.structures,
+            self.structure[keep],
+            offsets,
+            self.numbers[leaves],
+            self.codes[leaves],
+            self.levels,
+            raw,
+        )
+
+
+class _Picked(Sequence[Any]):
+    """Some elements of a sequence, without a copy."""
+
+    def __init__(self, outputs: Outputs, keep: Ints) -> None:
+        self.outputs, self.keep = outputs, keep
+
+    def __len__(self) -> int:
+        return len(self.keep)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.outputs[int(self.keep[index])]
+
+
+def tabulate(outputs: Outputs) -> Table:
+    """Take outputs apart; any Python objects will do."""
+    if isinstance(outputs, np.ndarray):
+        if outputs.dtype.kind in "biuf":
+            return _of_array(outputs, "scalar" if outputs.ndim == 1 else "ndarray")
+        outputs = list(outputs)
+    types = set(map(type, outputs))
+    if types and types <= _REAL:
+        numbers = _floats(outputs)
+        return _uniform(SCALAR, len(outputs), numbers, np.full(len(numbers), NUMBER), {}, outputs)
+    if types == {np.ndarray}:
+        shapes = {(output.shape, output.dtype.kind) for output in outputs}
+        if len(shapes) == 1 and next(iter(shapes))[1] in "biuf":
+            table = _of_array(np.stack(list(outputs)), "ndarray")
+            return dataclasses.replace(table, raw=outputs)
+    if len(types) == 1 and next(iter(types)) in (list, tuple):
+        table_or_none = _of_sequences(outputs, next(iter(types)).__name__)
+        if table_or_none is not None:
+            return table_or_none
+    return _of_anything(outputs)
+
+
+def _uniform(
+    structure: Structure,
+    n: int,
+    numbers: Floats,
+    codes: Ints,
+    levels: dict[tuple[str, Hashable], int],
+    raw: Outputs,
+) -> Table:
+    offsets = np.arange(n + 1) * len(structure.places)
+    return Table([structure], np.zeros(n, np.int64), offsets, numbers, codes, levels, raw)
+
+
+def _of_array(outputs: npt.NDArray[Any], kind: str) -> Table:
+    n, shape = len(outputs), outputs.shape[1:]
+    if kind == "scalar":
+        structure = SCALAR
+    else:
+        places = tuple(f"output[{', '.join(map(str, i))}]" for i in np.ndindex(shape))
+        structure = Structure(kind, places, shape[0] if shape else None, len(shape) == 1)
+    flat = outputs.reshape(-1)
+    if outputs.dtype.kind == "b":
+        levels: dict[tuple[str, Hashable], int] = {("bool", False): 0, ("bool", True): 1}
+        return _uniform(
+            structure, n, np.full(flat.size, np.nan), flat.astype(np.int64), levels, outputs
+        )
+    numbers = flat.astype(np.float64)
+    return _uniform(structure, n, numbers, np.full(flat.size, NUMBER), {}, outputs)
+
+
+def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
+    """Lists or tuples of plain leaves; None if some leaf is itself a container."""
+    flat = list(chain.from_iterable(outputs))
+    types = set(map(type, flat))
+    if not all(
+        issubclass(t, _PLAIN_NUMBERS) or t in (bool, str, type(None), np.bool_) for t in types
+    ):
+        return None
+    levels: dict[tuple[str, Hashable], int] = {}
+    if types <= _REAL:
+        numbers, codes = _floats(flat), np.full(len(flat), NUMBER)
+    else:
+        numbers, codes = _leaves(flat, levels)
+    sizes = np.fromiter(map(len, outputs), np.int64, len(outputs))
+    lengths, structure = np.unique(sizes, return_inverse=True)
+    structures = [
+        Structure(kind, tuple(f"output[{i}]" for i in range(length)), int(length), True)
+        for length in lengths
+    ]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Table(structures, structure, offsets, numbers, codes, levels, outputs)
+
+
+def _of_anything(outputs: Outputs) -> Table:
+    leaves: list[Any] = []
+    sizes: list[int] = []
+    known: dict[Structure, int] = {}
+    structure: list[int] = []
+    for output in outputs:
+        places: list[str] = []
+        before = len(leaves)
+        _take_apart(output, "output", places, leaves, 0)
+        sizes.append(len(leaves) - before)
+        found = SCALAR if places == ["output"] else _structure(output, tuple(places))
+        structure.append(known.setdefault(found, len(known)))
+    levels: dict[tuple[str, Hashable], int] = {}
+    numbers, codes = _leaves(leaves, levels)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Table(
+        list(known), np.array(structure, np.int64), offsets, numbers, codes, levels, outputs
+    )
+
+
+def _structure(output: Any, places: tuple[str, ...]) -> Structure:
+    try:
+        length = len(output)
+    except TypeError:
+        length = None
+    flat = places == tuple(f"output[{i}]" for i in range(len(places))) and length == len(places)
+    return Structure(type(output).__name__, places, length, flat)
+
+
+def _take_apart(thing: Any, place: str, places: list[str], leaves: list[Any], depth: int) -> None:
+    """Append the leaves of `thing`, and how each is reached."""
+
+    def inner(value: Any, where: str) -> None:
+        _take_apart(value, where, places, leaves, depth + 1)
+
+    pandas = sys.modules.get("pandas")
+    if depth > MOST_DEPTH or isinstance(thing, str | bytes | Raised | type):
+        pass
+    elif isinstance(thing, complex):
+        inner(thing.real, f"{place}.real")
+        inner(thing.imag, f"{place}.imag")
+        return
+    elif isinstance(thing, np.ndarray) and thing.ndim:
+        for index in np.ndindex(thing.shape):
+            inner(thing[index], f"{place}[{', '.join(map(str, index))}]")
+        return
+    elif isinstance(thing, np.ndarray):
+        inner(thing.item(), place)
+        return
+    elif pandas is not None and isinstance(thing, pandas.DataFrame):
+        for column in thing.columns:
+            for i, value in enumerate(thing[column].tolist()):
+                inner(value, f"{place}[{column!r}].iloc[{i}]")
+        return
+    elif pandas is not None and isinstance(thing, pandas.Series | pandas.Index):
+        for i, value in enumerate(thing.tolist()):
+            inner(value, f"{place}.iloc[{i}]" if hasattr(thing, "iloc") else f"{place}[{i}]")
+        return
+    elif isinstance(thing, Mapping):
+        for key in _in_order(thing):
+            inner(thing[key], f"{place}[{key!r}]")
+        return
+    elif dataclasses.is_dataclass(thing):
+        for field in dataclasses.fields(thing):
+            inner(getattr(thing, field.name), f"{place}.{field.name}")
+        return
+    elif isinstance(thing, list | tuple):
+        names = getattr(thing, "_fields", None)
+        for i, value in enumerate(thing):
+            inner(value, f"{place}.{names[i]}" if names else f"{place}[{i}]")
+        return
+    elif isinstance(thing, set | frozenset):
+        for i, value in enumerate(_in_order(thing)):
+            inner(value, f"sorted({place})[{i}]")
+        return
+    places.append(place)
+    leaves.append(thing)
+
+
+def _in_order(things: Any) -> list[Any]:
+    """Dictionary keys and set elements in an order that does not depend on hashing."""
+    try:
+        return sorted(things)
+    except TypeError:
+        return sorted(things, key=lambda thing: (type(thing).__name__, repr(thing)))
+
+
+def _leaves(flat: list[Any], levels: dict[tuple[str, Hashable], int]) -> tuple[Floats, Ints]:
+    """Numbers and category codes of leaves; fills `levels`."""
+    numbers = np.full(len(flat), np.nan)
+    codes = np.full(len(flat), NUMBER)
+    types = list(map(type, flat))
+    numeric = {t: issubclass(t, _PLAIN_NUMBERS) and not issubclass(t, bool) for t in set(types)}
+    is_number = np.fromiter(map(numeric.__getitem__, types), bool, len(flat))
+    numbers[is_number] = _floats([leaf for leaf, yes in zip(flat, is_number, strict=True) if yes])
+    others = [leaf for leaf, yes in zip(flat, is_number, strict=True) if not yes]
+    if {t for t, yes in numeric.items() if not yes} <= {bool, str, type(None)}:
+        for leaf in dict.fromkeys(others):
+            levels.setdefault(category(leaf), len(levels))
+        code = {leaf: levels[category(leaf)] for leaf in set(others)}
+        codes[~is_number] = np.fromiter(map(code.__getitem__, others), np.int64, len(others))
+    else:
+        codes[~is_number] = [levels.setdefault(category(leaf), len(levels)) for leaf in others]
+    return numbers, codes
+
+
+def _floats(flat: Outputs) -> Floats:
+    try:
+        return np.array(flat, dtype=np.float64)
+    except (OverflowError, TypeError):
+        return np.array([_float(number) for number in flat], dtype=np.float64)
+
+
+def _float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")

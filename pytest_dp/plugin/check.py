@@ -1,0 +1,170 @@
+"""Running an audit inside a test: the fixture, the marker, and what becomes of the result."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+from pytest_dp.auditors import run
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.claim import Claim, expand
+from pytest_dp.errors import (
+    ClaimError,
+    InconclusiveAudit,
+    InconclusiveWarning,
+    PrivacyViolation,
+    PytestDPError,
+)
+from pytest_dp.plugin import MARKER
+from pytest_dp.plugin.failure import relative, represent
+from pytest_dp.plugin.options import settings_of, strict
+from pytest_dp.plugin.progress import Progress
+from pytest_dp.report.text import Row, headline, violation
+
+_ROWS = pytest.StashKey[list[Row]]()
+_CALLS = pytest.StashKey[int]()
+
+
+def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, name: str) -> AuditResult:
+    """Audit a claim with the settings of this run."""
+    with Progress(item.config, item.name) as progress:
+        settings = settings_of(item.config, claim)
+        return run(claim, mechanism, settings, name, item.config.rootpath, progress.show)
+
+
+def conclude(item: pytest.Item, result: AuditResult) -> None:
+    """Keep the result for the table, and fail the test if the claim is broken."""
+    __tracebackhide__ = True
+    path, line = _place(item)
+    row = Row.of(result, item.nodeid, path, line)
+    item.stash.setdefault(_ROWS, []).append(row)
+    if result.violated:
+        raise PrivacyViolation(violation(result), result)
+    if result.verdict == "inconclusive":
+        message = "\n".join([headline(result), *result.notes])
+        if strict(item.config):
+            raise InconclusiveAudit(message)
+        warnings.warn(InconclusiveWarning(f"{item.nodeid}: {message}"), stacklevel=2)
+    elif any(note.startswith("returned the same value") for note in result.notes):
+        note = next(note for note in result.notes if note.startswith("returned the same value"))
+        warnings.warn(InconclusiveWarning(f"{item.nodeid} {note}"), stacklevel=2)
+
+
+def checker(request: pytest.FixtureRequest) -> Any:
+    """The function that the fixture ``dp_check`` gives to a test."""
+    item: pytest.Item = request.node
+    markers = _markers(item)
+    if not markers:
+        pytest.fail(
+            "dp_check audits the claim of the test's marker, and this test has none. Write "
+            "@pytest.mark.dp_claim(eps=1.0, ...) above it.",
+            pytrace=False,
+        )
+    keywords = getattr(request, "param", None) or dict(markers[0].kwargs)
+
+    def check(mechanism: Any, **overrides: Any) -> AuditResult:
+        __tracebackhide__ = True
+        number = item.stash.get(_CALLS, 0) + 1
+        item.stash[_CALLS] = number
+        name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
+        try:
+            claim = _one_claim(keywords, overrides)
+            result = run_audit(item, mechanism, claim, name)
+            conclude(item, result)
+        except PytestDPError as error:
+            raise error.with_traceback(None) from None
+        return result
+
+    return check
+
+
+def parametrize(metafunc: pytest.Metafunc) -> None:
+    """One item for each claim, if the markers of a test make several."""
+    found: list[tuple[dict[str, Any], str]] = []
+    for marker in _markers(metafunc.definition):
+        try:
+            claims = expand(_completed(marker))
+        except ClaimError:
+            return  # `before` shows it when the test is run
+        for claim in claims:
+            keywords = dict(marker.kwargs)
+            if claim.params:
+                keywords["params"] = {name: [value] for name, value in claim.params.items()}
+            found.append((keywords, claim.label if "eps" in marker.kwargs else ""))
+    if len(found) > 1:
+        metafunc.parametrize(
+            "dp_check",
+            [k for k, _ in found],
+            ids=[label or None for _, label in found],
+            indirect=True,
+        )
+
+
+def before(item: pytest.Item) -> None:
+    """Start a run of a marked test with a clean slate; refuse a marker that makes no sense."""
+    item.stash[_ROWS] = []
+    item.stash[_CALLS] = 0
+    own = [marker for marker in item.own_markers if marker.name == MARKER]
+    for marker in own:
+        if marker.args or marker.kwargs:
+            expand(_completed(marker))
+            if "dp_check" not in getattr(item, "fixturenames", ()):
+                raise ClaimError(
+                    "This test has the marker dp_claim but never audits anything. Take the fixture "
+                    "dp_check as an argument and call dp_check(mechanism)."
+                )
+
+
+def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Put the rows of this test on its report, and show our own errors in our own way."""
+    rows = item.stash.get(_ROWS, [])
+    error = call.excinfo.value if call.excinfo is not None else None
+    ours = isinstance(error, PytestDPError)
+    if ours and call.when == "setup":
+        report.longrepr = represent(error, item.config, item.path, _place(item)[1])  # type: ignore[arg-type]
+    if ours and not isinstance(error, PrivacyViolation | InconclusiveAudit):
+        path, line = _place(item)
+        rows = [*rows, Row.of_error(item.nodeid, path, line, str(error), seconds=call.duration)]
+    if rows and (call.when == "call" or (ours and call.when == "setup")):
+        report.__dict__["dp_rows"] = [row.as_dict() for row in rows]
+
+
+def _markers(item: pytest.Item) -> list[pytest.Mark]:
+    """The markers on the test itself; else the closest one on its class or module."""
+    own = [marker for marker in item.own_markers if marker.name == MARKER]
+    closest = item.get_closest_marker(MARKER)
+    return own or ([closest] if closest is not None else [])
+
+
+def _completed(marker: pytest.Mark) -> dict[str, Any]:
+    """The marker's keywords, with stand-ins for those that ``dp_check`` may still be given."""
+    if marker.args:
+        raise ClaimError(
+            f"pytest.mark.dp_claim was given {marker.args[0]!r} without a keyword. "
+            "Write the name: @pytest.mark.dp_claim(eps=1.0, ...)."
+        )
+    keywords = {"eps": 1.0, **marker.kwargs}
+    if not keywords.keys() & {"inputs", "pairs"}:
+        keywords["pairs"] = [(0, 1)]
+    return keywords
+
+
+def _one_claim(keywords: dict[str, Any], overrides: dict[str, Any]) -> Claim:
+    merged = {**keywords, **overrides}
+    for given, other in (("pairs", "inputs"), ("inputs", "pairs")):
+        if given in overrides and other not in overrides:
+            merged.pop(other, None)
+    claims = expand(merged)
+    if len(claims) > 1:
+        raise ClaimError(
+            f"params gives {len(claims)} claims, and dp_check audits one a call. Give each "
+            "parameter one value, or put the list into the marker for one test each."
+        )
+    return claims[0]
+
+
+def _place(item: pytest.Item) -> tuple[str, int]:
+    _, line, _ = item.reportinfo()
+    return relative(item.path, item.config.rootpath), (line or 0) + 1

@@ -1,0 +1,159 @@
+"""Claims as test items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_dp.claim import Claim, distinct_labels, expand
+from pytest_dp.declaration import ATTRIBUTE, Declaration
+from pytest_dp.errors import ClaimError, PytestDPError
+from pytest_dp.plugin import MARKER
+from pytest_dp.plugin.check import conclude, run_audit
+from pytest_dp.plugin.failure import represent
+
+
+class ClaimItem(pytest.Function):
+    """The audit of one claim; to pytest, a test function like any other."""
+
+    def __init__(
+        self,
+        *,
+        mechanism: Any,
+        declaration: Declaration,
+        claim: Claim | ClaimError,
+        **given: Any,
+    ) -> None:
+        super().__init__(**given)
+        self.mechanism, self.declaration, self.claim = mechanism, declaration, claim
+        self.add_marker(MARKER)
+
+    def runtest(self) -> None:
+        """Audit the claim."""
+        if isinstance(self.claim, ClaimError):
+            raise self.claim
+        conclude(self, run_audit(self, self.mechanism, self.claim, self.nodeid))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The place of the decorator."""
+        return self.path, self.declaration.line - 1, self.name
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:  # type: ignore[override]
+        """Our own errors at the decorated line, without our frames; others as usual."""
+        if isinstance(excinfo.value, PytestDPError):
+            return represent(excinfo.value, self.config, self.path, self.declaration.line)
+        return super().repr_failure(excinfo)
+
+
+class SourceModule(pytest.Module):
+    """A module of production code, of which only the claims are collected."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """The claims written in this module, in its order."""
+        items: list[pytest.Item] = []
+        for name, obj in list(vars(self.obj).items()):
+            if callable(obj):
+                items += claim_items(self, name, obj)
+        return items
+
+
+def source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A collector for a source module, unless pytest collects the file as tests anyway."""
+    if file_path.name in ("conftest.py", "setup.py", "__main__.py"):
+        return None
+    patterns = parent.config.getini("python_files")
+    if parent.session.isinitpath(file_path) or any(map(file_path.match, patterns)):
+        return None
+    return SourceModule.from_parent(parent, path=file_path)
+
+
+def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.Item]:
+    """One item for each claim on `obj` that is written in the collector's file."""
+    if isinstance(obj, type) and obj.__module__ == collector.obj.__name__:
+        return [
+            *_items(collector, name, obj),
+            *(
+                item
+                for attribute, value in list(vars(obj).items())
+                for item in _of_attribute(collector, obj, attribute, value)
+            ),
+        ]
+    alias = getattr(obj, "__name__", name)
+    if alias != name and vars(collector.obj).get(alias) is obj:
+        return []  # collected under its own name
+    return _items(collector, name, obj)
+
+
+def _of_attribute(
+    collector: pytest.Module, owner: type, name: str, value: Any
+) -> list[pytest.Item]:
+    full = f"{owner.__name__}.{name}"
+    if isinstance(value, staticmethod):
+        return _items(collector, full, getattr(owner, name))
+    inner = getattr(value, "__func__", value)
+    problem = ClaimError(
+        f"@dp_claim is on {full}, a method, and pytest-dp does not know which object to call it "
+        "on. Put the claim on a function that makes the object and calls the method."
+    )
+    return _items(collector, full, inner, problem)
+
+
+def _items(
+    collector: pytest.Module, name: str, obj: Any, problem: ClaimError | None = None
+) -> list[pytest.Item]:
+    declarations = getattr(obj, ATTRIBUTE, ())
+    if not isinstance(declarations, tuple):
+        return []
+    found: list[tuple[Declaration, Claim | ClaimError]] = []
+    for declaration in declarations:
+        if not isinstance(declaration, Declaration) or not _same_file(
+            declaration.file, collector.path
+        ):
+            continue
+        try:
+            if problem is not None:
+                raise problem
+            found += [(declaration, claim) for claim in expand(declaration.keywords)]
+        except ClaimError as error:
+            found.append((declaration, error))
+    labels = iter(distinct_labels(claim for _, claim in found if isinstance(claim, Claim)))
+    broken = sum(isinstance(claim, ClaimError) for _, claim in found)
+    items: list[pytest.Item] = []
+    for declaration, claim in found:
+        if isinstance(claim, Claim):
+            label = next(labels)
+        else:
+            label = "invalid claim" if broken == 1 else f"invalid claim, line {declaration.line}"
+        items.append(
+            ClaimItem.from_parent(
+                collector,
+                name=f"{name}[{label}]",
+                callobj=_stand_in(obj),
+                mechanism=obj,
+                declaration=declaration,
+                claim=claim,
+            )
+        )
+    return items
+
+
+def _stand_in(mechanism: Any) -> Any:
+    """A test function without arguments, with the marks of the mechanism."""
+
+    def audit_claim() -> None:
+        """Only its marks and signature are used."""
+
+    if hasattr(mechanism, "pytestmark"):
+        audit_claim.pytestmark = mechanism.pytestmark  # type: ignore[attr-defined]
+    return audit_claim
+
+
+def _same_file(one: str, other: Path) -> bool:
+    path = Path(one)
+    try:
+        return path == other or path.samefile(other)
+    except OSError:
+        return False

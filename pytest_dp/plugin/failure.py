@@ -1,0 +1,60 @@
+"""How pytest shows our own errors: at the line of the claim, without our frames."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
+
+from pytest_dp.errors import PrivacyViolation, PytestDPError
+
+
+def represent(
+    error: PytestDPError, config: pytest.Config, path: Path, line: int
+) -> ReprExceptionInfo:
+    """The claim's source, the message, and where it is; built of what pytest itself prints.
+
+    These classes survive the way from an xdist worker, give the line of the short summary and the
+    JUnit message, and are coloured like any other failure.
+    """
+    shown = relative(path, config.rootpath)
+    kind = type(error).__name__
+    message = f"{kind}: {error}"
+    first = message.partition("\n")[0]
+    lines = [f"    {text}".rstrip() for text in decorator_source(path, line)]
+    lines += [""] if lines else []
+    lines += [f"E   {text}".rstrip() for text in message.splitlines()]
+    last = f"{kind}: {error.short}" if isinstance(error, PrivacyViolation) else kind
+    place = ReprFileLocation(shown, line, last)
+    entry = ReprEntry(lines, None, None, place, "long")
+    return ReprExceptionInfo(
+        reprcrash=ReprFileLocation(shown, line, first),
+        reprtraceback=ReprTraceback([entry], None, "long"),
+    )
+
+
+def relative(path: Path, root: Path) -> str:
+    """A path as seen from `root`, with forward slashes."""
+    try:
+        return Path(os.path.relpath(path, root)).as_posix()
+    except ValueError:  # another drive
+        return path.as_posix()
+
+
+def decorator_source(path: Path, line: int, most: int = 12) -> list[str]:
+    """The lines from the decorator to the signature that it stands on."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()[line - 1 : line - 1 + most]
+    except (OSError, UnicodeDecodeError):
+        return []
+    for count, text in enumerate(lines, 1):
+        if text.lstrip().startswith(("def ", "class ", "async def ")):
+            return _dedented(lines[:count])
+    return _dedented(lines[:1])
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+    return [text[indent:] if not text[:indent].strip() else text for text in lines]

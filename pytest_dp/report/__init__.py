@@ -1,0 +1,1 @@
+"""What a reader sees: pure functions from an `AuditResult` to text."""

@@ -1,0 +1,207 @@
+"""How numbers are written, the same everywhere.
+
+A bound is never rounded to the side that would promise more than was shown: `lower` and
+``probability(…, "down")`` round down, `upper` and ``probability(…, "up")`` round up. Rounding acts
+on the shortest decimal that denotes the float, so that 1.89 stays 1.89.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Literal
+
+Rounding = Literal["nearest", "down", "up"]
+
+_MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
+
+
+def count(n: int) -> str:
+    """``10,012``."""
+    return f"{int(n):,}"
+
+
+def short_count(n: int) -> str:
+    """``184k``: two or three digits, for tables."""
+    value, unit = float(n), ""
+    for larger in "kMG":
+        if round(value) < 1_000:
+            break
+        value, unit = value / 1_000, larger
+    return f"{value:.1f}{unit}" if unit and value < 9.95 else f"{value:.0f}{unit}"
+
+
+def probability(p: float, rounding: Rounding = "nearest") -> str:
+    """``0.501``; ``1.2e-05`` when small. Only 0 is written "0", and only 1 is written "1"."""
+    value = _decimal(p)
+    if value <= 0:
+        return "0"
+    if value >= 1:
+        return "1"
+    if value < Decimal("0.01"):
+        return _significant(value, 2, rounding)
+    if value <= Decimal("0.999"):
+        return _plain(_places(value, 3, rounding))
+    rest = 1 - value
+    places = 1 - rest.adjusted()
+    if places > 6:
+        return "1" if rounding == "up" else "0.999999"
+    return _plain(_places(value, places, rounding))
+
+
+def claimed(eps: float) -> str:
+    """A claimed ε as its author wrote it, unless that takes more than eight characters."""
+    text = repr(float(eps))
+    return text if len(text) <= 8 else _significant(_decimal(eps), 6, "nearest")
+
+
+def lower(eps: float, above: float | None = None) -> str:
+    """A lower bound on ε, rounded down; with digits enough to read as more than `above`."""
+    if math.isinf(eps):
+        return "inf"
+    value = _decimal(eps)
+    if value <= 0:
+        return "0"
+    for digits in range(3, 18):
+        text = _significant(value, digits, "down")
+        if above is None or _value(text) > above:
+            return text
+    return repr(float(eps))
+
+
+def upper(eps: float) -> str:
+    """A smallest detectable ε, rounded up."""
+    if math.isinf(eps):
+        return "inf"
+    value = _decimal(eps)
+    return "0" if value <= 0 else _significant(value, 3, "up")
+
+
+def claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
+    """A claimed ε and a lower bound above it, so that the second also reads as the larger one."""
+    shown = claimed(eps)
+    text = lower(bound, above=max(eps, float(shown)))
+    if _value(text) > float(shown):
+        return shown, text
+    return repr(float(eps)), repr(float(bound))
+
+
+def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
+    """A ratio of probabilities: ``7.41``, ``1.0012``, ``4.8e8``, ``infinite``.
+
+    `digits` are significant digits of its distance from 1 when it is close to 1.
+    """
+    if math.isinf(value):
+        return "infinite"
+    number = _decimal(value)
+    excess = abs(number - 1)
+    if excess and excess < 1:
+        places = digits - 1 - min(excess.adjusted() + 1, 0)
+        return _plain(_places(number, min(places, 15), rounding))
+    return _significant(number, digits, rounding)
+
+
+def allowed_and_proven(eps: float, bound: float) -> tuple[str, str]:
+    """e^ε as claimed and as proven, with digits enough that a larger one reads as larger."""
+    allowed = proven = ratio_of(eps)
+    for digits in range(3, 13 if bound > eps else 3):
+        allowed, proven = ratio_of(eps, "nearest", digits), ratio_of(bound, "down", digits)
+        if allowed.startswith("e^") or proven.startswith("e^") or _value(proven) > _value(allowed):
+            break
+    return allowed, proven
+
+
+def ratio_of(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
+    """e^ε as a ratio; left as a power when the number would say nothing."""
+    if eps > 50:
+        text = lower(eps) if rounding == "down" else claimed(eps)
+        return f"e^{text}"
+    return ratio(math.exp(eps), rounding, digits)
+
+
+def confidence(alpha: float) -> str:
+    """1 - alpha in percent, rounded down: ``99.9999 %``."""
+    value = _decimal(alpha)
+    if value < Decimal("1e-9"):
+        return "> 99.9999999 %"
+    up = Decimal(_places(value, 1 - value.adjusted(), "up"))
+    return f"{_plain(100 - 100 * up, trim=True)} %"
+
+
+def p_value(p: float) -> str:
+    """``3e-212``, rounded up; ``< 1e-300`` when it is too small for a float."""
+    if p < 1e-300:
+        return "< 1e-300"
+    value = _decimal(p)
+    if value >= 1:
+        return "1"
+    if value >= Decimal("1e-4"):
+        return _plain(_places(value, 1 - value.adjusted(), "up"), trim=True)
+    return _significant(value, 1, "up")
+
+
+def e_value(e: float) -> str:
+    """``4e9``, rounded down."""
+    if math.isinf(e):
+        return "> 1e300"
+    value = _decimal(e)
+    return _significant(value, 2 if value < 1_000_000 else 1, "down") if value > 0 else "0"
+
+
+def one_in(alpha: float) -> str:
+    """``1 in 1,000,000``: alpha for those who do not read probabilities, rounded up."""
+    return f"1 in {int(1 / _decimal(alpha)):,}"
+
+
+def probability_of_error(alpha: float) -> str:
+    """``1e-06`` or ``0.05``: alpha as people write it."""
+    return f"{float(alpha):g}"
+
+
+def seconds(value: float, compact: bool = False) -> str:
+    """``0.8 s``, ``2 min 5 s``; `compact` keeps to seconds, for tables."""
+    if value < 0.0995:
+        return f"{value * 1000:.0f} ms"
+    if value < 9.95 or (value < 59.95 and not compact):
+        return f"{value:.1f} s"
+    whole = round(value)
+    if compact:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def seed(value: int) -> str:
+    """``8f2c``: what ``--dp-seed`` takes."""
+    return format(int(value), "x")
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def _decimal(value: float) -> Decimal:
+    return Decimal(repr(float(value)))
+
+
+def _places(value: Decimal, places: int, rounding: Rounding) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-places), rounding=_MODES[rounding])
+
+
+def _plain(value: Decimal, trim: bool = False) -> str:
+    text = f"{value:,f}"
+    return text.rstrip("0").rstrip(".") if trim and "." in text else text
+
+
+def _significant(value: Decimal, digits: int, rounding: Rounding) -> str:
+    """`digits` significant digits; every digit left of the point, up to a million."""
+    exponent = value.adjusted()
+    if exponent < -3 or exponent >= 6:
+        scaled = _places(value.scaleb(-exponent), digits - 1, rounding)
+        if scaled >= 10:
+            scaled, exponent = _places(scaled / 10, digits - 1, rounding), exponent + 1
+        sign = f"-{-exponent:02d}" if exponent < 0 else str(exponent)
+        return f"{scaled:f}e{sign}"
+    return _plain(_places(value, max(digits - 1 - exponent, 0), rounding))

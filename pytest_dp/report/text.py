@@ -1,0 +1,272 @@
+"""Reports for a terminal: the violation, one line for each claim, and the table of claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from textwrap import wrap
+from typing import Any, Literal
+
+from pytest_dp.report import numbers
+from pytest_dp.report.violation import WIDTH, counterexample, field, headline, violation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_dp.auditors.result import AuditResult
+
+__all__ = ["Row", "headline", "legend", "table", "verbose", "violation"]
+
+Status = Literal["violated", "no violation", "inconclusive", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One claim in the table: plain values, which survive JSON on the way from an xdist worker.
+
+    Attributes
+    ----------
+    nodeid, path, line
+        The test, and where its claim is written (`path` relative to the root directory).
+    name : str
+        The test without its file.
+    eps : float or None
+        The claimed loss; None if the claim could not be read.
+    status : {"violated", "no violation", "inconclusive", "error"}
+    eps_lower : float
+        Proven loss in nats; 0.0 if nothing was shown.
+    resolution : float or None
+        The smallest true ε that would have been caught; None if nothing would have been.
+    samples, seconds, method, alpha, p_value, seed
+        As in `AuditResult`; `seed` in hexadecimal.
+    headline : str
+        The outcome in one line.
+    counterexample : str
+        D, D', S and the counts; empty if there is none.
+    details : str
+        The full message of the violation or the error.
+    notes, strongest, pairs_tried, pairs_available
+        As in `AuditResult`.
+    expected : bool
+        The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
+    """
+
+    nodeid: str
+    path: str
+    line: int | None
+    name: str
+    eps: float | None
+    status: Status
+    headline: str
+    details: str = ""
+    counterexample: str = ""
+    eps_lower: float = 0.0
+    resolution: float | None = None
+    samples: int = 0
+    seconds: float = 0.0
+    method: str = ""
+    alpha: float | None = None
+    p_value: float | None = None
+    seed: str = ""
+    notes: tuple[str, ...] = ()
+    strongest: str = ""
+    pairs_tried: int = 0
+    pairs_available: int = 0
+    expected: bool = False
+
+    @classmethod
+    def of(cls, result: AuditResult, nodeid: str, path: str, line: int | None) -> Row:
+        """The row of an audit that ran."""
+        found = result.counterexample
+        block = counterexample(result, found, WIDTH) if found is not None else []
+        return cls(
+            nodeid=nodeid,
+            path=path,
+            line=line,
+            name=_short_name(nodeid),
+            eps=float(result.claim.eps),
+            status=result.verdict,
+            headline=headline(result),
+            details=violation(result) if result.violated else "",
+            counterexample="\n".join(block),
+            eps_lower=float(result.eps_lower),
+            resolution=float(result.resolution) if math.isfinite(result.resolution) else None,
+            samples=int(result.samples),
+            seconds=float(result.seconds),
+            method=result.method,
+            alpha=float(result.alpha),
+            p_value=None if result.p_value is None else float(result.p_value),
+            seed=numbers.seed(result.seed),
+            notes=tuple(map(str, result.notes)),
+            strongest=str(result.strongest),
+            pairs_tried=int(result.pairs[0]),
+            pairs_available=int(result.pairs[1]),
+        )
+
+    @classmethod
+    def of_error(
+        cls,
+        nodeid: str,
+        path: str,
+        line: int | None,
+        message: str,
+        *,
+        details: str = "",
+        eps: float | None = None,
+        seconds: float = 0.0,
+    ) -> Row:
+        """The row of a claim that could not be audited; `details` default to the whole message."""
+        first = next((text for text in message.splitlines() if text.strip()), "no message")
+        return cls(
+            nodeid=nodeid,
+            path=path,
+            line=line,
+            name=_short_name(nodeid),
+            eps=None if eps is None else float(eps),
+            status="error",
+            headline=first.strip(),
+            details=details or message,
+            seconds=float(seconds),
+        )
+
+    def cells(self) -> tuple[str, ...]:
+        """Claimed ε, proven at least, would catch from, samples and time, as tables show them."""
+        ran = self.samples > 0
+        return (
+            "-" if self.eps is None else numbers.claimed(self.eps),
+            _proven(self),
+            _catches(self),
+            numbers.short_count(self.samples) if ran else "-",
+            numbers.seconds(self.seconds, compact=True) if ran or self.seconds else "-",
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, ready for JSON."""
+        return asdict(self) | {"notes": list(self.notes)}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Row:
+        """The row that `as_dict` was taken of."""
+        return cls(**{**fields, "notes": tuple(fields["notes"])})
+
+
+_HEAD = (
+    ("claimed", "proven", "would", "", ""),
+    ("eps", "at least", "catch from", "samples", "time"),
+)
+
+
+def table(rows: Sequence[Row], width: int = 80) -> list[tuple[str, str]]:
+    """The table of claims, in the order given: (line, status), the status empty for other lines."""
+    if not rows:
+        return []
+    states = [_state(row) for row in rows]
+    cells = [row.cells() for row in rows]
+    sizes = [max(map(len, column)) for column in zip(*_HEAD, *cells, strict=True)]
+    room = width - sum(size + 2 for size in sizes) - 2 - max(map(len, states))
+    while room < 12 and len(sizes) > 1:  # a narrow terminal: the last columns go first
+        room += sizes.pop() + 2
+    names = _names(rows, max(room, 5))
+    first = max(map(len, [*names, "claim"]))
+
+    def line(name: str, values: Iterable[str], state: str) -> str:
+        numeric = "".join(f"  {value:>{n}}" for value, n in zip(values, sizes, strict=False))
+        return f"{name:{first}}{numeric}  {state}".rstrip()
+
+    lines = [(line("", _HEAD[0], ""), ""), (line("claim", _HEAD[1], "status"), "")]
+    for row, name, values, state in zip(rows, names, cells, states, strict=True):
+        lines.append((line(name, values, state), row.status))
+    lines.append(("", ""))
+    lines += [(text, "") for said in legend(rows) for text in wrap(said, width)]
+    return lines
+
+
+def legend(rows: Iterable[Row]) -> list[str]:
+    """What the table means, in plain words; only what these rows need."""
+    states = {row.status for row in rows}
+    said = []
+    if states - {"error"}:
+        said.append(
+            "would catch from: were the true eps this large on the inputs and events tried, 19 of "
+            "20 such runs would find it; less may go unseen. No test can prove privacy."
+        )
+    if "inconclusive" in states:
+        said.append("inconclusive: neither passed nor failed; too few samples to tell.")
+    if "error" in states:
+        said.append("ERROR: the audit did not run, so nothing is known about this claim.")
+    return said
+
+
+def verbose(row: Row) -> list[str]:
+    """What ``-v`` adds about one claim."""
+    facts = []
+    if row.method:
+        risk = "" if row.alpha is None else numbers.probability_of_error(row.alpha)
+        facts.append(("method", f"{row.method}, alpha {risk} (chance of a false alarm)"))
+    if row.pairs_available:
+        tried = f"{numbers.count(row.pairs_tried)} of {numbers.count(row.pairs_available)}"
+        facts.append(("pairs tried", tried))
+    if row.strongest:
+        facts.append(("strongest", row.strongest))
+    if row.p_value is not None:
+        facts.append(("p-value", numbers.p_value(row.p_value)))
+    if row.samples:
+        effort = f"{numbers.count(row.samples)} in {numbers.seconds(row.seconds)}"
+        facts.append(("samples", effort))
+    if row.seed:
+        facts.append(("seed", row.seed))
+    facts += [("note", note) for note in row.notes]
+    lines = [row.name, *(f"  {line}" for line in wrap(row.headline, WIDTH - 2))]
+    for name, text in facts:
+        lines += [f"  {line}" for line in field(f"{name:<12} ", text, WIDTH - 2)]
+    return lines
+
+
+def _short_name(nodeid: str) -> str:
+    return nodeid.partition("::")[2] or nodeid
+
+
+def _proven(row: Row) -> str:
+    if row.eps_lower <= 0:
+        return "-"
+    if row.status == "violated" and row.eps is not None:
+        if row.eps_lower <= row.eps:
+            return f"> {numbers.claimed(row.eps)}"
+        return numbers.claim_and_bound(row.eps, row.eps_lower)[1]
+    return numbers.lower(row.eps_lower)
+
+
+def _catches(row: Row) -> str:
+    if row.status == "error":
+        return "-"
+    return "nothing" if row.resolution is None else numbers.upper(row.resolution)
+
+
+def _state(row: Row) -> str:
+    return row.status.upper() if row.status in ("violated", "error") else row.status
+
+
+def _names(rows: Sequence[Row], room: int) -> list[str]:
+    """The names, with the file where two are the same, without what will not fit into `room`."""
+    plain = [row.name for row in rows]
+    names = [
+        f"{row.path}::{row.name}" if plain.count(row.name) > 1 and row.path else row.name
+        for row in rows
+    ]
+    if max(map(len, names)) > room:
+        names = [_without_eps(name, row.eps) for name, row in zip(names, rows, strict=True)]
+    return [_middle_cut(name, room) for name in names]
+
+
+def _without_eps(name: str, eps: float | None) -> str:
+    """``noisy_count[eps=1.0]`` as ``noisy_count``: the next column says the rest."""
+    if eps is None:
+        return name
+    return name.replace(f"[eps={eps!r}]", "").replace(f"[eps={eps!r}-", "[")
+
+
+def _middle_cut(name: str, room: int) -> str:
+    if len(name) <= room:
+        return name
+    tail = (room - 2) // 3
+    return f"{name[: room - 2 - tail]}..{name[len(name) - tail :]}"

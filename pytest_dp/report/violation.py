@@ -1,0 +1,170 @@
+"""The message of a violation: what a red build shows.
+
+Written in ASCII for terminals that show nothing else (inputs and events are shown as they are), and
+76 columns wide, so that pytest's ``E   `` in front of every line still fits into 80.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from textwrap import wrap
+
+from pytest_dp.report import numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_dp.auditors.result import AuditResult, Counterexample
+
+WIDTH = 76
+LINES = 6
+"""Longest that one input or event may get."""
+
+
+def headline(result: AuditResult) -> str:
+    """The outcome in one line."""
+    eps = result.claim.eps
+    if result.violated:
+        sure = f"({numbers.confidence(result.alpha)} confidence)"
+        if result.eps_lower <= eps:
+            return f"claimed eps = {numbers.claimed(eps)}, but eps > {numbers.claimed(eps)} {sure}"
+        claimed, bound = numbers.claim_and_bound(eps, result.eps_lower)
+        return f"claimed eps = {claimed}, but eps >= {bound} {sure}"
+    claimed = numbers.claimed(eps)
+    if result.verdict == "inconclusive":
+        effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
+        return f"inconclusive: could not test eps = {claimed} with {effort}"
+    if math.isinf(result.resolution):
+        return f"no violation of eps = {claimed} found, but this run could have caught nothing"
+    caught = numbers.upper(result.resolution)
+    return f"no violation of eps = {claimed} found; a true eps of {caught} would have been caught"
+
+
+def violation(result: AuditResult) -> str:
+    """The message of `PrivacyViolation`: the counterexample, its evidence, how to see it again."""
+    lines = [headline(result)]
+    found = result.counterexample
+    if found is not None:
+        block = counterexample(result, found, WIDTH - 2)
+        lines += ["", *(f"  {line}".rstrip() for line in block), *_evidence(result, found)]
+    said = [line for line in (found.diagnosis if found else ()) if line]
+    said += [f"Note: {note}" for note in result.notes]
+    if not result.replayable:
+        said.append(
+            "The mechanism draws on randomness that cannot be seeded: "
+            "another run will show slightly different counts."
+        )
+    lines += ["", *(line for text in said for line in _wrapped(text)), *reproduce(result)]
+    return "\n".join(lines)
+
+
+def counterexample(result: AuditResult, found: Counterexample, width: int) -> list[str]:
+    """D, D' and S, then expected against observed, aligned."""
+    eps, bound = result.claim.eps, result.eps_lower
+    allowed, proven = numbers.allowed_and_proven(eps, bound)
+    over = f"at least {proven}" if bound > eps else f"more than {allowed}"
+    counts = [
+        f"{numbers.count(c)}/{numbers.count(n)}"
+        for c, n in zip(found.counts, found.runs, strict=True)
+    ]
+    widest = max(map(len, counts))
+    p1, p2 = (c / n for c, n in zip(found.counts, found.runs, strict=True))
+    at_least = numbers.probability(found.intervals[0][0], "down")
+    at_most = numbers.probability(found.intervals[1][1], "up")
+    table = [
+        (
+            f"Pr[M(D)  in S]  {counts[0]:>{widest}} =",
+            numbers.probability(p1),
+            f"at least {at_least}",
+        ),
+        (
+            f"Pr[M(D') in S]  {counts[1]:>{widest}} =",
+            numbers.probability(p2),
+            f"at most  {at_most}",
+        ),
+        ("ratio", numbers.ratio(p1 / p2 if p2 else math.inf), over),
+        (f"allowed by eps = {numbers.claimed(eps)}", allowed, ""),
+    ]
+    left, middle = (max(len(row[i]) for row in table) for i in (0, 1))
+    return [
+        *_pair(found, width),
+        *field("S  = ", f"{{{found.event}}}", width),
+        "",
+        "Fresh runs of the mechanism M with an output in S:",
+        *(f"{a:{left}} {b:{middle}}   {c}".rstrip() for a, b, c in table),
+    ]
+
+
+def reproduce(result: AuditResult) -> list[str]:
+    """How to run this audit again; the command is never broken, so that it can be pasted."""
+    seed = numbers.seed(result.seed)
+    if "::" in result.name:
+        name = result.name
+        quoted = shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
+        command = f"pytest {quoted} --dp-seed={seed}"
+    else:
+        command = f"audit(..., seed=0x{seed})"
+    line = f"Reproduce:  {command}"
+    return [line] if len(line) <= WIDTH else ["Reproduce:", f"  {command}"]
+
+
+def _pair(found: Counterexample, width: int) -> list[str]:
+    # Imported late: the table and the headline need no inputs, and pytest shows them at every exit.
+    from pytest_dp.inputs import describe
+
+    room = (LINES - 1) * (width - 5)
+    first = field("D  = ", describe(found.d1, width=room), width)
+    second = field("D' = ", describe(found.d2, width=room), width)
+    if found.difference:
+        remark = f"({found.difference})"
+        column = max(len(first[-1]) if len(first) == 1 else 0, len(second[-1]), 25) + 3
+        if column + len(remark) > width:
+            column = len(second[-1]) + 3
+        if len(second) == 1 and column + len(remark) <= width:
+            second[0] = f"{second[0]:{column}}{remark}"
+        else:
+            second += field(" " * 5, remark, width)
+    return first + second
+
+
+def _evidence(result: AuditResult, found: Counterexample) -> list[str]:
+    bound = found.eps_clopper_pearson
+    parts = [
+        f"StatDP p-value {numbers.p_value(found.p_value)}",
+        f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}",
+    ]
+    if result.e_value is not None:
+        parts.append(f"e-value {numbers.e_value(result.e_value)}")
+    parts.append(f"{numbers.count(result.samples)} samples")
+    # A no-break space keeps each part whole; the bar stays at the end of its line.
+    joined = "\xa0| ".join(part.replace(" ", "\xa0") for part in parts)
+    often = numbers.one_in(result.alpha)
+    promise = f"A mechanism that keeps its claim fails at most {often} such audits."
+    lines = [
+        line.replace("\xa0", " ") for said in (joined, promise) for line in wrap(said, WIDTH - 2)
+    ]
+    return [f"  {line}" for line in lines]
+
+
+def field(label: str, text: str, width: int) -> list[str]:
+    """`text` after `label`, wrapped under itself, and cut when it gets very long."""
+    room = width - len(label)
+    lines = [
+        line
+        for part in text.splitlines() or [""]
+        for line in wrap(part, room, break_on_hyphens=False) or [""]
+    ]
+    if len(lines) > LINES:
+        left_out = sum(len(line) for line in lines[LINES - 1 :])
+        lines = [*lines[: LINES - 1], f"... ({numbers.count(left_out)} more characters)"]
+    return [
+        f"{label if i == 0 else ' ' * len(label)}{line}".rstrip() for i, line in enumerate(lines)
+    ]
+
+
+def _wrapped(text: str) -> list[str]:
+    return [
+        line
+        for part in text.splitlines()
+        for line in wrap(part, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    ]

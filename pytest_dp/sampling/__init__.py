@@ -1,0 +1,1 @@
+"""Run a mechanism many times: calling convention, seeds, hidden state, processes."""

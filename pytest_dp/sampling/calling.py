@@ -1,0 +1,235 @@
+"""The calling convention: which argument of the mechanism takes what."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_dp.claim import Claim
+from pytest_dp.errors import ClaimError, MechanismError
+
+Outputs = Sequence[Any] | npt.NDArray[Any]
+"""Outputs of several runs; of an array, the first axis is runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The outcome of a run that raised: it can leak like any other output."""
+
+    kind: str
+    trace: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raised) and other.kind == self.kind
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+    def __repr__(self) -> str:
+        return f"raises {self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A mechanism with everything but its data, its generator and the number of draws.
+
+    Attributes
+    ----------
+    mechanism : callable
+    params : dict
+        Further keyword arguments.
+    rng : str or None
+        Parameter that takes a generator; None if the mechanism has none.
+    size : str or None
+        Parameter that takes the number of draws; None for one draw a call.
+    """
+
+    mechanism: Callable[..., Any]
+    params: dict[str, Any]
+    rng: str | None = None
+    size: str | None = None
+
+    def draw(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
+        """`count` outputs on `data`: a list, or an array whose first axis is samples."""
+        keywords = dict(self.params)
+        if self.rng is not None:
+            keywords[self.rng] = generator
+        if self.size is not None:
+            return self._draw_vectorized(data, count, keywords)
+        mechanism = self.mechanism
+        outputs: list[Any] = []
+        append = outputs.append
+        while len(outputs) < count:
+            try:
+                for _ in range(count - len(outputs)):
+                    append(mechanism(data, **keywords))
+            except (Exception, SystemExit) as error:  # an output like any other
+                append(_raised(error, first=not outputs))
+        return outputs
+
+    def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
+        keywords[self.size or ""] = count
+        try:
+            outputs = self.mechanism(data, **keywords)
+        except (Exception, SystemExit) as error:
+            raise MechanismError(
+                f"The vectorised mechanism raised {type(error).__name__} when asked for "
+                f"{self.size}={count}:\n{_trace(error)}"
+            ) from None
+        if not isinstance(outputs, np.ndarray | list | tuple):
+            outputs = np.asarray(outputs)
+        if np.ndim(outputs) == 0 or len(outputs) != count:
+            got = "a single value" if np.ndim(outputs) == 0 else f"{len(outputs)} outputs"
+            raise ClaimError(
+                f"vectorized={self.size!r}: the mechanism returned {got} for {self.size}={count}. "
+                f"It must return {count} independent outputs along the first axis; leave "
+                "vectorized out if it makes one draw a call."
+            )
+        if count >= 16 and _all_equal(outputs) and self._shares_noise(data, keywords):
+            raise ClaimError(
+                f"vectorized={self.size!r}: all {count} outputs of one call are the same, and they "
+                "differ between calls, so the draws of a call share their noise. Draw noise of "
+                f"shape ({self.size}, ...)."
+            )
+        return outputs  # type: ignore[no-any-return]
+
+    def _shares_noise(self, data: Any, keywords: dict[str, Any]) -> bool:
+        """Whether every call returns one value many times, but not the same value each time."""
+        calls = [self.mechanism(data, **{**keywords, self.size or "": 16}) for _ in range(8)]
+        return all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])
+
+    def noiseless(self, data: Any, eps_param: str | None) -> Any:
+        """The mechanism's answer without noise, or None if it cannot be had.
+
+        StatDP compares outputs with the answer at ε = ∞. Where the claim names the parameter that
+        carries ε, that is what is tried; else the mechanism is given a generator without noise.
+        """
+        keywords = dict(self.params)
+        if self.size is not None:
+            keywords[self.size] = 2
+        attempts: list[dict[str, Any]] = []
+        if self.rng is not None:
+            attempts.append({**keywords, self.rng: _NoNoise(np.random.PCG64(0))})
+        if eps_param is not None:
+            rng = {self.rng: np.random.default_rng(0)} if self.rng else {}
+            attempts.append({**keywords, **rng, eps_param: math.inf})
+        for attempt in attempts:
+            with np.errstate(all="ignore"):
+                try:
+                    answer = self.mechanism(data, **attempt)
+                    again = self.mechanism(data, **attempt)
+                except Exception:  # no noiseless answer this way
+                    continue
+            if self.size is not None:
+                answer, again = answer[0], again[1]
+            if answer is not None and same(answer, again):
+                return answer
+        return None
+
+
+class _NoNoise(np.random.Generator):
+    """A generator whose noise is at its centre; asking it for anything else is an error."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("__"):
+            return super().__getattribute__(name)
+        if name in ("laplace", "normal", "gumbel", "logistic"):
+            return lambda loc=0.0, scale=1.0, size=None: _centre(loc, size)  # noqa: ARG005
+        if name == "exponential":
+            return lambda scale=1.0, size=None: _centre(0.0, size)  # noqa: ARG005
+        if name in ("standard_normal", "standard_exponential"):
+            return lambda size=None, **given: _centre(0.0, size)  # noqa: ARG005
+        raise NotImplementedError(f"no noiseless value of {name}")
+
+
+def _centre(loc: Any, size: Any) -> Any:
+    return loc if size is None else np.broadcast_to(loc, size).astype(float)
+
+
+def prepare(mechanism: Any, claim: Claim) -> Call:
+    """Check that the claim fits the mechanism's signature.
+
+    Raises
+    ------
+    ClaimError
+        If it is not a plain function of the data with the parameters that the claim names.
+    """
+    if not callable(mechanism):
+        raise ClaimError(f"The mechanism is {mechanism!r}, which is not callable. Give a function.")
+    name = getattr(mechanism, "__name__", repr(mechanism))
+    inner = inspect.unwrap(mechanism)
+    if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner):
+        raise ClaimError(f"{name} is async. Write a plain function that runs it: asyncio.run(...).")
+    if inspect.isgeneratorfunction(inner):
+        raise ClaimError(
+            f"{name} is a generator function. Write one that returns list({name}(...))."
+        )
+    params = dict(claim.params or {})
+    try:
+        signature = inspect.signature(mechanism)
+    except (TypeError, ValueError):
+        return Call(mechanism, params, None, claim.vectorized)
+    accepts = signature.parameters
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in accepts.values())
+    written = f"{name}{signature}"
+
+    def takes(parameter: str) -> bool:
+        found = accepts.get(parameter)
+        return open_ended or (found is not None and found.kind is not found.POSITIONAL_ONLY)
+
+    for parameter in params:
+        if not takes(parameter):
+            raise ClaimError(f"params has {parameter!r}, but the mechanism is {written}.")
+    if claim.vectorized and not takes(claim.vectorized):
+        raise ClaimError(
+            f"vectorized={claim.vectorized!r}, but the mechanism is {written}: it has no such "
+            "parameter to take the number of draws."
+        )
+    rng = claim.rng if claim.rng in accepts and claim.rng not in params else None
+    if rng is None and claim.rng not in params and claim.rng != "rng" and not open_ended:
+        raise ClaimError(f"rng={claim.rng!r}, but the mechanism is {written}: no such parameter.")
+    keywords = {**params, **dict.fromkeys(filter(None, (rng, claim.vectorized)))}
+    try:
+        signature.bind(object(), **keywords)
+    except TypeError as error:
+        raise ClaimError(
+            f"The mechanism is {written}, but a claim calls it as "
+            f"{name}(data{''.join(f', {key}=...' for key in keywords)}): {error}. Its first "
+            "parameter takes the data, rng a generator; give the others in params={...}."
+        ) from None
+    return Call(mechanism, params, rng, claim.vectorized)
+
+
+def _raised(error: BaseException, first: bool) -> Raised:
+    return Raised(type(error).__name__, _trace(error) if first else "")
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback from the mechanism inward, without the frames that called it."""
+    inner: TracebackType | None = error.__traceback__
+    while inner is not None and inner.tb_frame.f_code.co_filename == __file__ and inner.tb_next:
+        inner = inner.tb_next
+    return "".join(traceback.format_exception(type(error), error, inner)).rstrip()
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two outputs are equal, whatever they are; NaN equals NaN."""
+    try:
+        with np.errstate(all="ignore"):
+            if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+                return bool(np.array_equal(one, other))
+            return bool(one == other) or repr(one) == repr(other)
+    except Exception:  # objects that cannot be compared are told apart by repr
+        return repr(one) == repr(other)
+
+
+def _all_equal(outputs: Outputs) -> bool:
+    return all(same(outputs[0], other) for other in outputs)

@@ -1,0 +1,191 @@
+"""Generators that a mechanism keeps to itself: on an object, in a module, in a closure.
+
+Copied into several processes, such a generator would deal the same "random" numbers in each of
+them, and counts that look independent would not be. So they are looked for, and given a stream of
+their own before every piece of work.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+MOST_OBJECTS = 20_000
+"""How many objects the search looks at before it gives up."""
+
+_LEAVES = (str, bytes, int, float, complex, bool, type(None), np.ndarray)
+_KINDS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """The generators found in a mechanism, with where each was found."""
+
+    generators: tuple[Any, ...]
+    places: tuple[str, ...]
+
+    @contextmanager
+    def reseeded(self, sequence: np.random.SeedSequence) -> Iterator[None]:
+        """Give each generator a stream of its own; its earlier state comes back at the end."""
+        before = [_state(generator) for generator in self.generators]
+        children = sequence.spawn(len(self.generators)) if self.generators else []
+        for generator, child in zip(self.generators, children, strict=True):
+            _reseed(generator, child)
+        try:
+            yield
+        finally:
+            for generator, state in zip(self.generators, before, strict=True):
+                _restore(generator, state)
+
+
+def find(*roots: Any) -> Hidden:
+    """Look for generators reachable from `roots`: attributes, closures, globals, containers."""
+    known = {id(random._inst), id(np.random.mtrand._rand)}  # noqa: SLF001
+    found: dict[int, tuple[Any, str]] = {}
+    seen: set[int] = set()
+    queue: list[tuple[Any, str]] = [
+        (root, getattr(root, "__name__", "mechanism")) for root in roots
+    ]
+    while queue and len(seen) < MOST_OBJECTS:
+        thing, place = queue.pop()
+        if isinstance(thing, _LEAVES) or id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, _KINDS):
+            if id(thing) not in known and not isinstance(thing, random.SystemRandom):
+                found[id(thing)] = (thing, place)
+            continue
+        queue.extend(_reachable(thing, place))
+    return Hidden(tuple(g for g, _ in found.values()), tuple(place for _, place in found.values()))
+
+
+def _reachable(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
+    if isinstance(thing, types.FunctionType):
+        yield from _of_function(thing, place)
+    elif isinstance(thing, types.MethodType):
+        yield thing.__self__, f"{place}.__self__"
+        yield thing.__func__, place
+    elif isinstance(thing, functools.partial):
+        yield thing.func, place
+        yield from ((value, f"{place}'s arguments") for value in thing.args)
+        yield from ((value, f"{name}=") for name, value in thing.keywords.items())
+    elif isinstance(thing, dict):
+        yield from ((value, f"{place}[{key!r}]") for key, value in list(thing.items()))
+    elif isinstance(thing, list | tuple | set | frozenset):
+        yield from ((value, place) for value in list(thing))
+    elif isinstance(thing, type):
+        yield from _of_class(thing)
+    elif not isinstance(thing, types.ModuleType):
+        yield from _of_object(thing, place)
+
+
+def _of_function(function: types.FunctionType, place: str) -> Iterator[tuple[Any, str]]:
+    if _is_library(function.__module__):
+        return
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield cell.cell_contents, f"closure variable {name}"
+        except ValueError:  # not bound yet
+            continue
+    yield from ((value, f"a default of {place}") for value in function.__defaults__ or ())
+    yield from (
+        (value, f"a default of {place}") for value in (function.__kwdefaults__ or {}).values()
+    )
+    yield from ((value, f"{place}.{name}") for name, value in function.__dict__.items())
+    names = _names(function.__code__)
+    for name in names:
+        value = function.__globals__.get(name)
+        if isinstance(value, types.ModuleType) and not _is_library(value.__name__):
+            yield from (
+                (vars(value)[attribute], f"{value.__name__}.{attribute}")
+                for attribute in names
+                if attribute in vars(value)
+            )
+        elif value is not None:
+            yield value, f"module variable {name}"
+
+
+def _of_object(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
+    if _is_library(type(thing).__module__) and not isinstance(thing, types.SimpleNamespace):
+        # Library objects (scikit-learn estimators, say) may carry a random state; look no deeper.
+        attributes = getattr(thing, "__dict__", None) or {}
+        yield from (
+            (value, f"{place}.{name}")
+            for name, value in attributes.items()
+            if isinstance(value, _KINDS)
+        )
+        return
+    for name, value in (getattr(thing, "__dict__", None) or {}).items():
+        yield value, f"{place}.{name}"
+    for cls in type(thing).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(thing, name):
+                yield getattr(thing, name), f"{place}.{name}"
+        yield from _of_class(cls)
+
+
+def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
+    if _is_library(cls.__module__):
+        return
+    for name, value in list(vars(cls).items()):
+        inner = getattr(value, "__func__", value)
+        if isinstance(inner, (types.FunctionType, *_KINDS)):
+            yield inner, f"{cls.__name__}.{name}"
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Names used by a function and by the functions written inside it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names(constant)
+    return names
+
+
+@functools.cache
+def _library_names() -> frozenset[str]:
+    ours = "numpy scipy pandas sklearn joblib pytest _pytest hypothesis pytest_dp"
+    return frozenset(sys.stdlib_module_names) | set(ours.split())
+
+
+def _is_library(module: str | None) -> bool:
+    root = (module or "").partition(".")[0]
+    return root in _library_names() and root != "__main__"
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return generator.getstate()
+
+
+def _restore(generator: Any, state: Any) -> None:
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        generator.setstate(state)
+
+
+def _reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
+    if isinstance(generator, random.Random):
+        generator.seed(int.from_bytes(sequence.generate_state(4).tobytes(), "big"))
+        return
+    kind = (
+        type(generator.bit_generator)
+        if isinstance(generator, np.random.Generator)
+        else type(generator._bit_generator)  # noqa: SLF001
+    )
+    _restore(generator, kind(sequence).state)

@@ -1,0 +1,227 @@
+"""Draws outputs of a mechanism, in this process or in several, with the same outcome."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.sampling import hidden, workers
+from pytest_dp.sampling.calling import Call, Outputs, same
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
+from pytest_dp.sampling.pieces import Done, Input, Piece, cut, joined, run
+
+START_WORKERS = 2.0
+"""Estimated seconds of work from which starting processes pays."""
+USE_WORKERS = 0.25
+"""Estimated seconds of work from which handing it to running processes pays."""
+
+Progress = Callable[[int, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A wish for `count` outputs on `given`, from the stream that `key` names."""
+
+    given: Input
+    count: int
+    key: tuple[int, ...]
+
+
+class Sampler:
+    """Draws outputs of one mechanism until the deadline.
+
+    Parameters
+    ----------
+    call : Call
+    seed : int
+    n_jobs : int
+        Processes at most.
+    explicit_jobs : bool
+        Whether `n_jobs` was asked for; if so, a mechanism that cannot be sent to another process
+        is an error, else it just runs in this one.
+    progress : callable, optional
+        ``progress(runs, seconds)``, called now and then.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        seed: int,
+        n_jobs: int = 1,
+        explicit_jobs: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        self.call, self.seed, self.n_jobs = call, seed, n_jobs
+        self.explicit_jobs, self.progress = explicit_jobs, progress
+        self.hidden = hidden.find(call.mechanism, call.params)
+        self.runs = self._timed_runs = 0
+        self.seconds = 0.0
+        self.replayable = True
+        self.notes: list[str] = []
+        self._packed: bytes | None = None
+        self._copies = False
+        self._fingerprints: set[tuple[Any, ...]] = set()
+        self._reported = self._started = time.monotonic()
+        if self.hidden.places:
+            self.note(f"draws from a generator kept in {', '.join(self.hidden.places)}: reseeded")
+
+    def note(self, text: str) -> None:
+        """Remember something that the reader of the result should know, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    @property
+    def seconds_a_run(self) -> float | None:
+        """Measured cost of one run in one process; None before the first."""
+        return self.seconds / self._timed_runs if self._timed_runs else None
+
+    def warm_up(self, given: Input, deadline: Deadline) -> None:
+        """Find out what a run costs and whether it can be replayed: a few runs, twice each."""
+        count = 64 if self.call.size else 1
+        self._in_process([(given, [Piece(count, (0,))])], deadline)  # first calls are slow
+        for k in range(1, 9):
+            self._timed_runs, self.seconds = 0, 0.0
+            once = self._in_process([(given, [Piece(count, (k,))])], deadline)
+            twice = self._in_process([(given, [Piece(count, (k,))])], deadline)
+            if not all(map(same, once[0][0].outputs, twice[0][0].outputs)):
+                self.replayable = False
+                return
+            if self.seconds > 0.2:
+                return
+
+    def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
+        """The outputs of each draw.
+
+        Raises
+        ------
+        OutOfTime
+            If the deadline passed before all of them were done.
+        MechanismError
+            If the mechanism hangs or takes its process down.
+        """
+        vectorized = self.call.size is not None
+        tasks = [(d.given, cut(d.count, d.key, vectorized)) for d in draws]
+        estimate = (self.seconds_a_run or 0.0) * sum(d.count for d in draws)
+        if self._worth_sharing(estimate):
+            done = self._in_workers(tasks, deadline)
+        else:
+            done = self._in_process(tasks, deadline)
+        return [joined([piece.outputs for piece in pieces]) for pieces in done]
+
+    def _in_process(
+        self, tasks: list[tuple[Input, list[Piece]]], deadline: Deadline
+    ) -> list[list[Done]]:
+        results: list[list[Done]] = []
+        for given, pieces in tasks:
+            results.append([])
+            for piece in pieces:
+                if deadline.remaining() <= 0:
+                    raise OutOfTime
+                with interruptible(deadline, self.seconds_a_run):
+                    done = run(self.call, given, piece, self.seed, self.hidden, self._copies)
+                self._account(done, piece)
+                results[-1].append(done)
+        return results
+
+    def _in_workers(
+        self, tasks: list[tuple[Input, list[Piece]]], deadline: Deadline
+    ) -> list[list[Done]]:
+        packed = self._pack()
+        if packed is None:
+            return self._in_process(tasks, deadline)
+        # About a fifth of a second a job: little overhead, and progress that can be seen.
+        a_job = max(1.0, 0.2 / (self.seconds_a_run or 1.0))
+        jobs: list[tuple[int, Input, list[Piece]]] = []
+        for index, (given, pieces) in enumerate(tasks):
+            size = 0.0
+            for piece in pieces:
+                if not jobs or jobs[-1][0] != index or size >= a_job:
+                    jobs.append((index, given, []))
+                    size = 0.0
+                jobs[-1][2].append(piece)
+                size += piece.count
+        results: list[list[Done]] = [[] for _ in tasks]
+        step = 16 * self.n_jobs
+        for start in range(0, len(jobs), step):
+            some = jobs[start : start + step]
+            if deadline.remaining() <= 0:
+                raise OutOfTime
+            shared = workers.share_out(
+                packed, [job[1:] for job in some], self.seed, self._copies, self.n_jobs, deadline
+            )
+            for (index, _, pieces), done in zip(some, shared, strict=True):
+                for piece, one in zip(pieces, done, strict=True):
+                    self._account(one, piece)
+                    if self._is_copy(one.outputs):
+                        return self._without_workers(tasks, deadline)
+                    results[index].append(one)
+        return results
+
+    def _without_workers(
+        self, tasks: list[tuple[Input, list[Piece]]], deadline: Deadline
+    ) -> list[list[Done]]:
+        """Start over in this process, where a generator that cannot be found just goes on."""
+        self.n_jobs = 1
+        self.note(
+            "keeps a random generator out of reach, which copies itself into every worker process "
+            "with the same state: audited in one process"
+        )
+        return self._in_process(tasks, deadline)
+
+    def _is_copy(self, outputs: Outputs) -> bool:
+        """Whether another piece of this draw held the very same outputs, beyond coincidence."""
+        texts = [repr(output) for output in outputs[:64]]
+        counts = Counter(texts)
+        entropy = -sum(n * math.log(n / len(texts)) for n in counts.values())
+        if entropy < 40:  # nats: such outputs may coincide by chance
+            return False
+        fingerprint = tuple(texts)
+        seen = fingerprint in self._fingerprints
+        self._fingerprints.add(fingerprint)
+        return seen
+
+    def _worth_sharing(self, estimate: float) -> bool:
+        if self.n_jobs == 1:
+            return False
+        return estimate > (START_WORKERS if self._packed is None else USE_WORKERS)
+
+    def _pack(self) -> bytes | None:
+        if self._packed is None:
+            try:
+                self._packed = workers.pack(self.call)
+            except Exception as error:  # whatever pickling raises
+                reason = f"{type(error).__name__}: {error}"
+                if self.explicit_jobs:
+                    raise ClaimError(
+                        f"The mechanism cannot be sent to {self.n_jobs} processes, because its "
+                        f"state cannot be pickled ({reason}). Ask for one process (--dp-jobs=1, "
+                        "n_jobs=1), or keep locks, files and connections out of its reach."
+                    ) from None
+                self.n_jobs = 1
+                self.note(f"audited in one process, as its state cannot be pickled ({reason})")
+        return self._packed
+
+    def _account(self, done: Done, piece: Piece) -> None:
+        self.runs += piece.count
+        self._timed_runs += piece.count
+        self.seconds += done.seconds
+        if done.changed_input and not self._copies:
+            self._copies = True
+            self.note("changes its input: every run was given a fresh copy")
+        now = time.monotonic()
+        if self.progress is not None and now - self._reported > 0.1:
+            self._reported = now
+            self.progress(self.runs, now - self._started)
+
+
+def hung(error: OutOfTime, name: str, seconds: float) -> MechanismError:
+    """The error for a mechanism that did not return."""
+    return MechanismError(
+        f"{name} hangs: a run did not return within max_seconds={seconds:g}. It was here:\n"
+        f"{error.stack}"
+    )

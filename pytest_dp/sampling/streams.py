@@ -1,0 +1,54 @@
+"""Where random numbers come from: seeds that follow from the claim, and streams that never meet."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.sampling.hidden import Hidden
+
+
+def claim_seed(name: str, mechanism: Any) -> int:
+    """A seed that changes only when the claim's id or the mechanism's source changes.
+
+    The same code thus gets the same verdict wherever and whenever it is audited, and running it
+    again until it turns green cannot work.
+    """
+    inner = inspect.unwrap(mechanism)
+    try:
+        source = inspect.getsource(inner)
+    except (OSError, TypeError):
+        code = getattr(inner, "__code__", None)
+        source = repr((code.co_code, code.co_names)) if code else type(inner).__qualname__
+    digest = hashlib.sha256(f"{name}\0{source}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+def stream(seed: int, *key: int) -> np.random.SeedSequence:
+    """The seed sequence of one piece of work; different keys give independent streams."""
+    return np.random.SeedSequence(seed, spawn_key=key)
+
+
+@contextmanager
+def seeded(sequence: np.random.SeedSequence, hidden: Hidden) -> Iterator[np.random.Generator]:
+    """A generator for the mechanism, with all other reachable randomness seeded meanwhile.
+
+    ``np.random``, ``random`` and the generators in `hidden` draw from streams of their own and get
+    their earlier state back at the end.
+    """
+    own, numpy_global, python_global, kept = sequence.spawn(4)
+    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
+    with hidden.reseeded(kept):
+        np.random.seed(numpy_global.generate_state(4))  # noqa: NPY002
+        random.seed(int(python_global.generate_state(1)[0]))
+        try:
+            yield np.random.default_rng(own)
+        finally:
+            np.random.set_state(numpy_state)  # noqa: NPY002
+            random.setstate(python_state)

@@ -1,0 +1,821 @@
+"""Claims turned into neighbouring pairs."""
+
+from __future__ import annotations
+
+import copy
+import math
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dp import ClaimError, queries, values
+from pytest_dp.claim import expand
+from pytest_dp.inputs import MOST_PAIRS, Pair, describe, pairs_of
+from pytest_dp.inputs.datasets import ends_first, key
+from pytest_dp.inputs.relations import why_no_neighbours
+
+ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
+
+
+def pairs(root=None, **keywords):
+    return pairs_of(expand({"eps": 1.0, **keywords})[0], root)
+
+
+def plain(found):
+    return [(pair.d1, pair.d2) for pair in found]
+
+
+def refusal(root=None, **keywords):
+    with pytest.raises(ClaimError) as caught:
+        pairs(root, **keywords)
+    return str(caught.value)
+
+
+def content(pair):
+    """The same for a pair and its mirror image."""
+    return frozenset((key(pair.d1), key(pair.d2)))
+
+
+# Query patterns
+
+
+def test_queries_are_the_patterns_of_statdp_table_1():
+    assert plain(pairs(inputs=queries(5))) == [
+        ([1, 1, 1, 1, 1], [2, 1, 1, 1, 1]),
+        ([1, 1, 1, 1, 1], [0, 1, 1, 1, 1]),
+        ([1, 1, 1, 1, 1], [2, 0, 0, 0, 0]),
+        ([1, 1, 1, 1, 1], [0, 2, 2, 2, 2]),
+        ([1, 1, 1, 1, 1], [0, 0, 0, 2, 2]),
+        ([1, 1, 1, 1, 1], [2, 2, 2, 2, 2]),
+        ([1, 1, 1, 1, 1], [0, 0, 0, 0, 0]),
+        ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1]),
+    ]
+
+
+def test_queries_without_lengths_are_those_published():
+    assert [len(pair.d1) for pair in pairs(inputs=queries())] == [5] * 8 + [10] * 8
+
+
+def test_one_query_keeps_the_patterns_that_differ_once():
+    found = pairs(inputs=queries(3), neighbors="one_query")
+    assert plain(found) == [([1, 1, 1], [2, 1, 1]), ([1, 1, 1], [0, 1, 1])]
+    assert {pair.difference for pair in found} == {"one answer moved by 1"}
+
+
+def test_short_queries_have_no_duplicates():
+    assert plain(pairs(inputs=queries(1))) == [([1], [2]), ([1], [0])]
+    assert len(pairs(inputs=queries(2))) == len(set(map(content, pairs(inputs=queries(2)))))
+    assert pairs(inputs=queries(4, 4)) == pairs(inputs=queries(4))
+
+
+@given(st.integers(1, 30), st.sampled_from(["one_query", "all_queries"]))
+def test_queries_are_neighbours_of_fresh_int_lists(n, relation):
+    found = pairs(inputs=queries(n), neighbors=relation)
+    assert found
+    for pair in found:
+        assert why_no_neighbours(pair.d1, pair.d2, relation) == ""
+        assert {type(answer) for answer in pair.d1 + pair.d2} == {int}
+    vectors = [id(vector) for pair in found for vector in (pair.d1, pair.d2)]
+    assert len(vectors) == len(set(vectors))
+
+
+@pytest.mark.parametrize("length", [0, -1, 2.0, True, "5", None])
+def test_query_lengths_are_whole_numbers(length):
+    message = refusal(inputs=queries(5, length))
+    assert f"Invalid length {length!r} in queries(5, {length!r})" in message
+    assert "queries(5, 10)" in message
+
+
+def test_numpy_integers_are_lengths():
+    assert pairs(inputs=queries(np.int64(3))) == pairs(inputs=queries(3))
+
+
+# Values
+
+
+def test_values_give_every_two_extremes_first():
+    found = pairs(inputs=values([1, 0, 2]))
+    assert plain(found) == [(0, 2), (1, 0), (1, 2)]
+    assert {pair.difference for pair in found} == {"any two values"}
+    assert plain(pairs(inputs=values("abc"))) == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+def test_equal_values_count_once():
+    assert plain(pairs(inputs=values([0, 1, 0, 1.0]))) == [(0, 1)]
+    nan = float("nan")
+    assert len(pairs(inputs=values([nan, math.nan, [nan], [nan], {"a": nan}]))) == 3
+
+
+@pytest.mark.parametrize("options", [[], [1], [1, 1.0], [[1], [1]]])
+def test_values_need_two(options):
+    message = refusal(inputs=values(options))
+    assert f"{values(options)!r} holds" in message
+    assert "values([0, 1])" in message
+
+
+def test_many_values_are_capped_and_each_occurs():
+    found = pairs(inputs=values(range(400)))
+    assert len(found) == MOST_PAIRS
+    assert {found[0].d1, found[0].d2} == {0, 399}
+    assert {one for pair in found for one in (pair.d1, pair.d2)} == set(range(400))
+
+
+# Example datasets
+
+
+def test_add_remove_one_derives_every_pair():
+    found = pairs(inputs=[[0], [1, 0]], neighbors=ADD_REMOVE)
+    assert {(*map(tuple, pair),) for pair in plain(found)} == {
+        ((0,), ()),
+        ((0,), (0, 0)),
+        ((0,), (0, 1)),
+        ((1, 0), (1,)),
+        ((1, 0), (0,)),
+        ((1, 0), (1, 0, 0)),
+        ((1, 0), (1, 0, 1)),
+    }
+    assert found[0] == Pair([0], [], "one record removed")
+    assert {pair.difference for pair in found} == {"one record removed", "one record added"}
+
+
+def test_replace_one_derives_every_pair():
+    found = pairs(inputs=[[0, 1], [5]], neighbors=REPLACE)
+    assert {(*map(tuple, pair),) for pair in plain(found)} == {
+        ((5,), (0,)),
+        ((5,), (1,)),
+        ((0, 1), (1, 1)),
+        ((0, 1), (5, 1)),
+        ((0, 1), (0, 0)),
+        ((0, 1), (0, 5)),
+    }
+    assert {pair.difference for pair in found} == {"one record replaced"}
+
+
+def test_a_pair_and_its_mirror_image_are_one():
+    assert len(pairs(inputs=[[], [1]], neighbors=ADD_REMOVE)) == 2  # [] [1], [1] [1, 1]
+    assert len(pairs(inputs=[[0], [1]], neighbors=REPLACE)) == 1
+
+
+def test_examples_take_turns_small_ones_first():
+    found = pairs(inputs=[[5, 6, 7], [], [6, 7]], neighbors=ADD_REMOVE)
+    assert [pair.d1 for pair in found[:3]] == [[], [6, 7], [5, 6, 7]]
+
+
+def test_extreme_records_come_first():
+    found = pairs(inputs=[[3, 1, 9, 2]], neighbors=ADD_REMOVE)
+    assert [pair.d2 for pair in found[:4]] == [
+        [3, 9, 2],
+        [3, 1, 9, 2, 1],
+        [3, 1, 2],
+        [3, 1, 9, 2, 9],
+    ]
+    assert pairs(inputs=[[3, 1, 9, 2]], neighbors=REPLACE)[0].d2 == [3, 9, 9, 2]
+
+
+def test_extremes_of_each_column():
+    assert ends_first([(1, 5), (2, 9), (3, 1)])[:2] == [0, 2]
+    assert ends_first([(2, 5), (1, 9), (3, 1), (2, 7)]) == [1, 2, 0, 3]
+    assert ends_first([{"a": 2}, {"a": 1}, {"a": 3}]) == [1, 2, 0]
+    assert ends_first(["b", "a"]) == [0, 1]
+    assert ends_first([1, math.nan, 0, None])[:2] == [2, 3]
+    assert ends_first([]) == []
+
+
+def test_many_pairs_are_capped_at_the_extremes():
+    found = pairs(inputs=[list(range(3000))], neighbors=REPLACE)
+    assert len(found) == MOST_PAIRS
+    assert found[0].d2 == [2999, *range(1, 3000)]
+    # Repetitions wait until each different record had its turn.
+    found = pairs(inputs=[[0] * 1000 + [7]], neighbors=ADD_REMOVE)
+    assert [sorted(set(pair.d2)) for pair in found[:3]] == [[0, 7], [0, 7], [0]]
+
+
+def test_large_datasets_give_fewer_pairs(monkeypatch):
+    monkeypatch.setattr("pytest_dp.inputs.deriving.MOST_RECORDS", 2000)
+    assert len(pairs(inputs=[list(range(1000))], neighbors=ADD_REMOVE)) == 16
+    assert len(pairs(inputs=[list(range(20))], neighbors=ADD_REMOVE)) == 40
+
+
+def test_sets_hold_a_record_once():
+    found = pairs(inputs=[{1, 2}, {1, 3}], neighbors=ADD_REMOVE)
+    assert Pair({1, 2}, {1, 2, 3}, "one record added") in found
+    assert all(type(pair.d2) is set for pair in found)
+    assert pairs(inputs=[frozenset("ab")], neighbors=ADD_REMOVE)[0].d2 == frozenset("b")
+    assert plain(pairs(inputs=[{1}, {2}], neighbors=REPLACE)) == [({1}, {2})]
+
+
+def test_tuples_stay_tuples_and_kinds_do_not_mix():
+    found = pairs(inputs=[(1,), [2]], neighbors=ADD_REMOVE)
+    assert {(type(pair.d1), type(pair.d2)) for pair in found} == {(list, list), (tuple, tuple)}
+    assert not any(1 in pair.d2 for pair in found if type(pair.d1) is list)
+
+
+def test_arrays():
+    found = pairs(inputs=[np.array([]), np.array([4, 5])], neighbors=ADD_REMOVE)
+    assert all(type(one) is np.ndarray for pair in found for one in (pair.d1, pair.d2))
+    # An empty array is one of floats by default: it must not turn the others into floats.
+    assert {one.dtype for pair in found for one in (pair.d1, pair.d2)} == {np.dtype(int)}
+    assert found[0].d2.tolist() == [4]
+    assert len(found) == 2 + 2 + 2
+
+
+def test_arrays_of_rows():
+    found = pairs(inputs=[np.array([[1, 2], [3, 4]])], neighbors=REPLACE)
+    assert [pair.d2.tolist() for pair in found] == [[[3, 4], [3, 4]], [[1, 2], [1, 2]]]
+    empty = pairs(inputs=[np.array([[1, 2]])], neighbors=ADD_REMOVE)[0].d2
+    assert empty.shape == (0, 2)
+    # Rows of different lengths, numbers and strings: nothing to exchange.
+    mixed = [
+        np.array([[1, 2]]),
+        np.array([[1, 2, 3]]),
+        np.array(["a"]),
+        np.array([1]),
+        np.array([True]),
+    ]
+    assert len(pairs(inputs=mixed, neighbors=ADD_REMOVE)) == 10
+    with pytest.raises(ClaimError):
+        pairs(inputs=mixed, neighbors=REPLACE)
+
+
+def test_only_empty_arrays():
+    assert "no pair" in refusal(inputs=[np.array([]), np.array([])], neighbors=ADD_REMOVE)
+    assert "no pair" in refusal(inputs=[pd.DataFrame({"a": []})], neighbors=ADD_REMOVE)
+
+
+def test_data_frames():
+    frame = pd.DataFrame({"age": [30, 70], "sex": ["f", "m"]}, index=[7, 7])
+    found = pairs(
+        inputs=[frame, frame[:0], pd.DataFrame(columns=["age", "sex"])], neighbors=ADD_REMOVE
+    )
+    assert len(found) == 2 + 2 + 2
+    for pair in found:
+        for one in (pair.d1, pair.d2):
+            assert list(one.index) == list(range(len(one)))
+            assert (one.dtypes == frame.dtypes).all()
+            assert list(one.columns) == ["age", "sex"]
+    assert found[1].d2.to_dict("list") == {"age": [70], "sex": ["m"]}
+
+
+def test_series():
+    found = pairs(inputs=[pd.Series([1, 2], name="age", index=["x", "y"])], neighbors=REPLACE)
+    assert [pair.d2.tolist() for pair in found] == [[2, 2], [1, 1]]
+    assert found[0].d2.name == "age"
+    assert list(found[0].d2.index) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        [{"a": 1}, {"a": 1}, {"a": math.nan}, {"a": float("nan")}],
+        [[1], [1], [math.nan], [float("nan")]],
+        [np.array([1]), np.array([1]), np.array([math.nan]), np.array([math.nan])],
+        [{1}, {1}, {2}, {2}],
+        [math.nan, float("nan"), 1, 1],
+        [None, None, pd.NaT, pd.NaT],
+        np.array([1, 1, math.nan, math.nan]),
+        np.array([1, 1, "NaT", "NaT"], dtype="M8[ns]"),
+        pd.DataFrame({"a": [1, 1, math.nan, math.nan]}),
+        pd.DataFrame({"a": pd.array([1, 1, None, None], dtype="Int64")}),
+    ],
+    ids=str,
+)
+def test_records_without_hash_or_equality(dataset):
+    found = pairs(inputs=[dataset], neighbors=REPLACE)
+    assert len(found) == 4  # each of four replaced by the one other record
+    assert all(why_no_neighbours(pair.d1, pair.d2, REPLACE) == "" for pair in found)
+
+
+@dataclass
+class Person:
+    name: str
+    visits: list[int]
+
+
+class Plain:
+    def __init__(self, number):
+        self.number = number
+
+
+def test_records_that_are_objects():
+    people = [Person("a", [1]), Person("a", [1]), Person("b", [])]
+    assert len(pairs(inputs=[people], neighbors=REPLACE)) == 3
+    assert key(Plain(1)) == key(Plain(1)) != key(Plain(2))
+    one, other = (lambda: 1), (lambda: 2)
+    assert key(one) == key(one) != key(other)
+
+
+class Hostile:
+    def __eq__(self, other):
+        raise RuntimeError
+
+    __hash__ = None
+
+    def __repr__(self):
+        raise RuntimeError
+
+    def __reduce__(self):
+        raise RuntimeError
+
+
+def test_hostile_records():
+    a, b = Hostile(), Hostile()
+    assert len(pairs(inputs=[[a, b]], neighbors=REPLACE)) == 2
+    assert describe([a, b]) == "[<Hostile>, <Hostile>]"
+
+
+records = st.one_of(
+    st.integers(-2, 2),
+    st.sampled_from(["", "a", None, math.nan, float("nan"), 0.5, True]),
+    st.lists(st.integers(0, 1), max_size=2),
+    st.fixed_dictionaries({"a": st.sampled_from([0, 1, math.nan])}),
+)
+numbers = st.lists(st.integers(-3, 3), max_size=5)
+examples = st.one_of(
+    st.lists(st.lists(records, max_size=4), min_size=1, max_size=3),
+    st.lists(st.sets(st.integers(0, 4)) | st.frozensets(st.sampled_from("abc")), min_size=1),
+    st.lists(numbers.map(tuple), min_size=1, max_size=3),
+    st.lists(numbers.map(np.array), min_size=1, max_size=3),
+    st.lists(numbers.map(lambda n: pd.DataFrame({"a": n, "b": n[::-1]})), min_size=1, max_size=3),
+)
+
+
+@given(examples, st.sampled_from([ADD_REMOVE, REPLACE]))
+def test_derived_pairs(inputs, relation):
+    before = copy.deepcopy(inputs)
+    try:
+        found = pairs(inputs=inputs, neighbors=relation)
+    except ClaimError:
+        known = {key(record) for dataset in inputs for record in rows_of(dataset)}
+        assert len(known) < 2 or relation == REPLACE
+        return
+    for pair in found:
+        assert why_no_neighbours(pair.d1, pair.d2, relation) == ""
+        # Derived pairs pass as explicit ones, described alike.
+        again = pairs(pairs=[(pair.d1, pair.d2)], neighbors=relation)[0]
+        assert again.difference == pair.difference
+        if type(pair.d1) not in (tuple, frozenset):  # those cannot be changed anyway
+            assert not any(pair.d1 is dataset for dataset in inputs)
+    assert len(set(map(content, found))) == len(found)
+    assert list(map(key, inputs)) == list(map(key, before))
+    second = pairs(inputs=before, neighbors=relation)
+    assert [(key(p.d1), key(p.d2)) for p in found] == [(key(p.d1), key(p.d2)) for p in second]
+
+
+def rows_of(dataset):
+    return dataset.itertuples() if isinstance(dataset, pd.DataFrame) else dataset
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=3))
+def test_every_neighbour_is_derived(inputs):
+    """Against brute force: with few records nothing is left out."""
+    known = sorted({record for dataset in inputs for record in dataset})
+    removed = {
+        frozenset((tuple(d), (*d[:at], *d[at + 1 :]))) for d in inputs for at in range(len(d))
+    }
+    added = {frozenset((tuple(d), (*d, record))) for d in inputs for record in known}
+    replaced = {
+        frozenset((tuple(d), (*d[:at], record, *d[at + 1 :])))
+        for d in inputs
+        for at in range(len(d))
+        for record in known
+        if record != d[at]
+    }
+    for relation, expected in ((ADD_REMOVE, removed | added), (REPLACE, replaced)):
+        if expected:
+            found = plain(pairs(inputs=inputs, neighbors=relation))
+            assert {frozenset(map(tuple, pair)) for pair in found} == expected
+            assert len(found) == len(expected)
+
+
+def test_the_order_does_not_depend_on_the_hash_seed():
+    code = (
+        "from pytest_dp.claim import expand; from pytest_dp.inputs import pairs_of, describe\n"
+        "inputs = [{'a', 'b', 'c'}, {frozenset('xyz'), frozenset('uv')}, {1, 'a', None}]\n"
+        "claim, = expand({'eps': 1.0, 'neighbors': 'add_remove_one', 'inputs': inputs})\n"
+        "for pair in pairs_of(claim): print(describe(pair.d1), describe(pair.d2))"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2, 3)
+    }
+    assert len(runs) == 1
+
+
+def test_numpy_and_pandas_are_not_imported():
+    code = (
+        "import sys; from pytest_dp.claim import expand; from pytest_dp.inputs import pairs_of\n"
+        "claim, = expand({'eps': 1.0, 'neighbors': 'replace_one', 'inputs': [[1, 2]]})\n"
+        "pairs_of(claim)\n"
+        "assert not {'numpy', 'pandas', 'hypothesis', 'pytest'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+def test_no_pair_to_derive():
+    assert "inputs=[] holds no dataset" in refusal(inputs=[], neighbors=ADD_REMOVE)
+    assert "at least a record" in refusal(inputs=[[], []], neighbors=ADD_REMOVE)
+    assert "two different records" in refusal(inputs=[[3, 3]], neighbors=REPLACE)
+
+
+class Row(NamedTuple):
+    age: int
+    sex: str
+
+
+@pytest.mark.parametrize(
+    ("inputs", "named", "instead"),
+    [
+        ([1, 2, 3], "inputs[0] is 1, of type int", "inputs=[[1, 2, 3]]"),
+        ([[1], 2], "inputs[1] is 2", "inputs=[[[1], 2]]"),
+        (["ab", "c"], "of type str", "inputs=[['ab', 'c']]"),
+        ([b"ab"], "of type bytes", "inputs=[[b'ab']]"),
+        ([{"a": 1}], "of type dict", "inputs=[[{'a': 1}]]"),
+        ([Row(3, "f")], "of type Row", "inputs=[[Row("),
+        ([np.array(3)], "of type ndarray", "lists, tuples, sets"),
+        (np.array([1, 2]), "of type ndarray", "inputs=[array([1, 2])]"),
+        (pd.DataFrame({"a": [1]}), "of type DataFrame", "inputs=[DataFrame({'a': [1]})]"),
+        ({1, 2}, "of type set", "inputs=[{1, 2}]"),
+        (3, "inputs=3, of type int", "queries(5)"),
+    ],
+    ids=str,
+)
+def test_what_is_no_list_of_datasets(inputs, named, instead):
+    message = refusal(inputs=inputs, neighbors=ADD_REMOVE)
+    assert named in message
+    assert instead in message
+
+
+# Explicit pairs
+
+
+@pytest.mark.parametrize(
+    ("relation", "d1", "d2", "difference"),
+    [
+        (None, [1, 2, 3], "anything", ""),
+        (None, [1, 0], [0, 1], ""),
+        (ADD_REMOVE, [1, 0], [0], "one record removed"),
+        (ADD_REMOVE, (1,), (2, 1), "one record added"),
+        (ADD_REMOVE, {1}, set(), "one record removed"),
+        (ADD_REMOVE, [[1], {"a": math.nan}], [{"a": float("nan")}], "one record removed"),
+        (ADD_REMOVE, np.array([1, 2]), np.array([2.0]), "one record removed"),
+        (ADD_REMOVE, np.array([[1, 2]]), np.empty((0, 2)), "one record removed"),
+        (ADD_REMOVE, pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [2]}), "one record removed"),
+        (REPLACE, [1, 0, 0], [0, 1, 1], "one record replaced"),
+        (REPLACE, {1, 2}, {1, 3}, "one record replaced"),
+        (REPLACE, pd.Series([1.0, math.nan]), pd.Series([2.0, math.nan]), "one record replaced"),
+        ("one_query", [1, 1], [1, 2], "one answer moved by 1"),
+        ("one_query", [1, 1.0], (1, 0.5), None),
+        ("one_query", [1, 1.0], [1, 0.5], "one answer moved by 0.5"),
+        ("one_query", [4.4], [3.4], "one answer moved by 1"),
+        ("one_query", [math.inf, 1], [math.inf, 2], "one answer moved by 1"),
+        ("one_query", [np.uint8(0)], [np.uint8(1)], "one answer moved by 1"),
+        ("all_queries", np.array([1, 1]), np.array([2, 0]), "every answer may move by 1"),
+        ("all_queries", [1, 1], [1, 2], "every answer may move by 1"),
+        ("any_two", 1, "a", "any two values"),
+        ("any_two", [1], {1}, "any two values"),
+    ],
+)
+def test_explicit_pairs(relation, d1, d2, difference):
+    if difference is None:
+        assert "one is a list, the other a tuple" in refusal(pairs=[(d1, d2)], neighbors=relation)
+        return
+    (pair,) = pairs(pairs=[(d1, d2)], neighbors=relation)
+    assert pair.d1 is d1
+    assert pair.d2 is d2
+    assert pair.difference == difference
+
+
+@pytest.mark.parametrize(
+    ("relation", "d1", "d2", "why"),
+    [
+        (ADD_REMOVE, [1, 0], [2], "2 records only in D and 1 record only in D'"),
+        (ADD_REMOVE, [1, 0], [1, 1], "1 record only in D and 1 record only in D'"),
+        (ADD_REMOVE, [1, 1, 1], [1], "2 records only in D and 0 records only in D'"),
+        (ADD_REMOVE, [1, 0], [0, 1], "they hold the same records"),
+        (ADD_REMOVE, [1, 0], (1,), "one is a list, the other a tuple"),
+        (ADD_REMOVE, 3, 4, "D is of type int, which is no dataset"),
+        (ADD_REMOVE, [1], "", "D' is of type str"),
+        (ADD_REMOVE, {"a": 1}, {}, "D is of type dict"),
+        (ADD_REMOVE, np.array([[1]]), np.array([]), "records of shape (1,), the other"),
+        (ADD_REMOVE, pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1, 2]}), "columns ['a']"),
+        (ADD_REMOVE, pd.Series([1], name="a"), pd.Series([], name="b"), "Series named 'a'"),
+        (REPLACE, [1, 0], [1], "1 record only in D and 0 records only in D'"),
+        (REPLACE, [1, 0], [2, 3], "2 records only in D and 2 records only in D'"),
+        (REPLACE, [1, 0], [0, 1], "they hold the same records"),
+        ("one_query", [1, 1], [2, 2], "2 answers differ"),
+        ("one_query", [1, 1], [1, 3], "the answer at index 1 differs by 2"),
+        ("one_query", [1], [2, 1], "their lengths are 1 and 2"),
+        ("one_query", 1, 2, "D is of type int, which is no vector"),
+        ("one_query", {1}, {2}, "D is of type set, which is no vector"),
+        ("one_query", [1, "a"], [2, "a"], "D holds 'a', which is no number"),
+        ("all_queries", [1, math.nan], [2, math.nan], "D holds nan, which is no number"),
+        ("all_queries", [[1]], [[2]], "D holds [1], which is no number"),
+        ("all_queries", [1, 5], [2, 7.5], "the answer at index 1 differs by 2.5"),
+        ("all_queries", [math.inf], [-math.inf], "the answer at index 0 differs by inf"),
+    ],
+)
+def test_explicit_pairs_that_are_no_neighbours(relation, d1, d2, why):
+    good = {
+        ADD_REMOVE: ([1], []),
+        REPLACE: ([1], [2]),
+        "one_query": ([1], [2]),
+        "all_queries": ([1], [2]),
+    }[relation]
+    message = refusal(pairs=[good, (d1, d2)], neighbors=relation)
+    assert f"pairs[1] is not a pair of neighbours under neighbors='{relation}'" in message
+    assert f"D = {describe(d1)} and D' = {describe(d2)}" in message
+    assert why in message
+    assert "Required: " in message
+    assert "such as (" in message
+    assert "leave neighbors= out" in message
+
+
+@pytest.mark.parametrize(
+    "relation", [None, ADD_REMOVE, REPLACE, "one_query", "all_queries", "any_two"]
+)
+@pytest.mark.parametrize("same", [[1, 2], [], np.array([1.0, math.nan]), pd.DataFrame({"a": [1]})])
+def test_identical_inputs_are_no_pair(relation, same):
+    message = refusal(pairs=[(same, copy.deepcopy(same))], neighbors=relation)
+    assert "pairs[0]" in message
+    assert "identical" in message
+    assert "Write two inputs that differ, such as (" in message
+
+
+@given(numbers, numbers)
+def test_relations_against_their_definition(d1, d2):
+    one, two = Counter(d1), Counter(d2)
+    distance = (one - two).total() + (two - one).total()
+    assert (why_no_neighbours(d1, d2, ADD_REMOVE) == "") == (distance == 1)
+    assert (why_no_neighbours(d1, d2, REPLACE) == "") == (distance == 2 and len(d1) == len(d2))
+    moved = [abs(a - b) for a, b in zip(d1, d2, strict=False) if a != b]
+    near = len(d1) == len(d2) and bool(moved) and max(moved) <= 1
+    assert (why_no_neighbours(d1, d2, "all_queries") == "") == near
+    assert (why_no_neighbours(d1, d2, "one_query") == "") == (near and len(moved) == 1)
+    for relation in (ADD_REMOVE, REPLACE, "all_queries", "one_query"):
+        there, back = why_no_neighbours(d1, d2, relation), why_no_neighbours(d2, d1, relation)
+        assert bool(there) == bool(back)
+
+
+# Where inputs come from
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """Write modules below a root; sys.path and sys.modules are restored afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+
+    def write(**sources):
+        for name, source in sources.items():
+            file = tmp_path.joinpath(*name.split("__")).with_suffix(".py")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(source)
+        return tmp_path
+
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+SOURCE = """
+from pytest_dp import queries, values
+records = [[], [1]]
+class Group:
+    patterns = queries(2)
+def function(): return records
+def fails(): raise OSError("no such table")
+def takes(x): return x
+def array():
+    import numpy
+    return numpy.array([1])
+def strategy():
+    import hypothesis.strategies
+    return hypothesis.strategies.lists(hypothesis.strategies.integers())
+nothing = None
+"""
+
+
+def test_names_are_resolved(modules):
+    root = modules(dpi_folder__inputs=SOURCE)
+    found = pairs(root, inputs="dpi_folder.inputs:records", neighbors=ADD_REMOVE)
+    assert found == pairs(inputs=[[], [1]], neighbors=ADD_REMOVE)
+    assert found == pairs(root, inputs="dpi_folder.inputs:function", neighbors=ADD_REMOVE)
+    assert pairs(inputs="dpi_folder.inputs:Group.patterns") == pairs(inputs=queries(2))
+    # The root stays, at the end, for worker processes.
+    assert sys.path[-1] == str(root)
+    assert sys.path.count(str(root)) == 1
+
+
+def test_the_relation_is_checked_once_the_inputs_are_known(modules):
+    root = modules(dpi_relation=SOURCE)
+    message = refusal(root, inputs="dpi_relation:records")
+    assert "must say which are neighbours" in message
+    message = refusal(root, inputs="dpi_relation:Group.patterns", neighbors=REPLACE)
+    assert "does not fit inputs=queries(2)" in message
+
+
+def test_functions_are_called():
+    assert pairs(inputs=lambda: [[], [1]], neighbors=ADD_REMOVE)
+    assert pairs(inputs=lambda: values([0, 1])) == pairs(inputs=values([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "parts"),
+    [
+        ("fails", ["raised OSError: no such table", "called without arguments"]),
+        ("takes", ["raised TypeError", "missing 1 required", "called without arguments"]),
+        ("array", ["the function returned array([1]), of type ndarray", "inputs=[array([1])]"]),
+        ("strategy", ["Hypothesis strategies are not yet supported", "inputs=[[], [1], [1, 0]]"]),
+        ("nothing", ["is None, of type NoneType", "values([0, 1])"]),
+        ("recods", ["there is no 'recods'", "Did you mean 'records'?", "dpi_errors.py"]),
+        ("Group.pattern", ["there is no 'pattern'", "Did you mean 'patterns'?"]),
+    ],
+)
+def test_attributes_that_do_not_work(modules, attribute, parts):
+    root = modules(dpi_errors=SOURCE)
+    message = refusal(root, inputs=f"dpi_errors:{attribute}", neighbors=ADD_REMOVE)
+    assert f"dpi_errors:{attribute}" in message
+    for part in parts:
+        assert part in message
+
+
+def test_the_exception_of_a_function_is_kept():
+    def broken():
+        raise OSError("no such table")
+
+    with pytest.raises(ClaimError, match="broken: the function raised OSError") as caught:
+        pairs(inputs=broken)
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("tests.dp_inputs.records", "'tests.dp_inputs:records'"),
+        ("tests/dp_inputs.py:records", "'tests.dp_inputs:records'"),
+        ("records", "'tests.dp_inputs:records'"),
+        ("", "'tests.dp_inputs:records'"),
+        ("a:b:c", "'tests.dp_inputs:records'"),
+        ("json:", "'tests.dp_inputs:records'"),
+        (".json:x", "'tests.dp_inputs:records'"),
+    ],
+)
+def test_names_of_another_form(name, instead):
+    message = refusal(inputs=name)
+    assert f"Invalid inputs={name!r}" in message
+    assert '"module:attribute"' in message
+    assert instead in message
+
+
+def test_modules_that_are_not_there(modules):
+    root = modules(dpi_here=SOURCE, dpi_pkg__inner=SOURCE)
+    message = refusal(root, inputs="dpi_her:records")
+    assert "there is no module 'dpi_her'" in message
+    assert f"on sys.path and in {root}" in message
+    assert "'dpi_here'" in message
+    assert str(root) not in sys.path
+    assert "Did you mean 'inner'?" in refusal(root, inputs="dpi_pkg.iner:records")
+    assert "Did you mean 'dpi_pkg'" in refusal(root, inputs="dpi_pgk.inner:records")
+    assert "which is no package" in refusal(inputs="math.inner:records")
+
+
+def test_modules_that_cannot_be_imported(modules):
+    root = modules(
+        dpi_raises="1 / 0",
+        dpi_needs="import dpi_missing",
+        dpi_syntax="def",
+        dpi_exits="raise SystemExit(3)",
+    )
+    for name, said in (
+        ("dpi_raises", "ZeroDivisionError: division by zero"),
+        ("dpi_needs", "ModuleNotFoundError: No module named 'dpi_missing'"),
+        ("dpi_syntax", "SyntaxError"),
+        ("dpi_exits", "SystemExit: 3"),
+    ):
+        message = refusal(root, inputs=f"{name}:records")
+        assert f"importing '{name}' raised {said}" in message
+
+
+@pytest.mark.parametrize("relation", [None, ADD_REMOVE, "any_two"])
+def test_strategies_are_not_yet_supported(relation):
+    strategy = st.lists(st.integers())
+    given_as = [strategy, lambda: strategy]
+    if relation == ADD_REMOVE:
+        given_as.append([strategy])
+    for inputs in given_as:
+        message = refusal(inputs=inputs, neighbors=relation)
+        assert "Hypothesis strategies are not yet supported" in message
+        assert "inputs=[[], [1], [1, 0]]" in message
+
+
+# Descriptions
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([0, 1], "[0, 1]"),
+        ([], "[]"),
+        ((1,), "(1,)"),
+        ((), "()"),
+        (set(), "set()"),
+        ({"b", "a"}, "{'a', 'b'}"),
+        (frozenset({2, 1}), "frozenset({1, 2})"),
+        ("text", "'text'"),
+        (None, "None"),
+        ({"a": [1]}, "{'a': [1]}"),
+        (list(range(1000)), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ... 999] (1,000 records)"),
+        (np.array([1, 2]), "array([1, 2])"),
+        (np.zeros((100, 2)), "array([[0.0, 0.0], [0.0, 0.0], ... [0.0, 0.0]]) (100 records)"),
+        (pd.DataFrame({"a": [1], "b": ["x"]}), "DataFrame({'a': [1], 'b': ['x']})"),
+        (pd.DataFrame({"a": [], "b": []}), "DataFrame({'a': [], 'b': []})"),
+        (pd.Series([1, 2]), "Series([1, 2])"),
+        (
+            np.arange(40.0).reshape(4, 10),
+            "array([[0.0, 1.0, 2....], ... [30.0, 31.0, ...]]) (4 records)",
+        ),
+        (
+            pd.DataFrame({"a": [1] * 99, "b": ["x"] * 99}),
+            "DataFrame(a, b: (1, 'x'), (1, 'x'), ... (1, 'x')) (99 records)",
+        ),
+    ],
+)
+def test_describe(value, text):
+    assert describe(value, 62) == text
+
+
+class TwoLines:
+    def __repr__(self):
+        return "one\n   two"
+
+
+def test_describe_is_one_line():
+    assert describe(TwoLines()) == "one two"
+    assert describe([TwoLines()]) == "[one two]"
+
+
+class Broken:
+    def __init__(self, error):
+        self.error = error
+
+    def __repr__(self):
+        raise self.error
+
+
+class WrongRepr:
+    def __repr__(self):
+        return 3
+
+
+class BrokenList(list):
+    def __len__(self):
+        raise ValueError
+
+    __iter__ = __getitem__ = __len__
+
+
+def test_describe_never_raises():
+    assert describe(Broken(ValueError())) == "<Broken>"
+    assert describe([Broken(RecursionError()), 1]) == "[<Broken>, 1]"
+    assert describe(WrongRepr()) == "<WrongRepr>"
+    assert describe(BrokenList([1])) == "<BrokenList>"
+    endless = []
+    endless += [endless, endless]
+    assert "..." in describe(endless)
+
+
+@given(
+    st.recursive(records, lambda inner: st.lists(inner) | st.lists(inner).map(tuple)),
+    st.integers(20, 100),
+)
+def test_describe_fits_and_is_exact_if_it_can_be(value, width):
+    text = describe(value, width)
+    assert len(text) <= width
+    if len(repr(value)) <= width and repr(value).count("[") < 5:
+        assert text == repr(value)
+
+
+@given(st.lists(st.text() | st.floats(), min_size=40))
+def test_describe_names_the_length(value):
+    assert describe(value).endswith(f" ({len(value):,} records)")
+
+
+def test_pairs_are_immutable_values():
+    pair = pairs(inputs=values([0, 1]))[0]
+    with pytest.raises(AttributeError):
+        pair.d1 = 3
+    assert pair == Pair(0, 1, "any two values")

@@ -1,0 +1,573 @@
+"""What users see: exact texts, widths, rounding directions and escaping."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+
+import pytest
+
+from pytest_dp.auditors.result import AuditResult, Counterexample
+from pytest_dp.claim import Claim
+from pytest_dp.report import github, numbers
+from pytest_dp.report.text import Row, headline, table, verbose, violation
+
+
+@dataclass(frozen=True)
+class Event:
+    source: str
+
+    def __str__(self):
+        return self.source
+
+    def __call__(self, output):
+        raise NotImplementedError
+
+
+COUNT = "shop/stats.py::noisy_count[eps=1.0]"
+
+FOUND = Counterexample(
+    d1=[0],
+    d2=[],
+    event=Event("output >= 1.0"),
+    counts=(10_012, 1_351),
+    runs=(20_000, 20_000),
+    intervals=((0.48905, 0.51215), (0.0614, 0.0738)),
+    p_value=2.7e-212,
+    eps_clopper_pearson=1.8909,
+    difference="one record removed",
+    diagnosis=(
+        "Observed loss is about 2 x the claim: consistent with noise half as large as needed.",
+    ),
+)
+
+BROKEN = AuditResult(
+    verdict="violated",
+    claim=Claim(1.0, label="eps=1.0"),
+    name=COUNT,
+    method="statdp",
+    alpha=1e-6,
+    eps_lower=1.8909,
+    p_value=2.7e-212,
+    e_value=None,
+    samples=184_000,
+    seconds=0.83,
+    resolution=1.31,
+    seed=0x8F2C,
+    counterexample=FOUND,
+    strongest="output >= 1.0",
+    pairs=(12, 40),
+)
+
+PASSED = replace(BROKEN, verdict="no violation", counterexample=None, eps_lower=0.71, p_value=0.31)
+
+VIOLATION = """\
+claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
+
+  D  = [0]
+  D' = []                     (one record removed)
+  S  = {output >= 1.0}
+
+  Fresh runs of the mechanism M with an output in S:
+  Pr[M(D)  in S]  10,012/20,000 = 0.501   at least 0.489
+  Pr[M(D') in S]   1,351/20,000 = 0.068   at most  0.074
+  ratio                           7.41    at least 6.62
+  allowed by eps = 1.0            2.72
+  StatDP p-value 3e-212 | DP-Sniper bound 1.89 | 184,000 samples
+  A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.
+
+Observed loss is about 2 x the claim: consistent with noise half as large as
+  needed.
+Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c"""
+
+TABLE = """\
+                     claimed    proven       would
+claim                    eps  at least  catch from  samples   time  status
+noisy_count              1.0      1.89        1.31     184k  0.8 s  VIOLATED
+noisy_max                1.0     0.710        1.32     184k  0.8 s  no violation
+noisy_max                0.5         -       0.624     2.4M  125 s  no violation
+sparse_vecto..d=12]      0.5         -     nothing      912   60 s  inconclusive
+mean                     1.0         -           -        -      -  ERROR
+
+would catch from: were the true eps this large on the inputs and events tried,
+19 of 20 such runs would find it; less may go unseen. No test can prove privacy.
+inconclusive: neither passed nor failed; too few samples to tell.
+ERROR: the audit did not run, so nothing is known about this claim."""
+
+
+def rows():
+    half = replace(PASSED, claim=Claim(0.5), eps_lower=0.0)
+    name = "shop/stats.py::sparse_vector_with_gap[eps=0.5-threshold=12]"
+    unknown = replace(half, verdict="inconclusive", resolution=math.inf, samples=912, seconds=60.3)
+    high = replace(half, resolution=0.6231, samples=2_400_000, seconds=125.3)
+    one = replace(PASSED, resolution=1.3101)
+    return [
+        Row.of(BROKEN, COUNT, "shop/stats.py", 8),
+        Row.of(one, "shop/stats.py::noisy_max[eps=1.0]", "shop/stats.py", 20),
+        Row.of(high, "shop/stats.py::noisy_max[eps=0.5]", "shop/stats.py", 20),
+        Row.of(replace(unknown, notes=("stopped by max_seconds=60",)), name, "shop/stats.py", 30),
+        Row.of_error(
+            "shop/stats.py::mean[eps=1.0]",
+            "shop/stats.py",
+            41,
+            "The mechanism raised on all 50 runs.\n\nValueError: a | b",
+            eps=1.0,
+        ),
+    ]
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (numbers.count(10_012), "10,012"),
+        (numbers.short_count(999), "999"),
+        (numbers.short_count(1_840), "1.8k"),
+        (numbers.short_count(9_960), "10k"),
+        (numbers.short_count(184_000), "184k"),
+        (numbers.short_count(999_900), "1.0M"),
+        (numbers.short_count(2_400_000), "2.4M"),
+        (numbers.claimed(1), "1.0"),
+        (numbers.claimed(1e-3), "0.001"),
+        (numbers.claimed(20), "20.0"),
+        (numbers.claimed(math.log(2)), "0.693147"),
+        (numbers.confidence(1e-6), "99.9999 %"),
+        (numbers.confidence(0.05), "95 %"),
+        (numbers.confidence(0.01), "99 %"),
+        (numbers.confidence(0.5), "50 %"),
+        (numbers.confidence(1.234e-3), "99.87 %"),
+        (numbers.confidence(1e-20), "> 99.9999999 %"),
+        (numbers.one_in(1e-6), "1 in 1,000,000"),
+        (numbers.one_in(0.05), "1 in 20"),
+        (numbers.probability_of_error(1e-6), "1e-06"),
+        (numbers.seconds(0.012), "12 ms"),
+        (numbers.seconds(0.83), "0.8 s"),
+        (numbers.seconds(59.94), "59.9 s"),
+        (numbers.seconds(59.97), "1 min"),
+        (numbers.seconds(125.3), "2 min 5 s"),
+        (numbers.seconds(3_725), "1 h 2 min"),
+        (numbers.seconds(125.3, compact=True), "125 s"),
+        (numbers.p_value(2.7e-212), "3e-212"),
+        (numbers.p_value(0.0), "< 1e-300"),
+        (numbers.p_value(9.1e-7), "1e-06"),
+        (numbers.p_value(0.0499), "0.05"),
+        (numbers.p_value(0.31), "0.31"),
+        (numbers.p_value(1.0), "1"),
+        (numbers.e_value(4.29e9), "4e9"),
+        (numbers.e_value(math.inf), "> 1e300"),
+        (numbers.seed(0x8F2C), "8f2c"),
+        (numbers.ratio(math.inf), "infinite"),
+        (numbers.ratio_of(0.001), "1.0010"),
+        (numbers.ratio_of(20), "4.85e8"),
+        (numbers.ratio_of(800.0), "e^800.0"),
+        (numbers.lower(math.inf), "inf"),
+        (numbers.upper(math.inf), "inf"),
+    ],
+)
+def test_numbers(text, expected):
+    assert text == expected
+
+
+@pytest.mark.parametrize(
+    ("p", "nearest", "down", "up"),
+    [
+        (0.0, "0", "0", "0"),
+        (1.0, "1", "1", "1"),
+        (0.5006, "0.501", "0.500", "0.501"),
+        (0.0123, "0.012", "0.012", "0.013"),
+        (0.00124, "0.0012", "0.0012", "0.0013"),
+        (1.24e-5, "1.2e-05", "1.2e-05", "1.3e-05"),
+        (9.96e-6, "1.0e-05", "9.9e-06", "1.0e-05"),
+        (0.99962, "0.99962", "0.99962", "0.99962"),
+        (0.9999999999, "0.999999", "0.999999", "1"),
+    ],
+)
+def test_probabilities_round_to_the_honest_side(p, nearest, down, up):
+    shown = [numbers.probability(p, side) for side in ("nearest", "down", "up")]
+    assert shown == [nearest, down, up]
+
+
+@pytest.mark.parametrize(
+    ("eps", "down", "up"),
+    [
+        (1.89, "1.89", "1.89"),
+        (1.8999, "1.89", "1.90"),
+        (0.00189999, "0.00189", "0.00190"),
+        (12.3456, "12.3", "12.4"),
+        (20.0, "20.0", "20.0"),
+        (1.2345e-5, "1.23e-05", "1.24e-05"),
+        (0.0, "0", "0"),
+        (-0.3, "0", "0"),
+    ],
+)
+def test_bounds_on_eps_round_to_the_honest_side(eps, down, up):
+    assert (numbers.lower(eps), numbers.upper(eps)) == (down, up)
+
+
+@pytest.mark.parametrize("eps", [1e-5, 1e-3, 0.1234567890123, math.log(2), 1.0, 20.0, 1234.5])
+@pytest.mark.parametrize("excess", [1e-12, 1e-6, 1e-3, 0.1, 3.0])
+def test_a_proven_bound_reads_above_the_claim_and_never_above_itself(eps, excess):
+    bound = eps * (1 + excess)
+    claim, text = (float(t.replace(",", "")) for t in numbers.claim_and_bound(eps, bound))
+    assert claim < text <= bound
+
+
+@pytest.mark.parametrize("eps", [1e-3, 0.1, 1.0, 20.0])
+@pytest.mark.parametrize("excess", [1e-4, 1e-2, 0.5])
+def test_the_proven_ratio_reads_above_the_allowed_one(eps, excess):
+    pair = numbers.allowed_and_proven(eps, eps * (1 + excess))
+    allowed, proven = (float(t.replace(",", "")) for t in pair)
+    assert allowed < proven <= math.exp(eps * (1 + excess))
+
+
+def test_numpy_scalars_look_like_floats():
+    np = pytest.importorskip("numpy")
+    assert numbers.lower(np.float64(1.8999)) == "1.89"
+    assert numbers.claimed(np.float64(1.0)) == "1.0"
+    odd = replace(BROKEN, eps_lower=np.float64(1.8909), samples=np.int64(5), p_value=np.float64(0))
+    json.dumps(Row.of(odd, COUNT, "", 1).as_dict(), allow_nan=False)
+
+
+# Headline
+
+
+def test_headline():
+    assert headline(BROKEN) == "claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)"
+
+
+def test_headline_shows_more_digits_when_rounding_would_hide_the_violation():
+    close = replace(BROKEN, eps_lower=1.00042)
+    assert headline(close) == "claimed eps = 1.0, but eps >= 1.0004 (99.9999 % confidence)"
+
+
+def test_headline_of_a_bound_at_the_claim_says_more_than():
+    assert headline(replace(BROKEN, eps_lower=1.0)).startswith("claimed eps = 1.0, but eps > 1.0 (")
+
+
+@pytest.mark.parametrize(
+    ("eps", "bound", "expected"),
+    [
+        (1e-3, 1.2345e-3, "claimed eps = 0.001, but eps >= 0.00123 (95 % confidence)"),
+        (20.0, 21.977, "claimed eps = 20.0, but eps >= 21.9 (95 % confidence)"),
+    ],
+)
+def test_headline_of_small_and_large_claims(eps, bound, expected):
+    assert headline(replace(BROKEN, claim=Claim(eps), eps_lower=bound, alpha=0.05)) == expected
+
+
+def test_headlines_without_a_violation_promise_nothing():
+    assert headline(PASSED) == (
+        "no violation of eps = 1.0 found; a true eps of 1.31 would have been caught"
+    )
+    assert headline(replace(PASSED, resolution=math.inf)) == (
+        "no violation of eps = 1.0 found, but this run could have caught nothing"
+    )
+    assert headline(replace(PASSED, verdict="inconclusive", samples=912, seconds=60)) == (
+        "inconclusive: could not test eps = 1.0 with 912 samples in 1 min"
+    )
+
+
+# The violation
+
+
+def test_violation_exactly():
+    assert violation(BROKEN) == VIOLATION
+
+
+LONG = replace(
+    BROKEN,
+    claim=Claim(0.001),
+    eps_lower=0.0012345,
+    e_value=4.29e9,
+    alpha=1e-12,
+    name="tests/dp/test_everything.py::TestMechanisms::test_sparse_vector[eps=0.001-mode='fast']",
+    seed=0x8F2C8F2C8F2C8F2C8F2C8F2C8F2C8F2C,
+    replayable=False,
+    notes=("only the first 40 of 4,000 pairs were tried, because max_seconds=60 ran out",),
+    counterexample=replace(
+        FOUND,
+        d1=[2.0, *[1.0] * 60],
+        d2=[1.0, *[1.0] * 60],
+        event=Event(
+            "output[2] == True and 0 <= output[3] < 1 and len(output) == 12 and "
+            "output[5] in {'diabetes', 'asthma', 'none-of-the-above'}"
+        ),
+        counts=(93, 0),
+        runs=(20_000_000, 20_000_000),
+        intervals=((2.57e-6, 8.1e-6), (0.0, 1.551e-6)),
+        p_value=0.0,
+        difference="every answer moved by at most 1",
+    ),
+)
+
+
+def test_long_parts_are_wrapped_under_themselves_and_fit():
+    lines = violation(LONG).splitlines()
+    command = lines.pop()
+    assert lines.pop() == "Reproduce:"
+    assert command == (
+        '  pytest "tests/dp/test_everything.py::TestMechanisms::test_sparse_vector'
+        "[eps=0.001-mode='fast']\" --dp-seed=8f2c8f2c8f2c8f2c8f2c8f2c8f2c8f2c"
+    )
+    assert max(map(len, lines)) <= 76
+    start = next(i for i, line in enumerate(lines) if line.startswith("  S  = "))
+    assert lines[start + 1].startswith("       output[5] in {'diabetes', ")
+    assert lines[start - 1] == "       (every answer moved by at most 1)"
+    assert "  Pr[M(D') in S]   0/20,000,000 = 0          at most  1.6e-06" in lines
+    assert "  ratio                           infinite   at least 1.0012" in lines
+    assert "  StatDP p-value < 1e-300 | DP-Sniper bound 1.89 | e-value 4e9 |" in lines
+    assert any("cannot be seeded" in line for line in lines)
+    assert any(line.startswith("Note: only the first 40") for line in lines)
+
+
+@pytest.mark.parametrize("source", ["output in {" + "1, " * 5_000 + "}", "x" * 5_000, ""])
+def test_an_endless_event_is_cut(source):
+    endless = replace(BROKEN, counterexample=replace(FOUND, event=Event(source)))
+    lines = violation(endless).splitlines()
+    assert len(lines) < 30
+    assert max(map(len, lines)) <= 76
+    assert ("more characters)" in violation(endless)) == (len(source) > 1_000)
+
+
+def test_a_bound_at_the_claim():
+    text = violation(replace(BROKEN, claim=Claim(20.0), eps_lower=20.0))
+    assert "more than 4.85e8" in text
+    assert "allowed by eps = 20.0           4.85e8" in text
+
+
+def test_no_clopper_pearson_bound_is_said():
+    none = replace(BROKEN, counterexample=replace(FOUND, eps_clopper_pearson=-math.inf))
+    assert "DP-Sniper bound none" in violation(none)
+
+
+def test_reproduce_outside_pytest():
+    assert violation(replace(BROKEN, name="noisy_count")).endswith(
+        "\nReproduce:  audit(..., seed=0x8f2c)"
+    )
+
+
+def test_reproduce_survives_the_shell():
+    name = 'a.py::f[eps=1.0-mode="$HOME"]'
+    last = violation(replace(BROKEN, name=name)).splitlines()[-1]
+    assert last == "Reproduce:  pytest 'a.py::f[eps=1.0-mode=\"$HOME\"]' --dp-seed=8f2c"
+
+
+def test_own_words_are_ascii():
+    assert violation(LONG).isascii()
+    assert all(line.isascii() for line, _ in table(rows()))
+
+
+# Rows and the table
+
+
+@pytest.mark.parametrize("row", range(5))
+def test_rows_survive_json(row):
+    before = rows()[row]
+    text = json.dumps(before.as_dict(), allow_nan=False)
+    assert Row.from_dict(json.loads(text)) == before
+
+
+def test_row_of_error_keeps_the_whole_message():
+    row = rows()[-1]
+    assert (row.status, row.name, row.eps) == ("error", "mean[eps=1.0]", 1.0)
+    assert row.headline == "The mechanism raised on all 50 runs."
+    assert row.details.endswith("ValueError: a | b")
+
+
+def test_table_exactly():
+    assert "\n".join(line for line, _ in table(rows())) == TABLE
+
+
+def test_table_lines_carry_their_status():
+    assert [status for _, status in table(rows())] == [
+        "",
+        "",
+        "violated",
+        "no violation",
+        "no violation",
+        "inconclusive",
+        "error",
+        *[""] * 5,
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 132])
+def test_table_keeps_to_the_width(width):
+    far = replace(rows()[1], name="test_" + "a" * 200, samples=10**9, seconds=4_000.0)
+    lines = [line for line, _ in table([*rows(), far], width)]
+    assert max(map(len, lines)) <= width
+    assert all(line == line.rstrip() for line in lines)
+    assert any(line.endswith("VIOLATED") for line in lines)
+
+
+def test_table_shows_whole_names_when_there_is_room():
+    text = "\n".join(line for line, _ in table(rows(), 132))
+    assert "sparse_vector_with_gap[eps=0.5-threshold=12]" in text
+
+
+def test_table_tells_files_apart():
+    twice = [rows()[1], replace(rows()[1], path="shop/sales.py")]
+    text = "\n".join(line for line, _ in table(twice, 120))
+    assert "shop/stats.py::noisy_max[eps=1.0]" in text
+    assert "shop/sales.py::noisy_max[eps=1.0]" in text
+
+
+def test_a_violated_row_never_reads_as_kept():
+    close = Row.of(replace(BROKEN, eps_lower=1.00042), COUNT, "shop/stats.py", 8)
+    equal = Row.of(replace(BROKEN, eps_lower=1.0), COUNT, "shop/stats.py", 8)
+    assert (close.cells()[1], equal.cells()[1]) == ("1.0004", "> 1.0")
+
+
+def test_no_rows_no_table():
+    assert table([]) == []
+    assert github.summary([]) == ""
+
+
+def test_verbose():
+    assert verbose(rows()[3]) == [
+        "sparse_vector_with_gap[eps=0.5-threshold=12]",
+        "  inconclusive: could not test eps = 0.5 with 912 samples in 1 min",
+        "  method       statdp, alpha 1e-06 (chance of a false alarm)",
+        "  pairs tried  12 of 40",
+        "  strongest    output >= 1.0",
+        "  p-value      0.31",
+        "  samples      912 in 1 min",
+        "  seed         8f2c",
+        "  note         stopped by max_seconds=60",
+    ]
+    assert verbose(rows()[4]) == ["mean[eps=1.0]", "  The mechanism raised on all 50 runs."]
+
+
+# GitHub
+
+
+def test_annotation():
+    line = github.annotation(rows()[0], "src/shop/stats.py")
+    assert line.startswith(
+        "::error file=src/shop/stats.py,line=8,"
+        "title=Privacy claim violated%3A noisy_count[eps=1.0]::"
+        "claimed eps = 1.0, but eps >= 1.89 (99.9999 %25 confidence)%0A%0AD  = [0]%0A"
+    )
+    assert "\n" not in line
+    assert line.endswith("allowed by eps = 1.0            2.72")
+
+
+def test_annotation_escapes_properties_and_message():
+    row = replace(rows()[4], name="f[a,b:c\r\n%]", line=None, headline="50 %, a: b\r\n::error::c")
+    assert github.annotation(row, "a,b:c.py") == (
+        "::error file=a%2Cb%3Ac.py,title=Privacy claim not audited%3A f[a%2Cb%3Ac%0D%0A%25]::"
+        "50 %25, a: b%0D%0A::error::c"
+    )
+
+
+def test_annotation_by_status():
+    kinds = [github.annotation(row, "a.py").split(" ")[0] for row in rows()]
+    assert kinds == ["::error", "", "", "::warning", "::error"]
+
+
+def test_annotation_without_a_path():
+    assert github.annotation(rows()[0], "").startswith("::error line=8,title=")
+
+
+def cells_of(markdown):
+    """The cells of each line of the table; an escaped bar is no border."""
+    lines = [line for line in markdown.splitlines() if line.startswith("| ")]
+    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines]
+
+
+def test_summary():
+    text = github.summary(rows())
+    first, *_ = text.splitlines()
+    assert first == "## ❌ Privacy claims: 1 of 5 violated, 1 not audited, 1 inconclusive"
+    order = ["### ❌ `noisy_count", "### ❌ `mean", "### ⚠️ `sparse", "| status |"]
+    assert sorted(order, key=text.index) == order
+    short, full = text.split("<details>")[:2]
+    for part in ("D  = [0]", "D' = []", "S  = {output", "10,012/20,000", "1,351/20,000", "7.41"):
+        assert part in short
+    assert VIOLATION in full
+    assert "stopped by max\\_seconds=60" in text
+    cells = cells_of(text)
+    assert {len(line) for line in cells} == {7}
+    assert [line[0].split(" ", 2)[2].strip() for line in cells[2:]] == [
+        "violated",
+        "error",
+        "inconclusive",
+        "no violation",
+        "no violation",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "heading"),
+    [
+        ([1, 2], "## ✅ Privacy claims: no violation found in 2"),
+        ([0, 1], "## ❌ Privacy claims: 1 of 2 violated"),
+        ([1, 4], "## ❌ Privacy claims: 1 of 2 not audited"),
+        ([1, 2, 3], "## ⚠️ Privacy claims: 1 of 3 inconclusive"),
+    ],
+)
+def test_summary_heading(chosen, heading):
+    text = github.summary([rows()[i] for i in chosen])
+    assert text.splitlines()[0] == heading
+    assert "No test can prove privacy." in text
+
+
+def test_summary_survives_hostile_text():
+    row = replace(
+        rows()[0],
+        nodeid="a.py::f[a|b`c``d\n<img src=x>]",
+        name="f[a|b`c``d\n<img src=x>]",
+        headline="<b>|*x* `y`\nz",
+        details="````\n</details>\n\x1b[31mred\x1b[0m\n```",
+        counterexample="S  = {output == '```'}",
+    )
+    text = github.summary([row])
+    assert {len(line) for line in cells_of(text)} == {7}
+    assert "| ```f" not in text
+    assert "```a.py::f[a\\|b`c``d <img src=x>]```" in text
+    assert "&lt;b&gt;\\|\\*x\\* \\`y\\` z" in text
+    assert "<summary>Full counterexample: f[a|b`c``d &lt;img src=x&gt;]</summary>" in text
+    assert "`````text\n````\n</details>\nred\n```\n`````" in text
+    assert "````text\nS  = {output == '```'}\n````" in text
+
+
+def test_summary_stays_below_the_limit_of_github():
+    large = replace(rows()[0], details="x" * 200_000)
+    text = github.summary([large] * 10)
+    assert len(text.encode()) < 1024**2
+    assert "6 more did not fit here" in text
+    assert len(cells_of(text)) == 12
+
+
+def test_append(tmp_path):
+    path = tmp_path / "summary.md"
+    github.append(path, "## one\n")
+    github.append(str(path), "## zwei é \ud800")
+    github.append(path, "")
+    assert path.read_bytes().decode() == "## one\n\n## zwei é \\ud800\n"
+
+
+def test_append_takes_back_half_a_block(tmp_path, monkeypatch):
+    path = tmp_path / "summary.md"
+    path.write_text("before\n")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:3]))
+    with pytest.raises(OSError, match="No room"):
+        github.append(path, "## one\n")
+    assert path.read_text() == "before\n"
+
+
+def test_reports_load_neither_pytest_nor_numpy():
+    code = (
+        "import sys, pytest_dp.report.github, pytest_dp.report.text; "
+        "print({'pytest', 'numpy', 'scipy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
