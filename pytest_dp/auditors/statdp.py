@@ -13,6 +13,7 @@ Algorithms 1 to 4; the p-value is that of `pytest_dp.evidence.statdp`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,11 +120,14 @@ def audit(job: Job) -> AuditResult:
 
 
 def _search(job: Job, pool: _Pool) -> tuple[list[_Contender], _Contender | None]:
+    """Successive halving: a quick look at all pairs, then equal effort for ever fewer of them."""
     budget = SEARCH_SHARE * job.max_samples
-    contenders, runs = _line_up(job, pool, budget)
-    all_contenders = contenders
+    contenders = everyone = _line_up(job, pool, budget)
     deadline = job.deadline.sooner(SEARCH_SHARE)
     rank = _rank(job.claim.eps)
+    a_round = budget / (math.ceil(math.log2(len(contenders))) + 1)
+    full = max(1, int(a_round / len(pool.inputs)))
+    runs = min(FIRST_ROUND, full)
     while True:
         try:
             _draw_up_to(job, pool, contenders, runs, deadline)
@@ -131,10 +135,10 @@ def _search(job: Job, pool: _Pool) -> tuple[list[_Contender], _Contender | None]
             if out.stack or not any(pool.drawn):
                 raise
             break  # judge by what there is
-        if job.sampler.runs == 0 or _all_raise(pool):
+        if _all_raise(pool):
             raise _always_raises(job, pool)
         for contender in contenders:
-            _look(contender, pool, rank(runs))
+            _look(contender, pool, rank)
         contenders = sorted(contenders, key=_promise)
         best = -_promise(contenders[0])[0]
         if best > DECISIVE:  # among pairs about as suspicious, the first one is the simplest
@@ -142,19 +146,19 @@ def _search(job: Job, pool: _Pool) -> tuple[list[_Contender], _Contender | None]
             contenders = [min(near, key=lambda c: c.number)]
             contenders[0].decided = True
             break
-        spent = sum(pool.count(i) for i in range(len(pool.inputs)))
-        contenders = contenders[: max(1, len(contenders) // 2)]
-        inputs = {i for c in contenders for i in (c.first, c.second)}
-        affordable = int(min(4 * runs, runs + (budget - spent) / len(inputs)))
-        if affordable < 1.2 * runs:
+        if runs < full:
+            runs = min(4 * runs, full)
+        elif len(contenders) == 1:
             break
-        runs = affordable
-    return all_contenders, next((c for c in contenders if c.found is not None), None)
+        else:
+            contenders = contenders[: len(contenders) // 2]
+            runs += int(a_round / len({i for c in contenders for i in (c.first, c.second)}))
+    return everyone, next((c for c in contenders if c.found is not None), None)
 
 
-def _line_up(job: Job, pool: _Pool, budget: float) -> tuple[list[_Contender], int]:
-    """The pairs that take part, and how many samples of each input the first round draws."""
-    pairs = job.pairs[: max(1, int(budget / 2 / (2 * FEWEST)))]
+def _line_up(job: Job, pool: _Pool, budget: float) -> list[_Contender]:
+    """The pairs that take part: as many as can be given `FEWEST` samples of each input."""
+    pairs = job.pairs[: max(1, int(budget / 4 / FEWEST))]
     contenders = []
     for number, pair in enumerate(pairs):
         answers = [job.call.noiseless(d, job.claim.eps_param) for d in (pair.d1, pair.d2)]
@@ -167,8 +171,7 @@ def _line_up(job: Job, pool: _Pool, budget: float) -> tuple[list[_Contender], in
             f"tried {len(pairs)} of {len(job.pairs):,} pairs: raise max_samples or max_seconds "
             "to try more"
         )
-    first = budget / 4 / len(pool.inputs)
-    return contenders, int(min(FIRST_ROUND, max(FEWEST, first), max(1, budget / 2)))
+    return contenders
 
 
 def _draw_up_to(
@@ -185,10 +188,11 @@ def _draw_up_to(
         pool.drawn[i].append(outputs)
 
 
-def _look(contender: _Contender, pool: _Pool, rank: Rank) -> None:
+def _look(contender: _Contender, pool: _Pool, rank_of: Callable[[int], Rank]) -> None:
     """Find the most suspicious event of a pair on all search samples so far."""
     one, two = (joined(pool.drawn[i]) for i in (contender.first, contender.second))
     runs = min(len(one), len(two))
+    rank = rank_of(runs)
     one, two = one[:runs], two[:runs]
     table = tabulate(joined([one, two]))
     first = np.arange(2 * runs) < runs
@@ -197,7 +201,7 @@ def _look(contender: _Contender, pool: _Pool, rank: Rank) -> None:
     contender.runs = runs
 
 
-def _rank(eps: float) -> Any:
+def _rank(eps: float) -> Callable[[int], Rank]:
     """How suspicious counts are; above 0 exactly if they exceed the claim.
 
     Up there it is a log likelihood ratio, an inexpensive stand-in for the p-value by which the

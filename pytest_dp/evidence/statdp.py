@@ -317,6 +317,8 @@ def smallest_eps(p1: float, runs: int, eps: float, alpha: float, power: float = 
 
 
 def _log_p_both(c1: int, c2: int, runs: int, eps: float) -> float:
+    check_count("c1", c1, runs)  # before they trade places
+    check_count("c2", c2, runs)
     return min(0.0, math.log(2.0) + log_p_value(max(c1, c2), min(c1, c2), runs, eps))
 
 

@@ -33,11 +33,12 @@ class Between:
 
     def __str__(self) -> str:
         text = self.feature.text
+        show = plain if self.feature.kind in ("len", "count", "hamming") else repr
         if self.high is None:
-            return f"{text} >= {self.low!r}"
+            return f"{text} >= {show(self.low or 0.0)}"
         if self.low is None:
-            return f"{text} < {self.high!r}"
-        return f"{self.low!r} <= {text} < {self.high!r}"
+            return f"{text} < {show(self.high)}"
+        return f"{show(self.low)} <= {text} < {show(self.high)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def search(
     found = _best(blocks, rank, (), most)
     numbers = table.codes == NUMBER
     if (numbers.any() and not numbers.all()) or len(table.structures) > 1:
-        for context in _contexts(about, table):
+        for context in _contexts(about, table, first, rank):
             inside = context.mask(table)
             part, sides = table.rows(inside), first[inside]
             inner = [
@@ -268,19 +268,21 @@ def _fingerprints(table: Table) -> Ints:
     return total.view(np.int64)
 
 
-def _contexts(about: list[Feature], table: Table) -> list[Condition]:
-    """Category patterns among which numbers are worth a look of their own: the commonest few."""
+def _contexts(about: list[Feature], table: Table, first: Bools, rank: Rank) -> list[Condition]:
+    """Lengths and counts among which numbers are worth a look of their own: the best few."""
     seen: list[tuple[float, Condition]] = []
     for feature in about:
         if feature.kind not in ("count", "len"):
             continue
-        numbers, codes = feature.columns(table)
-        values, counts = np.unique(numbers[codes == NUMBER], return_counts=True)
-        seen += [
-            (count / len(table), Equals(feature, float(value)))
-            for value, count in zip(values, counts, strict=True)
-            if 0.01 < count / len(table) < 0.995
-        ]
+        for block in _numbers(feature, table, first):
+            total = block.c1 + block.c2
+            often = (total > 0.01 * len(table)) & (total < 0.995 * len(table))
+            ranks = np.where(often, rank(block.c1, block.c2) - block.cost, -np.inf)
+            seen += [
+                (float(ranks[k]), block.build(int(k)))
+                for k in np.argsort(-ranks, kind="stable")[:MOST_CONTEXTS]
+                if ranks[k] > -math.inf
+            ]
     seen.sort(key=lambda pair: -pair[0])
     return [condition for _, condition in seen[:MOST_CONTEXTS]]
 

@@ -86,8 +86,9 @@ class Call:
             ) from None
         if not isinstance(outputs, np.ndarray | list | tuple):
             outputs = np.asarray(outputs)
-        if np.ndim(outputs) == 0 or len(outputs) != count:
-            got = "a single value" if np.ndim(outputs) == 0 else f"{len(outputs)} outputs"
+        single = isinstance(outputs, np.ndarray) and outputs.ndim == 0
+        if single or len(outputs) != count:
+            got = "a single value" if single else f"{len(outputs)} outputs"
             raise ClaimError(
                 f"vectorized={self.size!r}: the mechanism returned {got} for {self.size}={count}. "
                 f"It must return {count} independent outputs along the first axis; leave "

@@ -1,0 +1,338 @@
+"""The statistics against brute force, closed forms and numerical optimisation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from pytest_dp.evidence import clopper_pearson, statdp
+
+EPSILONS = (0.0, 1e-12, 1e-3, 0.1, 0.7, 1.5, 5.0, 30.0, 800.0)
+
+
+def twice_the_mean(c1: int, c2: int, runs: int, eps: float) -> float:
+    """The definition: binomial weights times hypergeometric tails, every thinning."""
+    kept = np.arange(c1 + 1)
+    weights = stats.binom.pmf(kept, c1, math.exp(-eps))
+    tails = stats.hypergeom.sf(kept - 1, 2 * runs, runs, kept + c2)
+    return min(1.0, 2.0 * float(np.sum(weights * tails)))
+
+
+# p-value
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3, 5, 9])
+def test_p_value_is_twice_the_mean_tail(runs):
+    for eps in EPSILONS:
+        for c1 in range(runs + 1):
+            for c2 in range(runs + 1):
+                truth = twice_the_mean(c1, c2, runs, eps)
+                p = statdp.p_value(c1, c2, runs, eps)
+                assert truth * (1 - 1e-14) <= p <= truth * (1 + 1e-11), (c1, c2, eps)
+
+
+def test_p_value_at_moderate_counts_never_falls_below_the_truth():
+    rng = np.random.default_rng(3)
+    checked = 0
+    while checked < 150:
+        runs = int(rng.integers(30, 3_000))
+        c1 = int(rng.integers(0, runs + 1))
+        c2 = int(rng.integers(0, min(runs, 2 * c1 + 2) + 1))
+        eps = float(rng.exponential())
+        truth = twice_the_mean(c1, c2, runs, eps)
+        if truth > 1e-290:
+            p = statdp.p_value(c1, c2, runs, eps)
+            assert truth * (1 - 1e-12) <= p <= truth * (1 + 1e-8), (c1, c2, runs, eps)
+            checked += 1
+
+
+@pytest.mark.parametrize("c2", [0, 7_000, 8_500, 8_820])
+def test_p_value_at_large_counts_by_integration_in_logarithms(c2):
+    c1, runs, eps = 24_000, 50_000, 1.0
+    kept = np.arange(c1 + 1)
+    weights = stats.binom.logpmf(kept, c1, math.exp(-eps))
+    # P(red cards before the (c2+1)-th black one = j), summed downwards.
+    j = np.arange(runs + 1)
+    before = stats.nhypergeom.logpmf(j, 2 * runs, runs, c2 + 1)
+    tails = np.logaddexp.accumulate(before[::-1])[::-1]
+    truth = min(0.0, math.log(2) + float(np.logaddexp.reduce(weights + tails[: c1 + 1])))
+    assert truth <= 0.0
+    assert statdp.log_p_value(c1, c2, runs, eps) == pytest.approx(truth, abs=1e-6)
+    assert statdp.log_p_value(c1, c2, runs, eps) >= truth - 1e-8
+
+
+def test_tail_falls_in_the_kept_count_and_rises_in_the_other():
+    for runs in (1, 2, 5, 12):
+        kept = np.arange(runs + 1)
+        tails = np.array(
+            [stats.hypergeom.sf(kept - 1, 2 * runs, runs, kept + c2) for c2 in range(runs + 1)]
+        )
+        assert (np.diff(tails, axis=1) <= 1e-12).all()
+        assert (np.diff(tails, axis=0) >= -1e-12).all()
+
+
+def test_log_p_value_is_monotone():
+    for c1, c2, runs in [(10, 0, 10), (300, 40, 500), (24_000, 5_000, 50_000), (50, 49, 10_000)]:
+        by_eps = [statdp.log_p_value(c1, c2, runs, e) for e in np.linspace(0, 8, 81)]
+        assert (np.diff(by_eps) >= -1e-9).all()
+    runs, eps = 500, 0.7
+    by_c2 = [statdp.log_p_value(300, c2, runs, eps) for c2 in range(runs + 1)]
+    by_c1 = [statdp.log_p_value(c1, 100, runs, eps) for c1 in range(runs + 1)]
+    assert (np.diff(by_c2) >= -1e-9).all()
+    assert (np.diff(by_c1) <= 1e-9).all()
+
+
+def test_log_p_value_goes_where_p_values_end():
+    assert statdp.log_p_value(250_000, 0, 500_000, 1.0) < -50_000
+    assert statdp.p_value(250_000, 0, 500_000, 1.0) > 0
+    p = statdp.p_value(10_012, 1_351, 20_000, 1.0)
+    assert p == pytest.approx(math.exp(statdp.log_p_value(10_012, 1_351, 20_000, 1.0)))
+    assert 1e-202 < p < 1e-199
+
+
+@pytest.mark.parametrize("runs", [1, 4, 11])
+def test_both_directions_cost_a_factor_of_two(runs):
+    for eps in (0.0, 0.3, 2.0):
+        for c1 in range(runs + 1):
+            for c2 in range(runs + 1):
+                ways = statdp.p_value(c1, c2, runs, eps), statdp.p_value(c2, c1, runs, eps)
+                expected = min(1.0, 2 * min(ways))
+                assert statdp.p_value_both(c1, c2, runs, eps) == pytest.approx(expected, rel=1e-12)
+                assert ways[0] == 1.0 or c1 > c2
+
+
+def test_obvious_violations_and_honest_counts():
+    assert statdp.p_value_both(5_000, 100, 10_000, 1.0) < 1e-100
+    assert statdp.p_value_both(100, 5_000, 10_000, 1.0) < 1e-100
+    assert statdp.p_value_both(5_000, 1_839, 10_000, 1.0) == 1.0
+    assert statdp.p_value_both(0, 0, 10_000, 1.0) == 1.0
+
+
+# lower bound on eps by inversion
+
+
+@pytest.mark.parametrize(
+    ("c1", "c2", "runs"),
+    [(40, 5, 50), (5, 40, 50), (100, 0, 100), (0, 30, 100), (10_012, 1_351, 20_000), (60, 20, 90)],
+)
+@pytest.mark.parametrize("alpha", [0.05, 1e-6])
+def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
+    bound = statdp.eps_lower(c1, c2, runs, alpha)
+    assert math.isfinite(bound)
+    if bound > 0:
+        assert statdp.p_value_both(c1, c2, runs, bound) <= alpha
+    assert statdp.p_value_both(c1, c2, runs, bound + 2e-6) > alpha
+    for eps in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0):
+        assert (statdp.p_value_both(c1, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
+
+
+def test_eps_lower_of_equal_or_absent_counts_is_zero():
+    for c1, c2 in [(0, 0), (50, 50), (100, 100), (51, 50), (1, 0)]:
+        assert statdp.eps_lower(c1, c2, 100, 0.05) == 0.0
+    assert statdp.eps_lower(5_000, 0, 10_000, 1e-6) > 5
+
+
+# ranking
+
+
+def test_score_is_the_likelihood_ratio():
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        runs = int(rng.choice([5, 40, 1_000]))
+        eps = float(rng.choice([0.0, 0.01, 0.4, 1.0, 3.0]))
+        c1, c2 = (int(c) for c in rng.integers(0, runs + 1, 2))
+
+        def loss(q1, q2, c1=c1, c2=c2, runs=runs):
+            return -(stats.binom.logpmf(c1, runs, min(q1, 1.0)) + stats.binom.logpmf(c2, runs, q2))
+
+        if c1 <= math.exp(eps) * c2:
+            expected = 0.0
+        else:
+            best = optimize.minimize_scalar(
+                lambda y, eps=eps, loss=loss: loss(y, y * math.exp(-eps)),
+                bounds=(0.0, 1.0),
+                method="bounded",
+                options={"xatol": 1e-12},
+            )
+            at_one = loss(1.0, math.exp(-eps))
+            expected = min(best.fun, at_one) - loss(c1 / runs, c2 / runs)
+        score = statdp.score(np.array([c1]), np.array([c2]), runs, eps)[0]
+        assert score == pytest.approx(expected, rel=1e-6, abs=1e-7), (c1, c2, runs, eps)
+
+
+def test_score_keeps_shape_and_survives_the_corners():
+    runs = 30
+    c1, c2 = np.meshgrid(np.arange(runs + 1), np.arange(runs + 1))
+    for eps in EPSILONS:
+        with np.errstate(all="raise", under="ignore"):
+            scores = statdp.score(c1, c2, runs, eps)
+        assert scores.shape == c1.shape
+        assert np.isfinite(scores).all()
+        assert ((scores > 0) <= (c1 > c2)).all()
+    assert statdp.score(np.zeros((0, 2), int), np.zeros((0, 2), int), runs, 1.0).shape == (0, 2)
+
+
+def test_score_orders_events_as_the_p_value_does():
+    c1 = np.array([900, 500, 500, 100, 50])
+    c2 = np.array([300, 150, 100, 30, 0])
+    scores = statdp.score(c1, c2, 1_000, 1.0)
+    logs = [statdp.log_p_value(int(a), int(b), 1_000, 1.0) for a, b in zip(c1, c2, strict=True)]
+    assert (np.argsort(-scores) == np.argsort(logs, stable=True)).all()
+
+
+# planning
+
+
+def exact_power(p1: float, p2: float, runs: int, eps: float, alpha: float) -> float:
+    total = 0.0
+    for c1 in range(runs + 1):
+        c2 = -1
+        while c2 < runs and 2 * statdp.p_value(c1, c2 + 1, runs, eps) <= alpha:
+            c2 += 1
+        total += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(c2, runs, p2)
+    return float(total)
+
+
+@pytest.mark.parametrize(
+    ("p1", "p2", "runs", "eps", "alpha"),
+    [
+        (0.5, 0.05, 60, 1.0, 0.05),
+        (0.5, 0.05, 150, 1.0, 1e-4),
+        (0.9, 0.2, 300, 1.0, 1e-6),
+        (0.9, 0.2, 300, 0.5, 1e-6),
+        (0.3, 0.0, 120, 2.0, 0.01),
+        (1.0, 0.2, 80, 1.0, 0.05),
+        (0.05, 0.001, 400, 1.0, 0.05),
+    ],
+)
+def test_power_against_enumeration(p1, p2, runs, eps, alpha):
+    expected = exact_power(p1, p2, runs, eps, alpha)
+    assert statdp.power(p1, p2, runs, eps, alpha) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("p1", "p2", "eps", "alpha"),
+    [
+        (0.5, 0.08, 1.0, 1e-6),
+        (0.02, 0.002, 1.0, 0.05),
+        (1.0, 0.0, 1.0, 1e-6),
+        (0.5, 0.4, 0.1, 0.05),
+    ],
+)
+def test_runs_for_power_is_the_turning_point(p1, p2, eps, alpha):
+    runs = statdp.runs_for_power(p1, p2, eps, alpha)
+    assert runs is not None
+    assert statdp.power(p1, p2, runs, eps, alpha) >= 0.95
+    assert statdp.power(p1, p2, int(0.95 * runs), eps, alpha) < 0.95
+    assert statdp.runs_for_power(p1, p2, eps, alpha, most=int(0.9 * runs)) is None
+
+
+def test_runs_for_power_gives_up_where_nothing_is_broken():
+    assert statdp.runs_for_power(0.5, 0.5, 1.0, 0.05) is None
+    assert statdp.runs_for_power(0.0, 0.0, 1.0, 0.05) is None
+    assert statdp.runs_for_power(0.5, 0.5 * math.exp(-1.0), 1.0, 0.05) is None
+    assert statdp.runs_for_power(0.5, 0.18, 1.0, 1e-6, most=1) is None
+
+
+def test_smallest_eps_is_the_turning_point():
+    for p1, runs, eps, alpha in [
+        (0.5, 2_000, 1.0, 1e-6),
+        (0.01, 50_000, 0.1, 0.05),
+        (1.0, 99, 1, 0.05),
+    ]:
+        loss = statdp.smallest_eps(p1, runs, eps, alpha)
+        assert loss > eps
+        assert statdp.power(p1, p1 * math.exp(-loss), runs, eps, alpha) >= 0.95
+        assert statdp.power(p1, p1 * math.exp(-0.99 * loss), runs, eps, alpha) < 0.95
+
+
+def test_smallest_eps_is_infinite_when_nothing_could_be_caught():
+    assert statdp.smallest_eps(0.0, 1_000, 1.0, 0.05) == math.inf
+    assert statdp.smallest_eps(0.5, 3, 1.0, 0.05) == math.inf
+    assert statdp.smallest_eps(1e-4, 1_000, 1.0, 1e-6) == math.inf
+
+
+def test_power_at_the_corners():
+    for p1 in (0.0, 1e-9, 0.5, 1.0):
+        for p2 in (0.0, 0.5, 1.0):
+            for runs in (1, 2, 7):
+                assert 0.0 <= statdp.power(p1, p2, runs, 0.5, 0.05) <= 1.0
+    assert statdp.power(1.0, 0.0, 1_000, 1.0, 1e-6) == pytest.approx(1.0)
+    assert statdp.power(0.0, 0.0, 1_000, 1.0, 1e-6) == 0.0
+
+
+# Clopper-Pearson
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-6, 1e-12])
+@pytest.mark.parametrize(
+    ("count", "runs"), [(0, 9), (9, 9), (1, 9), (4, 9), (3, 10_000), (700, 1_000)]
+)
+def test_clopper_pearson_solves_its_defining_equations(count, runs, alpha):
+    low = clopper_pearson.lower(count, runs, alpha)
+    high = clopper_pearson.upper(count, runs, alpha)
+    assert 0 <= low <= count / runs <= high <= 1
+    if count > 0:
+        assert stats.binom.sf(count - 1, runs, low) == pytest.approx(alpha, rel=1e-6)
+    if count < runs:
+        assert stats.binom.cdf(count, runs, high) == pytest.approx(alpha, rel=1e-6)
+
+
+def test_clopper_pearson_interval_is_scipys():
+    for count in (0, 1, 13, 40):
+        theirs = stats.binomtest(count, 40).proportion_ci(0.95, method="exact")
+        assert clopper_pearson.interval(count, 40, 0.05) == pytest.approx(tuple(theirs), abs=1e-12)
+
+
+def test_dp_sniper_bound():
+    low = clopper_pearson.lower(10_012, 20_000, 5e-7)
+    high = clopper_pearson.upper(1_351, 20_000, 5e-7)
+    bound = clopper_pearson.eps_lower(10_012, 20_000, 1_351, 20_000, 1e-6)
+    assert bound == pytest.approx(math.log(low / high))
+    with_delta = clopper_pearson.eps_lower(10_012, 20_000, 1_351, 20_000, 1e-6, delta=0.1)
+    assert with_delta == pytest.approx(math.log((low - 0.1) / high))
+
+
+@pytest.mark.parametrize(("c1", "c2"), [(0, 0), (0, 50), (50, 50), (25, 50), (1, 0)])
+@pytest.mark.parametrize("delta", [0.0, 0.9])
+def test_dp_sniper_bound_is_zero_when_nothing_is_shown(c1, c2, delta):
+    assert clopper_pearson.eps_lower(c1, 50, c2, 50, 0.05, delta) == 0.0
+
+
+def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
+    assert 1 < clopper_pearson.eps_lower(50, 50, 0, 50, 0.05) < 10
+
+
+# what may not be given
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: statdp.p_value(1, 1, 0, 1.0), "Invalid runs, 0"),
+        (lambda: statdp.p_value(-1, 1, 5, 1.0), "Invalid c1, -1"),
+        (lambda: statdp.p_value_both(1, 6, 5, 1.0), "Invalid c2, 6"),
+        (lambda: statdp.p_value_both(6, 1, 5, 1.0), "Invalid c1, 6"),
+        (lambda: statdp.p_value(1, 1, 5, -0.1), "Invalid eps, -0.1"),
+        (lambda: statdp.p_value(1, 1, 5, math.nan), "Invalid eps, nan"),
+        (lambda: statdp.p_value(1, 1, 5, math.inf), "Invalid eps, inf"),
+        (lambda: statdp.eps_lower(1, 1, 5, 0.0), "Invalid alpha, 0.0"),
+        (lambda: statdp.score([1, 2], [1], 5, 1.0), "one shape"),
+        (lambda: statdp.score([1], [1], 5, math.nan), "Invalid eps, nan"),
+        (lambda: statdp.power(1.2, 0.1, 5, 1.0, 0.05), "Invalid p1, 1.2"),
+        (lambda: statdp.power(0.2, math.nan, 5, 1.0, 0.05), "Invalid p2, nan"),
+        (lambda: statdp.runs_for_power(0.2, 0.1, 1.0, 0.05, power=1.0), "Invalid power, 1.0"),
+        (lambda: statdp.runs_for_power(0.2, 0.1, 1.0, 0.05, most=0), "Invalid runs, 0"),
+        (lambda: statdp.smallest_eps(0.2, 5, 1.0, 2.0), "Invalid alpha, 2.0"),
+        (lambda: clopper_pearson.interval(6, 5, 0.05), "Invalid count, 6"),
+        (lambda: clopper_pearson.lower(1, 5, 1.0), "Invalid alpha, 1.0"),
+        (lambda: clopper_pearson.upper(1, 5, math.nan), "Invalid alpha, nan"),
+        (lambda: clopper_pearson.eps_lower(1, 5, 1, 5, 0.05, delta=1.0), "Invalid delta, 1.0"),
+    ],
+)
+def test_impossible_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
