@@ -23,7 +23,7 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
 from pytest_dp.counterexample import diagnose, is_constant, simplest
 from pytest_dp.errors import MechanismError
-from pytest_dp.evidence import clopper_pearson, combined, statdp
+from pytest_dp.evidence import clopper_pearson, statdp
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import Found, Rank, search
@@ -281,7 +281,7 @@ def _runs_of_test(job: Job, best: _Contender) -> int:
     high, low = max(best.found.c1, best.found.c2), min(best.found.c1, best.found.c2)
     p1 = clopper_pearson.lower(high, best.runs, 0.01)
     p2 = clopper_pearson.upper(low, best.runs, 0.01)
-    enough = statdp.runs_for_power(p1, p2, eps, alpha / 2, power=0.999, most=max(most, 1))
+    enough = statdp.runs_for_power(p1, p2, eps, alpha, power=0.999, most=max(most, 1))
     return most if enough is None else min(most, max(2 * enough, FEWEST_TESTED))
 
 
@@ -289,17 +289,14 @@ def _conclude(job: Job, best: _Contender, tested: _Tested, tried: tuple[int, int
     assert best.found is not None
     event, (c1, c2), runs = best.found.event, tested.counts, tested.runs
     pair, constant = best.pair, tested.constant
-    if best.found.c2 > best.found.c1:  # the search says which way to look, not the test
+    if c2 > c1:  # the p-value looks both ways
         c1, c2, pair, constant = c2, c1, pair.reversed(), constant[::-1]
     eps, alpha = job.claim.eps, job.alpha
-    p_value = combined.p_value(c1, c2, runs, eps)
-    eps_lower = combined.eps_lower(c1, c2, runs, alpha)
+    p_value = statdp.p_value_both(c1, c2, runs, eps)
     violated = p_value <= alpha
-    resolution = statdp.smallest_eps(max(c1, c2) / runs, runs, eps, alpha / 2)
+    resolution = statdp.smallest_eps(c1 / runs, runs, eps, alpha)
     counterexample = None
     if violated:
-        if c2 > c1:
-            c1, c2, pair, constant = c2, c1, pair.reversed(), constant[::-1]
         counterexample = Counterexample(
             d1=pair.d1,
             d2=pair.d2,
@@ -307,11 +304,11 @@ def _conclude(job: Job, best: _Contender, tested: _Tested, tried: tuple[int, int
             counts=(c1, c2),
             runs=(runs, runs),
             intervals=(
-                clopper_pearson.interval(c1, runs, alpha / 2),
-                clopper_pearson.interval(c2, runs, alpha / 2),
+                clopper_pearson.interval(c1, runs, alpha),
+                clopper_pearson.interval(c2, runs, alpha),
             ),
-            p_value=statdp.p_value_both(c1, c2, runs, eps),
-            eps_clopper_pearson=clopper_pearson.eps_lower(c1, runs, c2, runs, alpha / 2),
+            p_value=p_value,
+            eps_clopper_pearson=clopper_pearson.eps_lower(c1, runs, c2, runs, alpha),
             difference=pair.difference,
             diagnosis=diagnose(event, (c1, c2), runs, eps, constant),
         )
@@ -320,7 +317,7 @@ def _conclude(job: Job, best: _Contender, tested: _Tested, tried: tuple[int, int
         verdict = "inconclusive"
     return job.result(
         verdict,
-        eps_lower=eps_lower,
+        eps_lower=statdp.eps_lower(c1, c2, runs, alpha),
         p_value=p_value,
         resolution=resolution,
         counterexample=counterexample,

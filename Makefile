@@ -1,0 +1,30 @@
+# Needs Python 3.11 or later, git and make; everything else goes into .venv.
+
+PYTHON ?= python3
+REGRESSION ?= 01
+
+.PHONY: all demo test lint types
+all: lint types test
+
+demo: .venv/.example  ## audit the example project, then a copy of it with a regression
+	@sh example_project/demo.sh "$(CURDIR)/.venv/bin/python" $(REGRESSION)
+
+test: .venv/.test
+	.venv/bin/python -m pytest
+
+lint: .venv/.lint
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+types: .venv/.lint
+	.venv/bin/mypy
+
+# One stamp for each dependency group: it is installed again only after pyproject.toml changed.
+.venv/.%: pyproject.toml | .venv/.pip
+	.venv/bin/python -m pip install --quiet --editable . --group $*
+	@touch $@
+
+.venv/.pip:
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --upgrade pip
+	@touch $@

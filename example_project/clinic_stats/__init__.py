@@ -1,0 +1,1 @@
+"""What our clinic publishes about its patients, with differential privacy."""

@@ -1,0 +1,12 @@
+"""Small example datasets for the audits: every pair of neighbours is derived from them.
+
+Nobody at all, one patient at each extreme, and values that should be impossible: that is where
+privacy bugs show.
+"""
+
+ages = [[], [0], [64, 65], [30, 150]]
+ages_of_a_ward = [[0], [120], [150], [-5, 65, 90]]
+waits = [[], [0], [240], [20, 500]]
+stays = [[], [1], [30, 365]]
+costs = [[], [0], [120, 2_000_000]]
+ages_and_costs = [[], [(65, 0)], [(30, 120), (90, 2_000_000)]]
