@@ -16,7 +16,7 @@ heading() { printf '\n######## %s\n\n' "$*"; }
 heading "1. A clinic's statistics: unit tests, and one audit for each claim. All should pass."
 "$python" -m pytest
 
-heading "2. Somebody opens a pull request: $(sed -n 's/^Subject: //p' "$patch")"
+heading "2. Somebody opens a pull request."
 cat "$patch"
 cp -R . "$copy/example_project"
 cd "$copy/example_project"

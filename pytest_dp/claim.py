@@ -308,5 +308,6 @@ def _label(eps: float, delta: float, varied: Mapping[str, Any]) -> str:
     parts = [f"eps={eps:g}" if abs(eps) >= 1e6 else f"eps={eps!r}"]
     if delta:
         parts.append(f"delta={delta:g}")
-    parts += [f"{name}={_short(value, 30)}" for name, value in varied.items()]
+    # On one line, as part of an id: arrays have a repr of several.
+    parts += [f"{name}={' '.join(_short(value, 30).split())}" for name, value in varied.items()]
     return "-".join(parts)

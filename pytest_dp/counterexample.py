@@ -17,17 +17,20 @@ from pytest_dp.outputs.families import Found, Rank, pattern_of
 from pytest_dp.outputs.table import Bools, Table
 from pytest_dp.sampling.calling import Raised
 
+KEPT = 0.8
+"""Share of the rank that a simpler event must keep."""
+
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
 def simplest(found: Found, table: Table, first: Bools, rank: Rank) -> Found:
     """The event that is easiest to read and nearly as suspicious on the same search samples.
 
-    Tries half-lines for intervals and thresholds with fewer digits; keeps what retains nine tenths
-    of the rank. Ranks of 0 and below leave the event as it is.
+    Tries half-lines for intervals and thresholds with fewer digits; takes the first that retains
+    `KEPT` of the rank. Ranks of 0 and below leave the event as it is.
     """
     best = found
-    floor = 0.9 * found.rank
+    floor = KEPT * found.rank
     for at, condition in enumerate(found.event.conditions):
         if not isinstance(condition, Between) or floor <= 0:
             continue
@@ -92,7 +95,7 @@ def _sentences(
     if leak:
         yield leak
     if counts[1] == 0:
-        yield f"Never seen on D' in {runs:,} runs: the loss may have no bound at all."
+        yield f"Never seen on D' in {runs:,} runs: the true loss may be far larger, even unbounded."
     else:
         yield from _multiple(counts, runs, eps)
 

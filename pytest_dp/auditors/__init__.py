@@ -104,8 +104,8 @@ def run(
     call = prepare(mechanism, claim)
     pairs = pairs_of(claim, root)
     seed = settings.seed if settings.seed is not None else claim_seed(name, mechanism)
-    n_jobs = settings.n_jobs or joblib.cpu_count()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        n_jobs = 1  # xdist has already shared out the cores
+    # Where xdist has shared out the cores already, one process each.
+    cores = 1 if "PYTEST_XDIST_WORKER" in os.environ else joblib.cpu_count()
+    n_jobs = settings.n_jobs or cores
     job = Job(claim, call, pairs, settings, seed, name, n_jobs, progress)
     return AUDITORS[settings.method](job)

@@ -27,11 +27,11 @@ class Counterexample:
         How many outputs of each were drawn.
     intervals : tuple of (float, float)
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
-        first and the upper one of the second, hold together with confidence ``1 - alpha``.
+        first and the upper one of the second, hold together with confidence ``1 - alpha / 2``.
     p_value : float
-        StatDP p-value of the claim on these counts, for both directions.
+        StatDP's p-value of the claim on these counts, for both directions.
     eps_clopper_pearson : float
-        DP-Sniper's lower bound on ε in nats, with confidence ``1 - alpha``.
+        DP-Sniper's lower bound on ε in nats, with confidence ``1 - alpha / 2``.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     diagnosis : tuple of str

@@ -237,7 +237,7 @@ def _proven(row: Row) -> str:
 
 
 def _catches(row: Row) -> str:
-    if row.status == "error":
+    if row.status in ("error", "violated"):
         return "-"
     return "nothing" if row.resolution is None else numbers.upper(row.resolution)
 

@@ -25,6 +25,9 @@ class Broken(NamedTuple):
     shows: list[str]
 
 
+REPORT = "tests/test_privacy.py::test_monthly_report"
+"""Made of two of the mechanisms, so it breaks when one of them does."""
+
 REGRESSIONS = {
     "01-mean-age-noise": Broken(
         {"clinic_stats/averages.py::mean_age[eps=1.0]"},
@@ -43,14 +46,14 @@ REGRESSIONS = {
     ),
     "04-all-overloads": Broken(
         {"clinic_stats/alarms.py::first_overload[eps=1.0]"},
-        [r"D  = \[\d, \d, \d, \d, \d\]", r"S  = .*(True|False)"],
+        [r"D  = \[\d(, \d){9}\]", r"S  = .*output.*\[(True|False),"],
     ),
     "05-reproducible-seniors": Broken(
-        {"clinic_stats/counts.py::seniors[eps=1.0]"},
+        {"clinic_stats/counts.py::seniors[eps=1.0]", REPORT},
         [r"fixed seed"],
     ),
     "06-full-costs": Broken(
-        {"clinic_stats/billing.py::total_cost[eps=0.5]"},
+        {"clinic_stats/billing.py::total_cost[eps=0.5]", REPORT},
         [r"2[_,]?000[_,]?000", r"one record (removed|added)", r"S  = .*output [<>]=? "],
     ),
     "07-exact-wait-count": Broken(
@@ -79,12 +82,12 @@ def project(tmp_path):
     )
 
 
-def run(project: Path) -> tuple[int, str, set[str]]:
+def run(project: Path, *args: str) -> tuple[int, str, set[str]]:
     """Exit status, output and ids of the tests that failed."""
     inherited = ("PYTEST_", "GITHUB_", "COV_")
     env = {name: value for name, value in os.environ.items() if not name.startswith(inherited)}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args],
         cwd=project,
         env=env | {"COLUMNS": "80"},
         capture_output=True,
@@ -111,14 +114,18 @@ def test_every_patch_is_expected_and_explained():
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)
-def test_a_regression_breaks_exactly_the_claim_it_should(name, project):
+def test_a_regression_breaks_exactly_the_claims_it_should(name, project):
+    patch = project / "regressions" / f"{name}.patch"
     subprocess.run(
-        ["git", "apply", f"regressions/{name}.patch"],
+        ["git", "apply", patch],
         cwd=project,
         env=os.environ | {"GIT_CEILING_DIRECTORIES": str(project.parent)},
         check=True,
     )
-    status, output, failed = run(project)
+    # What the patch cannot reach has its verdict in the test of the whole project above.
+    changed = re.findall(r"^\+\+\+ b/(\S+)", patch.read_text(encoding="utf-8"), re.M)
+    vendor = "--deselect=tests/test_privacy.py::test_vendor_count"
+    status, output, failed = run(project, "tests", *changed, vendor)
     assert status == 1, output
     assert failed == REGRESSIONS[name].claims, output
     for pattern in REGRESSIONS[name].shows:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from pytest_dp.evidence import clopper_pearson, statdp
+from pytest_dp.evidence import clopper_pearson, combined, statdp
 
 EPSILONS = (0.0, 1e-12, 1e-3, 0.1, 0.7, 1.5, 5.0, 30.0, 800.0)
 
@@ -335,3 +335,31 @@ def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
 def test_impossible_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("runs", [8, 20])
+@pytest.mark.parametrize("eps", [0.1, 1.0, 3.0])
+def test_the_combined_p_value_is_valid_and_agrees_with_its_bound(runs, eps):
+    counts = np.arange(runs + 1)
+    table = np.array([[combined.p_value(a, b, runs, eps) for b in counts] for a in counts])
+    for p2 in (0.01, 0.1, 0.3, math.exp(-eps)):
+        for p1 in (math.exp(eps) * p2, p2, math.exp(-eps) * p2):
+            if p1 > 1:
+                continue
+            chance = np.outer(stats.binom.pmf(counts, runs, p1), stats.binom.pmf(counts, runs, p2))
+            for level in np.unique(table):
+                assert chance[table <= level].sum() <= level * (1 + 1e-9)
+    for alpha in (0.3, 0.01):
+        for a in counts:
+            for b in counts:
+                if abs(table[a, b] - alpha) > 1e-6:
+                    rejected = combined.eps_lower(a, b, runs, alpha) >= eps
+                    assert rejected == (table[a, b] <= alpha)
+
+
+def test_the_combined_bound_is_at_least_what_either_test_says_at_half_alpha():
+    for c1, c2 in ((900, 100), (1000, 0), (40, 2), (10, 10)):
+        bound = combined.eps_lower(c1, c2, 1000, 1e-6)
+        assert bound >= statdp.eps_lower(c1, c2, 1000, 5e-7)
+        assert bound >= clopper_pearson.eps_lower(c1, 1000, c2, 1000, 5e-7)
+    assert combined.p_value(1000, 0, 1000, 1.0) < 1e-100

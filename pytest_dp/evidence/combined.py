@@ -1,0 +1,56 @@
+"""One verdict from both classical tests of the same fresh counts.
+
+StatDP's test and DP-Sniper's bound use the same counts in different ways; neither is always the
+stronger. Each gets half of alpha (Bonferroni), so that the larger of the two bounds holds at alpha,
+and the p-value is at most alpha exactly if that bound reaches the claim.
+"""
+
+from __future__ import annotations
+
+from pytest_dp.evidence import clopper_pearson, statdp
+
+
+def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
+    """A valid p-value of the claim: twice the smaller of both tests' p-values.
+
+    Parameters
+    ----------
+    c1, c2 : int
+        Outputs in the event on the first and on the second input. Which input is called first must
+        not depend on these counts, as DP-Sniper's bound looks in one direction only.
+    runs : int
+        Runs on each input.
+    eps : float
+        The claim in nats.
+    """
+    return min(
+        1.0,
+        2 * statdp.p_value_both(c1, c2, runs, eps),
+        2 * _p_value_of_bound(c1, c2, runs, eps),
+    )
+
+
+def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
+    """A lower bound on ε in nats with confidence ``1 - alpha``; parameters as in `p_value`."""
+    return max(
+        statdp.eps_lower(c1, c2, runs, alpha / 2),
+        clopper_pearson.eps_lower(c1, runs, c2, runs, alpha / 2),
+    )
+
+
+def _p_value_of_bound(c1: int, c2: int, runs: int, eps: float) -> float:
+    """The smallest alpha at which DP-Sniper's bound reaches `eps`, rounded up."""
+
+    def reaches(alpha: float) -> bool:
+        return clopper_pearson.eps_lower(c1, runs, c2, runs, alpha) >= eps
+
+    # Bisection on a scale of powers of ten; below 1e-300 the exact value is of no interest.
+    low, high = -300.0, 0.0
+    if not reaches(1 - 1e-12):
+        return 1.0
+    if reaches(10**low):
+        return float(10**low)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if reaches(min(10**middle, 1 - 1e-12)) else (middle, high)
+    return float(10**high)

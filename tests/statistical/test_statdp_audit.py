@@ -1,0 +1,203 @@
+"""Whole audits with StatDP: false alarms, power, coverage, and the nine cases of the paper."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.cases import STATDP
+from pytest_dp import audit, values
+
+ALPHA = 0.05
+
+
+def laplace(records, scale, rng, size):
+    return len(records) + rng.laplace(scale=scale, size=size)
+
+
+def geometric(records, decay, rng, size):
+    up, down = rng.geometric(1 - decay, size), rng.geometric(1 - decay, size)
+    return len(records) + up - down
+
+
+def randomized_response(truth, keep, rng, size):
+    return np.where(rng.random(size) < keep, truth, 1 - truth)
+
+
+def noisy_max(answers, eps, rng, size):
+    noise = rng.laplace(scale=2 / eps, size=(size, len(answers)))
+    return (np.asarray(answers) + noise).argmax(axis=1)
+
+
+COUNTS = {"pairs": [([0], [])]}
+# Mechanisms whose true loss is `eps`, exactly.
+AT_THEIR_CLAIM = {
+    "laplace": (laplace, lambda eps: {"scale": 1 / eps}, COUNTS),
+    "geometric": (geometric, lambda eps: {"decay": math.exp(-eps)}, COUNTS),
+    "randomized response": (
+        randomized_response,
+        lambda eps: {"keep": math.exp(eps) / (1 + math.exp(eps))},
+        {"inputs": values([0, 1])},
+    ),
+}
+
+
+def run(name, claimed, true, seed, **more):
+    mechanism, params, inputs = AT_THEIR_CLAIM[name]
+    keywords = {"vectorized": "size", "n_jobs": 1, "seed": seed, **inputs, **more}
+    return audit(mechanism, eps=claimed, params=params(true), **keywords)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AT_THEIR_CLAIM)
+@pytest.mark.parametrize("eps", [0.3, 1.0])
+def test_false_alarms_at_the_claim_stay_below_alpha(name, eps):
+    audits = 200
+    results = [run(name, eps, eps, seed, alpha=ALPHA, max_samples=6_000) for seed in range(audits)]
+    rejected = sum(result.violated for result in results)
+    most = ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / audits)
+    assert rejected / audits <= most
+    assert not any(result.eps_lower > eps and not result.violated for result in results)
+    too_high = sum(result.eps_lower > eps for result in results)
+    assert too_high / audits <= most
+
+
+def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatch):
+    """The test above can fail: here is the mistake that it guards against."""
+    from pytest_dp.auditors import statdp
+
+    def says_nothing(records, rng, size):
+        return rng.normal(size=(size, 20))
+
+    def false_alarms():
+        common = {"eps": 1e-3, "vectorized": "size", "n_jobs": 1, "alpha": ALPHA, **COUNTS}
+        results = [audit(says_nothing, seed=k, max_samples=4_000, **common) for k in range(30)]
+        return sum(result.violated for result in results)
+
+    def peek(job, pool, best):
+        return statdp._Tested((best.found.c1, best.found.c2), best.runs, (False, False))
+
+    monkeypatch.setattr(statdp, "LUCK", 0.0)  # the most suspicious event, as published
+    assert false_alarms() <= 4
+    monkeypatch.setattr(statdp, "_test", peek)
+    assert false_alarms() > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AT_THEIR_CLAIM)
+@pytest.mark.parametrize(("eps", "samples"), [(0.1, 100_000), (1.0, 20_000), (3.0, 20_000)])
+def test_a_loss_at_the_resolution_is_caught(name, eps, samples):
+    passed = run(name, eps, eps, 0, max_samples=samples)
+    assert passed.verdict == "no violation"
+    assert eps < passed.resolution < 4 * eps
+    audits = 60
+    caught = [
+        run(name, eps, passed.resolution, seed, max_samples=samples).violated
+        for seed in range(1, audits + 1)
+    ]
+    assert sum(caught) >= 0.95 * audits - 2 * math.sqrt(0.95 * 0.05 * audits)
+
+
+@pytest.mark.parametrize("name", AT_THEIR_CLAIM)
+def test_the_bound_reaches_nearly_the_truth_and_decides_the_verdict(name):
+    for claimed in (0.9, 1.0, 1.1):
+        result = run(name, claimed, 1.0, 3, alpha=0.01)
+        assert 0.9 < result.eps_lower <= 1.0
+        assert result.violated == (result.p_value <= result.alpha)
+        assert result.violated == (result.eps_lower >= claimed)
+        assert result.violated == (result.counterexample is not None)
+
+
+def test_a_counterexample_holds_on_samples_of_its_own():
+    result = run("laplace", 1.0, 2.0, 5)
+    found = result.counterexample
+    rng = np.random.default_rng(0)
+    frequencies = [
+        np.mean([found.event(output) for output in laplace(d, 0.5, rng, 4_000)])
+        for d in (found.d1, found.d2)
+    ]
+    assert frequencies[0] > math.e * frequencies[1]
+    for frequency, (low, high) in zip(frequencies, found.intervals, strict=True):
+        assert low - 0.05 < frequency < high + 0.05
+    assert found.counts[0] > found.counts[1]
+    assert found.eps_clopper_pearson > 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("eps0", [0.7, 1.5])
+@pytest.mark.parametrize("name", STATDP)
+def test_the_nine_cases_of_the_paper(name, eps0):
+    case = STATDP[name]
+    expected = "violated" if case.violates(eps0) else "no violation"
+    for seed in (1, 2):
+        keywords = case.keywords(eps0, many=True)
+        assert audit(case.vectorized, **keywords, seed=seed, n_jobs=1).verdict == expected
+
+
+def test_noisy_max_is_told_from_the_noisy_maximum():
+    def noisy_maximum(answers, eps, rng, size):
+        noise = rng.laplace(scale=2 / eps, size=(size, len(answers)))
+        return (np.asarray(answers) + noise).max(axis=1)
+
+    from pytest_dp import queries
+
+    common = {"eps": "eps", "params": {"eps": 1.0}, "inputs": queries(5), "vectorized": "size"}
+    assert audit(noisy_max, **common, seed=1, n_jobs=1).verdict == "no violation"
+    assert audit(noisy_maximum, **common, seed=1, n_jobs=1).verdict == "violated"
+
+
+def test_the_same_seed_gives_the_same_result_for_any_number_of_processes():
+    def slow_enough(records, rng):
+        total = 0.0
+        for _ in range(40):
+            total = rng.random()
+        return len(records) + rng.laplace(scale=0.8) + 0 * total
+
+    one, two, other = (
+        audit(slow_enough, eps=1.0, **COUNTS, seed=seed, n_jobs=jobs, max_samples=150_000)
+        for seed, jobs in ((7, 1), (7, 2), (8, 1))
+    )
+    assert (one.p_value, one.eps_lower, one.samples) == (two.p_value, two.eps_lower, two.samples)
+    assert str(one.strongest) == str(two.strongest)
+    assert one.p_value != other.p_value
+
+
+@pytest.mark.parametrize(
+    ("leak", "event"),
+    [
+        (lambda rng: None, "output is None"),
+        (lambda rng: float("nan"), "isnan(output)"),
+        (lambda rng: [0] * 3, "len(output)"),
+        (lambda rng: 1 / 0, "raises ZeroDivisionError"),
+        (lambda rng: "n/a", "output == 'n/a'"),
+        (lambda rng: True, "output"),
+    ],
+)
+def test_whatever_an_output_is_it_can_leak(leak, event):
+    def mechanism(records, rng):
+        if not records and rng.random() < 0.2:
+            return leak(rng)
+        return rng.laplace()
+
+    result = audit(mechanism, eps=1.0, **COUNTS, seed=1, n_jobs=1)
+    assert result.violated
+    assert event in str(result.counterexample.event)
+    assert (result.counterexample.d1, result.counterexample.d2) == ([], [0])
+
+
+def test_a_mechanism_without_noise_is_named():
+    result = audit(lambda d: len(d), eps=1.0, **COUNTS, seed=1, n_jobs=1)
+    assert result.violated
+    assert "missing noise or a fixed seed?" in result.counterexample.diagnosis[0]
+    result = audit(lambda d: 42, eps=1.0, **COUNTS, seed=1, n_jobs=1)
+    assert result.verdict == "no violation"
+    assert any("returned the same value in all" in note for note in result.notes)
+
+
+def test_too_few_samples_are_inconclusive():
+    result = run("laplace", 1.0, 1.0, 1, max_samples=60)
+    assert result.verdict == "inconclusive"
+    assert result.resolution == math.inf
+    assert result.samples <= 60 + 64 * 17  # warming up comes on top

@@ -1,0 +1,155 @@
+"""Claims: what the decorator records, and what validation makes of it."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import pytest
+
+from pytest_dp import ClaimError, dp_claim, queries, values
+from pytest_dp.claim import KEYWORDS, distinct_labels, expand
+from pytest_dp.settings import Settings, settle
+
+PAIRS = [([0], [])]
+
+
+def test_the_decorator_returns_the_same_function_and_records_the_place():
+    def mechanism(records, rng):
+        return rng.laplace()
+
+    decorated = dp_claim(eps=1.0, pairs=PAIRS)(mechanism)
+    assert decorated is mechanism
+    (declaration,) = mechanism.__dp_claims__
+    assert declaration.file == __file__
+    assert declaration.line == 22
+    assert declaration.keywords == {"eps": 1.0, "pairs": PAIRS}
+
+
+def test_stacked_claims_are_kept_from_top_to_bottom():
+    @dp_claim(eps=1.0, pairs=PAIRS)
+    @dp_claim(eps=2.0, pairs=PAIRS)
+    def mechanism(records):
+        return 0
+
+    assert [d.keywords["eps"] for d in mechanism.__dp_claims__] == [1.0, 2.0]
+
+
+def test_the_decorator_never_judges():
+    @dp_claim(eps=-1, epsilon=3, inputs=values(5))
+    def mechanism(records):
+        return 0
+
+    assert mechanism.__dp_claims__[0].keywords["epsilon"] == 3
+
+
+def test_objects_without_attributes_are_refused():
+    with pytest.raises(ClaimError, match="takes no attributes"):
+        dp_claim(eps=1.0)(len)
+
+
+def test_importing_the_package_costs_nothing():
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "import pytest_dp; from pytest_dp import dp_claim, queries, values\n"
+        "dp_claim(eps=1.0, inputs=queries(3))(lambda d: d)\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    ours = [name for name in loaded if name.startswith("pytest_dp")]
+    assert ours == ["pytest_dp", "pytest_dp.declaration"]
+    heavy = {"numpy", "scipy", "pytest", "hypothesis", "joblib", "inspect", "dataclasses"}
+    assert not heavy & set(loaded)
+
+
+def test_params_give_one_claim_each():
+    claims = expand(
+        {"eps": "epsilon", "params": {"epsilon": [0.1, 1, 5], "k": 3}, "inputs": queries(5)}
+    )
+    assert [claim.eps for claim in claims] == [0.1, 1.0, 5.0]
+    assert [claim.label for claim in claims] == ["eps=0.1", "eps=1.0", "eps=5.0"]
+    assert claims[1].params == {"epsilon": 1, "k": 3}
+    assert claims[1].eps_param == "epsilon"
+    two = expand({"eps": 1.0, "params": {"k": [1, 2]}, "pairs": PAIRS})
+    assert [claim.label for claim in two] == ["eps=1.0-k=1", "eps=1.0-k=2"]
+
+
+def test_labels_are_made_distinct():
+    one = expand({"eps": 1, "neighbors": "one_query", "inputs": queries(3)})
+    every = expand({"eps": 1, "neighbors": "all_queries", "inputs": queries(3)})
+    assert distinct_labels(one + every) == ["eps=1.0-one_query", "eps=1.0-all_queries"]
+    assert distinct_labels(one + one) == ["eps=1.0-one_query", "eps=1.0-one_query-2"]
+
+
+def test_relations_have_the_defaults_of_their_inputs():
+    assert expand({"eps": 1, "inputs": queries(3)})[0].neighbors == "all_queries"
+    assert expand({"eps": 1, "inputs": values([0, 1])})[0].neighbors == "any_two"
+    assert expand({"eps": 1, "pairs": PAIRS})[0].neighbors is None
+
+
+GOOD = {"eps": 1.0, "pairs": PAIRS}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"pairs": PAIRS}, "A claim needs eps="),
+        ({"eps": 1.0}, "needs inputs= or pairs=, one of the two; neither given"),
+        ({**GOOD, "inputs": queries(3)}, "both given"),
+        ({**GOOD, "epsilon": 1}, "no keyword 'epsilon'. Did you mean 'eps'|Valid keywords"),
+        ({**GOOD, "neighbours": "one_query"}, "Did you mean 'neighbors'"),
+        ({**GOOD, "eps": 0}, "Invalid eps=0. Allowed: a finite number above 0"),
+        ({**GOOD, "eps": -1.0}, "Invalid eps=-1.0"),
+        ({**GOOD, "eps": math.nan}, "Invalid eps=nan"),
+        ({**GOOD, "eps": math.inf}, "Invalid eps=inf"),
+        ({**GOOD, "eps": True}, "Invalid eps=True"),
+        ({**GOOD, "eps": None}, "Invalid eps=None"),
+        ({**GOOD, "eps": "epsilon"}, "refers to a parameter in params="),
+        ({**GOOD, "eps": "e", "params": {"e": [0.0]}}, r"Invalid params\['e'\]"),
+        ({**GOOD, "delta": -0.1}, "Invalid delta=-0.1"),
+        ({**GOOD, "delta": 1e-6}, "not yet supported"),
+        ({**GOOD, "neighbors": "remove_one"}, "Valid choices: 'add_remove_one'"),
+        ({"eps": 1, "inputs": queries(3), "neighbors": "any_two"}, "does not fit inputs="),
+        ({"eps": 1, "inputs": [[0], [1]]}, "must say which are neighbours"),
+        ({**GOOD, "alpha": 0}, "Invalid alpha=0"),
+        ({**GOOD, "alpha": 1.0}, "Invalid alpha=1.0"),
+        ({**GOOD, "max_samples": 0}, "Invalid max_samples=0"),
+        ({**GOOD, "max_samples": 1.5}, "Invalid max_samples=1.5"),
+        ({**GOOD, "max_seconds": 0}, "Invalid max_seconds=0"),
+        ({**GOOD, "max_seconds": math.nan}, "Invalid max_seconds=nan"),
+        ({**GOOD, "method": "guess"}, "Invalid method='guess'. Valid choices: 'statdp'"),
+        ({**GOOD, "vectorized": 3}, "Allowed: the name of a parameter, such as 'size'"),
+        ({**GOOD, "vectorized": "two words"}, "Allowed: the name of a parameter"),
+        ({**GOOD, "rng": 1}, "Invalid rng=1"),
+        ({**GOOD, "params": [1]}, "Allowed: a mapping"),
+        ({**GOOD, "params": {"k": []}}, "is empty"),
+        ({"eps": 1, "pairs": []}, "non-empty list of pairs"),
+        ({"eps": 1, "pairs": [(1, 2, 3)]}, "non-empty list of pairs"),
+        ({"eps": 1, "pairs": 3}, "non-empty list of pairs"),
+        ({"eps": 1, "pairs": [{1: 2, 3: 4}]}, "non-empty list of pairs"),
+    ],
+)
+def test_bad_keywords_say_what_is_allowed(keywords, message):
+    with pytest.raises(ClaimError, match=message):
+        expand(keywords)
+
+
+def test_every_keyword_of_the_decorator_is_a_keyword_of_audit():
+    import inspect
+
+    from pytest_dp import audit
+
+    assert set(KEYWORDS) | {"mechanism", "seed", "n_jobs"} == set(
+        inspect.signature(audit).parameters
+    )
+
+
+def test_settings_come_from_the_nearest_place():
+    (claim,) = expand({**GOOD, "alpha": 0.01})
+    assert settle(claim, {}, {}).alpha == 0.01
+    assert settle(claim, {"alpha": 0.2, "max_samples": 7}, {}) == Settings(
+        alpha=0.01, max_samples=7
+    )
+    assert settle(claim, {"alpha": 0.2}, {"alpha": 0.3}).alpha == 0.3
