@@ -16,6 +16,8 @@ _HOME = {
     "Counterexample": "auditors.result",
     "Claim": "claim",
     "ClaimError": "errors",
+    "InconclusiveAudit": "errors",
+    "InconclusiveWarning": "errors",
     "MechanismError": "errors",
     "PrivacyViolation": "errors",
     "PytestDPError": "errors",
@@ -26,6 +28,8 @@ __all__ = [
     "Claim",
     "ClaimError",
     "Counterexample",
+    "InconclusiveAudit",
+    "InconclusiveWarning",
     "MechanismError",
     "PrivacyViolation",
     "PytestDPError",
@@ -41,7 +45,14 @@ if TYPE_CHECKING:
     from pytest_dp.auditors.result import AuditResult, Counterexample
     from pytest_dp.claim import Claim
     from pytest_dp.declaration import dp_claim, queries, values
-    from pytest_dp.errors import ClaimError, MechanismError, PrivacyViolation, PytestDPError
+    from pytest_dp.errors import (
+        ClaimError,
+        InconclusiveAudit,
+        InconclusiveWarning,
+        MechanismError,
+        PrivacyViolation,
+        PytestDPError,
+    )
 
 
 def __getattr__(name: str) -> object:

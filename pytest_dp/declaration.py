@@ -99,6 +99,16 @@ def values(options: Iterable[Any]) -> Values:
         return Values((options,))
 
 
+def _site(mechanism: object) -> tuple[str, int]:
+    """File and line where a decorator is applied; behind helpers that apply it for a module."""
+    frame = applied = sys._getframe(2)  # noqa: SLF001  inspect would cost 7 ms
+    while frame.f_code.co_flags & 1 and frame.f_back is not None:  # CO_OPTIMIZED: a function
+        frame = frame.f_back
+    if frame.f_globals.get("__name__") != getattr(mechanism, "__module__", None):
+        frame = applied  # inside a function of its own
+    return frame.f_code.co_filename, frame.f_lineno
+
+
 def dp_claim(
     *,
     eps: float | str = ...,  # type: ignore[assignment]
@@ -161,10 +171,9 @@ def dp_claim(
     defaults = dp_claim.__kwdefaults__ or {}
     keywords = {name: value for name, value in given.items() if value is not defaults[name]}
     keywords.update(unknown)
-    frame = sys._getframe(1)  # noqa: SLF001  inspect would cost 7 ms
-    declaration = Declaration(keywords, frame.f_code.co_filename, frame.f_lineno)
 
     def record(mechanism: F) -> F:
+        declaration = Declaration(keywords, *_site(mechanism))
         earlier = getattr(mechanism, ATTRIBUTE, ())
         try:
             setattr(mechanism, ATTRIBUTE, (declaration, *earlier))

@@ -43,13 +43,6 @@ class PrivacyViolation(PytestDPError, AssertionError):  # noqa: N818
         super().__init__(message)
         self.result = result
 
-    @property
-    def short(self) -> str:
-        """The claim and what was proven, in a few words."""
-        if self.result is None:
-            return str(self).partition("\n")[0]
-        return f"eps {self.result.claim.eps:g} claimed, >= {self.result.eps_lower:.3g} proven"
-
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.result)
 

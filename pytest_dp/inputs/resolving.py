@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module, invalidate_caches
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -92,6 +93,11 @@ def _module(module: str, name: str, root: Path | None) -> Any:
         found = _imported(module, name)
         if found is None:
             sys.path.remove(str(root))
+    if found is None and root is not None:
+        # A package of the same name, such as somebody's installed "tests", hides the project's.
+        file = root.joinpath(*module.split(".")).with_suffix(".py")
+        if file.is_file():
+            found = _from_file(module, file, name)
     if found is not None:
         return found
     parent, _, last = module.rpartition(".")
@@ -109,6 +115,22 @@ def _module(module: str, name: str, root: Path | None) -> Any:
     )
 
 
+def _from_file(module: str, file: Path, name: str) -> Any:
+    spec = spec_from_file_location(module, file)
+    if spec is None or spec.loader is None:
+        return None
+    found = module_from_spec(spec)
+    sys.modules[module] = found
+    try:
+        spec.loader.exec_module(found)
+    except BaseException as error:
+        del sys.modules[module]
+        if not isinstance(error, Exception):
+            raise
+        raise _broken(module, name, error) from error
+    return found
+
+
 def _imported(module: str, name: str) -> Any:
     """The module, or None if there is none of this name."""
     try:
@@ -118,10 +140,14 @@ def _imported(module: str, name: str) -> Any:
         # Otherwise it is the module that asks for another one that is not there.
         if missing and f"{module}.".startswith(f"{missing}."):
             return None
-        raise ClaimError(
-            f"inputs={name!r}: importing {module!r} raised {_said(error)}. Correct the module "
-            "so that it can be imported, or name another one."
-        ) from error
+        raise _broken(module, name, error) from error
+
+
+def _broken(module: str, name: str, error: BaseException) -> ClaimError:
+    return ClaimError(
+        f"inputs={name!r}: importing {module!r} raised {_said(error)}. Correct the module "
+        "so that it can be imported, or name another one."
+    )
 
 
 def _modules_in(folders: list[str]) -> set[str]:

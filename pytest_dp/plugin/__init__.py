@@ -14,6 +14,7 @@ import pytest
 
 MARKER = "dp_claim"
 _MENTION = b"dp_claim"
+_CLAIMS = "__dp_claims__"
 _OPTIONS = (
     # name, kind, help
     (
@@ -48,14 +49,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
+    modules_wanted(config)  # a value that makes no sense is said now
     if any(
-        getattr(config.option, f"dp_{name}", None) is not None or config.getini(f"dp_{name}")
+        getattr(config.option, f"dp_{name}", None) is not None or ini(config, name) is not None
         for name, _, _ in _OPTIONS
         if name != "modules"
     ):
         from pytest_dp.plugin.options import configure
 
         configure(config)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Outcomes(), "dp_outcomes")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand the seed of this run to each xdist worker."""
+    node.workerinput["dp_seed"] = getattr(node.config.option, "dp_seed", None)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -77,7 +87,16 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 def modules_wanted(config: pytest.Config) -> bool:
     """Whether source modules are collected."""
-    return bool(getattr(config.option, "dp_modules", None) or config.getini("dp_modules"))
+    return bool(getattr(config.option, "dp_modules", None) or ini(config, "modules"))
+
+
+def ini(config: pytest.Config, name: str) -> Any:
+    """The value of an ini key; None if it is not set."""
+    try:
+        return config.getini(f"dp_{name}")
+    except (pytest.UsageError, TypeError, ValueError) as error:
+        allowed = " Allowed: true or false." if name in ("modules", "strict") else ""
+        raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -86,10 +105,7 @@ def pytest_pycollect_makeitem(
 ) -> Generator[None, Any, Any]:
     """The claims on an object of a test module, beside whatever else it is."""
     collected = yield
-    if not isinstance(collector, pytest.Module) or not callable(obj):
-        return collected
-    # Objects that make up attributes as they are asked for (mocks) have no tuple of claims.
-    if isinstance(obj, type) or isinstance(getattr(obj, "__dp_claims__", None), tuple):
+    if isinstance(collector, pytest.Module) and has_claims(obj):
         from pytest_dp.plugin.collect import claim_items
 
         items = claim_items(collector, name, obj)
@@ -97,6 +113,21 @@ def pytest_pycollect_makeitem(
             others = [] if collected is None else collected
             return items + (others if isinstance(others, list) else [others])
     return collected
+
+
+def has_claims(obj: object) -> bool:
+    """Whether there is a claim on an object or, if it is a class, on something in its body.
+
+    Asks carefully: mocks make up any attribute, and proxies may raise anything when touched.
+    """
+    try:
+        if type(getattr(obj, _CLAIMS, None)) is tuple:
+            return True
+        inside = list(vars(obj).values()) if issubclass(type(obj), type) else []
+        inside += [value.__func__ for value in inside if type(value) in (classmethod, staticmethod)]
+        return any(type(getattr(value, _CLAIMS, None)) is tuple for value in inside)
+    except Exception:  # whatever it raises, it was not made by @dp_claim
+        return False
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -140,28 +171,23 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Keep the outcomes for the table of claims."""
-    if hasattr(report, "dp_rows"):
-        from pytest_dp.plugin.summary import keep
+class _Outcomes:
+    """What became of the claims of one session: the last report of each test that audited one."""
 
-        keep(report)
+    def __init__(self) -> None:
+        self.reports: dict[str, pytest.TestReport] = {}
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the report; that of a later rerun takes its place."""
+        if hasattr(report, "dp_rows"):
+            self.reports[report.nodeid] = report
 
-def pytest_sessionstart() -> None:
-    """Forget the outcomes of an earlier session in this process."""
-    import sys
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The table of claims; on GitHub, annotations and the job summary as well."""
+        if self.reports:
+            from pytest_dp.plugin.summary import show
 
-    if "pytest_dp.plugin.summary" in sys.modules:
-        sys.modules["pytest_dp.plugin.summary"].forget()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The table of claims; on GitHub, annotations and the job summary as well."""
-    import sys
-
-    if "pytest_dp.plugin.summary" in sys.modules:
-        sys.modules["pytest_dp.plugin.summary"].show(terminalreporter)
+            show(terminalreporter, self.reports.values())
 
 
 def pytest_unconfigure() -> None:

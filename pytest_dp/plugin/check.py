@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,16 +22,19 @@ from pytest_dp.plugin.failure import relative, represent
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.report.text import Row, headline, violation
+from pytest_dp.sampling.streams import claim_seed
 
-_ROWS = pytest.StashKey[list[Row]]()
+_ROWS = pytest.StashKey[list[tuple[Row, AuditResult]]]()
 _CALLS = pytest.StashKey[int]()
 
 
-def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, name: str) -> AuditResult:
-    """Audit a claim with the settings of this run."""
+def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) -> AuditResult:
+    """Audit a claim with the settings of this run; `number` counts the audits of a test."""
+    settings = settings_of(item.config, claim)
+    if number > 1 and settings.seed is None:
+        settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
     with Progress(item.config, item.name) as progress:
-        settings = settings_of(item.config, claim)
-        return run(claim, mechanism, settings, name, item.config.rootpath, progress.show)
+        return run(claim, mechanism, settings, item.nodeid, item.config.rootpath, progress.show)
 
 
 def conclude(item: pytest.Item, result: AuditResult) -> None:
@@ -39,17 +42,17 @@ def conclude(item: pytest.Item, result: AuditResult) -> None:
     __tracebackhide__ = True
     path, line = _place(item)
     row = Row.of(result, item.nodeid, path, line)
-    item.stash.setdefault(_ROWS, []).append(row)
+    item.stash.setdefault(_ROWS, []).append((row, result))
     if result.violated:
         raise PrivacyViolation(violation(result), result)
     if result.verdict == "inconclusive":
         message = "\n".join([headline(result), *result.notes])
         if strict(item.config):
             raise InconclusiveAudit(message)
-        warnings.warn(InconclusiveWarning(f"{item.nodeid}: {message}"), stacklevel=2)
+        item.warn(InconclusiveWarning(f"{item.nodeid}: {message}"))
     elif any(note.startswith("returned the same value") for note in result.notes):
         note = next(note for note in result.notes if note.startswith("returned the same value"))
-        warnings.warn(InconclusiveWarning(f"{item.nodeid} {note}"), stacklevel=2)
+        item.warn(InconclusiveWarning(f"{item.nodeid} {note}"))
 
 
 def checker(request: pytest.FixtureRequest) -> Any:
@@ -68,10 +71,9 @@ def checker(request: pytest.FixtureRequest) -> Any:
         __tracebackhide__ = True
         number = item.stash.get(_CALLS, 0) + 1
         item.stash[_CALLS] = number
-        name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
         try:
             claim = _one_claim(keywords, overrides)
-            result = run_audit(item, mechanism, claim, name)
+            result = run_audit(item, mechanism, claim, number)
             conclude(item, result)
         except PytestDPError as error:
             raise error.with_traceback(None) from None
@@ -83,7 +85,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
 def parametrize(metafunc: pytest.Metafunc) -> None:
     """One item for each claim, if the markers of a test make several."""
     found: list[tuple[dict[str, Any], str]] = []
-    for marker in _markers(metafunc.definition):
+    for marker in reversed(_markers(metafunc.definition)):  # the topmost first
         try:
             claims = expand(_completed(marker))
         except ClaimError:
@@ -119,15 +121,25 @@ def before(item: pytest.Item) -> None:
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Put the rows of this test on its report, and show our own errors in our own way."""
-    rows = item.stash.get(_ROWS, [])
     error = call.excinfo.value if call.excinfo is not None else None
     ours = isinstance(error, PytestDPError)
     if ours and call.when == "setup":
         report.longrepr = represent(error, item.config, item.path, _place(item)[1])  # type: ignore[arg-type]
-    if ours and not isinstance(error, PrivacyViolation | InconclusiveAudit):
+    # Whatever went wrong around a generated item, its claim was not audited.
+    unaudited = ours or (report.failed and hasattr(item, "declaration"))
+    if call.when != "call" and not (unaudited and call.when == "setup"):
+        return
+    passed = report.outcome != "failed"  # for an xfail, a violation is no alarm
+    rows = []
+    for row, result in item.stash.get(_ROWS, []):
+        caught = not (isinstance(error, PrivacyViolation) and error.result is result)
+        rows.append(replace(row, expected=result.violated and (passed or caught)))
+    if unaudited and not isinstance(error, PrivacyViolation | InconclusiveAudit):
         path, line = _place(item)
-        rows = [*rows, Row.of_error(item.nodeid, path, line, str(error), seconds=call.duration)]
-    if rows and (call.when == "call" or (ours and call.when == "setup")):
+        message = str(error) if ours else f"{type(error).__name__}: {error}"
+        row = Row.of_error(item.nodeid, path, line, message, seconds=call.duration)
+        rows.append(replace(row, expected=passed))
+    if rows:
         report.__dict__["dp_rows"] = [row.as_dict() for row in rows]
 
 

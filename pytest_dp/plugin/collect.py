@@ -10,8 +10,8 @@ import pytest
 
 from pytest_dp.claim import Claim, distinct_labels, expand
 from pytest_dp.declaration import ATTRIBUTE, Declaration
-from pytest_dp.errors import ClaimError, PytestDPError
-from pytest_dp.plugin import MARKER
+from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
+from pytest_dp.plugin import MARKER, has_claims
 from pytest_dp.plugin.check import conclude, run_audit
 from pytest_dp.plugin.failure import represent
 
@@ -28,6 +28,11 @@ class ClaimItem(pytest.Function):
         **given: Any,
     ) -> None:
         super().__init__(**given)
+        structured = getattr(self, "id", None)
+        if structured is not None:
+            # Newer versions of pytest compare ids in parts (--lf, --nf): the brackets are a part of
+            # their own.
+            self._id = type(structured).parse(self.nodeid)
         self.mechanism, self.declaration, self.claim = mechanism, declaration, claim
         self.add_marker(MARKER)
 
@@ -35,7 +40,7 @@ class ClaimItem(pytest.Function):
         """Audit the claim."""
         if isinstance(self.claim, ClaimError):
             raise self.claim
-        conclude(self, run_audit(self, self.mechanism, self.claim, self.nodeid))
+        conclude(self, run_audit(self, self.mechanism, self.claim))
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The place of the decorator."""
@@ -43,7 +48,8 @@ class ClaimItem(pytest.Function):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:  # type: ignore[override]
         """Our own errors at the decorated line, without our frames; others as usual."""
-        if isinstance(excinfo.value, PytestDPError):
+        # A warning comes here where filters make it an error.
+        if isinstance(excinfo.value, PytestDPError | InconclusiveWarning):
             return represent(excinfo.value, self.config, self.path, self.declaration.line)
         return super().repr_failure(excinfo)
 
@@ -55,7 +61,7 @@ class SourceModule(pytest.Module):
         """The claims written in this module, in its order."""
         items: list[pytest.Item] = []
         for name, obj in list(vars(self.obj).items()):
-            if callable(obj):
+            if has_claims(obj):
                 items += claim_items(self, name, obj)
         return items
 
@@ -74,7 +80,7 @@ def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.It
     """One item for each claim on `obj` that is written in the collector's file."""
     if isinstance(obj, type) and obj.__module__ == collector.obj.__name__:
         return [
-            *_items(collector, name, obj),
+            *_items(collector, name, obj, _declared(obj)),
             *(
                 item
                 for attribute, value in list(vars(obj).items())
@@ -84,29 +90,37 @@ def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.It
     alias = getattr(obj, "__name__", name)
     if alias != name and vars(collector.obj).get(alias) is obj:
         return []  # collected under its own name
-    return _items(collector, name, obj)
+    return _items(collector, name, obj, _declared(obj))
+
+
+def _declared(obj: Any) -> tuple[Any, ...]:
+    declared = getattr(obj, ATTRIBUTE, ())
+    return declared if type(declared) is tuple else ()
 
 
 def _of_attribute(
     collector: pytest.Module, owner: type, name: str, value: Any
 ) -> list[pytest.Item]:
     full = f"{owner.__name__}.{name}"
-    if isinstance(value, staticmethod):
-        return _items(collector, full, getattr(owner, name))
     inner = getattr(value, "__func__", value)
+    # The claim may stand above @staticmethod or below it.
+    declared = _declared(value) if value is inner else _declared(value) + _declared(inner)
+    if isinstance(value, staticmethod):
+        return _items(collector, full, inner, declared)
     problem = ClaimError(
         f"@dp_claim is on {full}, a method, and pytest-dp does not know which object to call it "
         "on. Put the claim on a function that makes the object and calls the method."
     )
-    return _items(collector, full, inner, problem)
+    return _items(collector, full, inner, declared, problem)
 
 
 def _items(
-    collector: pytest.Module, name: str, obj: Any, problem: ClaimError | None = None
+    collector: pytest.Module,
+    name: str,
+    obj: Any,
+    declarations: tuple[Any, ...],
+    problem: ClaimError | None = None,
 ) -> list[pytest.Item]:
-    declarations = getattr(obj, ATTRIBUTE, ())
-    if not isinstance(declarations, tuple):
-        return []
     found: list[tuple[Declaration, Claim | ClaimError]] = []
     for declaration in declarations:
         if not isinstance(declaration, Declaration) or not _same_file(

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
-from pytest_dp.errors import PrivacyViolation, PytestDPError
+from pytest_dp.errors import InconclusiveWarning, PrivacyViolation, PytestDPError
 
 
 def represent(
-    error: PytestDPError, config: pytest.Config, path: Path, line: int
+    error: PytestDPError | InconclusiveWarning, config: pytest.Config, path: Path, line: int
 ) -> ReprExceptionInfo:
     """The claim's source, the message, and where it is; built of what pytest itself prints.
 
@@ -26,7 +26,7 @@ def represent(
     lines = [f"    {text}".rstrip() for text in decorator_source(path, line)]
     lines += [""] if lines else []
     lines += [f"E   {text}".rstrip() for text in message.splitlines()]
-    last = f"{kind}: {error.short}" if isinstance(error, PrivacyViolation) else kind
+    last = first.partition(" (")[0] if isinstance(error, PrivacyViolation) else kind
     place = ReprFileLocation(shown, line, last)
     entry = ReprEntry(lines, None, None, place, "long")
     return ReprExceptionInfo(

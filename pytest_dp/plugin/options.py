@@ -11,6 +11,7 @@ import pytest
 from pytest_dp import claim as claims
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
+from pytest_dp.plugin import ini
 from pytest_dp.settings import Settings, settle
 
 
@@ -23,60 +24,59 @@ def configure(config: pytest.Config) -> None:
         If one of them makes no sense.
     """
     read(config)
-    if getattr(config.option, "dp_seed", None) is None and config.getini("dp_seed"):
-        config.option.dp_seed = config.getini("dp_seed")
+    if getattr(config.option, "dp_seed", None) is None:
+        config.option.dp_seed = ini(config, "seed")
     if getattr(config.option, "dp_seed", None) == "random":
-        # Kept in the option, so that xdist hands the same seed to every worker.
-        config.option.dp_seed = format(secrets.randbits(32), "x")
+        # An xdist worker is given the seed of the run.
+        given = getattr(config, "workerinput", {}).get("dp_seed")
+        config.option.dp_seed = given or format(secrets.randbits(32), "x")
 
 
 def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     """The settings for one claim: command line over claim over ini file over defaults."""
-    ini, command_line = read(config)
-    return settle(claim, ini, command_line)
+    return settle(claim, *read(config))
 
 
 def strict(config: pytest.Config) -> bool:
     """Whether an inconclusive audit fails."""
-    return bool(getattr(config.option, "dp_strict", None) or config.getini("dp_strict"))
+    return bool(getattr(config.option, "dp_strict", None) or ini(config, "strict"))
 
 
 def read(config: pytest.Config) -> tuple[dict[str, Any], dict[str, Any]]:
     """Ini keys and options as values; absent ones left out."""
-    ini: dict[str, Any] = {}
+    file: dict[str, Any] = {}
     command_line: dict[str, Any] = {}
     for name, (setting, parse) in _PARSERS.items():
         for where, found, label in (
-            (ini, config.getini(f"dp_{name}"), f"ini key dp_{name}"),
+            (file, ini(config, name), f"ini key dp_{name}"),
             (
                 command_line,
                 getattr(config.option, f"dp_{name}", None),
                 f"--dp-{name.replace('_', '-')}",
             ),
         ):
-            if found is None or found == "":
+            if found is None:
                 continue
             try:
                 value = parse(str(found).strip())
-            except (ClaimError, ValueError) as error:
+            except ClaimError as error:
                 raise pytest.UsageError(f"{label}: {error}") from None
             if value is not None:
                 where[setting] = value
-    return ini, command_line
+    return file, command_line
 
 
-def _number(text: str) -> float:
+def _number(text: str) -> float | str:
+    """A number; what is none is left to the claim's validation, which says what is allowed."""
     try:
         return float(text)
     except ValueError:
-        raise ClaimError(f"{text!r} is not a number.") from None
+        return text
 
 
-def _whole(text: str) -> int:
+def _whole(text: str) -> float | str:
     number = _number(text.replace("_", "").replace(",", ""))
-    if not number.is_integer():
-        raise ClaimError(f"{text!r} is not a whole number.")
-    return int(number)
+    return int(number) if isinstance(number, float) and number.is_integer() else text
 
 
 def _validated(name: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -92,8 +92,8 @@ def _validated(name: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _jobs(text: str) -> int:
     jobs = _whole(text)
-    if jobs < 1:
-        raise ClaimError(f"{text!r} processes. Allowed: a whole number, 1 or more.")
+    if not isinstance(jobs, int) or jobs < 1:
+        claims.invalid("jobs", text, "Allowed: a whole number of processes, 1 or more.")
     return jobs
 
 
@@ -101,12 +101,16 @@ def _seed(text: str) -> int | None:
     if text == "random":
         return None  # `configure` puts a number in its place
     try:
-        return int(text, 16)
+        seed = int(text, 16)
     except ValueError:
-        raise ClaimError(
-            f"{text!r} is no seed. Allowed: hexadecimal digits as a report shows them (8f2c), "
-            "or 'random'."
-        ) from None
+        seed = -1
+    if seed < 0:
+        claims.invalid(
+            "seed",
+            text,
+            "Allowed: hexadecimal digits as a report shows them, such as 8f2c, or 'random'.",
+        )
+    return seed
 
 
 _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {

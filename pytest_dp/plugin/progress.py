@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +23,7 @@ class Progress:
         self.name = name
         self.shown = 0
         self.writer = None
+        self.capture = config.pluginmanager.get_plugin("capturemanager")
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         worker = "PYTEST_XDIST_WORKER" in os.environ
         if reporter is not None and not worker and getattr(reporter, "isatty", False):
@@ -34,6 +36,8 @@ class Progress:
         text = f" [{self.name}: {runs:,} samples, {seconds:.0f} s]"
         if self.writer.width_of_current_line + len(text) >= self.writer.fullwidth:
             text = f" [{seconds:.0f} s]"
+        if self.writer.width_of_current_line + len(text) >= self.writer.fullwidth:
+            return
         self._take_back()
         self._write(text)
         self.shown = len(text)
@@ -55,8 +59,11 @@ class Progress:
             self.shown = 0
 
     def _write(self, text: str) -> None:
+        if self.writer is None:
+            return
         # Straight to the stream: the writer would count these characters as part of the line.
-        if self.writer is not None:
-            stream = self.writer._file  # noqa: SLF001
+        stream = self.writer._file  # noqa: SLF001
+        # While a test runs, what is written to the terminal would be captured.
+        with self.capture.global_and_fixture_disabled() if self.capture else nullcontext():
             stream.write(text)
             stream.flush()

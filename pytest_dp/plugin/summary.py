@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
+from textwrap import wrap
 
 import pytest
 
@@ -18,51 +19,43 @@ _COLOURS = {
     "inconclusive": {"yellow": True},
     "no violation": {"green": True},
 }
-_rows: dict[str, list[Row]] = {}
 
 
-def keep(report: pytest.TestReport) -> None:
-    """Remember the rows of a test; those of a later rerun take their place."""
-    rows = [Row.from_dict(fields) for fields in report.dp_rows]
-    if report.outcome != "failed":
-        # The test expected it: pytest.raises, or xfail.
-        rows = [replace(row, expected=row.status in ("violated", "error")) for row in rows]
-    _rows[report.nodeid] = rows
-
-
-def forget() -> None:
-    """Start a new session."""
-    _rows.clear()
-
-
-def show(reporter: pytest.TerminalReporter) -> None:
+def show(reporter: pytest.TerminalReporter, reports: Iterable[pytest.TestReport]) -> None:
     """Print the table; on GitHub, annotate the claims and write the summary of the job."""
     config = reporter.config
     rows = sorted(
-        (row for rows in _rows.values() for row in rows),
+        (Row.from_dict(fields) for report in reports for fields in report.dp_rows),
         key=lambda row: (row.path, row.line or 0, row.nodeid),
     )
-    if not rows or hasattr(config, "workerinput"):
-        return
+    # What a test expects to be broken alarms nobody, here and on GitHub.
+    claims = [row for row in rows if not row.expected]
     if config.get_verbosity() >= 0:
-        writer = config.get_terminal_writer()
+        width = config.get_terminal_writer().fullwidth
         reporter.write_sep("=", "privacy claims")
-        for line, status in table(rows, writer.fullwidth):
+        for line, status in table(claims, width):
             reporter.write_line(line, **_COLOURS.get(status, {}))
+        for line in wrap(_expected(rows), width):
+            reporter.write_line(line)
         if config.get_verbosity() > 0:
             for row in rows:
                 reporter.write_line("")
                 for line in verbose(row):
                     reporter.write_line(line)
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        _on_github(reporter, rows)
+        _on_github(reporter, claims)
+
+
+def _expected(rows: list[Row]) -> str:
+    names = dict.fromkeys(row.name for row in rows if row.expected)
+    return f"broken, as the test expects: {', '.join(names)}" if names else ""
 
 
 def _on_github(reporter: pytest.TerminalReporter, rows: list[Row]) -> None:
     root = reporter.config.rootpath
     workspace = Path(os.environ.get("GITHUB_WORKSPACE") or root)
     for row in rows:
-        line = "" if row.expected else github.annotation(row, relative(root / row.path, workspace))
+        line = github.annotation(row, relative(root / row.path, workspace))
         if line:
             reporter.write_line(line)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")

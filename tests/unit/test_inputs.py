@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dp import ClaimError, queries, values
-from pytest_dp.claim import expand
+from pytest_dp.claim import Claim, expand
 from pytest_dp.inputs import MOST_PAIRS, Pair, describe, pairs_of
 from pytest_dp.inputs.datasets import ends_first, key
 from pytest_dp.inputs.relations import why_no_neighbours
@@ -819,3 +819,19 @@ def test_pairs_are_immutable_values():
     with pytest.raises(AttributeError):
         pair.d1 = 3
     assert pair == Pair(0, 1, "any two values")
+
+
+def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, monkeypatch):
+    foreign, project = tmp_path / "installed", tmp_path / "project"
+    (foreign / "checks_of_others").mkdir(parents=True)
+    (foreign / "checks_of_others" / "__init__.py").touch()
+    (project / "checks_of_others").mkdir(parents=True)
+    (project / "checks_of_others" / "dp_inputs.py").write_text("records = [[0], [0, 1]]\n")
+    (project / "checks_of_others" / "broken.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(foreign))
+    claim = Claim(1.0, neighbors="add_remove_one", inputs="checks_of_others.dp_inputs:records")
+    assert len(pairs_of(claim, project)) > 1
+    claim = Claim(1.0, neighbors="add_remove_one", inputs="checks_of_others.broken:records")
+    with pytest.raises(ClaimError, match="ZeroDivisionError"):
+        pairs_of(claim, project)
+    assert "checks_of_others.broken" not in sys.modules

@@ -1,0 +1,55 @@
+"""A small project for each test."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+# Loaded here, so that the runs inside this process do not load (and forget) them one by one.
+import pytest_dp.auditors
+import pytest_dp.plugin.collect
+import pytest_dp.plugin.summary
+import pytest_dp.sampling.workers  # noqa: F401
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """An empty project, run as on a plain 80-column terminal that is not GitHub's."""
+    for name in (
+        "PYTEST_XDIST_WORKER",
+        "PYTEST_ADDOPTS",
+        "GITHUB_ACTIONS",
+        "GITHUB_WORKSPACE",
+        "GITHUB_STEP_SUMMARY",
+        "CI",
+        "BUILD_NUMBER",
+        "FORCE_COLOR",
+        "PY_COLORS",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    return Project(pytester)
+
+
+@pytest.fixture
+def python():
+    """Run a snippet in a fresh interpreter; its standard output."""
+
+    def run(code: str, cwd: Path | None = None) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=cwd,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run

@@ -1,0 +1,88 @@
+"""Small projects, and what pytest says about them."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+IMPORTS = (
+    "import pytest\nfrom pytest_dp import ClaimError, PrivacyViolation, dp_claim, queries, values\n"
+)
+
+QUICK = 'pairs=[([1], [])], vectorized="size", max_samples=4000'
+
+
+def laplace(name: str, scale: float, claim: str = f"eps=1.0, {QUICK}") -> str:
+    """A vectorised count with Laplace noise, and one claim on it."""
+    return (
+        f"@dp_claim({claim})\n"
+        f"def {name}(records, rng, size):\n"
+        f"    return len(records) + rng.laplace(scale={scale}, size=size)\n\n"
+    )
+
+
+class Project:
+    """Files below a temporary directory, and pytest runs on them."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.root: Path = pytester.path
+
+    def write(self, path: str, *parts: str, imports: str = IMPORTS) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        body = "\n".join(textwrap.dedent(part) for part in parts)
+        file.write_text(imports + body if file.suffix == ".py" else body, encoding="utf-8")
+        return file
+
+    def ini(self, *lines: str) -> None:
+        self.write("pytest.ini", "[pytest]\n" + "\n".join(lines) + "\n")
+
+    def run(self, *args: str) -> pytest.RunResult:
+        """Run pytest in this process."""
+        # Hypothesis' plugin would load Hypothesis again for each of them.
+        quick = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+        return self.pytester.runpytest_inprocess(*quick, *args)
+
+    def run_apart(self, *args: str, timeout: float = 90) -> pytest.RunResult:
+        """Run pytest in a process of its own."""
+        return self.pytester.runpytest_subprocess(*args, timeout=timeout)
+
+    def ids(self, *args: str) -> list[str]:
+        """What is collected."""
+        result = self.run("--collect-only", "-q", *args)
+        return [line for line in result.outlines if "::" in line and " " not in line.split("[")[0]]
+
+    def rows(self, result: pytest.RunResult) -> dict[str, list[dict]]:
+        """The outcomes that travelled on the reports of a run in this process."""
+        reports = result.reprec.getreports("pytest_runtest_logreport")
+        return {r.nodeid: r.dp_rows for r in reports if hasattr(r, "dp_rows")}
+
+    def facts(self, result: pytest.RunResult) -> dict[str, list[tuple]]:
+        """The outcomes without the times, which differ from run to run."""
+        wanted = ("status", "seed", "eps_lower", "samples", "p_value", "resolution", "details")
+        return {
+            nodeid: [tuple(row[key] for key in wanted) for row in rows]
+            for nodeid, rows in self.rows(result).items()
+        }
+
+    def table(self, result: pytest.RunResult) -> list[str]:
+        """The table of claims, without the times; empty if there is none."""
+        lines = result.outlines
+        start = next((i for i, line in enumerate(lines) if " privacy claims " in line), None)
+        if start is None:
+            return []
+        table = []
+        for line in lines[start + 1 :]:
+            if line.startswith("===") or not line:
+                break
+            words = line.split()
+            table.append(" ".join(w for w in words if w not in ("s", "ms") and not _time(w, words)))
+        return table
+
+
+def _time(word: str, words: list[str]) -> bool:
+    at = words.index(word)
+    return at + 1 < len(words) and words[at + 1] in ("s", "ms")

@@ -1,0 +1,255 @@
+"""Claims in test modules: which items there are, and what they are called."""
+
+from __future__ import annotations
+
+import pytest
+from projects import QUICK, laplace
+
+
+def test_a_claim_is_an_item_beside_ordinary_tests(project):
+    project.write("test_a.py", laplace("noisy", 1.0), "def test_plain(): pass")
+    assert project.ids() == ["test_a.py::noisy[eps=1.0]", "test_a.py::test_plain"]
+    project.run().assert_outcomes(passed=2)
+
+
+def test_a_function_that_is_both_a_test_and_a_claim_is_both(project):
+    project.write("test_a.py", "@dp_claim(eps=1.0, pairs=[(0, 1)])", "def test_x(d=0): return None")
+    assert project.ids() == ["test_a.py::test_x[eps=1.0]", "test_a.py::test_x"]
+
+
+def test_claims_imported_into_a_test_module_are_not_collected_again(project):
+    project.write("shop.py", laplace("noisy", 1.0))
+    project.write("test_a.py", "from shop import noisy", "def test_plain(): assert noisy")
+    assert project.ids() == ["test_a.py::test_plain"]
+
+
+def test_an_alias_is_not_collected_twice_and_the_own_name_wins(project):
+    project.write("test_a.py", "import functools", laplace("noisy", 1.0), "alias = noisy")
+    project.write("test_b.py", "first = None", laplace("_made", 1.0), "first = _made")
+    project.write("test_c.py", laplace("hidden", 1.0), "shown = hidden\ndel hidden")
+    assert project.ids() == [
+        "test_a.py::noisy[eps=1.0]",
+        "test_b.py::_made[eps=1.0]",
+        "test_c.py::shown[eps=1.0]",
+    ]
+
+
+def test_stacked_claims_are_one_item_each_topmost_first(project):
+    project.write(
+        "test_a.py",
+        """
+        @dp_claim(eps=1.0, pairs=[(0, 1)])
+        @dp_claim(eps=2.0, pairs=[(0, 2)])
+        def noisy(d): return 0
+        """,
+    )
+    assert project.ids() == ["test_a.py::noisy[eps=1.0]", "test_a.py::noisy[eps=2.0]"]
+
+
+def test_stacked_claims_with_one_eps_get_distinct_ids(project):
+    project.write(
+        "test_a.py",
+        """
+        @dp_claim(eps=1.0, inputs=[[1]], neighbors="add_remove_one")
+        @dp_claim(eps=1.0, inputs=[[1]], neighbors="replace_one")
+        @dp_claim(eps=1.0, inputs=[[2]], neighbors="replace_one")
+        def noisy(d): return 0
+        """,
+    )
+    assert project.ids() == [
+        "test_a.py::noisy[eps=1.0-add_remove_one]",
+        "test_a.py::noisy[eps=1.0-replace_one]",
+        "test_a.py::noisy[eps=1.0-replace_one-2]",
+    ]
+
+
+def test_params_lists_give_one_item_for_each_combination(project):
+    project.write(
+        "test_a.py",
+        """
+        @dp_claim(eps="epsilon", params={"epsilon": [0.1, 1, 5.0], "bins": [3, 4]}, pairs=[(0, 1)])
+        def noisy(d, epsilon, bins): return 0
+        """,
+    )
+    assert project.ids() == [
+        f"test_a.py::noisy[eps={eps}-bins={bins}]" for eps in (0.1, 1.0, 5.0) for bins in (3, 4)
+    ]
+
+
+def test_params_reach_the_mechanism(project):
+    project.write(
+        "test_a.py",
+        f"""
+        SEEN = set()
+
+        @dp_claim(eps="epsilon", params={{"epsilon": [0.5, 2.0]}}, {QUICK})
+        def noisy(d, epsilon, rng, size):
+            SEEN.add(epsilon)
+            return len(d) + rng.laplace(scale=1 / epsilon, size=size)
+
+        def test_seen(): assert {{0.5, 2.0}} <= SEEN
+        """,
+    )
+    result = project.run()
+    result.assert_outcomes(passed=3)
+    rows = project.rows(result)
+    assert [rows[f"test_a.py::noisy[eps={eps}]"][0]["eps"] for eps in (0.5, 2.0)] == [0.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    "decorators", ["@staticmethod\n    @dp_claim({0})", "@dp_claim({0})\n    @staticmethod"]
+)
+def test_static_methods(project, decorators):
+    project.write(
+        "test_a.py",
+        "class Shop:\n    " + decorators.format(f"eps=1.0, {QUICK}") + "\n"
+        "    def count(records, rng, size):\n"
+        "        return len(records) + rng.laplace(scale=0.2, size=size)\n",
+    )
+    assert project.ids() == ["test_a.py::Shop.count[eps=1.0]"]
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*PrivacyViolation: claimed eps = 1.0, but eps >= *"])
+
+
+@pytest.mark.parametrize("kind", ["{}", "@classmethod\n    {}", "{}@classmethod\n    "])
+def test_methods_say_what_to_write_instead(project, kind):
+    project.write(
+        "test_a.py",
+        "class Shop:\n    " + kind.format("@dp_claim(eps=1.0, pairs=[(0, 1)])\n    ") + "\n"
+        "    def count(self, records): return 0\n"
+        "def test_plain(): pass\n",
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(
+        ["E   ClaimError: @dp_claim is on Shop.count, a method*function that*"]
+    )
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_inherited_claims_are_collected_once(project):
+    project.write(
+        "test_a.py",
+        """
+        class Base:
+            @staticmethod
+            @dp_claim(eps=1.0, pairs=[(0, 1)])
+            def count(d): return 0
+
+        class Child(Base): pass
+        """,
+    )
+    assert project.ids() == ["test_a.py::Base.count[eps=1.0]"]
+
+
+def test_a_class_with_a_claim_is_called_like_a_function(project):
+    project.write(
+        "test_a.py",
+        f"@dp_claim(eps=1.0, {QUICK})\n"
+        "class Count:\n"
+        "    def __new__(cls, records, rng, size):\n"
+        "        return len(records) + rng.laplace(scale=0.2, size=size)\n",
+    )
+    assert project.ids() == ["test_a.py::Count[eps=1.0]"]
+    project.run().assert_outcomes(failed=1)
+
+
+def test_partials_and_instances_take_claims(project):
+    project.write(
+        "test_a.py",
+        f"""
+        import functools
+
+        def count(records, rng, size, scale):
+            return len(records) + rng.laplace(scale=scale, size=size)
+
+        good = dp_claim(eps=1.0, {QUICK})(functools.partial(count, scale=1.0))
+        broken = dp_claim(eps=1.0, {QUICK})(functools.partial(count, scale=0.2))
+        """,
+    )
+    assert project.ids() == ["test_a.py::good[eps=1.0]", "test_a.py::broken[eps=1.0]"]
+    project.run().assert_outcomes(passed=1, failed=1)
+
+
+def test_objects_that_make_up_attributes_are_no_claims(project):
+    project.write(
+        "test_a.py",
+        """
+        from unittest.mock import MagicMock, call
+        mock = MagicMock()
+
+        class Proxy:  # such as Flask's current_app, outside of an application
+            def __getattribute__(self, name): raise RuntimeError("touched")
+            def __call__(self): raise RuntimeError("called")
+
+        proxy = Proxy()
+        """,
+        laplace("noisy", 1.0),
+    )
+    assert project.ids("--dp-modules") == ["test_a.py::noisy[eps=1.0]"]
+    project.root.joinpath("test_a.py").rename(project.root / "shop.py")
+    assert project.ids("--dp-modules") == ["shop.py::noisy[eps=1.0]"]
+
+
+def test_a_claim_made_by_a_helper_belongs_where_it_is_applied(project):
+    project.write(
+        "house_rules.py",
+        f"""
+        def private(**more):
+            return dp_claim(eps=1.0, {QUICK}, **more)
+
+        def strictly_private(mechanism):
+            return dp_claim(eps=0.5, {QUICK})(mechanism)
+        """,
+    )
+    project.write(
+        "shop.py",
+        "from house_rules import private, strictly_private  # dp_claim\n",
+        "@private(alpha=1e-3)\n@strictly_private\n",
+        "def noisy(d, rng, size): return len(d) + rng.laplace(scale=0.2, size=size)",
+        imports="",
+    )
+    assert project.ids("--dp-modules") == ["shop.py::noisy[eps=1.0]", "shop.py::noisy[eps=0.5]"]
+    result = project.run("--dp-modules")
+    result.stdout.fnmatch_lines(["shop.py:3: PrivacyViolation*", "shop.py:4: PrivacyViolation*"])
+
+
+def test_pytestmark_and_marks_on_the_mechanism_hold_for_its_claims(project):
+    project.write("test_a.py", "pytestmark = pytest.mark.skip\n", laplace("noisy", 0.1))
+    project.write("test_b.py", "@pytest.mark.skip(reason='later')", laplace("noisy", 0.1))
+    project.run().assert_outcomes(skipped=2)
+
+
+def test_autouse_fixtures_run_for_claims(project):
+    project.write(
+        "test_a.py",
+        f"""
+        SCALE = 0.05
+
+        @pytest.fixture(autouse=True)
+        def patched(monkeypatch):
+            monkeypatch.setattr("test_a.SCALE", 1.0)
+
+        @dp_claim(eps=1.0, {QUICK})
+        def noisy(records, rng, size):
+            return len(records) + rng.laplace(scale=SCALE, size=size)
+        """,
+    )
+    project.run().assert_outcomes(passed=1)
+
+
+def test_ids_stay_on_one_line_whatever_the_parameters_are(project):
+    project.write(
+        "test_a.py",
+        """
+        import numpy as np
+        @dp_claim(eps=1, params={"grid": [np.eye(2), "a\\nb"]}, pairs=[(0, 1)])
+        def noisy(d, grid): return 0
+        """,
+    )
+    result = project.run("--collect-only", "-q")
+    assert result.outlines[:2] == [
+        "test_a.py::noisy[eps=1.0-grid=array([[1., 0.], [0....]",
+        r"test_a.py::noisy[eps=1.0-grid='a\nb']",
+    ]

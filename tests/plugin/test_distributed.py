@@ -1,0 +1,114 @@
+"""The same verdicts and numbers, whoever runs the claims and in which order."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from projects import QUICK, laplace
+
+FLAT = f"""
+@pytest.mark.dp_claim(eps=1.0, {QUICK})
+def test_vendor(dp_check):
+    dp_check(lambda d, rng, size: len(d) + rng.laplace(scale=0.3, size=size))
+"""
+
+
+@pytest.fixture
+def shop(project):
+    project.write("test_a.py", laplace("good", 1.0), laplace("broken", 0.2), FLAT)
+    project.write("test_b.py", laplace("good", 1.2), laplace("other", 0.3))
+    return project
+
+
+REVERSE = """
+def pytest_collection_modifyitems(items):
+    items.reverse()
+"""
+
+
+def test_xdist_gives_the_same_numbers_and_table(shop):
+    alone = shop.run()
+    shared = shop.run("-n", "2")
+    shared.assert_outcomes(passed=2, failed=3)
+    assert shop.facts(shared) == shop.facts(alone)
+    assert len(shop.facts(alone)) == 5
+    assert shop.table(shared) == shop.table(alone)
+    assert len(shop.table(alone)) == 7
+
+
+def test_order_and_selection_change_nothing(shop):
+    alone = shop.facts(shop.run())
+    shop.write("conftest.py", REVERSE, imports="")
+    turned = shop.run()
+    assert list(shop.facts(turned)) == list(reversed(alone))
+    assert shop.facts(turned) == alone
+    for nodeid in ("test_b.py::other[eps=1.0]", "test_a.py::good[eps=1.0]"):
+        assert shop.facts(shop.run(nodeid)) == {nodeid: alone[nodeid]}
+
+
+def test_a_random_seed_is_one_for_all_workers(shop):
+    shared = shop.run("-n", "2", "--dp-seed=random")
+    seeds = {facts[0][1] for facts in shop.facts(shared).values()}
+    assert len(seeds) == 1
+    shared.stdout.fnmatch_lines([f"dp: seed {seeds.pop()}; repeat this run with --dp-seed=*"])
+
+
+def test_xdist_workers_audit_in_one_process_each(project):
+    project.write(
+        "test_a.py",
+        f"""
+        import os
+        @dp_claim(eps=1.0, {QUICK})
+        def noisy(d, rng, size):
+            with open("pids-" + os.environ["PYTEST_XDIST_WORKER"], "a") as file:
+                print(os.getpid(), file=file)
+            return len(d) + rng.laplace(size=size)
+        """,
+    )
+    project.run("-n", "2", "--dp-jobs=2").assert_outcomes(passed=1)
+    [file] = project.root.glob("pids-gw*")
+    pids = set(file.read_text().split())
+    assert len(pids) == 1
+    assert str(os.getpid()) not in pids
+
+
+@pytest.mark.parametrize("options", [["--reruns", "1"], ["--reruns", "1", "-n", "2"]])
+def test_reruns_give_the_same_verdict_and_no_second_row(shop, options):
+    alone = shop.run()
+    again = shop.run(*options)
+    assert again.parseoutcomes() == {"passed": 2, "failed": 3, "rerun": 3}
+    assert shop.facts(again) == shop.facts(alone)
+    assert shop.table(again) == shop.table(alone)
+
+
+def test_a_violation_in_a_worker_shows_the_same_failure(shop):
+    def failure(result):
+        lines = result.outlines
+        start = next(i for i, line in enumerate(lines) if " broken[eps=1.0] " in line)
+        end = next(i for i, line in enumerate(lines[start:]) if line.startswith("test_a.py:"))
+        return [line for line in lines[start : start + end + 1] if not line.startswith("[gw")]
+
+    assert failure(shop.run("-n", "1")) == failure(shop.run())
+
+
+def test_junit_under_xdist_holds_the_headline(shop):
+    shop.run("-n", "2", "--junitxml=report.xml")
+    text = (shop.root / "report.xml").read_text()
+    assert text.count("PrivacyViolation: claimed eps = 1.0, but eps &gt;= ") >= 3
+
+
+def test_warnings_of_inconclusive_audits_survive_xdist(project):
+    project.write("test_a.py", laplace("few", 1.0).replace("4000", "20"))
+    result = project.run("-n", "1")
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*InconclusiveWarning: test_a.py::few*inconclusive: could not*"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_two_runs_in_one_process_do_not_see_each_other(shop):
+    shop.run()
+    shop.write("test_a.py", "def test_plain(): pass")
+    shop.write("test_b.py", "def test_other(): pass")
+    assert shop.table(shop.run()) == []

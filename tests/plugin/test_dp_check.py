@@ -1,0 +1,222 @@
+"""The marker and the fixture ``dp_check``."""
+
+from __future__ import annotations
+
+import pytest
+from projects import QUICK
+
+NOISY = """
+def noisy(scale):
+    return lambda d, rng, size: len(d) + rng.laplace(scale=scale, size=size)
+"""
+
+
+def check(project, body: str, marker: str = f"eps=1.0, {QUICK}", *options: str):
+    """Run a test module with one marked test, whose body is given."""
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    project.write(
+        "test_a.py",
+        NOISY,
+        f"@pytest.mark.dp_claim({marker})\ndef test_a(dp_check):\n{lines}\n",
+    )
+    return project.run(*options)
+
+
+def test_the_result_is_returned(project):
+    body = """
+result = dp_check(noisy(1.0))
+assert result.verdict == "no violation" and not result.violated
+assert 0 < result.eps_lower < 1.0 < result.resolution
+assert result.name == "test_a.py::test_a"
+assert result.samples <= 4000"""
+    check(project, body).assert_outcomes(passed=1)
+
+
+def test_overrides_win_over_the_marker(project):
+    body = """
+assert dp_check(noisy(0.5), eps=4.0).claim.eps == 4.0
+assert dp_check(noisy(1.0), max_samples=3000).samples <= 3000
+assert dp_check(noisy(1.0), inputs=[[1]], neighbors="add_remove_one").claim.pairs is None
+assert dp_check(lambda d, rng: len(d) + rng.laplace(), vectorized=None).violated is False"""
+    check(project, body).assert_outcomes(passed=1)
+
+
+def test_the_marker_may_leave_everything_to_the_call(project):
+    body = f"assert dp_check(noisy(1.0), eps=1.0, {QUICK}).verdict == 'no violation'"
+    check(project, body, "").assert_outcomes(passed=1)
+
+
+def test_a_violation_fails_at_the_call(project):
+    result = check(project, "x = 1\ndp_check(noisy(0.2))")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            ">       dp_check(noisy(0.2))",
+            "E       pytest_dp.PrivacyViolation: claimed eps = 1.0, but eps >= *",
+            'E       Reproduce:  pytest "test_a.py::test_a" --dp-seed=*',
+            "test_a.py:10: PrivacyViolation",
+        ]
+    )
+    assert "pytest_dp/" not in result.stdout.str()
+
+
+def test_an_expected_violation_alarms_nobody(project, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.root / "summary.md"))
+    body = """
+with pytest.raises(PrivacyViolation, match="claimed eps = 1.0") as caught:
+    dp_check(noisy(0.2))
+assert caught.value.result.violated
+assert dp_check(noisy(1.0)).verdict == "no violation\""""
+    result = check(project, body, f"eps=1.0, {QUICK}", "--color=yes")
+    result.assert_outcomes(passed=1)
+    text = result.stdout.str()
+    assert "VIOLATED" not in text
+    assert "::error" not in text
+    assert "\x1b[31m" not in text, "nothing is red"
+    assert "broken, as the test expects: test_a" in text
+    summary = (project.root / "summary.md").read_text()
+    assert summary.startswith("## ✅ Privacy claims: no violation found in 1")
+    assert "❌" not in summary
+
+
+def test_only_expected_violations(project):
+    body = "with pytest.raises(PrivacyViolation):\n    dp_check(noisy(0.2))"
+    result = check(project, body)
+    assert project.table(result) == ["broken, as the test expects: test_a"]
+
+
+def test_an_expected_violation_beside_a_real_one(project):
+    body = "with pytest.raises(PrivacyViolation):\n    dp_check(noisy(0.1))\ndp_check(noisy(0.2))"
+    result = check(project, body)
+    result.assert_outcomes(failed=1)
+    rows = project.rows(result)["test_a.py::test_a"]
+    assert [(row["status"], row["expected"]) for row in rows] == [
+        ("violated", True),
+        ("violated", False),
+    ]
+    result.stdout.fnmatch_lines(['E*Reproduce:  pytest "test_a.py::test_a" --dp-seed=*'])
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_xfail(project, strict):
+    project.write(
+        "test_a.py",
+        NOISY,
+        f"""
+        @pytest.mark.xfail(raises=PrivacyViolation, strict={strict})
+        @pytest.mark.dp_claim(eps=1.0, {QUICK})
+        def test_a(dp_check): dp_check(noisy(0.2))
+
+        @pytest.mark.xfail(strict={strict})
+        @dp_claim(eps=1.0, {QUICK})
+        def mechanism(d, rng, size): return len(d) + rng.laplace(scale=0.2, size=size)
+        """,
+    )
+    result = project.run()
+    result.assert_outcomes(xfailed=2)
+    assert project.table(result) == ["broken, as the test expects: test_a, mechanism[eps=1.0]"]
+
+
+def test_several_checks_in_one_test_draw_from_different_seeds(project):
+    result = check(project, "dp_check(noisy(1.0))\ndp_check(noisy(1.0))")
+    rows = project.rows(result)["test_a.py::test_a"]
+    assert len({row["seed"] for row in rows}) == 2
+    assert len([line for line in project.table(result) if line.startswith("test_a")]) == 2
+
+
+def test_a_marker_without_dp_check_is_an_error(project):
+    project.write(
+        "test_a.py",
+        "@pytest.mark.dp_claim(eps=1.0, pairs=[(0, 1)])\ndef test_a(): pass\n",
+        "def test_plain(): pass",
+    )
+    result = project.run()
+    result.assert_outcomes(errors=1, passed=1)
+    result.stdout.fnmatch_lines(["E   ClaimError: This test has the marker dp_claim but never *"])
+    assert "pytest_dp/" not in result.stdout.str()
+
+
+def test_dp_check_without_a_marker_is_an_error(project):
+    project.write("test_a.py", "def test_a(dp_check): pass\ndef test_plain(): pass\n")
+    result = project.run()
+    result.assert_outcomes(errors=1, passed=1)
+    result.stdout.fnmatch_lines(["dp_check audits the claim of the test's marker, and this test*"])
+
+
+def test_several_markers_are_one_item_each(project):
+    project.write(
+        "test_a.py",
+        NOISY,
+        f"""
+        @pytest.mark.dp_claim(eps=1.0, {QUICK})
+        @pytest.mark.dp_claim(eps=5.0, {QUICK})
+        def test_a(dp_check): dp_check(noisy(0.25))
+        """,
+    )
+    assert project.ids() == ["test_a.py::test_a[eps=1.0]", "test_a.py::test_a[eps=5.0]"]
+    result = project.run()
+    result.assert_outcomes(passed=1, failed=1)
+    assert project.rows(result)["test_a.py::test_a[eps=1.0]"][0]["status"] == "violated"
+    assert project.rows(result)["test_a.py::test_a[eps=5.0]"][0]["status"] != "violated"
+
+
+def test_params_in_the_marker_and_parametrize(project):
+    project.write(
+        "test_a.py",
+        f"""
+        @pytest.mark.parametrize("factor", [1.0, 4.0])
+        @pytest.mark.dp_claim(eps="epsilon", params={{"epsilon": [0.5, 2.0]}}, {QUICK})
+        def test_a(dp_check, factor):
+            def noisy(d, epsilon, rng, size):
+                return len(d) + rng.laplace(scale=factor / epsilon, size=size)
+            assert dp_check(noisy).claim.params["epsilon"] in (0.5, 2.0)
+        """,
+    )
+    assert set(project.ids()) == {
+        f"test_a.py::test_a[eps={eps}-{factor}]" for factor in (1.0, 4.0) for eps in (0.5, 2.0)
+    }
+    project.run().assert_outcomes(passed=4)
+
+
+def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
+    project.write(
+        "test_a.py",
+        NOISY,
+        f"""
+        @pytest.mark.dp_claim(eps=1.0, {QUICK})
+        class TestCounts:
+            def test_good(self, dp_check): dp_check(noisy(1.0))
+            def test_broken(self, dp_check): dp_check(noisy(0.2))
+            @pytest.mark.dp_claim(eps=9.0, {QUICK})
+            def test_own(self, dp_check): dp_check(noisy(0.2))
+            def test_plain(self): pass
+        """,
+    )
+    project.write(
+        "test_b.py",
+        NOISY,
+        f"pytestmark = pytest.mark.dp_claim(eps=9.0, {QUICK})",
+        "def test_b(dp_check): assert dp_check(noisy(0.2)).claim.eps == 9.0",
+    )
+    project.run().assert_outcomes(passed=4, failed=1)
+
+
+@pytest.mark.parametrize(
+    ("marker", "call", "message"),
+    [
+        ("1.0", "", "pytest.mark.dp_claim was given 1.0 without a keyword"),
+        ("eps=0, pairs=[(0, 1)]", "", "Invalid eps=0"),
+        ("epss=1, pairs=[(0, 1)]", "", "A claim has no keyword 'epss'. Did you mean 'eps'?"),
+        ("", "noisy(1)", "A claim needs eps="),
+        ("eps=1.0", "noisy(1)", "A claim needs inputs= or pairs="),
+        (f"eps=1.0, {QUICK}", "noisy(1), epsi=2", "A claim has no keyword 'epsi'."),
+        (f"eps=1.0, {QUICK}", "noisy(1), params={'a': [1, 2]}", "params gives 2 claims"),
+        (f"eps=1.0, {QUICK}", "3", "The mechanism is 3, which is not callable"),
+    ],
+)
+def test_what_makes_no_sense_is_said_without_our_frames(project, marker, call, message):
+    result = check(project, f"dp_check({call})", marker)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([f"*ClaimError: *{message.replace('[', '[[]')}*"])
+    assert "pytest_dp/" not in result.stdout.str()

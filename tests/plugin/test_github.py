@@ -1,0 +1,84 @@
+"""Annotations and the job summary on GitHub Actions."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from projects import laplace
+
+
+@pytest.fixture
+def shop(project, monkeypatch):
+    project.write(
+        "backend/shop/stats.py",
+        laplace("good", 1.0),
+        laplace("broken", 0.2),
+        laplace("few", 1.0).replace("4000", "20"),
+        "@dp_claim(eps=0, pairs=[(0, 1)])\ndef bad(d): return 0",
+    )
+    project.write("backend/pytest.ini", "[pytest]\ndp_modules = true\n")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(project.root))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.root / "summary.md"))
+    return project
+
+
+def annotations(result) -> list[str]:
+    return [line for line in result.outlines if line.startswith("::")]
+
+
+@pytest.mark.parametrize("options", [[], ["-q"]])
+def test_paths_are_relative_to_the_workspace_not_to_the_root(shop, options):
+    result = shop.run("--rootdir=backend", "-c", "backend/pytest.ini", "backend", *options)
+    found = annotations(result)
+    assert [
+        re.match(r"::(\w+) file=(.*),line=(\d+),title=(.*?)::", line).groups() for line in found
+    ] == [
+        ("error", "backend/shop/stats.py", "8", "Privacy claim violated%3A broken[eps=1.0]"),
+        ("warning", "backend/shop/stats.py", "13", "Privacy claim inconclusive%3A few[eps=1.0]"),
+        ("error", "backend/shop/stats.py", "18", "Privacy claim not audited%3A bad[invalid claim]"),
+    ]
+    assert "claimed eps = 1.0, but eps >= " in found[0]
+    assert "(99.9999 %25 confidence)%0A" in found[0]
+
+
+def test_under_xdist(shop):
+    assert len(annotations(shop.run("backend", "--dp-modules", "-n", "2", "-k", "not few"))) == 2
+
+
+def test_the_job_summary_is_appended(shop):
+    (shop.root / "summary.md").write_text("# Earlier step\n")
+    shop.run("backend", "-c", "backend/pytest.ini", "--rootdir=backend")
+    summary = (shop.root / "summary.md").read_text()
+    assert summary.startswith("# Earlier step\n\n## ❌ Privacy claims: 1 of 4 violated")
+    assert summary.index("### ❌ `broken[eps=1.0]`: violated") < summary.index("| status |")
+    assert "<details>" in summary
+    assert summary.count("\n| ❌ violated |") == 1
+    assert summary.count("\n| ✅ no violation |") == 1
+
+
+def test_a_passing_run_says_so(shop):
+    shop.run("backend", "--dp-modules", "-k", "good")
+    assert (shop.root / "summary.md").read_text().startswith("## ✅ Privacy claims: no violation")
+
+
+def test_a_summary_that_cannot_be_written_does_not_fail_the_run(shop, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(shop.root / "missing" / "summary.md"))
+    result = shop.run("backend", "--dp-modules", "-k", "good")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["pytest-dp could not write the job summary: *"])
+
+
+def test_nothing_of_it_elsewhere(shop, monkeypatch):
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    result = shop.run("backend", "--dp-modules")
+    assert annotations(result) == []
+    assert not (shop.root / "summary.md").exists()
+
+
+def test_nothing_of_it_without_claims(project, shop):
+    project.write("other/test_a.py", "def test_plain(): pass", imports="")
+    result = shop.run("other")
+    assert annotations(result) == []
+    assert not (shop.root / "summary.md").exists()

@@ -1,0 +1,88 @@
+"""What is loaded when, each in a fresh interpreter."""
+
+from __future__ import annotations
+
+import pkgutil
+
+import pytest
+
+import pytest_dp
+
+HEAVY = ("numpy", "scipy", "pytest", "_pytest", "hypothesis", "joblib", "pandas")
+
+
+@pytest.mark.parametrize(
+    "statement", ["import pytest_dp", "from pytest_dp import dp_claim, queries, values"]
+)
+def test_production_code_imports_nothing_heavy(python, statement):
+    loaded = python(
+        f"""
+        import sys
+        before = set(sys.modules)
+        {statement}
+        print(*sorted(set(sys.modules) - before))
+        """
+    ).split()
+    assert not set(loaded) & {*HEAVY, "dataclasses", "inspect", "typing", "re"}
+    ours = {name for name in loaded if name.startswith("pytest_dp")}
+    assert ours <= {"pytest_dp", "pytest_dp.declaration"}
+    assert len(loaded) < 10
+
+
+def test_declaring_a_claim_loads_nothing_more(python):
+    code = """
+    import sys
+    from pytest_dp import dp_claim, queries, values
+    before = set(sys.modules)
+    @dp_claim(eps=-1, epsilon=3, inputs=queries(5))
+    @dp_claim(eps=1.0, inputs=values([0, 1]), params={"a": [1, 2]})
+    def f(x): return x
+    assert f.__name__ == "f" and f(3) == 3
+    print(*set(sys.modules) - before)
+    """
+    assert python(code) == ""
+
+
+def test_only_the_plugin_imports_pytest(python):
+    modules = [
+        found.name
+        for found in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp.")
+        if not found.name.startswith("pytest_dp.plugin")
+    ]
+    assert "pytest_dp.auditors.statdp" in modules
+    code = f"""
+    import importlib, sys
+    sys.modules["pytest"] = sys.modules["_pytest"] = None
+    for name in {modules!r}:
+        importlib.import_module(name)
+    print("done")
+    """
+    assert python(code) == "done"
+
+
+@pytest.mark.parametrize("name", sorted(pytest_dp.__all__))
+def test_every_public_name_exists_and_is_listed(name):
+    assert getattr(pytest_dp, name).__name__ == name
+    assert name in dir(pytest_dp)
+
+
+SPY = """
+import atexit, sys
+def pytest_unconfigure():
+    names = ("numpy", "scipy", "joblib", "pytest_dp.claim", "pytest_dp.plugin.collect")
+    with open("loaded", "w") as file:
+        print(*(name for name in names if name in sys.modules), file=file)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--dp-modules"], ["-n", "1"], ["--dp-modules", "--co"]])
+def test_a_run_without_claims_loads_nothing_of_it(project, options):
+    project.write("conftest.py", SPY, imports="")
+    project.write("shop.py", "def price(): return 1\n", imports="")
+    project.write(
+        "test_a.py", "import shop\nclass TestA:\n    def test_plain(self): pass\n", imports=""
+    )
+    result = project.run_apart("-p", "no:cacheprovider", *options)
+    assert result.ret == 0
+    assert (project.root / "loaded").read_text().split() == []
+    assert "privacy claims" not in result.stdout.str()

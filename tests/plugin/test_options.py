@@ -1,0 +1,200 @@
+"""Options ``--dp-*`` and ini keys ``dp_*``."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from projects import QUICK, laplace
+
+PROBE = """
+@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], vectorized="size"{claim})
+def test_a(dp_check, request):
+    result = dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size))
+    with open("seen", "w") as file:
+        print(result.alpha, result.samples, result.method, result.seed, file=file)
+"""
+
+
+def seen(project, *options: str, claim: str = "", ini: str = "") -> list[str]:
+    """Alpha, samples, method and seed of one audit under these settings."""
+    project.ini(ini)
+    project.write("test_a.py", PROBE.format(claim=f", {claim}" if claim else ""))
+    project.run(*options).assert_outcomes(passed=1)
+    return (project.root / "seen").read_text().split()
+
+
+def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(project):
+    option, claim, ini = "--dp-alpha=0.01", "alpha=0.02", "dp_alpha = 0.03"
+    few = "dp_max_samples = 3000\n"
+    assert seen(project, option, claim=claim, ini=few + ini)[0] == "0.01"
+    assert seen(project, claim=claim, ini=few + ini)[0] == "0.02"
+    assert seen(project, ini=few + ini)[0] == "0.03"
+    assert seen(project, ini=few)[0] == "1e-06"
+
+
+@pytest.mark.parametrize(
+    ("option", "claim", "ini"),
+    [
+        ("--dp-max-samples=4000", "max_samples=6000", "dp_max_samples = 8_000"),
+        ("--dp-max-samples=4e3", "max_samples=6000", "dp_max_samples = 8,000"),
+    ],
+)
+def test_max_samples(project, option, claim, ini):
+    assert 2000 < int(seen(project, option, claim=claim, ini=ini)[1]) <= 4000
+    assert 4000 < int(seen(project, claim=claim, ini=ini)[1]) <= 6000
+    assert 6000 < int(seen(project, ini=ini)[1]) <= 8000
+
+
+def test_method_and_seed(project):
+    few = "dp_max_samples = 2000\n"
+    assert seen(project, "--dp-method=statdp", ini=few)[2] == "statdp"
+    assert seen(project, ini=few + "dp_method = statdp")[2] == "statdp"
+    assert seen(project, "--dp-seed=8f2c", ini=few + "dp_seed = 1")[3] == str(0x8F2C)
+    assert seen(project, "--dp-seed=0", ini=few)[3] == "0"
+    assert seen(project, ini=few + "dp_seed = ff")[3] == "255"
+
+
+def test_max_seconds_limits_the_audit(project):
+    body = """
+    import time
+    @dp_claim(eps=1.0, pairs=[([1], [])]{claim})
+    def slow(d, rng):
+        time.sleep(0.002)
+        return len(d) + rng.laplace()
+    """
+    seconds = {}
+    for claim, options in (("", ["--dp-max-seconds=0.5"]), (", max_seconds=0.5", [])):
+        project.write("test_a.py", body.format(claim=claim))
+        result = project.run(*options)
+        result.assert_outcomes(passed=1)
+        [rows] = project.rows(result).values()
+        seconds[claim] = rows[0]["seconds"]
+    assert all(spent < 1.5 for spent in seconds.values())
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--dp-method=magic", "Invalid method='magic'. Valid choices: 'statdp'"),
+        ("--dp-alpha=2", "Invalid alpha=2.0. Allowed: a probability between 0 and 1"),
+        ("--dp-alpha=x", "Invalid alpha='x'. Allowed: a probability"),
+        ("--dp-alpha=", "Invalid alpha=''. Allowed: a probability"),
+        ("--dp-max-samples=1.5", "Invalid max_samples='1.5'. Allowed: a whole number above 0"),
+        ("--dp-max-samples=0", "Invalid max_samples=0. Allowed: a whole number above 0"),
+        ("--dp-max-samples=nan", "Invalid max_samples='nan'. Allowed: a whole number"),
+        ("--dp-max-seconds=-1", "Invalid max_seconds=-1.0. Allowed: a number of seconds"),
+        ("--dp-max-seconds=soon", "Invalid max_seconds='soon'. Allowed: a number of seconds"),
+        ("--dp-jobs=0", "Invalid jobs='0'. Allowed: a whole number of processes"),
+        ("--dp-jobs=two", "Invalid jobs='two'. Allowed: a whole number of processes"),
+        ("--dp-seed=xyz", "Invalid seed='xyz'. Allowed: hexadecimal digits"),
+        ("--dp-seed=-1", "Invalid seed='-1'. Allowed: hexadecimal digits"),
+        ("--dp-seed=", "Invalid seed=''. Allowed: hexadecimal digits"),
+    ],
+)
+def test_bad_values_are_usage_errors_that_say_what_is_allowed(project, option, message):
+    project.write("test_a.py", "def test_plain(): pass", imports="")
+    result = project.run(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    name = option.partition("=")[0]
+    result.stderr.fnmatch_lines([f"ERROR: {name}: {message}*"])
+    assert "Traceback" not in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("dp_method = magic", "Invalid method='magic'. Valid choices:"),
+        ("dp_alpha = 7", "Invalid alpha=7.0. Allowed:"),
+        ("dp_alpha =", "Invalid alpha=''. Allowed:"),
+        ("dp_max_samples = many", "Invalid max_samples='many'. Allowed:"),
+        ("dp_max_seconds = 0", "Invalid max_seconds=0.0. Allowed:"),
+        ("dp_jobs = -1", "Invalid jobs='-1'. Allowed:"),
+        ("dp_seed = xyz", "Invalid seed='xyz'. Allowed:"),
+        ("dp_strict = maybe", "invalid truth value 'maybe'. Allowed: true or false"),
+        ("dp_modules = perhaps", "invalid truth value 'perhaps'. Allowed: true or false"),
+    ],
+)
+def test_bad_ini_values_are_usage_errors_too(project, line, message):
+    project.ini(line)
+    project.write("test_a.py", "def test_plain(): pass", imports="")
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: ini key {line.split()[0]}: {message}*"])
+
+
+@pytest.mark.parametrize(("ini", "options"), [("", ["--dp-seed=random"]), ("dp_seed=random", [])])
+def test_a_random_seed_is_shown_and_repeats_the_run(project, ini, options):
+    project.ini(ini)
+    project.write("test_a.py", laplace("broken", 0.2), laplace("good", 1.0))
+    first, second = project.run(*options), project.run(*options)
+    [command] = re.findall(r"repeat this run with (--dp-seed=\w+)", first.stdout.str())
+    assert project.facts(first) != project.facts(second)
+    again = project.run(command)
+    assert project.facts(again) == project.facts(first)
+
+
+def test_without_a_seed_the_header_says_nothing_and_runs_agree(project):
+    project.write("test_a.py", laplace("broken", 0.2))
+    first = project.run()
+    assert "dp: seed" not in first.stdout.str()
+    assert project.facts(first) == project.facts(project.run())
+
+
+def test_the_reproduce_line_of_a_failure_reproduces_it(project):
+    project.write(
+        "test_a.py",
+        laplace("broken", 0.2),
+        f"@pytest.mark.dp_claim(eps=1.0, {QUICK})\n"
+        "def test_vendor(dp_check):\n"
+        "    noisy = lambda d, rng, size: len(d) + rng.laplace(scale=0.2, size=size)\n"
+        "    with pytest.raises(PrivacyViolation): dp_check(noisy)\n"
+        "    dp_check(noisy)\n",
+    )
+    first = project.run()
+    commands = re.findall(r"Reproduce:\s+(?:E\s+)?pytest (.*)", first.stdout.str())
+    assert len(commands) == 2
+    for command in commands:
+        nodeid, seed = shlex.split(command)
+        again = project.run(nodeid, seed)
+        again.assert_outcomes(failed=1)
+        details = [project.facts(run)[nodeid][-1] for run in (first, again)]
+        assert details[0] == details[1]
+
+
+@pytest.mark.parametrize(("ini", "options"), [("", ["--dp-strict"]), ("dp_strict = true", [])])
+def test_strict_fails_inconclusive_audits(project, ini, options):
+    project.ini(ini)
+    project.write("test_a.py", laplace("few", 1.0).replace("4000", "20"), laplace("good", 1.0))
+    result = project.run(*options)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["E   InconclusiveAudit: inconclusive: could not test eps = 1.0 with *", "few*inconclusive"]
+    )
+    assert "pytest_dp/" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("marker", [False, True])
+@pytest.mark.parametrize("ini", ["", "filterwarnings = error"])
+def test_inconclusive_audits_warn(project, marker, ini):
+    few = laplace("few", 1.0).replace("4000", "20")
+    if marker:
+        few = (
+            f"@pytest.mark.dp_claim(eps=1.0, {QUICK.replace('4000', '20')})\n"
+            "def test_few(dp_check):\n"
+            "    dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size))\n"
+        )
+    project.ini(ini)
+    project.write("test_a.py", few)
+    result = project.run()
+    result.assert_outcomes(**({"failed": 1} if ini else {"passed": 1, "warnings": 1}))
+    result.stdout.fnmatch_lines(["*InconclusiveWarning: test_a.py::*inconclusive: could not test*"])
+    assert "pytest_dp/" not in result.stdout.str(), "nothing of ours is shown"
+
+
+def test_help_lists_every_option_once(project):
+    text = project.run("--help").stdout.str()
+    for name in ("modules", "method", "alpha", "max-samples", "max-seconds", "jobs", "seed"):
+        assert len(re.findall(rf"^  --dp-{name}\b", text, re.MULTILINE)) == 1
+        assert f"dp_{name.replace('-', '_')} (" in text

@@ -1,0 +1,220 @@
+"""What a run looks like on a terminal: failures, the table, progress."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from _pytest._io import TerminalWriter
+from projects import laplace
+
+from pytest_dp.plugin import progress
+
+
+@pytest.fixture
+def shop(project):
+    project.write("shop/stats.py", laplace("good", 1.0), laplace("broken", 0.2))
+    project.ini("dp_modules = true")
+    return project
+
+
+def block(lines: list[str], title: str) -> list[str]:
+    start = next(i for i, line in enumerate(lines) if line.strip("_ ") == title)
+    end = next(i for i in range(start + 1, len(lines)) if lines[i].startswith(("___", "===")))
+    return lines[start + 1 : end]
+
+
+def test_a_violation_shows_the_claim_the_counterexample_and_where_it_is(shop):
+    lines = block(shop.run().outlines, "broken[eps=1.0]")
+    assert lines[1].startswith("    @dp_claim(eps=1.0, ")
+    assert lines[2] == "    def broken(records, rng, size):"
+    shown = [line for line in lines[3:] if line.startswith("E")]
+    assert re.fullmatch(
+        r"E   PrivacyViolation: claimed eps = 1.0, but eps >= (2|3)\.\d+ \(99.9999 % confidence\)",
+        shown[0],
+    )
+    assert [line for line in shown if line.startswith("E     D")]
+    assert re.fullmatch(
+        r'E   Reproduce:  pytest "shop/stats.py::broken\[eps=1.0\]" --dp-seed=\w+', shown[-1]
+    )
+    bound = shown[0].partition(">= ")[2].partition(" ")[0]
+    assert lines[-1] == (
+        f"shop/stats.py:8: PrivacyViolation: claimed eps = 1.0, but eps >= {bound}"
+    )
+    source = shop.root.joinpath("shop/stats.py").read_text().splitlines()
+    assert source[8 - 1] == lines[1].strip(), "the line is that of the decorator"
+    assert all(len(line) <= 80 for line in shown)
+
+
+def test_the_short_summary_names_the_claim(shop):
+    result = shop.run("-q", "--tb=no")
+    result.stdout.fnmatch_lines(
+        ["FAILED shop/stats.py::broken[[]eps=1.0] - PrivacyViolation: claimed eps = 1*"]
+    )
+    assert "privacy claims" not in result.stdout.str(), "-q leaves the table out"
+
+
+def test_a_long_decorator_is_shown_up_to_the_signature(project):
+    project.write(
+        "test_a.py",
+        """
+        @dp_claim(
+            eps=-1.0,
+            pairs=[([1], [])],
+        )
+        @staticmethod
+        def broken(
+            records,
+        ):
+            return 0
+        """,
+    )
+    lines = block(project.run().outlines, "broken[invalid claim]")
+    assert lines[1:7] == [
+        "    @dp_claim(",
+        "        eps=-1.0,",
+        "        pairs=[([1], [])],",
+        "    )",
+        "    @staticmethod",
+        "    def broken(",
+    ]
+    assert lines[-1] == "test_a.py:4: ClaimError"
+
+
+def test_the_table_fits_into_80_columns_without_colour(shop):
+    result = shop.run()
+    text = result.stdout.str()
+    assert "\x1b" not in text
+    start = next(i for i, line in enumerate(result.outlines) if " privacy claims " in line)
+    table = result.outlines[start:]
+    assert all(len(line) <= 80 for line in table)
+    assert [line.split()[0] for line in table[3:5]] == ["good[eps=1.0]", "broken[eps=1.0]"]
+    assert table[3].endswith("no violation")
+    assert table[4].endswith("VIOLATED")
+    assert text.index("privacy claims") < text.index("short test summary info")
+
+
+def test_colours(shop):
+    result = shop.run("--color=yes")
+    result.stdout.fnmatch_lines(["\x1b[[]32mgood*no violation\x1b[[]0m"])
+    result.stdout.fnmatch_lines(["\x1b[[]31m\x1b[[]1mbroken*VIOLATED\x1b[[]0m"])
+
+
+def test_verbose_adds_how_each_claim_was_audited(shop):
+    plain, verbose = shop.run(), shop.run("-v")
+    assert "  method " not in plain.stdout.str()
+    verbose.stdout.fnmatch_lines(
+        ["good[[]eps=1.0]", "  method *statdp*", "  strongest *", "  seed *"]
+    )
+
+
+@pytest.mark.parametrize("style", ["short", "line", "native", "auto", "long"])
+def test_every_traceback_style_shows_the_headline_and_none_of_our_frames(shop, style):
+    text = shop.run(f"--tb={style}").stdout.str()
+    assert "PrivacyViolation: claimed eps = 1.0, but eps >= " in text
+    assert "pytest_dp/" not in text
+
+
+class Terminal(io.StringIO):
+    """Remembers everything, and what would be seen in the current line."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def seen(self) -> str:
+        line, column = "", 0
+        for part in re.findall(r"\x1b\[\d+D|\x1b\[K|\x1b\[\d*m|\n|.", self.getvalue()):
+            if part.endswith("D") and part != "D":
+                column -= int(part[2:-1])
+            elif part == "\x1b[K":
+                line = line[:column]
+            elif part == "\n":
+                line, column = "", 0
+            elif not part.startswith("\x1b"):
+                line, column = line[:column] + part, column + 1
+        return line
+
+
+@pytest.fixture
+def terminal(monkeypatch, request):
+    """A progress line that writes to a terminal of 80 columns."""
+    stream = Terminal()
+    writer = TerminalWriter(stream)
+    writer.hasmarkup, writer.fullwidth = True, 80
+    shown = progress.Progress(request.config, "noisy[eps=1.0]")
+    shown.writer = writer
+    return shown, writer, stream
+
+
+def test_progress_comes_late_and_leaves_nothing_behind(terminal):
+    shown, writer, stream = terminal
+    writer.write("shop/stats.py ..")
+    with shown:
+        shown.show(10, 1.0)
+        assert stream.seen() == "shop/stats.py ..", "short audits show nothing"
+        shown.show(1_000, 2.5)
+        assert stream.seen() == "shop/stats.py .. [noisy[eps=1.0]: 1,000 samples, 2 s]"
+        shown.show(120_000, 14.2)
+        assert stream.seen() == "shop/stats.py .. [noisy[eps=1.0]: 120,000 samples, 14 s]"
+        assert writer.width_of_current_line == len("shop/stats.py ..")
+    assert stream.seen() == "shop/stats.py .."
+
+
+def test_progress_never_wraps_the_line(terminal):
+    shown, writer, stream = terminal
+    writer.write("." * 60)
+    with shown:
+        shown.show(120_000, 14.2)
+        assert stream.seen() == "." * 60 + " [14 s]"
+    writer.write("." * 15)
+    with shown:
+        shown.show(120_000, 15.2)
+    assert stream.seen() == "." * 75
+
+
+SLOW = """
+@dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=0.6)
+def slow(d, rng):
+    time.sleep(0.001)
+    return len(d) + rng.laplace()
+"""
+
+
+def test_no_progress_in_logs(project, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    project.write("test_a.py", "import time", SLOW)
+    for options in ([], ["--color=yes"], ["-n", "1"]):
+        assert " samples, " not in project.run(*options).stdout.str()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_progress_on_a_real_terminal(project):
+    import pty
+
+    project.write(
+        "conftest.py",
+        "import pytest_dp.plugin.progress as progress\nprogress.PATIENCE = 0.0\n",
+        imports="",
+    )
+    project.write("test_a.py", "import time", SLOW)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(project.root)]
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, cwd=project.root)
+    os.close(theirs)
+    stream = Terminal()
+    with contextlib.suppress(OSError):  # how a closed pseudo-terminal ends on Linux
+        while chunk := os.read(ours, 4096):
+            stream.write(chunk.decode())
+    os.close(ours)
+    assert process.wait() == 0
+    lines = stream.getvalue().replace("\r", "").splitlines()
+    [line] = [line for line in lines if line.startswith("test_a.py ")]
+    assert " samples, 0 s]" in line
+    left = Terminal(line)
+    left.write(line)
+    assert left.seen().split() == ["test_a.py", ".", "[100%]"]
