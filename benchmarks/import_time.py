@@ -75,7 +75,8 @@ def plugin_cost(folder: str, runs: int, variables: dict[str, str], alone: bool) 
         )
     difference = cost[:, 0] - cost[:, 1]
     wall, cpu = np.median(difference, axis=0)
-    spread = 1.2533 * difference[:, 0].std(ddof=1) / runs**0.5  # of a median, roughly
+    deviation = 1.4826 * np.median(np.abs(difference[:, 0] - wall))
+    spread = 1.2533 * deviation / runs**0.5  # standard error of a median, if roughly normal
     middle = np.median(cost[:, :, 0], axis=0)
     return [f"{middle[0]:.1f}", f"{middle[1]:.1f}", f"{wall:.1f} ± {spread:.1f}", f"{cpu:.1f}"]
 

@@ -52,7 +52,7 @@ def _simpler(condition: Between) -> Iterator[Between]:
     shapes = [condition]
     if condition.low is not None and condition.high is not None:
         shapes = [replace(condition, low=None), replace(condition, high=None), condition]
-    sizes = [abs(end) for end in (condition.low, condition.high) if end]
+    sizes = [abs(end) for end in (condition.low, condition.high) if end and math.isfinite(end)]
     most = math.floor(math.log10(max(sizes))) if sizes else 0
     for shape in shapes:
         for digits in range(-most, 6 - most):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.outputs.features import Feature
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Table, tabulate
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Table, tabulate, written
 from pytest_dp.sampling.calling import Raised
 
 
@@ -93,9 +93,23 @@ class Is:
             return f"does not raise {value.kind}" if self.negated else repr(value)
         if value is None:
             return f"{self.feature.text} is {'not ' if self.negated else ''}None"
-        if value == "" and kind != "str":
+        if kind != "str" and isinstance(value, str) and not value:
             return f"type({self.feature.text}) is {'not ' if self.negated else ''}{kind}"
-        return f"{self.feature.text} {'!=' if self.negated else '=='} {value!r}"
+        return f"{self.feature.text} {'!=' if self.negated else '=='} {written(self.category)}"
+
+
+@dataclass(frozen=True, slots=True)
+class IsA:
+    """The output is a container of a kind: a list, a dict, ..."""
+
+    kind: str
+
+    def mask(self, table: Table) -> Bools:
+        kinds = np.array([structure.kind == self.kind for structure in table.structures], bool)
+        return kinds[table.structure]
+
+    def __str__(self) -> str:
+        return f"type(output) is {self.kind}"
 
 
 Leaf = tuple[str, Hashable]
@@ -161,7 +175,7 @@ class OneOf:
         return f"output {'is' if texts[0] == 'None' else '=='} {texts[0]}"
 
 
-Condition = Between | Equals | Is | IsNumber | OneOf
+Condition = Between | Equals | Is | IsA | IsNumber | OneOf
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,15 @@ from pytest_dp.outputs.events import (
     Equals,
     Event,
     Is,
+    IsA,
     IsNumber,
     Leaf,
     OneOf,
     Pattern,
 )
 from pytest_dp.outputs.features import Feature, features
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table
+from pytest_dp.outputs.table import ABSENT, NUMBER, SCALAR, Bools, Floats, Ints, Table
+from pytest_dp.sampling.calling import shown
 
 Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""
@@ -83,9 +85,10 @@ def search(
     most : int
         How many to return, best first.
     """
-    about = features(table, references)
-    blocks = [block for feature in about for block in _about(feature, table, first)]
-    blocks += _whole(table, first)
+    about = features(table, references, first)
+    blocks = _whole(table, first)  # of equals, what comes first wins: the easiest to read
+    blocks += [block for feature in about for block in _about(feature, table, first)]
+    blocks += _kinds(table, first)
     found = _best(blocks, rank, (), most)
     numbers = table.codes == NUMBER
     if (numbers.any() and not numbers.all()) or len(table.structures) > 1:
@@ -172,9 +175,11 @@ def thresholds(numbers: Floats) -> Floats:
     values = np.unique(finite)
     if len(values) <= MOST_ATOMS and len(values) < 0.2 * len(finite):
         return values
-    cuts = np.quantile(finite, LEVELS)
-    spread = float(np.quantile(finite, 0.9) - np.quantile(finite, 0.1))
-    if spread > 0 and math.isfinite(spread):
+    with np.errstate(all="ignore"):
+        cuts = np.quantile(finite, LEVELS)
+        cuts = cuts[np.isfinite(cuts)]
+        spread = float(np.quantile(finite, 0.9) - np.quantile(finite, 0.1))
+    if spread / 60 > 0 and math.isfinite(spread):
         digits = -math.floor(math.log10(spread / 60))
         cuts = np.array([round(float(cut), digits) for cut in cuts])
     return np.unique(cuts) + 0.0
@@ -234,6 +239,16 @@ def _whole(table: Table, first: Bools) -> list[_Block]:
     return blocks
 
 
+def _kinds(table: Table, first: Bools) -> list[_Block]:
+    """Types of containers, if there are several."""
+    kinds = sorted({structure.kind for structure in table.structures} - {"scalar"})
+    if len(kinds) + (SCALAR in table.structures) < 2:
+        return []
+    counts = [_count(IsA(kind).mask(table), first) for kind in kinds]
+    c1, c2 = (np.concatenate(side) for side in zip(*counts, strict=True))
+    return [_Block(c1, c2, lambda k: IsA(kinds[k]))]
+
+
 def pattern_of(table: Table, row: int) -> Pattern:
     """The pattern that matches exactly the outputs equal to one in the table."""
     names = {code: level for level, code in table.levels.items()}
@@ -248,7 +263,7 @@ def pattern_of(table: Table, row: int) -> Pattern:
     output = table.raw[row]
     if isinstance(output, np.ndarray | np.generic):
         output = output.tolist()
-    return Pattern(structure.kind, structure.places, leaves, repr(output))
+    return Pattern(structure.kind, structure.places, leaves, shown(output))
 
 
 def _fingerprints(table: Table) -> Ints:

@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table, tabulate
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, tabulate, written
 
 Kind = Literal["leaf", "last", "len", "mean", "min", "max", "count", "hamming"]
 _MANY = 64
+_SCREENED, _SCREENED_ROWS = 2_000, 1_000
+"""Of many places, how many are compared, on how many outputs of each input."""
 SUMMARIES: tuple[Kind, ...] = ("mean", "min", "max")
 
 
@@ -61,7 +63,7 @@ LEN = Feature("len(output)", "len")
 LAST = Feature("output[-1]", "last")
 
 
-def features(table: Table, references: list[Any]) -> list[Feature]:
+def features(table: Table, references: list[Any], first: Bools | None = None) -> list[Feature]:
     """The quantities that StatDP's event families speak about, for outputs such as these.
 
     Parameters
@@ -70,29 +72,68 @@ def features(table: Table, references: list[Any]) -> list[Feature]:
         Outputs seen so far.
     references : list
         Noiseless answers, to compare with by Hamming distance.
+    first : ndarray of bool, shape (n,), optional
+        Which outputs are those on the first input: of very many places, those where the two sides
+        differ are chosen.
     """
-    found = [leaf(place) for place in _places(table)]
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
-    if len(lengths) > 1:
-        found.append(LEN)
-        if any(structure.is_flat for structure in containers):
-            found.append(LAST)
+    found = [LEN] if len(lengths) > 1 else []
+    found += [leaf(place) for place in _places(table, first)]
+    if len(lengths) > 1 and any(structure.is_flat for structure in containers):
+        found.append(LAST)
     if any(len(structure.places) > 1 for structure in containers):
         if np.any(table.codes == NUMBER):
-            found += [Feature(f"{name}(output)", name) for name in SUMMARIES]
+            every = "output.values()" if {s.kind for s in containers} == {"dict"} else "output"
+            found += [Feature(f"{name}({every})", name) for name in SUMMARIES]
         for level in list(table.levels)[:_MANY]:
-            found.append(Feature(f"output.count({level[1]!r})", "count", level))
-        found += [_distance(reference) for reference in references if np.ndim(reference) == 1]
+            found.append(Feature(f"output.count({written(level)})", "count", level))
+        found += [_distance(reference) for reference in references if _is_vector(reference)]
     return list(dict.fromkeys(found))
 
 
-def _places(table: Table) -> list[str]:
-    """Places of leaves; where there are very many, those that vary, spread evenly."""
+def _places(table: Table, first: Bools | None) -> list[str]:
+    """Places of leaves; of very many, those where the two sides look most different."""
     places = list(table.place_index)
-    if len(places) <= _MANY:
+    if len(places) > _MANY and first is not None:
+        places = _spread(places, _SCREENED)
+        rows = np.concatenate([np.flatnonzero(side)[:_SCREENED_ROWS] for side in (first, ~first)])
+        few = np.zeros(len(table), dtype=bool)
+        few[rows] = True
+        part, sides = table.rows(few), first[few]
+        gaps = np.array([_gap(*part.leaf(place), sides) for place in places])
+        order = np.argsort(-gaps, kind="stable")[:_MANY]
+        places = [places[i] for i in np.sort(order)]
+    return _spread(places, _MANY)
+
+
+def _spread(places: list[str], most: int) -> list[str]:
+    if len(places) <= most:
         return places
-    return [places[i] for i in np.unique(np.linspace(0, len(places) - 1, _MANY).astype(int))]
+    return [places[i] for i in np.unique(np.linspace(0, len(places) - 1, most).astype(int))]
+
+
+def _gap(numbers: Floats, codes: Ints, first: Bools) -> float:
+    """How many standard errors apart two samples are, at the best threshold, value or category."""
+    widest = 0.0
+    for values in (np.where(codes == NUMBER, numbers, -np.inf), codes):
+        inverse = np.unique(values, return_inverse=True)[1]
+        if not len(inverse):
+            continue
+        many = int(inverse.max()) + 1
+        c1 = np.bincount(inverse[first], minlength=many)
+        c2 = np.bincount(inverse[~first], minlength=many)
+        upward, downward = (c1.cumsum(), c2.cumsum()), (c1[::-1].cumsum(), c2[::-1].cumsum())
+        for one, two in ((c1, c2), upward, downward):
+            widest = max(widest, float(np.max(np.abs(one - two) / np.sqrt(one + two + 1.0))))
+    return widest
+
+
+def _is_vector(reference: Any) -> bool:
+    try:
+        return bool(np.ndim(reference) == 1)
+    except ValueError:  # lists of several lengths
+        return False
 
 
 def _distance(reference: Any) -> Feature:
@@ -113,17 +154,12 @@ def _numeric(numbers: Floats) -> tuple[Floats, Ints]:
 
 def _summary(table: Table, kind: str) -> Floats:
     """Mean, min or max over the numbers in each output; NaN where there are none."""
-    if len(table.structures) == 1 and np.all(table.codes == NUMBER) and len(table):
-        matrix = table.numbers.reshape(len(table), -1)
-        if matrix.shape[1]:
-            summary: Floats = getattr(matrix, kind)(axis=1)
-            return summary
     is_number = table.codes == NUMBER
     owner, numbers = table.owner[is_number], table.numbers[is_number]
     if kind == "mean":
         counts = np.bincount(owner, minlength=len(table))
         sums = np.bincount(owner, weights=numbers, minlength=len(table))
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             means: Floats = sums / counts
         return means
     found = np.full(len(table), np.nan)

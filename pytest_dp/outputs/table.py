@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.sampling.calling import Outputs, Raised
+from pytest_dp.sampling.calling import Outputs, Raised, shown
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ ABSENT = -2
 
 _PLAIN_NUMBERS = (int, float, np.floating, np.integer, Decimal, Fraction)
 _REAL = {int, float, np.float64, np.float32, np.int64, np.int32}
-_SMALL = 2**53
+_LITERAL = {bool, str, bytes, type(None), Raised}
 MOST_DEPTH = 20
 
 
@@ -65,16 +65,24 @@ SCALAR = Structure("scalar", ("output",))
 
 
 def category(leaf: Any) -> tuple[str, Hashable]:
-    """What tells two categories apart: the type, and the value (or its repr)."""
-    if isinstance(leaf, np.generic):
+    """What tells two categories apart: the type, and the value or, of most objects, its repr."""
+    if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
         leaf = leaf.item()
+    if type(leaf) in _LITERAL:
+        return type(leaf).__name__, leaf
     try:
-        hash(leaf)
-    except TypeError:
-        return type(leaf).__name__, repr(leaf)
-    if " object at 0x" in repr(leaf):
-        return type(leaf).__name__, ""  # its repr is an address, which says nothing
-    return type(leaf).__name__, leaf
+        address = " at 0x" in repr(leaf)
+    except Exception:  # a repr that fails says as little as an address
+        address = True
+    return type(leaf).__name__, "" if address else shown(leaf)
+
+
+def written(category: tuple[str, Hashable]) -> str:
+    """A category as Python would write it; the name of its type where it has no value."""
+    kind, value = category
+    if kind == "str" or not isinstance(value, str):
+        return repr(value)
+    return value or kind
 
 
 @dataclass(frozen=True)
@@ -136,10 +144,13 @@ class Table:
             return self.numbers[position::width], self.codes[position::width]
         numbers = np.full(len(self), np.nan)
         codes = np.full(len(self), ABSENT)
+        positions = np.full(len(self.structures), -1)
         for number, position in where:
-            rows = np.flatnonzero(self.structure == number)
-            at = self.offsets[rows] + position
-            numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
+            positions[number] = position
+        found = positions[self.structure]
+        rows = np.flatnonzero(found >= 0)
+        at = self.offsets[rows] + found[rows]
+        numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
         return numbers, codes
 
     def last(self) -> tuple[Floats, Ints]:
@@ -157,15 +168,11 @@ class Table:
         leaves = np.flatnonzero(mask[self.owner])
         offsets = np.concatenate([[0], np.cumsum(self.sizes[keep])])
         raw = self.raw[keep] if isinstance(self.raw, np.ndarray) else _Picked(self.raw, keep)
-        return Table(
-            self.structures,
-            self.structure[keep],
-            offsets,
-            self.numbers[leaves],
-            self.codes[leaves],
-            self.levels,
-            raw,
-        )
+        numbers, codes = self.numbers[leaves], self.codes[leaves]
+        kept = self.structure[keep]
+        part = Table(self.structures, kept, offsets, numbers, codes, self.levels, raw)
+        vars(part)["place_index"] = self.place_index  # of the same structures
+        return part
 
 
 class _Picked(Sequence[Any]):
@@ -194,7 +201,8 @@ def tabulate(outputs: Outputs) -> Table:
     if types == {np.ndarray}:
         shapes = {(output.shape, output.dtype.kind) for output in outputs}
         if len(shapes) == 1 and next(iter(shapes))[1] in "biuf":
-            table = _of_array(np.stack(list(outputs)), "ndarray")
+            stack = np.stack(list(outputs))
+            table = _of_array(stack, "scalar" if stack.ndim == 1 else "ndarray")
             return dataclasses.replace(table, raw=outputs)
     if len(types) == 1 and next(iter(types)) in (list, tuple):
         table_or_none = _of_sequences(outputs, next(iter(types)).__name__)
@@ -236,9 +244,7 @@ def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
     """Lists or tuples of plain leaves; None if some leaf is itself a container."""
     flat = list(chain.from_iterable(outputs))
     types = set(map(type, flat))
-    if not all(
-        issubclass(t, _PLAIN_NUMBERS) or t in (bool, str, type(None), np.bool_) for t in types
-    ):
+    if not all(_is_number(t) or t in (bool, str, type(None), np.bool_) for t in types):
         return None
     levels: dict[tuple[str, Hashable], int] = {}
     if types <= _REAL:
@@ -278,68 +284,75 @@ def _of_anything(outputs: Outputs) -> Table:
 def _structure(output: Any, places: tuple[str, ...]) -> Structure:
     try:
         length = len(output)
-    except TypeError:
+    except Exception:  # it has none
         length = None
     flat = places == tuple(f"output[{i}]" for i in range(len(places))) and length == len(places)
     return Structure(type(output).__name__, places, length, flat)
 
 
 def _take_apart(thing: Any, place: str, places: list[str], leaves: list[Any], depth: int) -> None:
-    """Append the leaves of `thing`, and how each is reached."""
-
-    def inner(value: Any, where: str) -> None:
-        _take_apart(value, where, places, leaves, depth + 1)
-
-    pandas = sys.modules.get("pandas")
-    if depth > MOST_DEPTH or isinstance(thing, str | bytes | Raised | type):
-        pass
-    elif isinstance(thing, complex):
-        inner(thing.real, f"{place}.real")
-        inner(thing.imag, f"{place}.imag")
-        return
-    elif isinstance(thing, np.ndarray) and thing.ndim:
-        for index in np.ndindex(thing.shape):
-            inner(thing[index], f"{place}[{', '.join(map(str, index))}]")
-        return
-    elif isinstance(thing, np.ndarray):
-        inner(thing.item(), place)
-        return
-    elif pandas is not None and isinstance(thing, pandas.DataFrame):
-        for column in thing.columns:
-            for i, value in enumerate(thing[column].tolist()):
-                inner(value, f"{place}[{column!r}].iloc[{i}]")
-        return
-    elif pandas is not None and isinstance(thing, pandas.Series | pandas.Index):
-        for i, value in enumerate(thing.tolist()):
-            inner(value, f"{place}.iloc[{i}]" if hasattr(thing, "iloc") else f"{place}[{i}]")
-        return
-    elif isinstance(thing, Mapping):
-        for key in _in_order(thing):
-            inner(thing[key], f"{place}[{key!r}]")
-        return
-    elif dataclasses.is_dataclass(thing):
-        for field in dataclasses.fields(thing):
-            inner(getattr(thing, field.name), f"{place}.{field.name}")
-        return
-    elif isinstance(thing, list | tuple):
-        names = getattr(thing, "_fields", None)
-        for i, value in enumerate(thing):
-            inner(value, f"{place}.{names[i]}" if names else f"{place}[{i}]")
-        return
-    elif isinstance(thing, set | frozenset):
-        for i, value in enumerate(_in_order(thing)):
-            inner(value, f"sorted({place})[{i}]")
-        return
+    """Append the leaves of `thing`, and how each is reached; what resists is a leaf itself."""
+    before = len(places), len(leaves)
+    try:
+        taken = depth <= MOST_DEPTH and _take_container(thing, place, places, leaves, depth)
+        if taken and (depth == 0 or len(leaves) > before[1]):
+            return  # an inner container without leaves is one itself
+    except Exception:  # a container that breaks its promises
+        del places[before[0] :], leaves[before[1] :]
     places.append(place)
     leaves.append(thing)
 
 
+def _take_container(
+    thing: Any, place: str, places: list[str], leaves: list[Any], depth: int
+) -> bool:
+    def inner(value: Any, where: str) -> None:
+        _take_apart(value, where, places, leaves, depth + 1)
+
+    pandas = sys.modules.get("pandas")
+    if isinstance(thing, str | bytes | Raised | type):
+        return False
+    if isinstance(thing, complex | np.complexfloating):
+        inner(thing.real, f"{place}.real")
+        inner(thing.imag, f"{place}.imag")
+    elif isinstance(thing, np.ndarray) and thing.ndim:
+        for index in np.ndindex(thing.shape):
+            inner(thing[index], f"{place}[{', '.join(map(str, index))}]")
+    elif isinstance(thing, np.ndarray):
+        inner(thing.item(), place)
+    elif pandas is not None and isinstance(thing, pandas.DataFrame):
+        for column in thing.columns:
+            for i, value in enumerate(thing[column].tolist()):
+                inner(value, f"{place}[{column!r}].iloc[{i}]")
+    elif pandas is not None and isinstance(thing, pandas.Series | pandas.Index):
+        for i, value in enumerate(thing.tolist()):
+            inner(value, f"{place}.iloc[{i}]" if hasattr(thing, "iloc") else f"{place}[{i}]")
+    elif isinstance(thing, Mapping):
+        for key in _in_order(thing):
+            inner(thing[key], f"{place}[{key!r}]")
+    elif dataclasses.is_dataclass(thing):
+        for field in dataclasses.fields(thing):
+            inner(getattr(thing, field.name), f"{place}.{field.name}")
+    elif isinstance(thing, list | tuple):
+        names = getattr(thing, "_fields", None)
+        for i, value in enumerate(thing):
+            inner(value, f"{place}.{names[i]}" if names else f"{place}[{i}]")
+    elif isinstance(thing, set | frozenset):
+        for i, value in enumerate(_in_order(thing)):
+            inner(value, f"sorted({place})[{i}]")
+    else:
+        return False
+    return True
+
+
 def _in_order(things: Any) -> list[Any]:
     """Dictionary keys and set elements in an order that does not depend on hashing."""
-    try:
-        return sorted(things)
-    except TypeError:
-        return sorted(things, key=lambda thing: (type(thing).__name__, repr(thing)))
+    if not any(isinstance(thing, set | frozenset) for thing in things):  # < means "is a subset"
+        try:
+            return sorted(things)
+        except TypeError:
+            pass
+    return sorted(things, key=lambda thing: (type(thing).__name__, shown(thing)))
 
 
 def _leaves(flat: list[Any], levels: dict[tuple[str, Hashable], int]) -> tuple[Floats, Ints]:
@@ -347,7 +360,7 @@ def _leaves(flat: list[Any], levels: dict[tuple[str, Hashable], int]) -> tuple[F
     numbers = np.full(len(flat), np.nan)
     codes = np.full(len(flat), NUMBER)
     types = list(map(type, flat))
-    numeric = {t: issubclass(t, _PLAIN_NUMBERS) and not issubclass(t, bool) for t in set(types)}
+    numeric = {t: _is_number(t) for t in set(types)}
     is_number = np.fromiter(map(numeric.__getitem__, types), bool, len(flat))
     numbers[is_number] = _floats([leaf for leaf, yes in zip(flat, is_number, strict=True) if yes])
     others = [leaf for leaf, yes in zip(flat, is_number, strict=True) if not yes]
@@ -361,10 +374,14 @@ def _leaves(flat: list[Any], levels: dict[tuple[str, Hashable], int]) -> tuple[F
     return numbers, codes
 
 
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, _PLAIN_NUMBERS) and not issubclass(kind, bool | np.timedelta64)
+
+
 def _floats(flat: Outputs) -> Floats:
     try:
         return np.array(flat, dtype=np.float64)
-    except (OverflowError, TypeError):
+    except (OverflowError, TypeError, ValueError):
         return np.array([_float(number) for number in flat], dtype=np.float64)
 
 
@@ -373,3 +390,5 @@ def _float(number: Any) -> float:
         return float(number)
     except OverflowError:
         return float("inf") if number > 0 else float("-inf")
+    except ValueError:  # Decimal("sNaN")
+        return float("nan")

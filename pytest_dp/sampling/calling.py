@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -110,49 +110,12 @@ class Call:
     def noiseless(self, data: Any, eps_param: str | None) -> Any:
         """The mechanism's answer without noise, or None if it cannot be had.
 
-        StatDP compares outputs with the answer at ε = ∞. Where the claim names the parameter that
-        carries ε, that is what is tried; else the mechanism is given a generator without noise.
+        StatDP compares outputs with the answer at ε = ∞. The mechanism is given a generator without
+        noise, or, where the claim names the parameter that carries ε, an infinite one.
         """
-        keywords = dict(self.params)
-        if self.size is not None:
-            keywords[self.size] = 2
-        attempts: list[dict[str, Any]] = []
-        if self.rng is not None:
-            attempts.append({**keywords, self.rng: _NoNoise(np.random.PCG64(0))})
-        if eps_param is not None:
-            rng = {self.rng: np.random.default_rng(0)} if self.rng else {}
-            attempts.append({**keywords, **rng, eps_param: math.inf})
-        for attempt in attempts:
-            with np.errstate(all="ignore"):
-                try:
-                    answer = self.mechanism(data, **attempt)
-                    again = self.mechanism(data, **attempt)
-                except Exception:  # no noiseless answer this way
-                    continue
-            if self.size is not None:
-                answer, again = answer[0], again[1]
-            if answer is not None and same(answer, again):
-                return answer
-        return None
+        from pytest_dp.sampling.noiseless import noiseless  # which runs pieces, which run calls
 
-
-class _NoNoise(np.random.Generator):
-    """A generator whose noise is at its centre; asking it for anything else is an error."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name.startswith("__"):
-            return super().__getattribute__(name)
-        if name in ("laplace", "normal", "gumbel", "logistic"):
-            return lambda loc=0.0, scale=1.0, size=None: _centre(loc, size)  # noqa: ARG005
-        if name == "exponential":
-            return lambda scale=1.0, size=None: _centre(0.0, size)  # noqa: ARG005
-        if name in ("standard_normal", "standard_exponential"):
-            return lambda size=None, **given: _centre(0.0, size)  # noqa: ARG005
-        raise NotImplementedError(f"no noiseless value of {name}")
-
-
-def _centre(loc: Any, size: Any) -> Any:
-    return loc if size is None else np.broadcast_to(loc, size).astype(float)
+        return noiseless(self, data, eps_param)
 
 
 def prepare(mechanism: Any, claim: Claim) -> Call:
@@ -194,7 +157,8 @@ def prepare(mechanism: Any, claim: Claim) -> Call:
             f"vectorized={claim.vectorized!r}, but the mechanism is {written}: it has no such "
             "parameter to take the number of draws."
         )
-    rng = claim.rng if claim.rng in accepts and claim.rng not in params else None
+    wanted = claim.rng in accepts or (open_ended and claim.rng != "rng")
+    rng = claim.rng if wanted and claim.rng not in params else None
     if rng is None and claim.rng not in params and claim.rng != "rng" and not open_ended:
         raise ClaimError(f"rng={claim.rng!r}, but the mechanism is {written}: no such parameter.")
     keywords = {**params, **dict.fromkeys(filter(None, (rng, claim.vectorized)))}
@@ -225,11 +189,24 @@ def same(one: Any, other: Any) -> bool:
     """Whether two outputs are equal, whatever they are; NaN equals NaN."""
     try:
         with np.errstate(all="ignore"):
-            if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-                return bool(np.array_equal(one, other))
-            return bool(one == other) or repr(one) == repr(other)
+            if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+                return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+            if type(one) is type(other) and bool(one == other):
+                return True
     except Exception:  # objects that cannot be compared are told apart by repr
-        return repr(one) == repr(other)
+        pass
+    return shown(one) == shown(other)
+
+
+def shown(output: Any) -> str:
+    """The repr of any object, without an address; a placeholder where it has none."""
+    try:
+        return _ADDRESS.sub("", repr(output))
+    except Exception:
+        return f"<{type(output).__name__}>"
+
+
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def _all_equal(outputs: Outputs) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from pytest_dp.sampling.calling import Call
 
@@ -26,11 +28,13 @@ class _TimeUp(BaseException):
 
     def __init__(self, frame: FrameType | None) -> None:
         super().__init__()
+        self.inside = False
         self.in_draw = 0
         self.stack = ""
         frames: list[FrameType] = []
         while frame is not None:
             if frame.f_code in _DRAWS:
+                self.inside = True
                 self.in_draw = len(frame.f_locals.get("outputs") or ())
                 self.stack = "".join(
                     line for inner in reversed(frames) for line in traceback.format_stack(inner, 1)
@@ -50,10 +54,12 @@ class Deadline:
     ----------
     seconds : float
         From now.
+    allowed : float, optional
+        What the work was given in all, if it started earlier.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.allowed = seconds
+    def __init__(self, seconds: float, allowed: float | None = None) -> None:
+        self.allowed = seconds if allowed is None else allowed
         self.started = time.monotonic()
         self.at = self.started + seconds
 
@@ -81,9 +87,19 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
         return
     entered = time.monotonic()
 
-    def ring(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        raise _TimeUp(frame)
+    rings = 0
 
+    def ring(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal rings
+        up = _TimeUp(frame)
+        if not up.inside:  # between runs the deadline is seen anyway
+            return
+        rings += 1
+        if rings > 1:
+            _raise_again(up, frame)
+        raise up
+
+    tracer = sys.gettrace()
     earlier = signal.signal(signal.SIGALRM, ring)
     # Rings again every second, should the mechanism swallow everything that is raised in it.
     signal.setitimer(signal.ITIMER_REAL, max(deadline.remaining(), 1e-3), 1.0)
@@ -98,6 +114,22 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, earlier)
+        if rings > 1:
+            sys.settrace(tracer)
+
+
+def _raise_again(up: _TimeUp, frame: FrameType | None) -> None:
+    """Raise once more on the next line: in a handler that swallows everything, that gets out."""
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG001
+        if event == "line":
+            raise up
+        return trace
+
+    while frame is not None and frame.f_code not in _DRAWS:
+        frame.f_trace = trace
+        frame = frame.f_back
+    sys.settrace(lambda *_: None)  # in frames that are there already, nowhere else
 
 
 def _alarm_is_free() -> bool:

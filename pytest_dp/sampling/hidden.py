@@ -11,9 +11,11 @@ import functools
 import random
 import sys
 import types
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ import numpy as np
 MOST_OBJECTS = 20_000
 """How many objects the search looks at before it gives up."""
 
-_LEAVES = (str, bytes, int, float, complex, bool, type(None), np.ndarray)
+_LEAVES = {str, bytes, int, float, complex, bool, type(None), np.ndarray}
 _KINDS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
@@ -51,19 +53,23 @@ def find(*roots: Any) -> Hidden:
     known = {id(random._inst), id(np.random.mtrand._rand)}  # noqa: SLF001
     found: dict[int, tuple[Any, str]] = {}
     seen: set[int] = set()
-    queue: list[tuple[Any, str]] = [
+    # Nearest first, and in the same order in every process: it decides who gets which stream.
+    queue: deque[tuple[Any, str]] = deque(
         (root, getattr(root, "__name__", "mechanism")) for root in roots
-    ]
+    )
     while queue and len(seen) < MOST_OBJECTS:
-        thing, place = queue.pop()
-        if isinstance(thing, _LEAVES) or id(thing) in seen:
+        thing, place = queue.popleft()
+        if type(thing) in _LEAVES or id(thing) in seen:
             continue
         seen.add(id(thing))
-        if isinstance(thing, _KINDS):
+        if issubclass(type(thing), _KINDS):
             if id(thing) not in known and not isinstance(thing, random.SystemRandom):
                 found[id(thing)] = (thing, place)
             continue
-        queue.extend(_reachable(thing, place))
+        try:
+            queue.extend(islice(_reachable(thing, place), MOST_OBJECTS))
+        except Exception:
+            continue
     return Hidden(tuple(g for g, _ in found.values()), tuple(place for _, place in found.values()))
 
 
@@ -73,6 +79,8 @@ def _reachable(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
     elif isinstance(thing, types.MethodType):
         yield thing.__self__, f"{place}.__self__"
         yield thing.__func__, place
+    elif isinstance(thing, types.BuiltinMethodType):
+        yield thing.__self__, f"{place}.__self__"
     elif isinstance(thing, functools.partial):
         yield thing.func, place
         yield from ((value, f"{place}'s arguments") for value in thing.args)
@@ -100,17 +108,24 @@ def _of_function(function: types.FunctionType, place: str) -> Iterator[tuple[Any
         (value, f"a default of {place}") for value in (function.__kwdefaults__ or {}).values()
     )
     yield from ((value, f"{place}.{name}") for name, value in function.__dict__.items())
-    names = _names(function.__code__)
+    names = sorted(_names(function.__code__))
     for name in names:
         value = function.__globals__.get(name)
-        if isinstance(value, types.ModuleType) and not _is_library(value.__name__):
-            yield from (
-                (vars(value)[attribute], f"{value.__name__}.{attribute}")
-                for attribute in names
-                if attribute in vars(value)
-            )
+        if isinstance(value, types.ModuleType):
+            yield from _of_module(value, names)
         elif value is not None:
             yield value, f"module variable {name}"
+
+
+def _of_module(module: types.ModuleType, names: list[str]) -> Iterator[tuple[Any, str]]:
+    if _is_library(module.__name__):
+        return
+    for name in names:
+        value = vars(module).get(name)
+        if not isinstance(value, types.ModuleType):
+            yield value, f"{module.__name__}.{name}"
+        elif value.__name__.startswith(f"{module.__name__}."):
+            yield from _of_module(value, names)
 
 
 def _of_object(thing: Any, place: str) -> Iterator[tuple[Any, str]]:

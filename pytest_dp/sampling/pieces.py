@@ -10,12 +10,14 @@ from __future__ import annotations
 import copy
 import pickle
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.sampling.calling import Call, Outputs
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.hidden import Hidden
 from pytest_dp.sampling.pickling import cloudpickle
 from pytest_dp.sampling.streams import seeded, stream
@@ -53,45 +55,104 @@ def cut(count: int, key: tuple[int, ...], vectorized: bool) -> list[Piece]:
 class Input:
     """An input of the mechanism, kept safe from a mechanism that changes what it is given."""
 
+    frozen: bytes | None = None
+    cost = 0.0
+
     def __init__(self, data: Any) -> None:
         try:
-            self.frozen: bytes | None = cloudpickle.dumps(data)
-            self.live = pickle.loads(self.frozen)  # what was pickled a line above
-            # Pickles of one value can differ (shared references); those of one object agree.
-            self.frozen = cloudpickle.dumps(self.live)
+            self._load(_pickled(data))
         except Exception:  # an input that cannot be pickled is used as it is
-            self.frozen, self.live = None, copy.deepcopy(data)
+            self.live = _copied(data)
+
+    def _load(self, pickled: bytes) -> None:
+        self.live = pickle.loads(pickled)  # what `_pickled` made
+        # Pickles of one value can differ (shared references); those of one object agree.
+        started = time.perf_counter()
+        self.frozen = _pickled(self.live)
+        self.cost = time.perf_counter() - started
+
+    def __getstate__(self) -> Any:
+        return self.live
+
+    def __setstate__(self, state: Any) -> None:
+        self._load(_pickled(state))
 
     def fresh(self) -> Any:
         """A copy that may be changed."""
-        return copy.deepcopy(self.live) if self.frozen is None else pickle.loads(self.frozen)
+        return _copied(self.live) if self.frozen is None else pickle.loads(self.frozen)
 
     def unchanged(self) -> bool:
         """Whether the mechanism left the input alone; mends it if not."""
-        if self.frozen is None or cloudpickle.dumps(self.live) == self.frozen:
+        if self.frozen is None or _pickled(self.live) == self.frozen:
             return True
         self.live = self.fresh()
         return False
 
 
-def run(call: Call, given: Input, piece: Piece, seed: int, hidden: Hidden, copies: bool) -> Done:
-    """Run one piece in this process."""
-    if not copies:
-        done = _timed(call, given.live, piece, seed, hidden)
-        if given.unchanged():
-            return done
-    alone = Call(_OnCopies(call.mechanism, given), call.params, call.rng, call.size)
-    return replace(_timed(alone, None, piece, seed, hidden), changed_input=True)
+def _copied(data: Any) -> Any:
+    try:
+        return copy.deepcopy(data)
+    except Exception:  # locks, files, connections
+        return data
 
 
-def _timed(call: Call, data: Any, piece: Piece, seed: int, hidden: Hidden) -> Done:
-    with seeded(stream(seed, *piece.key), hidden) as generator:
-        started = time.perf_counter()
-        outputs = call.draw(data, piece.count, generator)
-        return Done(outputs, time.perf_counter() - started)
+def _pickled(data: Any) -> bytes:
+    try:
+        return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # lambdas, classes of a notebook
+        return bytes(cloudpickle.dumps(data))
 
 
-class _OnCopies:
+CHECKS = 0.1
+"""Share of the time that may go into looking whether the mechanism changed its input."""
+
+
+def run_all(
+    call: Call,
+    given: Input,
+    pieces: list[Piece],
+    seed: int,
+    hidden: Hidden,
+    copies: bool,
+    deadline: Deadline,
+    seconds_a_run: float | None,
+) -> Iterator[tuple[Piece, Done]]:
+    """Run pieces in this process.
+
+    Raises
+    ------
+    OutOfTime
+        If the deadline passes first.
+    """
+    alone = replace(call, mechanism=OnCopies(call.mechanism, given))
+
+    def one(piece: Piece, copies: bool) -> Done:
+        if deadline.remaining() <= 0:
+            raise OutOfTime
+        with seeded(stream(seed, *piece.key), hidden) as generator:
+            started = time.perf_counter()
+            with interruptible(deadline, seconds_a_run):
+                outputs = (alone if copies else call).draw(given.live, piece.count, generator)
+            return Done(outputs, time.perf_counter() - started, copies)
+
+    unchecked: list[tuple[Piece, Done]] = []
+    runs, spent, since = 0, 0.0, 0.0
+    for piece in pieces:
+        done = one(piece, copies)
+        unchecked.append((piece, done))
+        runs, spent, since = runs + piece.count, spent + done.seconds, since + done.seconds
+        seconds_a_run = spent / runs
+        if not copies:
+            if CHECKS * since < given.cost and piece is not pieces[-1]:
+                continue
+            if not given.unchanged():  # none of these can be trusted
+                copies = True
+                unchecked = [(again, one(again, copies)) for again, _ in unchecked]
+        yield from unchecked
+        unchecked, since = [], 0.0
+
+
+class OnCopies:
     """The mechanism, given a fresh copy of its input every time."""
 
     def __init__(self, mechanism: Any, given: Input) -> None:

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.errors import ClaimError
 from pytest_dp.sampling import hidden, workers
-from pytest_dp.sampling.calling import Call, Outputs, same
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.pieces import Done, Input, Piece, cut, joined, run
+from pytest_dp.sampling.calling import Call, Outputs, same, shown
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.pieces import (
+    MOST_A_PIECE,
+    Done,
+    Input,
+    Piece,
+    cut,
+    joined,
+    run_all,
+)
+from pytest_dp.sampling.workers import Task
 
-START_WORKERS = 2.0
-"""Estimated seconds of work from which starting processes pays."""
+START_WORKERS = 5.0
+"""Estimated seconds of work from which starting processes, with their imports, pays."""
 USE_WORKERS = 0.25
 """Estimated seconds of work from which handing it to running processes pays."""
+
+SURPRISE = 14.0
+"""Negative logarithm of the chance of a coincidence that is not taken for one."""
 
 Progress = Callable[[int, float], None]
 
@@ -65,7 +75,9 @@ class Sampler:
         self.notes: list[str] = []
         self._packed: bytes | None = None
         self._copies = False
-        self._fingerprints: set[tuple[Any, ...]] = set()
+        self._trial: workers.Trial | None = None
+        self._trials: dict[int, workers.Trial] = {}
+        self._fingerprints: set[tuple[str, ...]] = set()
         self._reported = self._started = time.monotonic()
         if self.hidden.places:
             self.note(f"draws from a generator kept in {', '.join(self.hidden.places)}: reseeded")
@@ -82,10 +94,10 @@ class Sampler:
 
     def warm_up(self, given: Input, deadline: Deadline) -> None:
         """Find out what a run costs and whether it can be replayed: a few runs, twice each."""
-        count = 64 if self.call.size else 1
-        self._in_process([(given, [Piece(count, (0,))])], deadline)  # first calls are slow
-        for k in range(1, 9):
-            self._timed_runs, self.seconds = 0, 0.0
+        counts = (64, 64) if self.call.size else (1, 1, 2, 4, 8, 16, 32)
+        self._in_process([(given, [Piece(counts[0], (0,))])], deadline)  # first calls are slow
+        self._timed_runs, self.seconds = 0, 0.0
+        for k, count in enumerate(counts, 1):
             once = self._in_process([(given, [Piece(count, (k,))])], deadline)
             twice = self._in_process([(given, [Piece(count, (k,))])], deadline)
             if not all(map(same, once[0][0].outputs, twice[0][0].outputs)):
@@ -113,25 +125,26 @@ class Sampler:
             done = self._in_process(tasks, deadline)
         return [joined([piece.outputs for piece in pieces]) for pieces in done]
 
-    def _in_process(
-        self, tasks: list[tuple[Input, list[Piece]]], deadline: Deadline
-    ) -> list[list[Done]]:
+    def _in_process(self, tasks: list[Task], deadline: Deadline) -> list[list[Done]]:
         results: list[list[Done]] = []
         for given, pieces in tasks:
             results.append([])
-            for piece in pieces:
-                if deadline.remaining() <= 0:
-                    raise OutOfTime
-                with interruptible(deadline, self.seconds_a_run):
-                    done = run(self.call, given, piece, self.seed, self.hidden, self._copies)
+            for piece, done in run_all(
+                self.call,
+                given,
+                pieces,
+                self.seed,
+                self.hidden,
+                self._copies,
+                deadline,
+                self.seconds_a_run,
+            ):
                 self._account(done, piece)
                 results[-1].append(done)
         return results
 
-    def _in_workers(
-        self, tasks: list[tuple[Input, list[Piece]]], deadline: Deadline
-    ) -> list[list[Done]]:
-        packed = self._pack()
+    def _in_workers(self, tasks: list[Task], deadline: Deadline) -> list[list[Done]]:
+        packed = self._pack(tasks[0][0], deadline)
         if packed is None:
             return self._in_process(tasks, deadline)
         # About a fifth of a second a job: little overhead, and progress that can be seen.
@@ -151,38 +164,60 @@ class Sampler:
             some = jobs[start : start + step]
             if deadline.remaining() <= 0:
                 raise OutOfTime
-            shared = workers.share_out(
-                packed, [job[1:] for job in some], self.seed, self._copies, self.n_jobs, deadline
-            )
-            for (index, _, pieces), done in zip(some, shared, strict=True):
+            try:
+                shared = workers.share_out(
+                    packed,
+                    [job[1:] for job in some],
+                    self.seed,
+                    self._copies,
+                    self.n_jobs,
+                    deadline,
+                    self.seconds_a_run,
+                )
+            except workers.CannotTravel as error:
+                self.n_jobs = 1
+                self.note(
+                    f"audited in one process, as inputs or outputs cannot be pickled ({error})"
+                )
+                return self._in_process(tasks, deadline)
+            for (index, _, pieces), (trial, done) in zip(some, shared, strict=True):
+                if self._is_out_of_reach(trial, done):
+                    self.note(
+                        "keeps a random generator out of reach, which copies itself into every "
+                        "worker process with the same state: audited in one process"
+                    )
+                    self.n_jobs = 1
+                    return self._in_process(tasks, deadline)
                 for piece, one in zip(pieces, done, strict=True):
                     self._account(one, piece)
-                    if self._is_copy(one.outputs):
-                        return self._without_workers(tasks, deadline)
                     results[index].append(one)
         return results
 
-    def _without_workers(
-        self, tasks: list[tuple[Input, list[Piece]]], deadline: Deadline
-    ) -> list[list[Done]]:
-        """Start over in this process, where a generator that cannot be found just goes on."""
-        self.n_jobs = 1
-        self.note(
-            "keeps a random generator out of reach, which copies itself into every worker process "
-            "with the same state: audited in one process"
-        )
-        return self._in_process(tasks, deadline)
+    def _is_out_of_reach(self, trial: workers.Trial | None, done: list[Done]) -> bool:
+        """Whether a worker shares random numbers with another process, beyond coincidence.
 
-    def _is_copy(self, outputs: Outputs) -> bool:
-        """Whether another piece of this draw held the very same outputs, beyond coincidence."""
-        texts = [repr(output) for output in outputs[:64]]
-        counts = Counter(texts)
-        entropy = -sum(n * math.log(n / len(texts)) for n in counts.values())
-        if entropy < 40:  # nats: such outputs may coincide by chance
+        What replays in this process must replay in a worker too. What does not must give something
+        else in each: system entropy does, a generator that was copied does not.
+        """
+        if trial is not None and self._trial is not None:
+            if self._trial.replays:
+                return not trial.replays
+            self.replayable = False
+            others = [t for t in self._trials.values() if t.process != trial.process]
+            self._trials[trial.process] = trial
+            if any(other.outputs == trial.outputs for other in others):
+                return trial.surprise > SURPRISE + 2 * math.log(len(self._trials))
+        seen = [self._was_seen(one.outputs) for one in done]  # all of them: it remembers
+        return any(seen)
+
+    def _was_seen(self, outputs: Outputs) -> bool:
+        """Whether another piece held the very same outputs, beyond coincidence."""
+        texts = tuple(map(shown, outputs[:MOST_A_PIECE]))
+        enough = SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
+        if workers.surprise(list(texts)) < enough:
             return False
-        fingerprint = tuple(texts)
-        seen = fingerprint in self._fingerprints
-        self._fingerprints.add(fingerprint)
+        seen = texts in self._fingerprints
+        self._fingerprints.add(texts)
         return seen
 
     def _worth_sharing(self, estimate: float) -> bool:
@@ -190,10 +225,13 @@ class Sampler:
             return False
         return estimate > (START_WORKERS if self._packed is None else USE_WORKERS)
 
-    def _pack(self) -> bytes | None:
+    def _pack(self, given: Input, deadline: Deadline) -> bytes | None:
         if self._packed is None:
+            cost = self.seconds_a_run or 0.0
+            count = min(MOST_A_PIECE, max(10, int(0.05 / cost) if cost else MOST_A_PIECE))
+            task = (given, [Piece(count, (0, 0))]) if cost < 0.1 else None
             try:
-                self._packed = workers.pack(self.call)
+                self._packed = workers.pack(self.call, task)
             except Exception as error:  # whatever pickling raises
                 reason = f"{type(error).__name__}: {error}"
                 if self.explicit_jobs:
@@ -204,6 +242,12 @@ class Sampler:
                     ) from None
                 self.n_jobs = 1
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
+                return None
+            if task is not None:
+                self._trial = workers.tried(
+                    self.call, task, self.seed, self.hidden, deadline, self.seconds_a_run
+                )
+                self._trials[self._trial.process] = self._trial
         return self._packed
 
     def _account(self, done: Done, piece: Piece) -> None:
@@ -217,11 +261,3 @@ class Sampler:
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
             self.progress(self.runs, now - self._started)
-
-
-def hung(error: OutOfTime, name: str, seconds: float) -> MechanismError:
-    """The error for a mechanism that did not return."""
-    return MechanismError(
-        f"{name} hangs: a run did not return within max_seconds={seconds:g}. It was here:\n"
-        f"{error.stack}"
-    )

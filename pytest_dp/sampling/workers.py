@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import math
+import os
 import sys
 import sysconfig
+import time
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +20,10 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from pytest_dp.errors import MechanismError
 from pytest_dp.sampling import hidden
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
+from pytest_dp.sampling.calling import Call, shown
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.pickling import cloudpickle
-from pytest_dp.sampling.pieces import Done, Input, Piece, run
+from pytest_dp.sampling.pieces import Done, Input, Piece, run_all
 
 Task = tuple[Input, list[Piece]]
 
@@ -26,8 +31,35 @@ GRACE = 5.0
 """Seconds that a worker gets, beyond the deadline, to notice it by itself."""
 
 
-def pack(call: Call) -> bytes:
+class CannotTravel(Exception):  # noqa: N818  a way out, not an error
+    """An input or an output cannot be pickled; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The same piece, run twice in a row by a process that is new to the mechanism.
+
+    Attributes
+    ----------
+    process : int
+    outputs : bytes
+        A digest of the first outputs.
+    surprise : float
+        How unlikely the same outputs would be by chance, as a negative logarithm.
+    replays : bool
+        Whether the second run gave the same.
+    """
+
+    process: int
+    outputs: bytes
+    surprise: float
+    replays: bool
+
+
+def pack(call: Call, trial: Task | None) -> bytes:
     """Pickle a mechanism, by value if possible: patched module variables then travel with it.
+
+    `trial` is what every worker tries the mechanism on first.
 
     Raises
     ------
@@ -38,18 +70,24 @@ def pack(call: Call) -> bytes:
     if module is not None and module.__name__ != "__main__" and _is_own_code(module):
         cloudpickle.register_pickle_by_value(module)
         try:
-            return bytes(cloudpickle.dumps(call))
+            return bytes(cloudpickle.dumps((call, trial)))
         except Exception:  # most often a module variable that cannot travel
             if not _importable(module):
                 raise
         finally:
             cloudpickle.unregister_pickle_by_value(module)
-    return bytes(cloudpickle.dumps(call))
+    return bytes(cloudpickle.dumps((call, trial)))
 
 
 def share_out(
-    packed: bytes, tasks: list[Task], seed: int, copies: bool, n_jobs: int, deadline: Deadline
-) -> list[list[Done]]:
+    packed: bytes,
+    tasks: list[Task],
+    seed: int,
+    copies: bool,
+    n_jobs: int,
+    deadline: Deadline,
+    seconds_a_run: float | None,
+) -> list[tuple[Trial | None, list[Done]]]:
     """Run tasks in `n_jobs` processes; results in the order of the tasks.
 
     Raises
@@ -58,16 +96,28 @@ def share_out(
         If the deadline passed first. No worker is left running.
     MechanismError
         If a worker died.
+    CannotTravel
+        If an input, or an output of the mechanism, cannot be pickled.
     """
-    remaining = deadline.remaining()
-    parallel = joblib.Parallel(n_jobs=n_jobs, timeout=max(remaining, 0.1) + GRACE)
+    timeout = max(deadline.remaining(), 0.1) + GRACE
+    until = time.time() + deadline.remaining()  # processes share this clock
+    inputs = {id(given): _sent(given) for given, _ in tasks}
+    parallel = joblib.Parallel(n_jobs=n_jobs, timeout=timeout)
     try:
-        return list(
-            parallel(
-                joblib.delayed(_work)(packed, given, pieces, seed, copies, remaining)
-                for given, pieces in tasks
+        shared = parallel(
+            joblib.delayed(_work)(
+                packed,
+                inputs[id(given)],
+                pieces,
+                seed,
+                copies,
+                until,
+                deadline.allowed,
+                seconds_a_run,
             )
+            for given, pieces in tasks
         )
+        return [_received(done) for done in shared]
     except BrokenProcessPool as error:
         reason = str(error).strip().partition("\n")[0]
         raise MechanismError(
@@ -92,29 +142,73 @@ def stop() -> None:
             executor.shutdown(wait=True, kill_workers=True)
 
 
-_LOADED: dict[bytes, tuple[Call, hidden.Hidden]] = {}
+_LOADED: dict[bytes, tuple[Call, hidden.Hidden, Trial | None]] = {}
 """In a worker: mechanisms it has unpacked, by digest, so that each is unpacked once."""
 
 
 def _work(
-    packed: bytes, given: Input, pieces: list[Piece], seed: int, copies: bool, seconds: float
-) -> list[Done]:
+    packed: bytes,
+    sent: bytes,
+    pieces: list[Piece],
+    seed: int,
+    copies: bool,
+    until: float,
+    allowed: float,
+    seconds_a_run: float | None,
+) -> bytes:
     digest = hashlib.sha256(packed).digest()
+    deadline = Deadline(until - time.time(), allowed)
     if digest not in _LOADED:
         _LOADED.clear()
-        call = cloudpickle.loads(packed)
-        _LOADED[digest] = call, hidden.find(call.mechanism, call.params)
-    call, generators = _LOADED[digest]
-    done: list[Done] = []
-    deadline = Deadline(seconds)
-    runs, spent = 0, 0.0
-    for piece in pieces:
-        if deadline.remaining() <= 0:
-            raise OutOfTime
-        with interruptible(deadline, spent / runs if runs else None):
-            done.append(run(call, given, piece, seed, generators, copies))
-        runs, spent = runs + piece.count, spent + done[-1].seconds
-    return done
+        call, task = _received(packed)
+        generators = hidden.find(call.mechanism, call.params)
+        first = tried(call, task, seed, generators, deadline, seconds_a_run) if task else None
+        _LOADED[digest] = call, generators, first
+    call, generators, trial = _LOADED[digest]
+    given = _received(sent)
+    done = run_all(call, given, pieces, seed, generators, copies, deadline, seconds_a_run)
+    return _sent((trial, [one for _, one in done]))
+
+
+def _sent(thing: Any) -> bytes:
+    try:
+        return bytes(cloudpickle.dumps(thing))
+    except Exception as error:  # whatever pickling raises
+        raise CannotTravel(f"{type(error).__name__}: {error}") from None
+
+
+def _received(sent: bytes) -> Any:
+    try:
+        return cloudpickle.loads(sent)
+    except Exception as error:
+        raise CannotTravel(f"{type(error).__name__}: {error}") from None
+
+
+def tried(
+    call: Call,
+    task: Task,
+    seed: int,
+    generators: hidden.Hidden,
+    deadline: Deadline,
+    seconds_a_run: float | None,
+) -> Trial:
+    """Run a task twice in this process and compare."""
+    once, twice = (
+        [
+            shown(output)
+            for _, done in run_all(call, *task, seed, generators, False, deadline, seconds_a_run)
+            for output in done.outputs
+        ]
+        for _ in range(2)
+    )
+    digest = hashlib.sha256("\0".join(once).encode("utf-8", "replace")).digest()
+    return Trial(os.getpid(), digest, surprise(once), once == twice)
+
+
+def surprise(texts: list[str]) -> float:
+    """The negative logarithm of the chance that independent outputs read like these again."""
+    counts = Counter(texts)
+    return -sum(n * math.log(n / len(texts)) for n in counts.values())
 
 
 def _is_own_code(module: Any) -> bool:

@@ -1,0 +1,168 @@
+"""Shrinking keeps what matters; explanations fit their case."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dp.auditors.statdp import _rank
+from pytest_dp.counterexample import KEPT, diagnose, simplest
+from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
+from pytest_dp.outputs.families import Found, pattern_of, search
+from pytest_dp.outputs.features import LEN, leaf
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.calling import Raised
+
+OUTPUT = leaf("output")
+
+
+def drawn(shift, scale=1.0, n=2000, seed=0):
+    r = np.random.default_rng(seed)
+    outputs = np.concatenate([scale * r.laplace(size=n), scale * (r.laplace(size=n) + shift)])
+    return tabulate(outputs), np.arange(2 * n) < n
+
+
+def found_for(event, table, first, rank):
+    inside = event.mask(table)
+    c1, c2 = int(np.sum(inside & first)), int(np.sum(inside & ~first))
+    return Found(event, c1, c2, float(rank(np.array([c1]), np.array([c2]))[0]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.floats(1.5, 4),
+    st.sampled_from([1e-9, 1e-3, 1.0, 7.0, 1e12, 1e300]),
+    st.integers(0, 5),
+)
+def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
+    table, first = drawn(shift, scale, seed=seed)
+    rank = _rank(0.5)(2000)
+    for found in search(table, first, rank, [], most=5):
+        simple = simplest(found, table, first, rank)
+        again = found_for(simple.event, table, first, rank)
+        assert (simple.c1, simple.c2) == (again.c1, again.c2)
+        assert simple.rank == pytest.approx(again.rank)
+        if found.rank > 0:
+            assert simple.rank >= KEPT * found.rank
+        else:
+            assert simple is found
+        assert len(str(simple.event)) <= len(str(found.event)) + 1
+
+
+def test_simplest_shortens_thresholds_and_opens_intervals():
+    table, first = drawn(3.0)
+    rank = _rank(0.5)(2000)
+    event = Event((Between(OUTPUT, low=1.4837251),))
+    text = str(simplest(found_for(event, table, first, rank), table, first, rank).event)
+    assert text in ("output >= 1.0", "output >= 2.0", "output >= 1.5")
+    event = Event((Between(OUTPUT, -40.123, 1.5123),))
+    simple = simplest(found_for(event, table, first, rank), table, first, rank).event
+    assert str(simple).startswith("output < ")
+
+
+def test_simplest_leaves_other_conditions_and_low_ranks_alone():
+    table, first = drawn(3.0)
+    rank = _rank(0.5)(2000)
+    for condition in (Equals(OUTPUT, 1.0), IsNumber(OUTPUT)):
+        found = found_for(Event((condition,)), table, first, rank)
+        assert simplest(found, table, first, rank) is found
+    weak = Found(Event((Between(OUTPUT, low=0.123456),)), 10, 10, -1.0)
+    assert simplest(weak, table, first, rank) is weak
+
+
+def test_simplest_with_infinite_ends():
+    table = tabulate([math.inf] * 50 + [-math.inf] * 50)
+    first = np.arange(100) < 50
+    found = Found(Event((Between(OUTPUT, low=math.inf),)), 50, 0, 20.0)
+    simple = simplest(found, table, first, lambda c1, c2: np.full(len(c1), 20.0))
+    assert str(simple.event) == "output >= inf"
+
+
+def test_simplest_of_a_conjunction():
+    r = np.random.default_rng(0)
+    outputs = [
+        [bool(b), float(x)] for b, x in zip(r.random(4000) < 0.5, r.normal(size=4000), strict=True)
+    ]
+    first = np.arange(4000) < 2000
+    for i in range(2000):
+        outputs[i][1] += 3 if outputs[i][0] else 0
+    table, rank = tabulate(outputs), _rank(0.5)(2000)
+    event = Event(
+        (Is(leaf("output[0]"), ("bool", True)), Between(leaf("output[1]"), low=2.01234567))
+    )
+    simple = simplest(found_for(event, table, first, rank), table, first, rank).event
+    assert str(simple) == "output[0] == True and output[1] >= 2.0"
+
+
+# --- diagnosis ---
+
+
+def said(condition, counts=(500, 100), runs=10_000, eps=1.0, constant=(False, False)):
+    return diagnose(Event((condition,)), counts, runs, eps, constant)
+
+
+SOME = Between(OUTPUT, low=1.0)
+
+
+def of(output):
+    return OneOf((pattern_of(tabulate([output]), 0),))
+
+
+@pytest.mark.parametrize(
+    ("condition", "beginning"),
+    [
+        (Is(OUTPUT, ("Raised", Raised("ValueError"))), "The exception itself"),
+        (of(Raised("ValueError")), "The exception itself"),
+        (Is(OUTPUT, ("NoneType", None)), "A missing value"),
+        (of(None), "A missing value"),
+        (of(math.nan), "A missing value"),
+        (Equals(OUTPUT, math.nan), "A missing value"),
+        (Between(LEN, low=3.0), "The length"),
+        (Equals(LEN, 3.0), "The length"),
+    ],
+)
+def test_what_kind_of_leak(condition, beginning):
+    assert said(condition)[0].startswith(beginning)
+
+
+@pytest.mark.parametrize("condition", [SOME, of(0.5), Is(OUTPUT, ("str", "a"))])
+def test_an_ordinary_event_is_no_special_leak(condition):
+    assert said(condition, (500, 300)) == ()
+
+
+def test_constant():
+    (only,) = said(SOME, (10_000, 0), constant=(True, True))
+    assert "same value in all 10,000 runs on each input" in only
+    assert "same value" not in str(said(SOME, constant=(True, False)))
+
+
+def test_never_seen():
+    (only,) = said(SOME, (500, 0))
+    assert only.startswith("Never seen on D' in 10,000 runs:")
+
+
+@pytest.mark.parametrize(("k", "words"), [(2, "half"), (3, "a third"), (7, "1/7"), (10, "a tenth")])
+def test_a_multiple_of_the_claim(k, words):
+    eps, runs = 0.3, 4_000_000
+    c1 = 1_000_000
+    c2 = round(c1 * math.exp(-k * eps))
+    (only,) = said(SOME, (c1, c2), runs, eps)
+    assert f"about {k} x the claim: consistent with noise {words}" in only
+
+
+@pytest.mark.parametrize(
+    ("counts", "runs"),
+    [
+        ((50, 7), 100),  # ln(50/7) = 1.97, but hardly known
+        ((1_000_000, round(1_000_000 * math.exp(-1.5))), 4_000_000),
+        ((1_000_000, round(1_000_000 * math.exp(-1.0))), 4_000_000),
+        ((100, 100), 100),
+        ((0, 5), 100),
+    ],
+)
+def test_no_multiple_is_claimed_where_there_is_none(counts, runs):
+    assert said(SOME, counts, runs) == ()

@@ -1,0 +1,608 @@
+"""Outputs of every kind: tables, features, events, and the search for leaks that are planted."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime as dt
+import enum
+import math
+import pickle
+import statistics
+import threading
+import time
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_dp.auditors.statdp import _rank
+from pytest_dp.counterexample import is_constant, simplest
+from pytest_dp.outputs.events import Between, Equals, Event
+from pytest_dp.outputs.families import search, thresholds
+from pytest_dp.outputs.features import LEN, Feature, features, leaf
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.calling import Raised
+from pytest_dp.sampling.pieces import joined
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def look(one, two, eps=0.5, references=(), most=8):
+    """What the search finds for equally many outputs on D and on D'."""
+    table = tabulate(joined([one, two]))
+    first = np.arange(len(table)) < len(one)
+    return search(table, first, _rank(eps)(len(one)), list(references), most=most), table, first
+
+
+def planted(one, two, **keywords):
+    """The best event for outputs that leak, checked and made simple, as text."""
+    found, table, first = look(one, two, **keywords)
+    check(found, table, first, [*one, *two])
+    best = simplest(found[0], table, first, _rank(keywords.get("eps", 0.5))(len(one)))
+    assert best.rank > 20, f"{best.event}: {best.c1} against {best.c2}"
+    return str(best.event)
+
+
+HELPERS = {
+    "isnan": lambda x: isinstance(x, float) and math.isnan(x),
+    "mean": lambda xs: sum(map(float, xs)) / len(xs),
+    "nan": math.nan,
+    "inf": math.inf,
+    "array": np.array,
+}
+
+
+def check(found, table, first, outputs, sample=25):
+    """Counts are sums of masks, masks are what single outputs give, events can be sent about."""
+    at = np.unique(np.linspace(0, len(outputs) - 1, min(sample, len(outputs))).astype(int))
+    for one in found:
+        mask = one.event.mask(table)
+        assert mask.dtype == bool
+        assert mask.shape == (len(table),)
+        assert one.c1 == int(np.sum(mask & first))
+        assert one.c2 == int(np.sum(mask & ~first))
+        assert str(one.event)
+        again = pickle.loads(pickle.dumps(one.event))
+        assert repr(again) == repr(one.event)
+        for i in at:
+            assert again(outputs[i]) == mask[i], (str(one.event), outputs[i])
+
+
+# --- outputs of every kind ---
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Weight(enum.IntEnum):
+    LIGHT = 1
+    HEAVY = 2
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@dataclasses.dataclass
+class Answer:
+    value: float
+    parts: list
+
+
+@dataclasses.dataclass
+class Unset:
+    value: float = dataclasses.field(init=False)
+
+
+class Plain:
+    pass
+
+
+class Readable:
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return f"Readable({self.value})"
+
+
+class Broken:
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def __repr__(self):
+        raise RuntimeError
+
+    def __len__(self):
+        raise RuntimeError
+
+
+class BrokenMapping(dict):
+    def __getitem__(self, key):
+        raise RuntimeError
+
+
+itself: list = []
+itself.append(itself)
+
+KINDS = {
+    "floats": lambda r: r.normal(),
+    "float": lambda r: float(r.normal()),
+    "int": lambda r: int(r.integers(5)),
+    "huge int": lambda r: 10 ** int(r.integers(300, 400)) * (-1) ** int(r.integers(2)),
+    "bool": lambda r: bool(r.integers(2)),
+    "numpy bool": lambda r: r.random() < 0.5,
+    "numpy scalars": lambda r: [np.float16(1), np.uint64(2), np.int8(3)][r.integers(3)],
+    "string": lambda r: "abc"[r.integers(3)],
+    "tokens": lambda r: str(r.random()),
+    "bytes": lambda r: b"abc"[: r.integers(3)],
+    "None": lambda r: None,
+    "None or float": lambda r: None if r.random() < 0.3 else float(r.normal()),
+    "special": lambda r: [math.nan, math.inf, -math.inf, 0.0, -0.0][r.integers(5)],
+    "infinite": lambda r: [math.inf, -math.inf][r.integers(2)],
+    "extreme": lambda r: [1.7e308, -1.7e308, 5e-324, 0.0][r.integers(4)] * r.random(),
+    "tiny": lambda r: 5e-324 * int(r.integers(1000)),
+    "tuple": lambda r: (1.0, float(r.normal())),
+    "list": lambda r: [float(r.normal())] * int(r.integers(4)),
+    "mixed list": lambda r: [True, None, "a", 1.5, math.nan][: r.integers(6)],
+    "nested": lambda r: [[1.0] * int(r.integers(3)), (float(r.normal()), [])],
+    "dict": lambda r: {k: float(r.normal()) for k in "abc" if r.random() < 0.5},
+    "dict of keys": lambda r: {(1, "a"): 1, 2: float(r.normal()), None: "x"},
+    "namedtuple": lambda r: Point(float(r.normal()), None),
+    "dataclass": lambda r: Answer(float(r.normal()), [1] * int(r.integers(3))),
+    "dataclass not set": lambda r: Unset(),
+    "set": lambda r: set("abcd"[: r.integers(5)]),
+    "set of sets": lambda r: {frozenset("ab"), frozenset("c"), int(r.integers(3))},
+    "vector": lambda r: r.normal(size=3),
+    "matrix": lambda r: r.normal(size=(2, 2)),
+    "0-d array": lambda r: np.array(r.normal()),
+    "bool array": lambda r: r.random(3) < 0.5,
+    "object array": lambda r: np.array([None, "a", float(r.normal())], dtype=object),
+    "empty array": lambda r: np.zeros((0, 3)),
+    "ragged arrays": lambda r: r.normal(size=r.integers(3)),
+    "structured": lambda r: np.array([(1, 2.0)], dtype="i4,f8")[0],
+    "complex": lambda r: complex(r.normal(), 1),
+    "complex64": lambda r: np.complex64(r.normal()),
+    "Decimal": lambda r: Decimal(int(r.integers(10))) / 3,
+    "Decimal specials": lambda r: [Decimal("NaN"), Decimal("sNaN"), Decimal("inf")][r.integers(3)],
+    "Fraction": lambda r: Fraction(int(r.integers(10)), 3),
+    "huge Fraction": lambda r: Fraction(10**400, int(r.integers(1, 4))),
+    "enum": lambda r: [Colour.RED, Colour.BLUE][r.integers(2)],
+    "int enum": lambda r: [Weight.LIGHT, Weight.HEAVY][r.integers(2)],
+    "datetime": lambda r: dt.datetime(2020, 1, 1 + int(r.integers(3))),
+    "datetime64": lambda r: np.datetime64("2020-01-01") + r.integers(3),
+    "timedelta64": lambda r: np.timedelta64(int(r.integers(3)), "s"),
+    "object": lambda r: Plain(),
+    "readable object": lambda r: Readable(int(r.integers(3))),
+    "broken object": lambda r: Broken(),
+    "broken mapping": lambda r: BrokenMapping(a=1),
+    "itself": lambda r: itself,
+    "lock": lambda r: threading.Lock(),
+    "function": lambda r: lambda: 3,
+    "class": lambda r: [int, Plain][r.integers(2)],
+    "generator": lambda r: (i for i in range(3)),
+    "Raised": lambda r: Raised("ValueError") if r.random() < 0.5 else 1.0,
+    "deque": lambda r: collections.deque([int(r.integers(3))]),
+    "range": lambda r: range(int(r.integers(3))),
+}
+EVERYTHING = list(KINDS.values())
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "anything"])
+def test_any_output_works(kind):
+    r = np.random.default_rng(3)
+
+    def draw():
+        make = KINDS.get(kind) or EVERYTHING[r.integers(len(EVERYTHING))]
+        return make(r)
+
+    outputs = [draw() for _ in range(400)]
+    found, table, first = look(outputs[:200], outputs[200:])
+    check(found, table, first, outputs)
+    if kind == "anything":
+        return
+    assert len(found) > 0
+    assert all(one.rank < 10 for one in found), str(found)  # the sides are alike
+    for feature in features(table, [outputs[0]]):
+        numbers, codes = feature.columns(table)
+        assert len(numbers) == len(codes) == 400
+    for one in found:
+        simplest(one, table, first, lambda c1, c2: np.full(len(c1), 5.0))
+
+
+@pytest.mark.parametrize("kind", ["series", "frame", "timestamps", "categories", "NA", "twice"])
+def test_pandas_outputs(kind):
+    pandas = pytest.importorskip("pandas")
+    r = np.random.default_rng(3)
+    make = {
+        "series": lambda: pandas.Series(r.normal(size=r.integers(3))),
+        "frame": lambda: pandas.DataFrame({"a": r.normal(size=2), "b": ["x", None]}),
+        "timestamps": lambda: pandas.Series([pandas.Timestamp("2020-01-01"), pandas.NaT]),
+        "categories": lambda: pandas.Series(["a", "b"], dtype="category"),
+        "NA": lambda: pandas.NA if r.random() < 0.5 else 1.0,
+        "twice": lambda: pandas.DataFrame([[1.0, 2.0]], columns=["a", "a"]),
+    }[kind]
+    outputs = [make() for _ in range(200)]
+    found, table, first = look(outputs[:100], outputs[100:])
+    check(found, table, first, outputs)
+    one = [pandas.DataFrame({"a": [1, r.normal()]}) for _ in range(300)]
+    two = [pandas.DataFrame({"a": [1, 5 + r.normal()]}) for _ in range(300)]
+    assert "output['a'].iloc[1]" in planted(one, two)
+
+
+simple = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.integers(),
+    st.floats(),
+    st.sampled_from(["a", "b", ""]),
+    st.just(Raised("KeyError")),
+    st.decimals(),
+    st.complex_numbers(),
+)
+nested = st.recursive(
+    simple,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner, inner),
+        st.dictionaries(st.sampled_from(["a", "b", 1]), inner, max_size=3),
+        st.frozensets(st.integers(0, 3)),
+        st.lists(st.floats(), max_size=3).map(np.array),
+        st.builds(Point, inner, inner),
+        st.builds(Answer, st.floats(), st.lists(inner, max_size=2)),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(nested, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_events_agree_with_themselves(values, random):
+    outputs = [random.choice(values) for _ in range(40)]
+    found, table, first = look(outputs[:20], outputs[20:], most=30)
+    check(found, table, first, outputs, sample=25)
+
+
+numbers = st.one_of(st.integers(-5, 5), st.floats(-5, 5).map(lambda x: round(x, 2)))
+of_one_kind = st.one_of(
+    st.lists(numbers, min_size=1, max_size=5),
+    st.lists(st.one_of(numbers, st.just(math.nan)), min_size=1, max_size=3),
+    st.lists(st.sampled_from([None, 1.5, "a"]), min_size=1, max_size=3),
+    st.lists(st.booleans(), min_size=1, max_size=2),
+    st.lists(st.lists(numbers, max_size=3), min_size=1, max_size=5),
+    st.lists(st.lists(st.sampled_from(["a", "b"]), max_size=3), min_size=1, max_size=5),
+    st.lists(st.fixed_dictionaries({"a": numbers}, optional={"b": numbers}), min_size=1),
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(of_one_kind, st.randoms(use_true_random=False))
+def test_events_mean_what_they_say(values, random):
+    outputs = [random.choice(values) for _ in range(40)]
+    found, _, _ = look(outputs[:20], outputs[20:], most=30)
+    for one in found:
+        text = str(one.event)
+        if " is a number" in text:
+            continue
+        for output in outputs[:10]:
+            try:
+                said = bool(eval(text, {"output": output, **HELPERS}))
+            except (TypeError, IndexError, KeyError, ValueError, ZeroDivisionError):
+                said = False  # an output of which the event does not speak
+            assert said == one.event(output), (text, output)
+
+
+# --- features against brute force ---
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.one_of(st.integers(0, 3), st.sampled_from([True, None, "a"])), max_size=5),
+        min_size=1,
+        max_size=12,
+    ),
+    st.lists(st.one_of(st.integers(0, 3), st.sampled_from([True, None, "a"])), max_size=5),
+)
+def test_features_against_brute_force(outputs, reference):
+    def alike(a, b):
+        return type(a) is type(b) and a == b
+
+    table = tabulate(outputs)
+    by_text = {f.text: f for f in features(table, [np.array(reference, dtype=object)])}
+    for text, feature in {**by_text, "len": LEN}.items():
+        numbers, _ = feature.columns(table)
+        for output, got in zip(outputs, numbers, strict=True):
+            of = [x for x in output if type(x) is int]
+            if feature.kind == "hamming":
+                want = sum(not alike(a, b) for a, b in zip(output, reference, strict=False))
+                want += abs(len(output) - len(reference))
+            elif feature.kind == "count":
+                want = sum(alike(x, feature.argument[1]) for x in output)
+            elif feature.kind == "len":
+                want = len(output)
+            elif feature.kind in ("min", "max", "mean"):
+                if not of:
+                    assert np.isnan(got)
+                    continue
+                want = {"min": min, "max": max, "mean": statistics.fmean}[feature.kind](of)
+            else:
+                continue
+            assert got == pytest.approx(want), (text, output)
+
+
+def test_a_summary_is_the_same_alone_and_among_others():
+    """A threshold can be a value that was seen, so not even the last bit may differ."""
+    r = np.random.default_rng(0)
+    outputs = [list(r.normal(size=r.integers(1, 40))) for _ in range(300)]
+    for kind in ("mean", "min", "max"):
+        feature = Feature(kind, kind)
+        together = feature.columns(tabulate(outputs))[0]
+        alone = [feature.columns(tabulate([output]))[0][0] for output in outputs]
+        assert together.tolist() == alone
+
+
+def test_ragged_references_are_no_vectors():
+    table = tabulate([[1.0, 2.0], [2.0, 3.0]])
+    features(table, [[[1], [1, 2]], {"a": 1}, 3.0, None, "ab", np.zeros((2, 2)), {1, 2}])
+
+
+# --- the five families, each with a leak that only it shows ---
+
+N = 600
+
+
+@pytest.fixture
+def r():
+    return np.random.default_rng(5)
+
+
+def bits(r, p, n=6):
+    return [bool(x) for x in r.random(n) < p]
+
+
+def test_family_categories_of_fixed_length(r):
+    one, two = ([bits(r, p) for _ in range(N)] for p in (0.5, 0.8))
+    assert "output.count(" in planted(one, two)
+
+
+def test_family_categories_of_fixed_length_by_hamming_distance(r):
+    reference = [True, False] * 3
+
+    def draw(flip):
+        return [bool(b) ^ bool(r.random() < flip) for b in reference]
+
+    one, two = [draw(0.5) for _ in range(N)], [draw(0.25) for _ in range(N)]
+    found, table, first = look(one, two, references=[reference], most=40)
+    check(found, table, first, one + two)
+    best = next(f for f in found if "hamming" in str(f.event))
+    assert best.rank == max(f.rank for f in found)
+
+
+def test_family_categories_of_variable_length(r):
+    one, two = ([["a", "b"] * int(r.poisson(m)) for _ in range(N)] for m in (2, 4))
+    assert "len(output)" in planted(one, two)
+    one = [[*"ab" * (i % 9), "x"] for i in range(N)]
+    two = [[*"ab" * (i % 9), "y"] for i in range(N)]
+    text = planted(one, two)
+    assert "'x'" in text or "'y'" in text
+
+
+def test_family_last_of_variable_length(r):
+    def draw(last):
+        return [bool(b) for b in r.random(r.integers(8, 14)) < 0.5] + [bool(r.random() < last)]
+
+    one, two = [draw(0.05) for _ in range(N)], [draw(0.95) for _ in range(N)]
+    assert "output[-1]" in planted(one, two)
+
+
+def test_family_numbers_of_fixed_length(r):
+    one, two = (list(r.normal(size=(N, 3)) + np.array([0, m, 0])) for m in (0, 3))
+    assert "output[1]" in planted(one, two)
+    one, two = (list(r.normal(size=(N, 40)) + m) for m in (0, 0.5))
+    assert "mean(output)" in planted(one, two)
+    one, two = r.normal(size=(N, 30)), r.normal(size=(N, 30))
+    two[np.arange(N), r.integers(30, size=N)] += 4
+    assert "max(output)" in planted(list(one), list(two))
+    assert "min(output)" in planted(list(-one), list(-two))
+
+
+def test_family_numbers_of_variable_length(r):
+    one, two = ([list(r.normal(size=r.poisson(m))) for _ in range(N)] for m in (3, 6))
+    found, table, first = look(one, two)
+    assert any("len(output)" in str(f.event) and f.rank > 0.95 * found[0].rank for f in found)
+    check(found, table, first, one + two)
+
+
+def test_family_mixed(r):
+    """False a number of times, then a number that leaks only after so many."""
+
+    def draw(shift):
+        length = int(r.integers(0, 4))
+        number = r.normal() + (shift if length == 2 else 0)
+        return [False] * length + [float(number)]
+
+    one, two = [draw(0) for _ in range(4 * N)], [draw(3) for _ in range(4 * N)]
+    text = planted(one, two)
+    assert "output[2]" in text or ("len(output)" in text and "output[-1]" in text)
+
+
+def test_family_mixed_in_a_context(r):
+    """The number leaks in one direction among short outputs, in the other among long ones."""
+
+    def draw(sign):
+        kind = bool(r.integers(2))
+        return [kind, float(r.normal() + sign * (2 if kind else -2))]
+
+    one, two = [draw(1) for _ in range(4 * N)], [draw(-1) for _ in range(4 * N)]
+    assert " and " in planted(one, two)
+
+
+# --- planted leaks ---
+
+
+def test_leak_half_integers(r):
+    one, two = ([int(x) + 0.5 for x in r.laplace(m, 1, N)] for m in (0, 3))
+    planted(one, two)
+    assert planted([0.5, 1.5] * 300, [1.5, 2.5] * 300) in ("output == 0.5", "output == 2.5")
+
+
+def test_leak_none_or_float(r):
+    one = [float(r.normal()) for _ in range(N)]
+    two = [None if r.random() < 0.3 else float(r.normal()) for _ in range(N)]
+    assert planted(one, two) in ("output is None", "output is not None", "output is a number")
+
+
+def test_leak_length(r):
+    one, two = ([list(r.normal(size=2 + (r.random() < p))) for _ in range(N)] for p in (0, 0.3))
+    assert "len(output)" in planted(one, two)
+
+
+def test_leak_exception(r):
+    one = [float(r.normal()) for _ in range(N)]
+    two = [Raised("ValueError") if r.random() < 0.2 else float(r.normal()) for _ in range(N)]
+    assert "raise" in planted(one, two)
+
+
+@pytest.mark.parametrize("place", [0, 1, 37, 98, 99])
+def test_leak_of_one_coordinate_of_a_hundred(r, place):
+    one, two = r.normal(size=(N, 100)), r.normal(size=(N, 100))
+    two[:, place] += 3
+    assert f"output[{place}]" in planted(one, two)
+
+
+def test_leak_of_one_coordinate_of_many_that_is_a_category(r):
+    one, two = ([bits(r, 0.5, 150) for _ in range(N)] for _ in range(2))
+    for output in two:
+        output[77] = False
+    assert "output[77]" in planted(one, two)
+
+
+def test_leak_recurring_value(r):
+    one = list(r.normal(size=N))
+    two = [0.12345 if r.random() < 0.2 else float(r.normal()) for _ in range(N)]
+    assert planted(one, two) == "output == 0.12345"
+
+
+def test_leak_nan(r):
+    one = list(r.normal(size=N))
+    two = [math.nan if r.random() < 0.2 else float(r.normal()) for _ in range(N)]
+    assert planted(one, two) == "isnan(output)"
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (lambda x: x, lambda x: str(x)),
+        (lambda x: [x, 1.0], lambda x: (x, 1.0)),
+        (lambda x: [x], lambda x: x),
+        (lambda x: {"a": x}, lambda x: None),
+        (lambda x: {"a": x}, lambda x: {"b": x}),
+        (lambda x: np.array([x]), lambda x: [x]),
+        (lambda x: Point(x, 1), lambda x: (x, 1)),
+        (lambda x: Plain(), lambda x: Broken()),
+        (lambda x: Readable(1), lambda x: Readable(2)),
+        (lambda x: Colour.RED, lambda x: Colour.BLUE),
+        (lambda x: True, lambda x: 1),
+        (lambda x: dt.date(2020, 1, 1), lambda x: dt.date(2020, 1, 2)),
+        (lambda x: (i for i in "ab"), lambda x: lambda: 3),
+    ],
+)
+def test_leak_type(r, one, two):
+    planted([one(float(x)) for x in r.normal(size=N)], [two(float(x)) for x in r.normal(size=N)])
+
+
+def test_leak_key(r):
+    def draw(p):
+        return {"a": float(r.normal()), **({"b": float(r.normal())} if r.random() < p else {})}
+
+    assert planted([draw(0.1) for _ in range(N)], [draw(0.9) for _ in range(N)])
+
+
+# --- text, thresholds ---
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        (Between(leaf("output"), low=3.0), "output >= 3.0"),
+        (Between(leaf("output"), low=-0.0), "output >= 0.0"),
+        (Between(leaf("output[2]"), 0.0, 1.5), "0.0 <= output[2] < 1.5"),
+        (Between(LEN, low=4.0), "len(output) >= 4"),
+        (Equals(leaf("output"), 0.5), "output == 0.5"),
+        (Equals(leaf("output"), 3.0), "output == 3"),
+        (Equals(leaf("output"), math.nan), "isnan(output)"),
+    ],
+)
+def test_texts(condition, text):
+    assert str(Event((condition,))) == text
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [],
+        [math.nan] * 3,
+        [math.inf, -math.inf, math.nan],
+        [1.7e308 * (i - 250) / 250 for i in range(501)],
+        list(5e-324 * np.arange(400)),
+        [0.0] * 1000 + [1e-320 * i for i in range(1000)],
+        list(np.arange(1000) + 1e300),
+    ],
+)
+def test_thresholds_of_awkward_numbers(numbers):
+    cuts = thresholds(np.array([x for x in numbers if not math.isnan(x)], dtype=float))
+    assert not np.isnan(cuts).any()
+    assert np.all(cuts[1:] > cuts[:-1])
+
+
+def test_thresholds_are_short():
+    cuts = thresholds(np.random.default_rng(0).normal(size=5000))
+    assert max(len(repr(float(cut))) for cut in cuts) <= 5
+
+
+# --- constants, size ---
+
+
+def test_constants():
+    assert is_constant(tabulate([1.5] * 3))
+    assert is_constant(tabulate([[None, math.nan]] * 3))
+    assert not is_constant(tabulate([1.5, 1.5, 2]))
+    assert not is_constant(tabulate([[1], (1,)]))
+    assert not is_constant(tabulate([]))
+
+
+@pytest.mark.parametrize(
+    ("make", "seconds"),
+    [
+        (lambda r: r.normal(size=(2_000, 1_000)), 4),
+        (lambda r: [list(map(float, r.normal(size=r.integers(1000)))) for _ in range(1_000)], 5),
+        (lambda r: [list(map(float, r.normal(size=1000))) for _ in range(500)], 4),
+        (lambda r: [["a", 1.0] * int(r.integers(500)) for _ in range(1_000)], 5),
+        (lambda r: [{str(k): 1.0 for k in range(100)} for _ in range(500)], 4),
+    ],
+)
+def test_large_outputs_are_fast(r, make, seconds):
+    one, two = make(r), make(r)
+    started = time.process_time()
+    found, _, _ = look(one, two)
+    spent = time.process_time() - started
+    found[0].event.mask(tabulate(one))
+    assert spent < seconds

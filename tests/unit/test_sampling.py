@@ -1,0 +1,748 @@
+"""Calling convention, seeds, hidden generators, inputs that are changed, and time limits."""
+
+# ruff: noqa: NPY002, SIM105
+from __future__ import annotations
+
+import functools
+import os
+import random
+import secrets
+import signal
+import sys
+import threading
+import time
+import types
+
+import numpy as np
+import pytest
+
+from pytest_dp.claim import expand
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.sampling import hidden
+from pytest_dp.sampling.calling import Raised, prepare, same
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.pieces import Input, cut
+from pytest_dp.sampling.sampler import Draw, Sampler
+from pytest_dp.sampling.streams import claim_seed, seeded, stream
+
+
+def sampler(mechanism, seed=1, n_jobs=1, **keywords):
+    claim = expand({"eps": 1.0, "pairs": [([1], [0])], **keywords})[0]
+    return Sampler(prepare(mechanism, claim), seed, n_jobs)
+
+
+def outputs(mechanism, count=40, data=(1,), key=(1, 0, 0), seconds=30.0, **keywords):
+    some = sampler(mechanism, **keywords)
+    return list(some.draw([Draw(Input(list(data)), count, key)], Deadline(seconds))[0])
+
+
+# --- rng injection ---
+
+
+def by_name(data, rng):
+    return rng.random()
+
+
+class Keeper:
+    def __init__(self, seed=3):
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, data):
+        return self.rng.random()
+
+    def method(self, data, rng):
+        return rng.random()
+
+
+class InClass:
+    shared = np.random.default_rng(5)
+
+    def __call__(self, data):
+        return self.shared.random()
+
+
+class Slotted:
+    __slots__ = ("source",)
+
+    def __init__(self):
+        self.source = random.Random(4)
+
+    def __call__(self, data):
+        return self.source.random()
+
+
+class CallableWithRng:
+    def __call__(self, data, rng):
+        return rng.random()
+
+
+def closed_over():
+    factor = 1.0
+    return lambda data, rng: factor * rng.random()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "keywords"),
+    [
+        (by_name, {}),
+        (lambda data, gen: gen.random(), {"rng": "gen"}),
+        (lambda data, **given: given["gen"].random(), {"rng": "gen"}),
+        (functools.partial(lambda scale, data, rng: scale * rng.random(), 2.0), {}),
+        (functools.partial(by_name, rng=np.random.default_rng(0)), {}),
+        (CallableWithRng(), {}),
+        (Keeper().method, {}),
+        (closed_over(), {}),
+        (lambda data, scale, rng=None: scale * rng.random(), {"params": {"scale": 2.0}}),
+    ],
+)
+def test_a_generator_is_injected(mechanism, keywords):
+    drawn = outputs(mechanism, **keywords)
+    assert len(set(drawn)) == 40
+    assert drawn == outputs(mechanism, **keywords)
+    assert drawn != outputs(mechanism, seed=2, **keywords)
+
+
+def test_without_a_parameter_nothing_is_injected():
+    assert outputs(lambda data, **given: sorted(given), 2) == [[], []]
+    assert outputs(lambda data: len(data), 2) == [1, 1]
+
+
+def test_a_parameter_that_is_given_is_left_alone():
+    assert outputs(lambda data, rng: rng, 2, params={"rng": "mine"}) == ["mine", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "keywords", "message"),
+    [
+        (by_name, {"rng": "gen"}, "no such parameter"),
+        (by_name, {"vectorized": "size"}, "no such parameter"),
+        (by_name, {"params": {"scale": 1}}, "scale"),
+        (lambda data, other: 0, {}, "params="),
+        (3, {}, "not callable"),
+    ],
+)
+def test_a_claim_that_does_not_fit_the_signature(mechanism, keywords, message):
+    with pytest.raises(ClaimError, match=message):
+        sampler(mechanism, **keywords)
+
+
+def test_async_and_generator_functions_are_refused():
+    async def later(data):
+        return 0
+
+    def several(data):
+        yield 0
+
+    for mechanism in (later, several):
+        with pytest.raises(ClaimError, match="Write"):
+            sampler(mechanism)
+
+
+# --- global generators ---
+
+
+def both_globals(data):
+    return np.random.random() + random.random()
+
+
+def test_global_generators_are_seeded_and_restored():
+    np.random.seed(0)
+    random.seed(0)
+    np.random.normal()  # leaves half a pair of normals behind
+    before = np.random.get_state(), random.getstate()
+    assert outputs(both_globals) == outputs(both_globals)
+    assert len(set(outputs(both_globals))) == 40
+    after = np.random.get_state(), random.getstate()
+    assert str(before) == str(after)
+
+
+def test_global_generators_are_restored_after_errors():
+    def hangs(data):
+        np.random.random()
+        random.random()
+        time.sleep(60)
+
+    def interrupted(data):
+        np.random.random()
+        raise KeyboardInterrupt
+
+    before = str((np.random.get_state(), random.getstate()))
+    with pytest.raises(OutOfTime):
+        outputs(hangs, seconds=0.1)
+    with pytest.raises(KeyboardInterrupt):
+        outputs(interrupted)
+    assert str((np.random.get_state(), random.getstate())) == before
+
+
+# --- generators that the mechanism keeps ---
+
+MODULE_RNG = np.random.default_rng(7)
+module_noise = MODULE_RNG.laplace
+
+config = types.ModuleType("dp_test_config")
+config.rng = np.random.default_rng(8)
+config.inner = types.ModuleType("dp_test_config.inner")
+config.inner.source = np.random.RandomState(9)
+sys.modules["dp_test_config"] = config
+
+
+def of_module(data):
+    return MODULE_RNG.random()
+
+
+def of_bound_method(data):
+    return module_noise()
+
+
+def of_other_module(data):
+    return config.rng.random()
+
+
+def of_submodule(data):
+    return config.inner.source.random_sample()
+
+
+def of_default(data, source=np.random.default_rng(2)):  # noqa: B008
+    return source.random()
+
+
+def in_closure():
+    generator = np.random.Generator(np.random.MT19937(3))
+    return lambda data: generator.random()
+
+
+def in_builtin_method():
+    uniform = random.Random(6).random
+    return lambda data: uniform()
+
+
+def in_containers():
+    held = {"a": [({"b": np.random.Generator(np.random.Philox(3))},)]}
+    return lambda data: held["a"][0][0]["b"].random()
+
+
+KEEPERS = [
+    Keeper(),
+    Keeper().__call__,
+    InClass(),
+    Slotted(),
+    of_module,
+    of_bound_method,
+    of_other_module,
+    of_submodule,
+    of_default,
+    in_closure(),
+    in_builtin_method(),
+    in_containers(),
+    functools.partial(lambda data, source: source.random(), source=np.random.default_rng(1)),
+]
+
+
+@pytest.mark.parametrize("mechanism", KEEPERS)
+def test_kept_generators_are_found_reseeded_and_restored(mechanism):
+    some = sampler(mechanism)
+    (generator,) = some.hidden.generators
+    before = str(hidden._state(generator))
+    given = Input([1])
+    first = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]
+    again = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]
+    other = some.draw([Draw(given, 100, (1, 1, 0))], Deadline(30))[0]
+    assert first == again
+    assert not set(first) & set(other)
+    assert len(set(first)) == 100
+    assert str(hidden._state(generator)) == before
+    assert "reseeded" in some.notes[0]
+    some.warm_up(given, Deadline(30))
+    assert some.replayable
+
+
+def test_kept_generators_are_restored_after_an_exception():
+    keeper = Keeper()
+    before = str(keeper.rng.bit_generator.state)
+
+    def mechanism(data):
+        keeper.rng.random()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        outputs(mechanism)
+    assert str(keeper.rng.bit_generator.state) == before
+
+
+def test_search_for_generators_is_in_one_order_whatever_the_hash_seed(tmp_path):
+    import subprocess
+
+    script = tmp_path / "several.py"
+    script.write_text(
+        "import numpy as np\n"
+        "from pytest_dp.sampling.hidden import find\n"
+        + "".join(f"{name} = np.random.default_rng(0)\n" for name in "abcdefgh")
+        + "def mechanism(data):\n    return ("
+        + " + ".join(f"{name}.random()" for name in "abcdefgh")
+        + ")\nprint(find(mechanism).places)\n"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(seen) == 1
+    assert seen.pop().count("module variable") == 8
+
+
+def test_objects_that_refuse_inspection_do_no_harm():
+    class Refuses:
+        def __getattribute__(self, name):
+            raise RuntimeError(name)
+
+    refuses, kept = Refuses(), np.random.default_rng(0)
+
+    def mechanism(data):
+        return (refuses is None) + kept.random()
+
+    assert len(hidden.find(mechanism).generators) == 1
+
+
+def test_a_generator_beside_much_data_is_found():
+    keeper = Keeper()
+    keeper.table = [[i] for i in range(30_000)]
+    keeper.numbers = list(range(100_000))
+    assert len(hidden.find(keeper, {}).generators) == 1
+
+
+def test_globals_and_system_entropy_are_not_hidden_generators():
+    source = random.SystemRandom()
+    module = np.random.mtrand._rand
+    assert not hidden.find(lambda data: (source.random(), module.random())).generators
+
+
+# --- replaying ---
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "replayable"),
+    [
+        (lambda data: secrets.randbelow(1000), False),
+        (lambda data: os.urandom(2), False),
+        (lambda data: np.random.default_rng().random(), False),
+        (lambda data: random.SystemRandom().random() < 0.8, False),
+        (lambda data: random.random(), True),
+        (lambda data, rng: np.array([rng.random(), np.nan]), True),
+        (lambda data, rng: [np.array([rng.random(), np.nan])], True),
+        (lambda data, rng: types.SimpleNamespace(x=rng.random()), True),
+        (lambda data, rng: object(), True),
+        (lambda data: 3, True),
+    ],
+)
+def test_replayable(mechanism, replayable):
+    some = sampler(mechanism)
+    some.warm_up(Input([1]), Deadline(30))
+    assert some.replayable is replayable
+    assert some.runs <= 130
+
+
+def test_replayable_vectorized():
+    some = sampler(lambda data, rng, size: rng.random((size, 2)), vectorized="size")
+    some.warm_up(Input([1]), Deadline(30))
+    assert some.replayable
+    some = sampler(lambda data, size: np.random.default_rng().random(size), vectorized="size")
+    some.warm_up(Input([1]), Deadline(30))
+    assert not some.replayable
+
+
+# --- seeds and streams ---
+
+
+def test_seeds_come_from_name_and_source():
+    namespace: dict = {}
+    exec("def f(data): return data + 1", namespace)
+    exec("def g(data): return data - 1", namespace)
+    assert claim_seed("a", by_name) == claim_seed("a", by_name)
+    assert claim_seed("a", by_name) != claim_seed("b", by_name)
+    assert claim_seed("a", by_name) != claim_seed("a", both_globals)
+    assert claim_seed("a", namespace["f"]) != claim_seed("a", namespace["g"])
+    assert claim_seed("a", Keeper(1)) == claim_seed("a", Keeper(2))
+    assert claim_seed("a", Keeper()) != claim_seed("a", InClass())
+    partials = [functools.partial(f, x=1) for f in (by_name, both_globals)]
+    assert claim_seed("a", partials[0]) != claim_seed("a", partials[1])
+    assert claim_seed("a", partials[0]) == claim_seed("a", functools.partial(by_name, x=2))
+
+
+def test_seeds_do_not_depend_on_the_process(tmp_path):
+    import subprocess
+
+    script = tmp_path / "seed.py"
+    script.write_text(
+        "from pytest_dp.sampling.streams import claim_seed\n"
+        "def f(data): return {'a', 'b'}\n"
+        "print(claim_seed('n', f), claim_seed('n', eval('lambda data: data + 1')))\n"
+    )
+    runs = {
+        subprocess.run([sys.executable, script], capture_output=True, text=True).stdout
+        for _ in range(2)
+    }
+    assert len(runs) == 1
+
+
+def test_no_two_pieces_share_random_numbers():
+    """Every key, of every length, gives its own streams: of the generator, globals and hidden."""
+    keeper = Keeper()
+    kept = hidden.find(keeper)
+    lengths = [(k,) for k in range(6)]
+    lengths += [(*key, k) for key in lengths for k in range(6)]
+    lengths += [(*key, k) for key in lengths if len(key) == 2 for k in range(5)]
+    firsts = []
+    for key in lengths:
+        with seeded(stream(11, *key), kept) as generator:
+            firsts += [generator.random(), np.random.random(), random.random()]
+            firsts.append(keeper.rng.random())
+    assert len(set(firsts)) == 4 * len(lengths)
+
+
+def test_spawned_children_of_the_injected_generator_are_independent_of_other_pieces():
+    def spawns(data, rng):
+        return tuple(child.random() for child in rng.spawn(3))
+
+    drawn = outputs(spawns, 60) + outputs(spawns, 60, key=(1, 1, 0)) + outputs(spawns, 60, key=(1,))
+    values = [x for output in drawn for x in output]
+    assert len(set(values)) == len(values)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+@pytest.mark.parametrize("count", [1, 5, 63, 64, 500, 10_001, 100_000])
+def test_pieces_cover_a_draw_with_distinct_keys(count, vectorized):
+    pieces = cut(count, (2, 0, 1), vectorized)
+    assert sum(piece.count for piece in pieces) == count
+    assert len({piece.key for piece in pieces}) == len(pieces)
+
+
+# --- vectorised mechanisms ---
+
+
+def drawn_vectorized(mechanism, count=100):
+    return outputs(mechanism, count, vectorized="size")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [
+        (lambda data, rng, size: rng.random(size + 1), "101 outputs|26|outputs for"),
+        (lambda data, rng, size: rng.random(), "a single value"),
+        (lambda data, rng, size: None, "a single value"),
+        (lambda data, rng, size: np.full(size, rng.random()), "share their noise"),
+        (lambda data, rng, size: [[rng.random()] * 2] * size, "share their noise"),
+    ],
+)
+def test_vectorized_mechanisms_that_are_wrong(mechanism, message):
+    with pytest.raises(ClaimError, match=message):
+        drawn_vectorized(mechanism)
+
+
+def test_vectorized_mechanism_that_raises():
+    def raises(data, size):
+        raise KeyError("inside")
+
+    with pytest.raises(MechanismError, match="KeyError") as caught:
+        drawn_vectorized(raises)
+    assert "calling.py" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, size: np.zeros(size),
+        lambda data, rng, size: rng.random(size) < 0.001,
+        lambda data, rng, size: rng.random((size, 3)),
+        lambda data, rng, size: [[rng.random()] * int(rng.integers(3)) for _ in range(size)],
+        lambda data, rng, size: tuple(rng.random(size)),
+        lambda data, rng, size: [None] * size,
+    ],
+)
+def test_vectorized_mechanisms_that_are_right(mechanism):
+    assert len(drawn_vectorized(mechanism, 3000)) == 3000
+
+
+# --- mechanisms that change their input ---
+
+
+def pops(data, rng):
+    data.pop()
+    return len(data) + rng.random()
+
+
+def sorts(data, rng):
+    first = data[0]
+    data.sort()
+    return first + rng.random()
+
+
+def adds_in_place(data, rng):
+    data += 1
+    return data.sum() + rng.random()
+
+
+def adds_column(data, rng):
+    data["new"] = len(data.columns)
+    return len(data.columns) + rng.random()
+
+
+def frame():
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"a": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "make"),
+    [
+        (pops, lambda: [1, 2, 3]),
+        (sorts, lambda: [3, 1, 2]),
+        (adds_in_place, lambda: np.arange(3.0)),
+        (adds_column, frame),
+        (lambda d, rng: d[0].append(1) or len(d[0]) + rng.random(), lambda: ([],)),
+        (lambda d, rng: d.setdefault("n", len(d)) + rng.random(), lambda: {"a": 1}),
+    ],
+)
+def test_a_changed_input_is_given_afresh(mechanism, make):
+    data = make()
+    some = sampler(mechanism)
+    given = Input(data)
+    drawn = some.draw([Draw(given, 200, (1, 0, 0)), Draw(given, 40, (1, 1, 0))], Deadline(30))
+    whole = {int(output) for part in drawn for output in part}
+    assert len(whole) == 1
+    assert some.notes == ["changes its input: every run was given a fresh copy"]
+    assert str(data) == str(make())
+    fresh = mechanism(make(), np.random.default_rng(0))
+    assert whole == {int(fresh)}
+
+
+def test_an_input_changed_only_now_and_then():
+    def sometimes(data, rng):
+        if rng.random() < 0.001:
+            data.append(0)
+        return len(data)
+
+    some = sampler(sometimes)
+    drawn = some.draw([Draw(Input([1]), 20_000, (1, 0, 0))], Deadline(30))[0]
+    assert set(drawn) == {1, 2}
+    assert drawn.count(2) < 100  # never seen by a later run
+    assert some.notes
+
+
+def test_an_unchanged_large_input_costs_little():
+    given = Input(list(range(300_000)))
+    some = sampler(lambda data, rng: len(data) + rng.random())
+    started = time.perf_counter()
+    some.draw([Draw(given, 20_000, (1, 0, 0))], Deadline(60))
+    assert time.perf_counter() - started < 20 * given.cost + 1
+    assert not some.notes
+
+
+def test_inputs_that_cannot_be_pickled_are_used_as_they_are():
+    lock = threading.Lock()
+    assert outputs(lambda data: data[0] is lock, 3, [lock]) == [True] * 3
+
+
+# --- exceptions are outputs ---
+
+
+def test_exceptions_on_some_runs_are_outputs():
+    def sometimes(data, rng):
+        draw = rng.integers(4)
+        if draw == 0:
+            raise ValueError("no")
+        if draw == 1:
+            sys.exit(1)
+        return float(draw)
+
+    drawn = outputs(sometimes, 200)
+    assert {repr(output) for output in drawn} == {
+        "raises ValueError",
+        "raises SystemExit",
+        "2.0",
+        "3.0",
+    }
+    assert Raised("ValueError") in drawn
+
+
+def test_the_first_traceback_is_kept_without_our_frames():
+    def inner(data):
+        raise ValueError("deep inside")
+
+    first, second = outputs(lambda data: inner(data), 2, key=(1,))[:2]
+    assert "deep inside" in first.trace
+    assert "in inner" in first.trace
+    assert "calling.py" not in first.trace
+    assert first == second
+
+
+# --- time ---
+
+
+def sleeps(data):
+    time.sleep(60)
+
+
+def spins(data):
+    while True:
+        pass
+
+
+def swallows_once(data):
+    try:
+        time.sleep(60)
+    except BaseException:
+        time.sleep(60)
+
+
+def swallows_all(data):
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+
+
+@pytest.mark.parametrize("mechanism", [sleeps, spins, swallows_once, swallows_all])
+def test_a_hang_is_interrupted(mechanism):
+    handler, tracer = signal.getsignal(signal.SIGALRM), sys.gettrace()
+    started = time.monotonic()
+    with pytest.raises(OutOfTime) as caught:
+        outputs(mechanism, seconds=0.2)
+    assert time.monotonic() - started < 4
+    assert mechanism.__name__ in caught.value.stack
+    assert "sampling" not in caught.value.stack.replace("test_sampling", "")
+    assert signal.getsignal(signal.SIGALRM) is handler
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert sys.gettrace() is tracer
+
+
+def test_slow_is_not_hung():
+    def slow(data):
+        time.sleep(0.03)
+        return 0
+
+    some = sampler(slow)
+    some.warm_up(Input([1]), Deadline(30))
+    with pytest.raises(OutOfTime) as caught:
+        some.draw([Draw(Input([1]), 1000, (1, 0, 0))], Deadline(0.4))
+    assert caught.value.stack == ""
+
+
+def test_an_alarm_of_somebody_else_is_left_alone():
+    def ring(number, frame):
+        raise AssertionError("not ours")
+
+    earlier = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 60)
+    try:
+        assert len(outputs(by_name)) == 40
+        assert signal.getsignal(signal.SIGALRM) is ring
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
+
+
+def test_off_the_main_thread_no_alarm_is_used():
+    drawn: list = []
+    thread = threading.Thread(target=lambda: drawn.extend(outputs(by_name)))
+    thread.start()
+    thread.join()
+    assert drawn == outputs(by_name)
+
+
+def test_a_passed_deadline_stops_before_the_next_piece():
+    with pytest.raises(OutOfTime) as caught:
+        outputs(by_name, seconds=-1)
+    assert caught.value.stack == ""
+
+
+# --- noiseless answers ---
+
+
+def noiseless(mechanism, data=(1, 2), eps_param=None, **keywords):
+    return sampler(mechanism, **keywords).call.noiseless(data, eps_param)
+
+
+def test_noiseless_answers():
+    assert noiseless(lambda d, rng: [x + rng.laplace() for x in d]) == [1, 2]
+    assert noiseless(lambda d, rng: sum(d) + rng.laplace(0, 3)) == 3
+    assert noiseless(lambda d, rng: np.argmax(np.asarray(d) + rng.exponential(2, len(d)))) == 1
+    by_eps = {"params": {"eps": 1.0}, "eps_param": "eps"}
+    assert noiseless(lambda d, eps: sum(d) + np.random.laplace(0, 1 / eps), **by_eps) == 3
+    by_vector = noiseless(lambda d, rng, size: sum(d) + rng.laplace(size=size), vectorized="size")
+    assert by_vector == 3
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda d: sum(d) + np.random.laplace(),
+        lambda d, rng: rng.integers(10),
+        lambda d, rng: None,
+        lambda d, rng: sys.exit(1),
+        lambda d, rng: 1 / 0,
+    ],
+)
+def test_no_noiseless_answer(mechanism):
+    assert noiseless(mechanism) is None
+
+
+def test_noiseless_does_not_hang():
+    def waits(data, rng):
+        while rng.laplace() < 1:
+            pass
+
+    assert noiseless(waits) is None
+
+
+def test_noiseless_changes_neither_input_nor_generators():
+    data, keeper = [2, 1], Keeper()
+
+    def mechanism(data, eps):
+        data.sort()
+        keeper.rng.random()
+        np.random.random()
+        return data[0]
+
+    before = str((np.random.get_state(), keeper.rng.bit_generator.state))
+    assert noiseless(mechanism, data, "eps", params={"eps": 1.0}) == 1
+    assert data == [2, 1]
+    assert str((np.random.get_state(), keeper.rng.bit_generator.state)) == before
+
+
+# --- equality of outputs ---
+
+
+class Broken:
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def __repr__(self):
+        raise RuntimeError
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, 1, True),
+        (float("nan"), float("nan"), True),
+        ((1, float("nan")), (1, float("nan")), True),
+        (np.array([1, np.nan]), np.array([1, np.nan]), True),
+        (np.array([1, 2]), np.array([1, 3]), False),
+        (np.array([1, 2]), np.array([1, 2, 3]), False),
+        (np.array(["a", None], dtype=object), np.array(["a", None], dtype=object), True),
+        ([np.arange(2)], [np.arange(2)], True),
+        (Broken(), Broken(), True),
+        (None, 0, False),
+    ],
+)
+def test_same(one, other, equal):
+    assert same(one, other) is equal

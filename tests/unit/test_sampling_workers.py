@@ -1,0 +1,316 @@
+"""Draws shared out between processes: the same outputs, no copied generators, no orphans."""
+
+# ruff: noqa: NPY002
+from __future__ import annotations
+
+import operator
+import os
+import threading
+import time
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_dp.claim import expand
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.sampling import sampler as sampler_module
+from pytest_dp.sampling import workers
+from pytest_dp.sampling.calling import prepare, same
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.pieces import Input
+from pytest_dp.sampling.sampler import Draw, Sampler
+
+
+@pytest.fixture(autouse=True)
+def always_share(monkeypatch):
+    monkeypatch.setattr(sampler_module, "START_WORKERS", 0.0)
+    monkeypatch.setattr(sampler_module, "USE_WORKERS", 0.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stop_workers():
+    yield
+    workers.stop()
+
+
+def drawn(mechanism, n_jobs=2, count=300, data=(1,), seconds=60.0, explicit=False, **keywords):
+    claim = expand({"eps": 1.0, "pairs": [([1], [0])], **keywords})[0]
+    some = Sampler(prepare(mechanism, claim), 1, n_jobs, explicit)
+    given = Input(list(data) if isinstance(data, tuple) else data)
+    deadline = Deadline(seconds)
+    some.warm_up(given, deadline)
+    draws = [Draw(given, count, (1, side, 0)) for side in (0, 1)]
+    return [list(part) for part in some.draw(draws, deadline)], some
+
+
+def slowly(data, rng):
+    time.sleep(0.002)
+    return os.getpid(), rng.random()
+
+
+def closed_over(scale):
+    return lambda data, rng: scale * rng.random()
+
+
+HERE = os.getpid()
+
+
+class Held:
+    """An instance of a class that workers get by value, with data in it."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(3)
+
+    def __call__(self, data):
+        return [self.rng.random()] * 2
+
+
+def test_two_processes_are_really_used():
+    processes: set[int] = set()
+    for _ in range(4):  # the second process may need longer to start than the work takes
+        (one, two), some = drawn(slowly, count=200)
+        processes |= {process for process, _ in one + two}
+        if len(processes) == 2:
+            break
+    assert len(processes) == 2
+    assert HERE not in processes
+    assert len({value for _, value in one + two}) == 400
+    assert not some.notes
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "keywords"),
+    [
+        (closed_over(2.0), {}),
+        (lambda data, rng: [rng.random()] * int(rng.integers(3)), {}),
+        (lambda data, rng: np.full(2, rng.random()), {}),
+        (lambda data, rng: {"a": rng.random(), "b": None}, {}),
+        (lambda data: np.random.random(), {}),
+        (Held(), {}),
+        (lambda data, rng, size: rng.random((size, 2)), {"vectorized": "size", "count": 34_000}),
+    ],
+)
+def test_one_and_two_processes_give_the_same(mechanism, keywords):
+    shared, some = drawn(mechanism, **keywords)
+    alone, _ = drawn(mechanism, n_jobs=1, **keywords)
+    assert some.n_jobs == 2
+    assert all(map(same, shared[0], alone[0]))
+    assert all(map(same, shared[1], alone[1]))
+    assert not all(map(same, shared[0], shared[1]))
+
+
+# --- generators out of reach ---
+
+
+def in_object_array():
+    held = np.array([np.random.default_rng(3), None], dtype=object)
+    return lambda data: data[0] + held[0].random()
+
+
+def in_itemgetter():
+    # a C-level callable: its state travels with its pickle, but cannot be looked into
+    get = operator.itemgetter(0)
+    held = np.array([np.random.default_rng(5)], dtype=object)
+    return lambda data: get(held).random()
+
+
+def of_few_values():
+    held = np.array([np.random.default_rng(3), None], dtype=object)
+    return lambda data: bool(held[0].random() < 0.1)
+
+
+def of_different_outputs_on_each_input():
+    held = np.array([np.random.default_rng(3)], dtype=object)
+    return lambda data: (id(data) % 7, held[0].random())[1]
+
+
+class Hides:
+    def __init__(self):
+        self.held = np.array([np.random.default_rng(3)], dtype=object)
+
+    def __getattr__(self, name):
+        if name == "source":
+            return self.held[0]
+        raise AttributeError(name)
+
+    def __call__(self, data):
+        return self.source.random()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [in_object_array(), in_itemgetter(), of_few_values(), Hides()],
+)
+def test_a_generator_out_of_reach_stays_in_one_process(mechanism):
+    assert "reseeded" not in str(drawn(mechanism, n_jobs=1)[1].notes)
+    (one, two), some = drawn(mechanism, count=2000)
+    assert some.n_jobs == 1
+    assert "out of reach" in some.notes[0]
+    if isinstance(one[0], float):
+        assert len({round(x % 1, 12) for x in one + two}) == 4000
+
+
+def test_a_generator_out_of_reach_is_noticed_across_different_inputs():
+    """Copies that are used for different inputs have no outputs in common."""
+    mechanism = in_object_array()
+    claim = expand({"eps": 1.0, "pairs": [([1], [0])]})[0]
+    some = Sampler(prepare(mechanism, claim), 1, 2)
+    deadline = Deadline(60)
+    given = [Input([0]), Input([100])]
+    some.warm_up(given[0], deadline)
+    draws = [Draw(one, 2000, (1, side, 0)) for side, one in enumerate(given)]
+    one, two = some.draw(draws, deadline)
+    assert some.n_jobs == 1
+    assert len({round(x % 1, 9) for x in one + two}) == 4000
+
+
+def test_a_weakly_referenced_generator():
+    keep = Held()
+    reference = weakref.ref(keep)
+    mechanism = lambda data: reference()(data)[0]  # noqa: E731
+    (one, two), some = drawn(mechanism)  # weak references cannot be pickled
+    assert some.n_jobs == 1
+    assert "cannot be pickled" in some.notes[0]
+    assert len(set(one + two)) == 600
+
+
+def test_system_entropy_is_shared_out():
+    (one, two), some = drawn(lambda data: (os.getpid(), os.urandom(8)), count=400)
+    assert some.n_jobs == 2
+    assert not some.replayable
+    assert not some.notes
+    assert HERE not in {process for process, _ in one + two}
+
+
+def test_rare_coincidences_of_system_entropy_raise_no_alarm():
+    _, some = drawn(lambda data: os.urandom(1)[0] < 2, count=3000)
+    assert some.n_jobs == 2
+    assert not some.notes
+
+
+# --- what cannot travel ---
+
+
+def test_state_that_cannot_be_pickled():
+    lock = threading.Lock()
+
+    def mechanism(data, rng):
+        with lock:
+            return rng.random()
+
+    (one, two), some = drawn(mechanism)
+    assert len(set(one + two)) == 600
+    assert "cannot be pickled" in some.notes[0]
+    with pytest.raises(ClaimError, match="cannot be pickled"):
+        drawn(mechanism, explicit=True)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, rng: threading.Lock(),
+        lambda data, rng: (i for i in range(3)),
+        lambda data, rng: [rng.random(), threading.Lock()],
+    ],
+)
+def test_outputs_that_cannot_be_pickled(mechanism):
+    (one, _), some = drawn(mechanism)
+    assert len(one) == 300
+    assert some.n_jobs == 1
+    assert "cannot be pickled" in some.notes[0]
+
+
+def test_outputs_that_only_cloudpickle_can_send():
+    (one, _), some = drawn(lambda data, rng: lambda: 3)
+    assert one[0]() == 3
+    assert some.n_jobs == 2
+
+
+def test_inputs_that_cannot_be_pickled():
+    (one, _), some = drawn(lambda data, rng: rng.random(), data=[threading.Lock()])
+    assert len(set(one)) == 300
+    assert some.n_jobs == 1
+
+
+# --- inputs ---
+
+
+def test_large_arrays_may_be_changed_in_workers_too():
+    def changes(data, rng):
+        data[0] += 1
+        return float(data[0]) + rng.random()
+
+    data = np.zeros(300_000)
+    (one, two), some = drawn(changes, data=data, count=40)
+    assert {int(x) for x in one + two} == {1}
+    assert some.n_jobs == 2
+    assert data[0] == 0
+
+
+# --- trouble ---
+
+
+def children():
+    out = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text()
+            command = (path.parent / "cmdline").read_text()
+        except OSError:
+            continue
+        if text.rpartition(")")[2].split()[1] == str(os.getpid()) and "popen_loky" in command:
+            out.add(path.parent.name)
+    return out
+
+
+def exits(data):
+    if os.getpid() != HERE_PID[0]:
+        os._exit(3)
+    return np.random.random()
+
+
+HERE_PID = [os.getpid()]
+
+
+def test_a_worker_that_dies():
+    with pytest.raises(MechanismError, match="worker process died"):
+        drawn(exits)
+    time.sleep(0.2)
+    assert not children()
+
+
+def test_an_error_in_a_worker_is_the_same_error():
+    def raises(data, size):
+        if os.getpid() != HERE_PID[0]:
+            raise KeyError("inside")
+        return np.random.random(size)
+
+    with pytest.raises(MechanismError, match="KeyError"):
+        drawn(raises, vectorized="size", count=10_000)
+
+
+def test_a_deadline_in_workers():
+    def slow(data):
+        time.sleep(0.01)
+        return np.random.random()
+
+    started = time.monotonic()
+    with pytest.raises(OutOfTime) as caught:
+        drawn(slow, count=5_000, seconds=2.0)
+    assert caught.value.stack == ""
+    assert time.monotonic() - started < 6
+
+
+def test_a_hang_in_a_worker_is_interrupted():
+    def hangs(data):
+        if os.getpid() != HERE_PID[0]:
+            time.sleep(60)
+        return np.random.random()
+
+    started = time.monotonic()
+    with pytest.raises(OutOfTime) as caught:
+        drawn(hangs, seconds=1.5)
+    assert "hangs" in caught.value.stack
+    assert time.monotonic() - started < 6
