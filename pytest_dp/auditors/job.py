@@ -57,7 +57,7 @@ class Job:
     @property
     def short_name(self) -> str:
         """The mechanism's name."""
-        return getattr(self.call.mechanism, "__name__", None) or "the mechanism"
+        return self.sampler.name
 
     def describe(self, data: Any) -> str:
         """An input, short and readable."""

@@ -105,7 +105,7 @@ def audit(job: Job) -> AuditResult:
     """
     pool = _Pool()
     try:
-        job.sampler.warm_up(Input(job.pairs[0].d1), job.deadline)
+        job.sampler.warm_up(pool.inputs[pool.add(job.pairs[0].d1)], job.deadline)
         job.limit_to_time()
         contenders, best = _search(job, pool)
         tested = _test(job, pool, best) if best is not None else None

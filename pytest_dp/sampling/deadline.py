@@ -14,6 +14,9 @@ from typing import Any
 
 from pytest_dp.sampling.calling import Call
 
+HUNG = 5.0
+"""Seconds from which a run that is interrupted counts as hung, if most took far less."""
+
 
 class OutOfTime(Exception):  # noqa: N818  a way out, not an error
     """The deadline has passed; `stack` shows where the mechanism was if it hung."""
@@ -48,30 +51,38 @@ _DRAWS = {Call.draw.__code__, Call._draw_vectorized.__code__}  # noqa: SLF001
 
 
 class Deadline:
-    """A point in time that many pieces of work share.
+    """A point in time after which no more work is begun, and one at which it is interrupted.
 
     Parameters
     ----------
     seconds : float
         From now.
+    last : float, optional
+        Seconds from now until a run that is under way is interrupted; `seconds` by default.
     allowed : float, optional
         What the work was given in all, if it started earlier.
     """
 
-    def __init__(self, seconds: float, allowed: float | None = None) -> None:
+    def __init__(
+        self, seconds: float, last: float | None = None, allowed: float | None = None
+    ) -> None:
+        now = time.monotonic()
         self.allowed = seconds if allowed is None else allowed
-        self.started = time.monotonic()
-        self.at = self.started + seconds
+        self.at = now + seconds
+        self.last = self.at if last is None else now + last
 
     def remaining(self) -> float:
-        """Seconds left; negative once the deadline has passed."""
+        """Seconds left to begin work; negative once the deadline has passed."""
         return self.at - time.monotonic()
 
+    def to_the_last(self) -> float:
+        """Seconds until whatever still runs is interrupted."""
+        return self.last - time.monotonic()
+
     def sooner(self, share: float) -> Deadline:
-        """A deadline after `share` of the time of this one."""
-        earlier = Deadline(self.allowed)
-        earlier.started, earlier.at = self.started, self.started + share * self.allowed
-        return earlier
+        """After `share` of this time no more work is begun; what is under way may go on."""
+        left = share * self.allowed - (self.allowed - self.to_the_last())
+        return Deadline(left, self.to_the_last(), self.allowed)
 
 
 @contextmanager
@@ -102,14 +113,16 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
     tracer = sys.gettrace()
     earlier = signal.signal(signal.SIGALRM, ring)
     # Rings again every second, should the mechanism swallow everything that is raised in it.
-    signal.setitimer(signal.ITIMER_REAL, max(deadline.remaining(), 1e-3), 1.0)
+    signal.setitimer(signal.ITIMER_REAL, max(deadline.to_the_last(), 1e-3), 1.0)
     try:
         yield
     except _TimeUp as up:
         signal.setitimer(signal.ITIMER_REAL, 0)
         stuck = time.monotonic() - entered - up.in_draw * (seconds_a_run or 0.0)
         usual = seconds_a_run or 0.0
-        hung = stuck > max(0.3 * deadline.allowed, 20 * usual) and (usual > 0 or not up.in_draw)
+        # Not just slow: seconds, and many times what runs usually take.
+        long = max(min(HUNG, 0.3 * deadline.allowed), 50 * usual)
+        hung = stuck > long and (usual > 0 or not up.in_draw)
         raise OutOfTime(up.stack if hung else "") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

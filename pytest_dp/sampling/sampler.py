@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pytest_dp.errors import ClaimError
+import numpy as np
+
+from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import hidden, workers
-from pytest_dp.sampling.calling import Call, Outputs, same, shown
+from pytest_dp.sampling.calling import Call, Outputs, Raised, same, shown
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.pieces import (
     MOST_A_PIECE,
@@ -29,6 +31,8 @@ USE_WORKERS = 0.25
 
 SURPRISE = 14.0
 """Negative logarithm of the chance of a coincidence that is not taken for one."""
+STREAK = 200
+"""Runs in a row that raise, after many that did not, before a mechanism counts as used up."""
 
 Progress = Callable[[int, float], None]
 
@@ -75,12 +79,18 @@ class Sampler:
         self.notes: list[str] = []
         self._packed: bytes | None = None
         self._copies = False
+        self._worked: dict[Input, tuple[int, int, int]] = {}
         self._trial: workers.Trial | None = None
         self._trials: dict[int, workers.Trial] = {}
         self._fingerprints: set[tuple[str, ...]] = set()
         self._reported = self._started = time.monotonic()
         if self.hidden.places:
             self.note(f"draws from a generator kept in {', '.join(self.hidden.places)}: reseeded")
+
+    @property
+    def name(self) -> str:
+        """The mechanism's name."""
+        return getattr(self.call.mechanism, "__name__", None) or "the mechanism"
 
     def note(self, text: str) -> None:
         """Remember something that the reader of the result should know, once."""
@@ -140,6 +150,7 @@ class Sampler:
                 self.seconds_a_run,
             ):
                 self._account(done, piece)
+                self._usable(given, done.outputs)
                 results[-1].append(done)
         return results
 
@@ -190,6 +201,7 @@ class Sampler:
                     return self._in_process(tasks, deadline)
                 for piece, one in zip(pieces, done, strict=True):
                     self._account(one, piece)
+                    self._usable(tasks[index][0], one.outputs)
                     results[index].append(one)
         return results
 
@@ -249,6 +261,29 @@ class Sampler:
                 )
                 self._trials[self._trial.process] = self._trial
         return self._packed
+
+    def _usable(self, given: Input, outputs: Outputs) -> None:
+        """Refuse a mechanism that worked and then stopped: its runs are not independent."""
+        if isinstance(outputs, np.ndarray):
+            return
+        worked, raised, streak = self._worked.get(given, (0, 0, 0))
+        if Raised not in set(map(type, outputs)):
+            self._worked[given] = worked + len(outputs), raised, 0
+            return
+        for output in outputs:
+            if isinstance(output, Raised):
+                raised, streak = raised + 1, streak + 1
+            else:
+                worked, streak = worked + 1, 0
+        self._worked[given] = worked, raised, streak
+        # Half of the runs worked before: independent runs would end like this once in 1e10 audits.
+        if streak >= STREAK and worked >= max(50, raised - streak):
+            last = outputs[-1]
+            raise MechanismError(
+                f"{self.name} worked {worked:,} times and then raised {last.kind} in every run: it "
+                "keeps state between runs, such as a privacy budget that is used up. Claim a "
+                f"function that starts afresh each time it is called.\n{last.trace}".rstrip()
+            )
 
     def _account(self, done: Done, piece: Piece) -> None:
         self.runs += piece.count

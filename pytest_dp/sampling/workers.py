@@ -99,8 +99,9 @@ def share_out(
     CannotTravel
         If an input, or an output of the mechanism, cannot be pickled.
     """
-    timeout = max(deadline.remaining(), 0.1) + GRACE
-    until = time.time() + deadline.remaining()  # processes share this clock
+    timeout = max(deadline.to_the_last(), 0.1) + GRACE
+    now = time.time()  # processes share this clock
+    until = now + deadline.remaining(), now + deadline.to_the_last()
     inputs = {id(given): _sent(given) for given, _ in tasks}
     parallel = joblib.Parallel(n_jobs=n_jobs, timeout=timeout)
     try:
@@ -152,12 +153,13 @@ def _work(
     pieces: list[Piece],
     seed: int,
     copies: bool,
-    until: float,
+    until: tuple[float, float],
     allowed: float,
     seconds_a_run: float | None,
 ) -> bytes:
     digest = hashlib.sha256(packed).digest()
-    deadline = Deadline(until - time.time(), allowed)
+    now = time.time()
+    deadline = Deadline(until[0] - now, until[1] - now, allowed)
     if digest not in _LOADED:
         _LOADED.clear()
         call, task = _received(packed)

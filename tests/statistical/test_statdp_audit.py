@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import STATDP
-from pytest_dp import audit, values
+from pytest_dp import MechanismError, audit, values
 
 ALPHA = 0.05
 
@@ -201,3 +201,29 @@ def test_too_few_samples_are_inconclusive():
     assert result.verdict == "inconclusive"
     assert result.resolution == math.inf
     assert result.samples <= 60 + 64 * 17  # warming up comes on top
+
+
+def test_a_budget_that_is_used_up_is_no_leak():
+    def accountant(limit):
+        spent = 0
+
+        def mechanism(records, rng):
+            nonlocal spent
+            spent += 1
+            if spent > limit:
+                raise RuntimeError("privacy budget exceeded")
+            return len(records) + rng.laplace()
+
+        return mechanism
+
+    for limit in (300, 900, 5_000):
+        with pytest.raises(MechanismError, match="keeps state between runs"):
+            audit(accountant(limit), eps=1.0, **COUNTS, seed=1, n_jobs=1)
+    often = audit(
+        lambda d, rng: 1 / 0 if rng.random() < 0.9 else len(d) + rng.laplace(),
+        eps=1.0,
+        **COUNTS,
+        seed=1,
+        n_jobs=1,
+    )
+    assert often.verdict == "no violation"
