@@ -208,6 +208,10 @@ def tabulate(outputs: Outputs) -> Table:
         table_or_none = _of_sequences(outputs, next(iter(types)).__name__)
         if table_or_none is not None:
             return table_or_none
+    if types == {dict}:
+        table_or_none = _of_dicts(outputs)
+        if table_or_none is not None:
+            return table_or_none
     return _of_anything(outputs)
 
 
@@ -259,6 +263,22 @@ def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
     ]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return Table(structures, structure, offsets, numbers, codes, levels, outputs)
+
+
+def _of_dicts(outputs: Outputs) -> Table | None:
+    """Dicts with the same keys and plain values; None for all others."""
+    keys = _in_order(outputs[0])
+    try:
+        rows = [[output[key] for key in keys] for output in outputs]
+    except KeyError:
+        return None
+    if not keys or any(len(output) != len(keys) for output in outputs):
+        return None
+    table = _of_sequences(rows, "dict")
+    if table is None:
+        return None
+    structure = _structure(outputs[0], tuple(f"output[{key!r}]" for key in keys))
+    return dataclasses.replace(table, structures=[structure], raw=outputs)
 
 
 def _of_anything(outputs: Outputs) -> Table:

@@ -31,7 +31,7 @@ class _TimeUp(BaseException):
 
     def __init__(self, frame: FrameType | None) -> None:
         super().__init__()
-        self.inside = False
+        self.inside = self.deleting = False
         self.in_draw = 0
         self.stack = ""
         frames: list[FrameType] = []
@@ -43,6 +43,7 @@ class _TimeUp(BaseException):
                     line for inner in reversed(frames) for line in traceback.format_stack(inner, 1)
                 ).rstrip()
                 break
+            self.deleting |= frame.f_code.co_name == "__del__"
             frames.append(frame)
             frame = frame.f_back
 
@@ -104,6 +105,9 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
         nonlocal rings
         up = _TimeUp(frame)
         if not up.inside:  # between runs the deadline is seen anyway
+            return
+        if up.deleting:  # Python would print what is raised there, and go on
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 1.0)
             return
         rings += 1
         if rings > 1:

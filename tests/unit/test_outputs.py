@@ -606,3 +606,15 @@ def test_large_outputs_are_fast(r, make, seconds):
     spent = time.process_time() - started
     found[0].event.mask(tabulate(one))
     assert spent < seconds
+
+
+def test_dicts_are_read_the_same_fast_or_slow():
+    from pytest_dp.outputs import table
+
+    same_keys = [{"b": 1.0, "a": k % 2 == 0} for k in range(6)]
+    for outputs in (same_keys, [*same_keys, {"a": True}], [*same_keys, {"a": 1, "b": [1]}], [{}]):
+        fast, slow = table.tabulate(outputs), table._of_anything(outputs)
+        assert fast.structures == slow.structures
+        assert fast.levels == slow.levels
+        np.testing.assert_array_equal(fast.numbers, slow.numbers)
+        np.testing.assert_array_equal(fast.codes, slow.codes)
