@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -78,11 +79,5 @@ class Project:
         for line in lines[start + 1 :]:
             if line.startswith("===") or not line:
                 break
-            words = line.split()
-            table.append(" ".join(w for w in words if w not in ("s", "ms") and not _time(w, words)))
+            table.append(" ".join(re.sub(r" [\d.]+ m?s ", " ", line).split()))
         return table
-
-
-def _time(word: str, words: list[str]) -> bool:
-    at = words.index(word)
-    return at + 1 < len(words) and words[at + 1] in ("s", "ms")
