@@ -23,14 +23,14 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
 from pytest_dp.counterexample import diagnose, is_constant, simplest
 from pytest_dp.errors import MechanismError
-from pytest_dp.evidence import clopper_pearson, combined, statdp
+from pytest_dp.evidence import clopper_pearson, combined, homogeneity, statdp
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import Found, Rank, search
 from pytest_dp.outputs.table import Floats, Ints, tabulate
 from pytest_dp.sampling.calling import Outputs, Raised
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.pieces import Input, joined
+from pytest_dp.sampling.pieces import Input, cut, joined
 from pytest_dp.sampling.sampler import Draw
 
 SEARCH_SHARE = 0.4
@@ -45,6 +45,8 @@ DECISIVE = 30.0
 """Log likelihood ratio beyond luck at which the search is over."""
 SUGGESTIVE = 6.0
 """The same, for a pair to be preferred over a decisive one because it is simpler."""
+CLUMPED = 1e-9
+"""p-value (approximate) below which runs do not count as independent."""
 FEWEST_TESTED = 1_000
 
 _SEARCH, _TEST = 1, 2  # streams: what is tested has never been searched
@@ -256,6 +258,8 @@ class _Tested:
     counts: tuple[int, int]
     runs: int
     constant: tuple[bool, bool]
+    clumps: tuple[float, ...] = ()
+    """Shares of the event in stretches of runs on one input, if they differ beyond chance."""
 
 
 def _test(job: Job, pool: _Pool, best: _Contender) -> _Tested | None:
@@ -269,8 +273,15 @@ def _test(job: Job, pool: _Pool, best: _Contender) -> _Tested | None:
         for side, i in enumerate((best.first, best.second))
     ]
     tables = [tabulate(outputs) for outputs in job.sampler.draw(draws, job.deadline)]
-    one, two = (int(best.found.event.mask(table).sum()) for table in tables)
-    return _Tested((one, two), runs, (is_constant(tables[0]), is_constant(tables[1])))
+    hits = [best.found.event.mask(table) for table in tables]
+    sizes = [piece.count for piece in cut(runs, (), job.call.size is not None)]
+    clumped = [shares for p, shares in (homogeneity.p_value(h, sizes) for h in hits) if p < CLUMPED]
+    return _Tested(
+        (int(hits[0].sum()), int(hits[1].sum())),
+        runs,
+        (is_constant(tables[0]), is_constant(tables[1])),
+        tuple(clumped[0]) if clumped else (),
+    )
 
 
 def _runs_of_test(job: Job, best: _Contender) -> int:
@@ -298,6 +309,8 @@ def _conclude(job: Job, best: _Contender, tested: _Tested, tried: tuple[int, int
     if c2 > c1:  # StatDP's test looks the other way as well
         c1, c2, pair, constant = c2, c1, pair.reversed(), constant[::-1]
     violated = p_value <= alpha
+    if violated and tested.clumps:
+        raise _clumps(job, event, tested.clumps)
     resolution = _resolution(c1 / runs, runs, eps, alpha)
     counterexample = None
     if violated:
@@ -327,6 +340,17 @@ def _conclude(job: Job, best: _Contender, tested: _Tested, tried: tuple[int, int
         counterexample=counterexample,
         strongest=_describe(event, c1, c2, runs),
         pairs=tried,
+    )
+
+
+def _clumps(job: Job, event: Event, shares: tuple[float, ...]) -> MechanismError:
+    shown = ", ".join(f"{100 * share:.0f} %" for share in shares[:6])
+    return MechanismError(
+        f"{job.short_name}: its runs are not independent, so there is no verdict on privacy. On "
+        f"one input, {event} held in {shown}, ... of the runs, stretch by stretch: more than "
+        "chance explains. A vectorised mechanism must draw all of its noise anew for every output "
+        "(shape (size, ...)); others may keep something from run to run, such as a cache, a quota "
+        "or a running total."
     )
 
 

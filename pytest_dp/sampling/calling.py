@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -64,13 +66,19 @@ class Call:
             keywords[self.rng] = generator
         if self.size is not None:
             return self._draw_vectorized(data, count, keywords)
-        mechanism = self.mechanism
+        one = partial(self.mechanism, data, **keywords)
+        outputs = self._collect(one, count)
+        if _is_reused(outputs):
+            outputs = self._collect(lambda: copy.deepcopy(one()), count)
+        return outputs
+
+    def _collect(self, one: Callable[[], Any], count: int) -> list[Any]:
         outputs: list[Any] = []
         append = outputs.append
         while len(outputs) < count:
             try:
                 for _ in range(count - len(outputs)):
-                    append(mechanism(data, **keywords))
+                    append(one())
             except (Exception, SystemExit) as error:  # an output like any other
                 append(_raised(error, first=not outputs))
         return outputs
@@ -84,8 +92,9 @@ class Call:
                 f"The vectorised mechanism raised {type(error).__name__} when asked for "
                 f"{self.size}={count}:\n{_trace(error)}"
             ) from None
-        if not isinstance(outputs, np.ndarray | list | tuple):
-            outputs = np.asarray(outputs)
+        # A copy: the next call may reuse the memory.
+        if not isinstance(outputs, list | tuple):
+            outputs = np.array(outputs)
         single = isinstance(outputs, np.ndarray) and outputs.ndim == 0
         if single or len(outputs) != count:
             got = "a single value" if single else f"{len(outputs)} outputs"
@@ -207,6 +216,18 @@ def shown(output: Any) -> str:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+
+
+def _is_reused(outputs: list[Any]) -> bool:
+    """Whether a mechanism returned one object several times, each time with other contents."""
+    if type(outputs[0]).__hash__ is not None and type(outputs[-1]).__hash__ is not None:
+        return False  # such objects do not change
+    owners = [output.base if _is_view(output) else output for output in outputs]
+    return len(set(map(id, owners))) < len(owners)
+
+
+def _is_view(output: Any) -> bool:
+    return isinstance(output, np.ndarray) and output.base is not None
 
 
 def _all_equal(outputs: Outputs) -> bool:

@@ -48,7 +48,7 @@ class _TimeUp(BaseException):
             frame = frame.f_back
 
 
-_DRAWS = {Call.draw.__code__, Call._draw_vectorized.__code__}  # noqa: SLF001
+_DRAWS = {Call._collect.__code__, Call._draw_vectorized.__code__}  # noqa: SLF001
 
 
 class Deadline:

@@ -46,7 +46,7 @@ class Done:
 def cut(count: int, key: tuple[int, ...], vectorized: bool) -> list[Piece]:
     """Cut a draw into pieces: several even for small draws, so that slow mechanisms share them."""
     most = MOST_A_VECTORIZED_PIECE if vectorized else MOST_A_PIECE
-    size = min(most, max(1, -(-count // (4 if vectorized else 16))))
+    size = min(most, max(1, -(-count // 16)))
     size = max(size, min(count, 64)) if vectorized else size
     starts = range(0, count, size)
     return [Piece(min(size, count - start), (*key, i)) for i, start in enumerate(starts)]

@@ -31,6 +31,11 @@ USE_WORKERS = 0.25
 
 SURPRISE = 14.0
 """Negative logarithm of the chance of a coincidence that is not taken for one."""
+OUT_OF_REACH = (
+    "keeps a random generator out of reach, which copies itself into every worker process with the "
+    "same state: audited in one process"
+)
+
 STREAK = 200
 """Runs in a row that raise, after many that did not, before a mechanism counts as used up."""
 
@@ -192,11 +197,9 @@ class Sampler:
                 )
                 return self._in_process(tasks, deadline)
             for (index, _, pieces), (trial, done) in zip(some, shared, strict=True):
-                if self._is_out_of_reach(trial, done):
-                    self.note(
-                        "keeps a random generator out of reach, which copies itself into every "
-                        "worker process with the same state: audited in one process"
-                    )
+                reason = self._cannot_share(trial, done)
+                if reason:
+                    self.note(reason)
                     self.n_jobs = 1
                     return self._in_process(tasks, deadline)
                 for piece, one in zip(pieces, done, strict=True):
@@ -205,22 +208,32 @@ class Sampler:
                     results[index].append(one)
         return results
 
-    def _is_out_of_reach(self, trial: workers.Trial | None, done: list[Done]) -> bool:
-        """Whether a worker shares random numbers with another process, beyond coincidence.
+    def _cannot_share(self, trial: workers.Trial, done: list[Done]) -> str:
+        """Why a worker's outputs cannot be used beside those of other processes; else empty.
 
-        What replays in this process must replay in a worker too. What does not must give something
-        else in each: system entropy does, a generator that was copied does not.
+        What replays in this process must give the same in a worker. What does not must give
+        something else in each: system entropy does, a generator that was copied does not.
         """
-        if trial is not None and self._trial is not None:
-            if self._trial.replays:
-                return not trial.replays
+        assert self._trial is not None
+        if self._trial.replays:
+            if not trial.replays:
+                return OUT_OF_REACH
+            if trial.outputs != self._trial.outputs:
+                return (
+                    "gives other outputs in a worker process (set order, patched modules, "
+                    "environment variables): audited in one process"
+                )
+        else:
             self.replayable = False
             others = [t for t in self._trials.values() if t.process != trial.process]
             self._trials[trial.process] = trial
+            enough = SURPRISE + 2 * math.log(len(self._trials))
+            if trial.surprise < enough:
+                return "draws on randomness that cannot be told from a copy: audited in one process"
             if any(other.outputs == trial.outputs for other in others):
-                return trial.surprise > SURPRISE + 2 * math.log(len(self._trials))
+                return OUT_OF_REACH
         seen = [self._was_seen(one.outputs) for one in done]  # all of them: it remembers
-        return any(seen)
+        return OUT_OF_REACH if any(seen) else ""
 
     def _was_seen(self, outputs: Outputs) -> bool:
         """Whether another piece held the very same outputs, beyond coincidence."""
@@ -240,8 +253,8 @@ class Sampler:
     def _pack(self, given: Input, deadline: Deadline) -> bytes | None:
         if self._packed is None:
             cost = self.seconds_a_run or 0.0
-            count = min(MOST_A_PIECE, max(10, int(0.05 / cost) if cost else MOST_A_PIECE))
-            task = (given, [Piece(count, (0, 0))]) if cost < 0.1 else None
+            count = min(MOST_A_PIECE, max(3, int(0.05 / cost) if cost else MOST_A_PIECE))
+            task = given, [Piece(count, (0, 0))]
             try:
                 self._packed = workers.pack(self.call, task)
             except Exception as error:  # whatever pickling raises
@@ -255,11 +268,10 @@ class Sampler:
                 self.n_jobs = 1
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
                 return None
-            if task is not None:
-                self._trial = workers.tried(
-                    self.call, task, self.seed, self.hidden, deadline, self.seconds_a_run
-                )
-                self._trials[self._trial.process] = self._trial
+            self._trial = workers.tried(
+                self.call, task, self.seed, self.hidden, deadline, self.seconds_a_run
+            )
+            self._trials[self._trial.process] = self._trial
         return self._packed
 
     def _usable(self, given: Input, outputs: Outputs) -> None:

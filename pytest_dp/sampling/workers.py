@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import math
 import os
+import re
 import sys
 import sysconfig
 import time
@@ -56,7 +57,7 @@ class Trial:
     replays: bool
 
 
-def pack(call: Call, trial: Task | None) -> bytes:
+def pack(call: Call, trial: Task) -> bytes:
     """Pickle a mechanism, by value if possible: patched module variables then travel with it.
 
     `trial` is what every worker tries the mechanism on first.
@@ -87,7 +88,7 @@ def share_out(
     n_jobs: int,
     deadline: Deadline,
     seconds_a_run: float | None,
-) -> list[tuple[Trial | None, list[Done]]]:
+) -> list[tuple[Trial, list[Done]]]:
     """Run tasks in `n_jobs` processes; results in the order of the tasks.
 
     Raises
@@ -143,7 +144,7 @@ def stop() -> None:
             executor.shutdown(wait=True, kill_workers=True)
 
 
-_LOADED: dict[bytes, tuple[Call, hidden.Hidden, Trial | None]] = {}
+_LOADED: dict[bytes, tuple[Call, hidden.Hidden, Trial]] = {}
 """In a worker: mechanisms it has unpacked, by digest, so that each is unpacked once."""
 
 
@@ -164,7 +165,7 @@ def _work(
         _LOADED.clear()
         call, task = _received(packed)
         generators = hidden.find(call.mechanism, call.params)
-        first = tried(call, task, seed, generators, deadline, seconds_a_run) if task else None
+        first = tried(call, task, seed, generators, deadline, seconds_a_run)
         _LOADED[digest] = call, generators, first
     call, generators, trial = _LOADED[digest]
     given = _received(sent)
@@ -184,6 +185,9 @@ def _received(sent: bytes) -> Any:
         return cloudpickle.loads(sent)
     except Exception as error:
         raise CannotTravel(f"{type(error).__name__}: {error}") from None
+
+
+_LONG_FLOAT = re.compile(r"\.\d{9}")
 
 
 def tried(
@@ -208,9 +212,16 @@ def tried(
 
 
 def surprise(texts: list[str]) -> float:
-    """The negative logarithm of the chance that independent outputs read like these again."""
+    """The negative logarithm of the chance that independent outputs read like these again.
+
+    From their frequencies; outputs that show all digits of a float are worth more, as those hardly
+    ever come twice.
+    """
     counts = Counter(texts)
-    return -sum(n * math.log(n / len(texts)) for n in counts.values())
+    return sum(
+        n * (20.0 if _LONG_FLOAT.search(text) else -math.log(n / len(texts)))
+        for text, n in counts.items()
+    )
 
 
 def _is_own_code(module: Any) -> bool:

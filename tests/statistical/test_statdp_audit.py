@@ -227,3 +227,67 @@ def test_a_budget_that_is_used_up_is_no_leak():
         n_jobs=1,
     )
     assert often.verdict == "no violation"
+
+
+def shared_noise(records, rng, size):
+    return len(records) + rng.laplace() + rng.normal(scale=0.1, size=size)
+
+
+class Quota:
+    """Answers so many times, then returns None."""
+
+    def __init__(self, limit):
+        self.left = limit
+
+    def __call__(self, records, rng):
+        self.left -= 1
+        return len(records) + rng.laplace() if self.left > 0 else None
+
+
+def test_runs_that_are_not_independent_give_no_verdict():
+    told = 0
+    for seed in range(12):
+        try:
+            result = audit(
+                shared_noise, eps=1.0, **COUNTS, vectorized="size", seed=seed, max_samples=20_000
+            )
+        except MechanismError as error:
+            told += "not independent" in str(error)
+        else:
+            assert not result.violated
+    assert told > 0
+    for limit in range(600, 20_000, 1_700):
+        try:
+            result = audit(Quota(limit), eps=1.0, **COUNTS, seed=1, n_jobs=1, max_samples=20_000)
+        except MechanismError:
+            continue
+        assert not result.violated
+
+
+def test_independent_runs_never_look_clumped():
+    from pytest_dp.evidence import homogeneity
+
+    rng = np.random.default_rng(0)
+    smallest = 1.0
+    for chance in (0.5, 0.03, 0.002):
+        for _ in range(2_000):
+            p, shares = homogeneity.p_value(rng.random(8_000) < chance, [512] * 15 + [320])
+            smallest = min(smallest, p)
+            assert len(shares) <= 16
+    assert 1e-9 < smallest < 0.01
+    clumps = np.repeat(rng.random(16) < 0.5, 500)
+    assert homogeneity.p_value(clumps, [500] * 16)[0] < 1e-100
+    assert homogeneity.p_value(np.zeros(100, bool), [50, 50]) == (1.0, [])
+
+
+@pytest.mark.parametrize("vectorized", [None, "size"])
+def test_a_result_that_is_reused_is_copied(vectorized):
+    buffer = np.zeros((40_000, 3))
+
+    def mechanism(records, rng, size=None):
+        out = buffer[0] if size is None else buffer[:size]
+        out[:] = len(records) + rng.laplace(scale=0.01, size=out.shape)
+        return out
+
+    result = audit(mechanism, eps=1.0, **COUNTS, vectorized=vectorized, seed=1, n_jobs=1)
+    assert result.violated

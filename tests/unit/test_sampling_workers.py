@@ -69,7 +69,7 @@ class Held:
 
 def test_two_processes_are_really_used():
     processes: set[int] = set()
-    for _ in range(4):  # the second process may need longer to start than the work takes
+    for _ in range(20):  # the second process may need longer to start than the work takes
         (one, two), some = drawn(slowly, count=200)
         processes |= {process for process, _ in one + two}
         if len(processes) == 2:

@@ -1,0 +1,49 @@
+"""Whether the runs of one input are alike, or come in clumps.
+
+Every test here rests on independent runs. A mechanism that shares noise between draws, or keeps
+state from run to run, breaks that, and its counts would prove nothing. This check can only withhold
+a verdict, so it takes nothing from its validity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+GROUPS = 16
+ENOUGH = 4
+"""Runs inside, and outside, the event that each group is expected to hold."""
+
+
+def p_value(hits: NDArray[np.bool_], sizes: list[int]) -> tuple[float, list[float]]:
+    """Pearson's chi-squared test that an event is equally likely in all pieces of work.
+
+    Parameters
+    ----------
+    hits : ndarray of bool, shape (n,)
+        Which outputs are in the event, in the order of the runs.
+    sizes : list of int
+        How many runs each piece of work had; they add up to n.
+
+    Returns
+    -------
+    p : float
+        Approximate; 1.0 if there are too few hits to tell.
+    shares : list of float
+        The event's frequency in each group of neighbouring pieces.
+    """
+    inside = int(hits.sum())
+    groups = min(GROUPS, len(sizes), min(inside, len(hits) - inside) // ENOUGH)
+    if groups < 2:
+        return 1.0, []
+    ends = np.cumsum(sizes)
+    # Groups of about equal size, made of whole pieces.
+    chosen = np.unique(np.searchsorted(ends, np.arange(1, groups + 1) / groups * ends[-1] - 0.5))
+    cuts = np.concatenate([[0], ends[np.minimum(chosen, len(ends) - 1)]])
+    runs = np.diff(cuts)
+    counts = np.add.reduceat(hits.astype(np.int64), cuts[:-1])
+    expected = runs * inside / len(hits)
+    missing = runs - expected
+    statistic = float(np.sum((counts - expected) ** 2 * (1 / expected + 1 / missing)))
+    return float(chdtrc(len(runs) - 1, statistic)), (counts / runs).tolist()
