@@ -10,7 +10,7 @@ demo: .venv/.example  ## audit the example project, then a copy of it with a reg
 	@sh example_project/demo.sh "$(CURDIR)/.venv/bin/python" $(REGRESSION)
 
 test: .venv/.test
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest -n auto
 
 lint: .venv/.lint
 	.venv/bin/ruff check .

@@ -27,7 +27,7 @@ from pytest_dp.evidence import clopper_pearson, combined, homogeneity, statdp
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import Found, Rank, search
-from pytest_dp.outputs.table import Floats, Ints, tabulate
+from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs, Raised
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.pieces import Input, cut, joined
@@ -120,7 +120,7 @@ def audit(job: Job) -> AuditResult:
     tried = len(contenders), len(job.pairs)
     if best is None or tested is None:
         return job.result("inconclusive", pairs=tried)
-    return _conclude(job, best, tested, tried)
+    return _conclude(job, pool, best, tested, tried)
 
 
 def _search(job: Job, pool: _Pool) -> tuple[list[_Contender], _Contender | None]:
@@ -192,17 +192,20 @@ def _draw_up_to(
         pool.drawn[i].append(outputs)
 
 
-def _look(contender: _Contender, pool: _Pool, rank_of: Callable[[int], Rank]) -> None:
-    """Find the most suspicious event of a pair on all search samples so far."""
+def _table(contender: _Contender, pool: _Pool) -> tuple[Table, Bools]:
+    """The search samples of a pair, as many of either input, and which are of the first."""
     one, two = (joined(pool.drawn[i]) for i in (contender.first, contender.second))
     runs = min(len(one), len(two))
-    rank = rank_of(runs)
-    one, two = one[:runs], two[:runs]
-    table = tabulate(joined([one, two]))
-    first = np.arange(2 * runs) < runs
+    return tabulate(joined([one[:runs], two[:runs]])), np.arange(2 * runs) < runs
+
+
+def _look(contender: _Contender, pool: _Pool, rank_of: Callable[[int], Rank]) -> None:
+    """Find the most suspicious event of a pair on all search samples so far."""
+    table, first = _table(contender, pool)
+    contender.runs = len(first) // 2
+    rank = rank_of(contender.runs)
     found = search(table, first, rank, contender.references, most=1)
     contender.found = simplest(found[0], table, first, rank) if found else None
-    contender.runs = runs
 
 
 def _rank(eps: float) -> Callable[[int], Rank]:
@@ -297,7 +300,9 @@ def _runs_of_test(job: Job, best: _Contender) -> int:
     return most if enough is None else min(most, max(2 * enough, FEWEST_TESTED))
 
 
-def _conclude(job: Job, best: _Contender, tested: _Tested, tried: tuple[int, int]) -> AuditResult:
+def _conclude(
+    job: Job, pool: _Pool, best: _Contender, tested: _Tested, tried: tuple[int, int]
+) -> AuditResult:
     assert best.found is not None
     event, (c1, c2), runs = best.found.event, tested.counts, tested.runs
     pair, constant = best.pair, tested.constant
@@ -311,7 +316,7 @@ def _conclude(job: Job, best: _Contender, tested: _Tested, tried: tuple[int, int
     violated = p_value <= alpha
     if violated and tested.clumps:
         raise _clumps(job, event, tested.clumps)
-    resolution = _resolution(c1 / runs, runs, eps, alpha)
+    resolution = _resolution(c1, c2, runs, eps, alpha, _largest_loss(best, pool))
     counterexample = None
     if violated:
         counterexample = Counterexample(
@@ -354,14 +359,30 @@ def _clumps(job: Job, event: Event, shares: tuple[float, ...]) -> MechanismError
     )
 
 
-def _resolution(p1: float, runs: int, eps: float, alpha: float) -> float:
+def _resolution(c1: int, c2: int, runs: int, eps: float, alpha: float, largest: float) -> float:
     """The smallest true ε that this audit would have caught with 95 % power (approximate).
 
     The test gets 99 %, which leaves a share for the search to fail. Of an event that has nearly
-    the mechanism's full loss, the likelier side is seldom above one half; a wider event, chosen
-    where there was nothing to find, would promise too much.
+    the mechanism's full loss, the likelier side is seldom above one half. Where there is little to
+    find, the event that was tested may have less than the `largest` loss that was seen; a larger ε
+    is then needed in the same proportion.
     """
-    return statdp.smallest_eps(min(p1, 0.5), runs, eps, alpha / 2, power=0.99)
+    caught = statdp.smallest_eps(min(c1 / runs, 0.5), runs, eps, alpha / 2, power=0.99)
+    loss = math.log((c1 + 0.5) / (c2 + 0.5))
+    return caught * max(1.0, largest / max(loss, 1e-3))
+
+
+def _largest_loss(contender: _Contender, pool: _Pool) -> float:
+    """The largest loss that any event had in the search, less two standard errors."""
+
+    def rank(c1: Ints, c2: Ints) -> Floats:
+        high, low = np.maximum(c1, c2) + 0.5, np.minimum(c1, c2) + 0.5
+        loss = np.log(high / low) - 2 * np.sqrt(1 / high + 1 / low)
+        return np.where(high > 50, loss, -np.inf)
+
+    table, first = _table(contender, pool)
+    found = search(table, first, rank, contender.references, most=1)
+    return found[0].rank if found else 0.0
 
 
 def _describe(event: Event, c1: int, c2: int, runs: int) -> str:

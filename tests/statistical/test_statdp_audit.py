@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cases import STATDP
-from pytest_dp import MechanismError, audit, values
+from pytest_dp import MechanismError, audit, queries, values
 
 ALPHA = 0.05
 
@@ -54,7 +54,7 @@ def run(name, claimed, true, seed, **more):
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
 @pytest.mark.parametrize("eps", [0.3, 1.0])
 def test_false_alarms_at_the_claim_stay_below_alpha(name, eps):
-    audits = 200
+    audits = 150
     results = [run(name, eps, eps, seed, alpha=ALPHA, max_samples=6_000) for seed in range(audits)]
     rejected = sum(result.violated for result in results)
     most = ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / audits)
@@ -100,6 +100,43 @@ def test_a_loss_at_the_resolution_is_caught(name, eps, samples):
     assert sum(caught) >= 0.95 * audits - 2 * math.sqrt(0.95 * 0.05 * audits)
 
 
+def ten_bins(counts, eps, rng, size):
+    return np.asarray(counts) + rng.laplace(scale=len(counts) / eps, size=(size, len(counts)))
+
+
+def ten_answers(truth, eps, rng, size):
+    keep = math.exp(eps) / (math.exp(eps) + 9)
+    return np.where(rng.random(size) < keep, truth, (truth + rng.integers(1, 10, size)) % 10)
+
+
+def often_missing(records, eps, rng, size):
+    missing = rng.random(size) < 0.02 * (math.exp(eps) if records else 1)
+    return np.where(missing, np.nan, rng.laplace(size=size))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "inputs"),
+    [
+        (ten_bins, {"inputs": queries(5)}),
+        (ten_answers, {"inputs": values(range(10))}),
+        (often_missing, COUNTS),
+    ],
+)
+@pytest.mark.parametrize(("eps", "samples"), [(0.1, 100_000), (1.0, 20_000)])
+def test_a_resolution_is_honest_where_no_event_has_the_whole_loss(mechanism, inputs, eps, samples):
+    common = {"vectorized": "size", "n_jobs": 1, "max_samples": samples, **inputs}
+    at_claim = [
+        audit(mechanism, eps=eps, params={"eps": eps}, seed=seed, **common) for seed in range(3)
+    ]
+    resolution = sorted(result.resolution for result in at_claim)[1]
+    caught = [
+        audit(mechanism, eps=eps, params={"eps": min(resolution, 3.9)}, seed=seed, **common)
+        for seed in range(10, 26)
+    ]
+    assert sum(result.violated for result in caught) >= 14
+
+
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
 def test_the_bound_reaches_nearly_the_truth_and_decides_the_verdict(name):
     for claimed in (0.9, 1.0, 1.1):
@@ -140,8 +177,6 @@ def test_noisy_max_is_told_from_the_noisy_maximum():
     def noisy_maximum(answers, eps, rng, size):
         noise = rng.laplace(scale=2 / eps, size=(size, len(answers)))
         return (np.asarray(answers) + noise).max(axis=1)
-
-    from pytest_dp import queries
 
     common = {"eps": "eps", "params": {"eps": 1.0}, "inputs": queries(5), "vectorized": "size"}
     assert audit(noisy_max, **common, seed=1, n_jobs=1).verdict == "no violation"
