@@ -66,7 +66,7 @@ def test_false_alarms_at_the_claim_stay_below_alpha(name, eps):
 
 def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatch):
     """The test above can fail: here is the mistake that it guards against."""
-    from pytest_dp.auditors import statdp
+    from pytest_dp.auditors import search, statdp
 
     def says_nothing(records, rng, size):
         return rng.normal(size=(size, 20))
@@ -79,7 +79,7 @@ def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatc
     def peek(job, pool, best):
         return statdp._Tested((best.found.c1, best.found.c2), best.runs, (False, False))
 
-    monkeypatch.setattr(statdp, "LUCK", 0.0)  # the most suspicious event, as published
+    monkeypatch.setattr(search, "LUCK", 0.0)  # the most suspicious event, as published
     assert false_alarms() <= 4
     monkeypatch.setattr(statdp, "_test", peek)
     assert false_alarms() > 10
