@@ -10,7 +10,7 @@ from itertools import product
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
-from pytest_dp.declaration import Queries, Values, dp_claim
+from pytest_dp.declaration import UNNAMED, Queries, Values, dp_claim
 from pytest_dp.errors import ClaimError
 
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
@@ -151,6 +151,11 @@ def invalid(name: str, value: object, allowed: str) -> NoReturn:
 
 
 def _check_names(keywords: Mapping[str, Any]) -> None:
+    if UNNAMED in keywords:
+        raise ClaimError(
+            f"dp_claim was given {_short(keywords[UNNAMED])} without a keyword. Write the name: "
+            "@dp_claim(eps=1.0, ...)."
+        )
     for name in keywords:
         if name not in KEYWORDS:
             close = difflib.get_close_matches(name, KEYWORDS, 1)
@@ -193,7 +198,12 @@ def _delta(value: Any) -> float:
     if not _number(value) or not 0 <= value < 1:
         invalid("delta", value, "Allowed: a number from 0 to below 1, such as 1e-6.")
     if value > 0:
-        invalid("delta", value, "delta > 0 is not yet supported. Claim pure DP: leave delta out.")
+        invalid(
+            "delta",
+            value,
+            "delta > 0 is not yet supported, only pure eps. A mechanism that needs it, such as "
+            "the Gaussian one, is not eps-DP for any eps: do not claim it yet.",
+        )
     return float(value)
 
 

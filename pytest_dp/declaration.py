@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
+UNNAMED = "*"
+"""Keyword under which something given without one is recorded, to be refused later."""
+
 ATTRIBUTE = "__dp_claims__"
 """Where the declarations of a mechanism are kept: a tuple, topmost decorator first."""
 
@@ -110,6 +113,8 @@ def _site(mechanism: object) -> tuple[str, int]:
 
 
 def dp_claim(
+    unnamed: Any = None,
+    /,
     *,
     eps: float | str = ...,  # type: ignore[assignment]
     delta: float = 0.0,
@@ -168,6 +173,8 @@ def dp_claim(
     """
     given = dict(locals())
     unknown = given.pop("unknown")
+    if given.pop("unnamed") is not None and not callable(unnamed):
+        unknown[UNNAMED] = unnamed
     defaults = dp_claim.__kwdefaults__ or {}
     keywords = {name: value for name, value in given.items() if value is not defaults[name]}
     keywords.update(unknown)
@@ -186,4 +193,4 @@ def dp_claim(
             ) from None
         return mechanism
 
-    return record
+    return record(unnamed) if callable(unnamed) else record

@@ -66,8 +66,9 @@ class Job:
     def affordable(self) -> float:
         """Runs that fit into the time that is left, with a margin."""
         cost = self.sampler.seconds_a_run or 0.0
-        workers = self.sampler.n_jobs if cost * self.max_samples > 5 else 1
-        return math.inf if cost == 0 else 0.7 * workers * max(self.deadline.remaining(), 0) / cost
+        # Half of the time: on a busy machine runs take longer, and workers help less.
+        speed = 1 + 0.6 * (self.sampler.n_jobs - 1) if cost * self.max_samples > 5 else 1.0
+        return math.inf if cost == 0 else 0.5 * speed * max(self.deadline.remaining(), 0) / cost
 
     def limit_to_time(self) -> None:
         """Plan for fewer samples if the mechanism is too slow for all of them.

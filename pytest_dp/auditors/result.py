@@ -112,6 +112,13 @@ class AuditResult:
     replayable: bool = True
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """The outcome in a line."""
+        return (
+            f"{self.name}: {self.verdict} of eps = {self.claim.eps:g}; eps >= {self.eps_lower:.3g} "
+            f"shown, would have caught {self.resolution:.3g} ({self.samples:,} samples)"
+        )
+
     @property
     def violated(self) -> bool:
         """Whether the claim was shown to be broken."""

@@ -35,7 +35,7 @@ SEARCH_SHARE = 0.4
 """Share of the samples, and of the time, that goes into the search."""
 FIRST_ROUND = 500
 """Samples of each input in the first round of the search, where there are enough in all."""
-FEWEST = 50
+FEWEST = 20
 """Samples of each input below which a first round tells nothing."""
 LUCK = 8.0
 """Log likelihood ratio that choosing the best of many events gives to a claim that holds."""
@@ -126,16 +126,17 @@ def find_suspect(job: Job, pool: Pool) -> tuple[list[Contender], Contender | Non
 
 def _line_up(job: Job, pool: Pool, budget: float) -> list[Contender]:
     """The pairs that take part: as many as can be given `FEWEST` samples of each input."""
-    pairs = job.pairs[: max(1, int(budget / 4 / FEWEST))]
-    contenders = []
-    for number, pair in enumerate(pairs):
+    contenders: list[Contender] = []
+    for number, pair in enumerate(job.pairs):
+        if number and (len(pool.inputs) + 1) * FEWEST > budget / 2:
+            break
         answers = [job.call.noiseless(d, job.claim.eps_param) for d in (pair.d1, pair.d2)]
         references = [answer for answer in answers if answer is not None]
         contenders.append(Contender(number, pair, pool.add(pair.d1), pool.add(pair.d2), references))
-    if len(pairs) < len(job.pairs):
+    if len(contenders) < len(job.pairs):
         job.sampler.note(
-            f"tried {len(pairs)} of {len(job.pairs):,} pairs: raise max_samples or max_seconds "
-            "to try more"
+            f"tried {len(contenders)} of {len(job.pairs):,} pairs: raise max_samples or "
+            "max_seconds, or name the pairs that matter with pairs="
         )
     return contenders
 
@@ -231,14 +232,14 @@ def largest_loss(contender: Contender, pool: Pool) -> float:
     return found[0].rank if found else 0.0
 
 
-def note_constant(job: Job, pool: Pool) -> None:
-    """Say so if nothing ever varied: perfectly private, and hardly what was meant."""
+def never_varies(job: Job, pool: Pool) -> bool:
+    """Whether nothing ever varied, which is said: perfectly private, and hardly what was meant."""
     drawn = [outputs for outputs in pool.drawn if outputs]
     if not is_constant(tabulate(joined([outputs[0][:32] for outputs in drawn]))):
-        return
+        return False
     everything = joined([part for outputs in drawn for part in outputs])
-    if len(everything) > 1 and is_constant(tabulate(everything)):
-        job.sampler.note(
-            f"returned the same value in all {len(everything):,} runs: missing noise or a fixed "
-            "seed?"
-        )
+    if len(everything) < 2 or not is_constant(tabulate(everything)):
+        return False
+    hint = "is a return missing?" if everything[0] is None else "missing noise or a fixed seed?"
+    job.sampler.note(f"returned the same value in all {len(everything):,} runs: {hint}")
+    return True

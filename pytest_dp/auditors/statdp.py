@@ -11,11 +11,11 @@ Algorithms 1 to 4; the p-value is that of `pytest_dp.evidence.statdp`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
-from pytest_dp.auditors.search import Contender, Pool, find_suspect, largest_loss, note_constant
+from pytest_dp.auditors.search import Contender, Pool, find_suspect, largest_loss, never_varies
 from pytest_dp.counterexample import diagnose, is_constant
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import clopper_pearson, combined, homogeneity, statdp
@@ -43,7 +43,8 @@ def audit(job: Job) -> AuditResult:
     Returns
     -------
     AuditResult
-        ``violated`` exactly if the p-value is at most alpha; ``inconclusive`` if there were too few
+        ``violated`` exactly if the p-value is at most alpha; ``inconclusive`` if the outputs never
+        vary, if there were not enough samples for every pair, or if there were too few
         samples to catch anything.
 
     Raises
@@ -53,7 +54,9 @@ def audit(job: Job) -> AuditResult:
     """
     pool = Pool()
     try:
-        job.sampler.warm_up(pool.inputs[pool.add(job.pairs[0].d1)], job.deadline)
+        job.sampler.warm_up(
+            pool.inputs[pool.add(job.pairs[0].d1)], job.deadline, job.max_samples // 10
+        )
         job.limit_to_time()
         contenders, best = find_suspect(job, pool)
         tested = _test(job, pool, best) if best is not None else None
@@ -62,11 +65,14 @@ def audit(job: Job) -> AuditResult:
             raise job.hung(out) from None
         job.sampler.note(f"stopped after max_seconds={job.settings.max_seconds:g}, before the test")
         return job.result("inconclusive")
-    note_constant(job, pool)
+    says_nothing = never_varies(job, pool) or len(contenders) < len(job.pairs)
     tried = len(contenders), len(job.pairs)
     if best is None or tested is None:
         return job.result("inconclusive", pairs=tried)
-    return _conclude(job, pool, best, tested, tried)
+    result = _conclude(job, pool, best, tested, tried)
+    if says_nothing and not result.violated:
+        return replace(result, verdict="inconclusive")
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from pytest_dp.sampling.streams import claim_seed
 
 _ROWS = pytest.StashKey[list[tuple[Row, AuditResult]]]()
 _CALLS = pytest.StashKey[int]()
+_UNUSED = pytest.StashKey[bool]()
 
 
 def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) -> AuditResult:
@@ -50,9 +51,6 @@ def conclude(item: pytest.Item, result: AuditResult) -> None:
         if strict(item.config):
             raise InconclusiveAudit(message)
         item.warn(InconclusiveWarning(f"{item.nodeid}: {message}"))
-    elif any(note.startswith("returned the same value") for note in result.notes):
-        note = next(note for note in result.notes if note.startswith("returned the same value"))
-        item.warn(InconclusiveWarning(f"{item.nodeid} {note}"))
 
 
 def checker(request: pytest.FixtureRequest) -> Any:
@@ -67,8 +65,11 @@ def checker(request: pytest.FixtureRequest) -> Any:
         )
     keywords = getattr(request, "param", None) or dict(markers[0].kwargs)
 
+    item.stash[_UNUSED] = True
+
     def check(mechanism: Any, **overrides: Any) -> AuditResult:
         __tracebackhide__ = True
+        item.stash[_UNUSED] = False
         number = item.stash.get(_CALLS, 0) + 1
         item.stash[_CALLS] = number
         try:
@@ -108,6 +109,7 @@ def before(item: pytest.Item) -> None:
     """Start a run of a marked test with a clean slate; refuse a marker that makes no sense."""
     item.stash[_ROWS] = []
     item.stash[_CALLS] = 0
+    item.stash[_UNUSED] = False
     own = [marker for marker in item.own_markers if marker.name == MARKER]
     for marker in own:
         if marker.args or marker.kwargs:
@@ -122,8 +124,14 @@ def before(item: pytest.Item) -> None:
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Put the rows of this test on its report, and show our own errors in our own way."""
     error = call.excinfo.value if call.excinfo is not None else None
+    if call.when == "call" and report.passed and item.stash.get(_UNUSED, False):
+        error = ClaimError(
+            "This test took the fixture dp_check and never called it, so nothing was audited. Call "
+            "dp_check(mechanism)."
+        )
+        report.outcome = "failed"
     ours = isinstance(error, PytestDPError)
-    if ours and call.when == "setup":
+    if ours and (call.when == "setup" or call.excinfo is None):
         report.longrepr = represent(error, item.config, item.path, _place(item)[1])  # type: ignore[arg-type]
     # Whatever went wrong around a generated item, its claim was not audited.
     unaudited = ours or (report.failed and hasattr(item, "declaration"))

@@ -177,7 +177,8 @@ def prepare(mechanism: Any, claim: Claim) -> Call:
         raise ClaimError(
             f"The mechanism is {written}, but a claim calls it as "
             f"{name}(data{''.join(f', {key}=...' for key in keywords)}): {error}. Its first "
-            "parameter takes the data, rng a generator; give the others in params={...}."
+            "parameter takes the data; give the others in params={...}, or, if one takes a random "
+            "generator, name it: rng='generator'."
         ) from None
     return Call(mechanism, params, rng, claim.vectorized)
 

@@ -107,12 +107,14 @@ class Sampler:
         """Measured cost of one run in one process; None before the first."""
         return self.seconds / self._timed_runs if self._timed_runs else None
 
-    def warm_up(self, given: Input, deadline: Deadline) -> None:
+    def warm_up(self, given: Input, deadline: Deadline, most: int = 1_000) -> None:
         """Find out what a run costs and whether it can be replayed: a few runs, twice each."""
         counts = (64, 64) if self.call.size else (1, 1, 2, 4, 8, 16, 32)
         self._in_process([(given, [Piece(counts[0], (0,))])], deadline)  # first calls are slow
         self._timed_runs, self.seconds = 0, 0.0
         for k, count in enumerate(counts, 1):
+            if k > 1 and self.runs + 2 * count > most:
+                return
             once = self._in_process([(given, [Piece(count, (k,))])], deadline)
             twice = self._in_process([(given, [Piece(count, (k,))])], deadline)
             if not all(map(same, once[0][0].outputs, twice[0][0].outputs)):

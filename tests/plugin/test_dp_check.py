@@ -220,3 +220,22 @@ def test_what_makes_no_sense_is_said_without_our_frames(project, marker, call, m
     assert result.ret == 1
     result.stdout.fnmatch_lines([f"*ClaimError: *{message.replace('[', '[[]')}*"])
     assert "pytest_dp/" not in result.stdout.str()
+
+
+def test_a_fixture_that_is_never_called_audits_nothing(project):
+    project.write(
+        "test_a.py",
+        """
+        @pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])])
+        def test_forgot(dp_check):
+            pass
+
+        @pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])])
+        def test_skips(dp_check):
+            pytest.skip("not today")
+        """,
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1, skipped=1)
+    result.stdout.fnmatch_lines(["E   ClaimError: *never called it, so nothing was audited*"])
+    result.stdout.fnmatch_lines(["test_forgot *ERROR"])

@@ -45,6 +45,21 @@ def test_the_decorator_never_judges():
     assert mechanism.__dp_claims__[0].keywords["epsilon"] == 3
 
 
+def test_a_decorator_without_parentheses_or_keywords_is_refused_when_audited():
+    @dp_claim
+    def bare(records):
+        return 0
+
+    @dp_claim(1.0)
+    def unnamed(records):
+        return 0
+
+    with pytest.raises(ClaimError, match="A claim needs eps="):
+        expand(bare.__dp_claims__[0].keywords)
+    with pytest.raises(ClaimError, match=r"given 1\.0 without a keyword"):
+        expand(unnamed.__dp_claims__[0].keywords)
+
+
 def test_objects_without_attributes_are_refused():
     with pytest.raises(ClaimError, match="takes no attributes"):
         dp_claim(eps=1.0)(len)
