@@ -92,7 +92,7 @@ def find_suspect(job: Job, pool: Pool) -> tuple[list[Contender], Contender | Non
     budget = SEARCH_SHARE * job.max_samples
     contenders = everyone = _line_up(job, pool, budget)
     deadline = job.deadline.sooner(SEARCH_SHARE)
-    rank = _rank(job.claim.eps)
+    rank = rank_for(job.claim.eps)
     a_round = budget / (math.ceil(math.log2(len(contenders))) + 1)
     full = max(1, int(a_round / len(pool.inputs)))
     runs = min(FIRST_ROUND, full)
@@ -171,7 +171,7 @@ def _look(contender: Contender, pool: Pool, rank_of: Callable[[int], Rank]) -> N
     contender.found = simplest(found[0], table, first, rank) if found else None
 
 
-def _rank(eps: float) -> Callable[[int], Rank]:
+def rank_for(eps: float) -> Callable[[int], Rank]:
     """How suspicious counts are; above 0 if they exceed the claim by more than luck explains.
 
     Up there it is a log likelihood ratio, an inexpensive stand-in for the p-value by which the

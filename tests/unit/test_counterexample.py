@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.auditors.statdp import _rank
+from pytest_dp.auditors.search import rank_for
 from pytest_dp.counterexample import KEPT, diagnose, simplest
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
 from pytest_dp.outputs.families import Found, pattern_of, search
@@ -40,7 +40,7 @@ def found_for(event, table, first, rank):
 )
 def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
     table, first = drawn(shift, scale, seed=seed)
-    rank = _rank(0.5)(2000)
+    rank = rank_for(0.5)(2000)
     for found in search(table, first, rank, [], most=5):
         simple = simplest(found, table, first, rank)
         again = found_for(simple.event, table, first, rank)
@@ -55,7 +55,7 @@ def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
 
 def test_simplest_shortens_thresholds_and_opens_intervals():
     table, first = drawn(3.0)
-    rank = _rank(0.5)(2000)
+    rank = rank_for(0.5)(2000)
     event = Event((Between(OUTPUT, low=1.4837251),))
     text = str(simplest(found_for(event, table, first, rank), table, first, rank).event)
     assert text in ("output >= 1.0", "output >= 2.0", "output >= 1.5")
@@ -66,7 +66,7 @@ def test_simplest_shortens_thresholds_and_opens_intervals():
 
 def test_simplest_leaves_other_conditions_and_low_ranks_alone():
     table, first = drawn(3.0)
-    rank = _rank(0.5)(2000)
+    rank = rank_for(0.5)(2000)
     for condition in (Equals(OUTPUT, 1.0), IsNumber(OUTPUT)):
         found = found_for(Event((condition,)), table, first, rank)
         assert simplest(found, table, first, rank) is found
@@ -90,7 +90,7 @@ def test_simplest_of_a_conjunction():
     first = np.arange(4000) < 2000
     for i in range(2000):
         outputs[i][1] += 3 if outputs[i][0] else 0
-    table, rank = tabulate(outputs), _rank(0.5)(2000)
+    table, rank = tabulate(outputs), rank_for(0.5)(2000)
     event = Event(
         (Is(leaf("output[0]"), ("bool", True)), Between(leaf("output[1]"), low=2.01234567))
     )

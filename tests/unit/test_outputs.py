@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.auditors.statdp import _rank
+from pytest_dp.auditors.search import rank_for
 from pytest_dp.counterexample import is_constant, simplest
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.families import search, thresholds
@@ -42,14 +42,14 @@ def look(one, two, eps=0.5, references=(), most=8):
     """What the search finds for equally many outputs on D and on D'."""
     table = tabulate(joined([one, two]))
     first = np.arange(len(table)) < len(one)
-    return search(table, first, _rank(eps)(len(one)), list(references), most=most), table, first
+    return search(table, first, rank_for(eps)(len(one)), list(references), most=most), table, first
 
 
 def planted(one, two, **keywords):
     """The best event for outputs that leak, checked and made simple, as text."""
     found, table, first = look(one, two, **keywords)
     check(found, table, first, [*one, *two])
-    best = simplest(found[0], table, first, _rank(keywords.get("eps", 0.5))(len(one)))
+    best = simplest(found[0], table, first, rank_for(keywords.get("eps", 0.5))(len(one)))
     assert best.rank > 20, f"{best.event}: {best.c1} against {best.c2}"
     return str(best.event)
 

@@ -45,7 +45,13 @@ def drawn(mechanism, n_jobs=2, count=300, data=(1,), seconds=60.0, explicit=Fals
     return [list(part) for part in some.draw(draws, deadline)], some
 
 
-def slowly(data, rng):
+def slowly(folder, rng):
+    time.sleep(0.002)
+    Path(folder, str(os.getpid())).touch()
+    return rng.random()
+
+
+def tells_its_process(data, rng):
     time.sleep(0.002)
     return os.getpid(), rng.random()
 
@@ -67,17 +73,23 @@ class Held:
         return [self.rng.random()] * 2
 
 
-def test_two_processes_are_really_used():
-    processes: set[int] = set()
-    for _ in range(20):  # the second process may need longer to start than the work takes
-        (one, two), some = drawn(slowly, count=200)
-        processes |= {process for process, _ in one + two}
+def test_two_processes_are_really_used(tmp_path):
+    for again in range(20):  # the second process may need longer to start than the work takes
+        (tmp_path / str(again)).mkdir()
+        (one, two), some = drawn(slowly, count=200, data=str(tmp_path / str(again)))
+        # This process tries the mechanism first.
+        processes = {int(path.name) for path in (tmp_path / str(again)).iterdir()} - {HERE}
         if len(processes) == 2:
             break
     assert len(processes) == 2
-    assert HERE not in processes
-    assert len({value for _, value in one + two}) == 400
+    assert len({*one, *two}) == 400
     assert not some.notes
+
+
+def test_workers_that_give_other_outputs_are_not_used():
+    (one, two), some = drawn(tells_its_process, count=200)
+    assert {process for process, _ in one + two} == {HERE}
+    assert any("other outputs in a worker process" in note for note in some.notes)
 
 
 @pytest.mark.parametrize(
