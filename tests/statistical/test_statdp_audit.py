@@ -85,6 +85,31 @@ def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatc
     assert false_alarms() > 10
 
 
+@pytest.mark.parametrize("true", [1.0, 2.0])
+def test_no_sample_is_searched_and_tested(monkeypatch, true):
+    from pytest_dp.sampling.sampler import Sampler
+
+    batches = []
+    draw = Sampler.draw
+
+    def remembered(self, draws, deadline):
+        outputs = draw(self, draws, deadline)
+        batches.append([set(one.tolist()) for one in outputs])
+        return outputs
+
+    monkeypatch.setattr(Sampler, "draw", remembered)
+    run("laplace", 1.0, true, 3, max_samples=20_000)
+    *searched, tested = batches
+    assert len(tested) == 2
+    everything = [noise for batch in batches for outputs in batch for noise in outputs]
+    assert len(everything) == len(set(everything))
+    # Nor are they the same noise around another centre.
+    before = {
+        round(noise - d, 9) for batch in searched for one in batch for noise in one for d in (0, 1)
+    }
+    assert not before & {round(noise - d, 9) for one in tested for noise in one for d in (0, 1)}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
 @pytest.mark.parametrize(("eps", "samples"), [(0.1, 100_000), (1.0, 20_000), (3.0, 20_000)])
