@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, NoReturn
@@ -16,7 +17,10 @@ from pytest_dp.errors import ClaimError
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
 
-METHODS = ("statdp",)
+METHODS = ("statdp", "dpsniper")
+CLASSIFIERS = ("additive", "logistic", "mlp")
+ONLY_DPSNIPER = ("classifier", "features", "c", "floating_point")
+"""Keywords that no other method uses."""
 RELATIONS = ("add_remove_one", "replace_one", "one_query", "all_queries", "any_two")
 _RELATIONS_OF = {
     Queries: ("all_queries", "one_query"),
@@ -51,6 +55,14 @@ class Claim:
         The parameter that takes a generator, if the mechanism has it.
     alpha, max_samples, max_seconds, method
         As written in the claim; None leaves them to the settings.
+    classifier : str, object or None
+        What DP-Sniper learns with; None for its default.
+    features : callable or None
+        What DP-Sniper's classifier is given of an output; None leaves it to the outputs.
+    c : float or None
+        Fixed probability of DP-Sniper's event; None for the event with the best bound.
+    floating_point : bool
+        Whether DP-Sniper looks at the bits of floats.
     label : str
         What tells this claim from others on the same mechanism: ``"eps=1.0"``.
     """
@@ -68,6 +80,10 @@ class Claim:
     max_samples: int | None = None
     max_seconds: float | None = None
     method: str | None = None
+    classifier: Any = None
+    features: Callable[[Any], Any] | None = None
+    c: float | None = None
+    floating_point: bool = False
     label: str = ""
 
     def __str__(self) -> str:
@@ -77,6 +93,14 @@ class Claim:
         if self.neighbors:
             parts.append(f'neighbors="{self.neighbors}"')
         return f"@dp_claim({', '.join(parts)})"
+
+    def unused(self, method: str) -> list[str]:
+        """Keywords that were given but mean nothing to this method."""
+        if method == "dpsniper":
+            return []
+        # By identity: ensembles of scikit-learn have a truth value only once they are fitted.
+        given = ((name, getattr(self, name)) for name in ONLY_DPSNIPER)
+        return [name for name, value in given if value is not None and value is not False]
 
 
 def expand(keywords: Mapping[str, Any]) -> list[Claim]:
@@ -104,10 +128,14 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         "pairs": pairs,
         "vectorized": _parameter("vectorized", keywords.get("vectorized"), true_means="size"),
         "rng": _parameter("rng", keywords.get("rng", "rng")),
-        "alpha": _alpha(keywords.get("alpha")),
+        "alpha": _probability("alpha", keywords.get("alpha"), "1e-6"),
         "max_samples": _max_samples(keywords.get("max_samples")),
         "max_seconds": _max_seconds(keywords.get("max_seconds")),
-        "method": method(keywords.get("method")),
+        "method": _choice("method", keywords.get("method"), METHODS),
+        "classifier": _classifier(keywords.get("classifier")),
+        "features": _features(keywords.get("features")),
+        "c": _probability("c", keywords.get("c"), "0.01"),
+        "floating_point": _flag("floating_point", keywords.get("floating_point")),
     }
     eps = keywords["eps"]
     claims = []
@@ -138,16 +166,10 @@ def distinct_labels(claims: Iterable[Claim]) -> list[str]:
     return numbered
 
 
-def method(value: Any) -> str | None:
-    """Validate the name of an auditor."""
-    if value is not None and value not in METHODS:
-        invalid("method", value, f"Valid choices: {', '.join(map(repr, METHODS))}.")
-    return value  # type: ignore[no-any-return]
-
-
 def invalid(name: str, value: object, allowed: str) -> NoReturn:
     """Refuse a value, saying what is allowed instead."""
-    raise ClaimError(f"Invalid {name}={_short(value, 200)}. {allowed}")
+    shown = " ".join(_short(value, 200).split())  # on one line
+    raise ClaimError(f"Invalid {name}={shown}. {allowed}")
 
 
 def _check_names(keywords: Mapping[str, Any]) -> None:
@@ -207,11 +229,11 @@ def _delta(value: Any) -> float:
     return float(value)
 
 
-def _alpha(value: Any) -> float | None:
+def _probability(name: str, value: Any, example: str) -> float | None:
     if value is None:
         return None
     if not _number(value) or not 0 < value < 1:
-        invalid("alpha", value, "Allowed: a probability between 0 and 1, such as 1e-6.")
+        invalid(name, value, f"Allowed: a probability between 0 and 1, such as {example}.")
     return float(value)
 
 
@@ -229,6 +251,67 @@ def _max_seconds(value: Any) -> float | None:
     if not _number(value) or not value > 0 or math.isnan(value):
         invalid("max_seconds", value, "Allowed: a number of seconds above 0, such as 60.")
     return float(value)
+
+
+def _choice(name: str, value: Any, choices: Sequence[str]) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in choices:
+        asked = value.lower() if isinstance(value, str) else ""
+        close = difflib.get_close_matches(asked, choices, 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        invalid(name, value, f"Valid choices: {', '.join(map(repr, choices))}.{hint}")
+    return value
+
+
+def _classifier(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        if _choice("classifier", value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
+            raise ClaimError(
+                "classifier='mlp' needs scikit-learn, which is not installed. Run: "
+                'pip install "pytest-dp[sklearn]", or write classifier="additive".'
+            )
+        return value
+    lacks = [name for name in ("fit", "predict_proba") if not callable(getattr(value, name, None))]
+    if lacks or isinstance(value, type):
+        invalid("classifier", value, _what_to_write(value, lacks))
+    return value
+
+
+def _what_to_write(value: Any, lacks: list[str]) -> str:
+    """In place of a class, or of an object that lacks what a classifier needs."""
+    name = value.__name__ if isinstance(value, type) else type(value).__name__
+    calibrated = f"sklearn.calibration.CalibratedClassifierCV({name}(...))"
+    if name in ("SVC", "NuSVC"):
+        old = f"{name}(probability=True)"
+        return f"It has no predict_proba. Write {calibrated} or, before scikit-learn 1.9, {old}."
+    if not lacks:
+        return f"It is a class: write {name}()."
+    wrap = lacks == ["predict_proba"] and hasattr(value, "decision_function")
+    return (
+        f"It has no {' and no '.join(lacks)}. Allowed: {', '.join(map(repr, CLASSIFIERS))}, or an "
+        "object with fit(X, y) and predict_proba(X), such as sklearn.linear_model."
+        f"LogisticRegression(){f', or {calibrated}' if wrap else ''}."
+    )
+
+
+def _features(value: Any) -> Callable[[Any], Any] | None:
+    if value is not None and not callable(value):
+        invalid(
+            "features",
+            value,
+            "Allowed: a function of an output that returns a number or a sequence of numbers, such "
+            "as lambda output: [min(output), max(output)].",
+        )
+    return value  # type: ignore[no-any-return]
+
+
+def _flag(name: str, value: Any) -> bool:
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        invalid(name, value, "Allowed: True or False.")
+    return value
 
 
 def _parameter(name: str, value: Any, true_means: str | None = None) -> str | None:
@@ -275,11 +358,7 @@ def _pairs(value: Any) -> tuple[tuple[Any, Any], ...] | None:
 
 
 def _neighbors(value: Any, inputs: Any) -> str | None:
-    if value is not None and value not in RELATIONS:
-        close = difflib.get_close_matches(str(value), RELATIONS, 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        invalid("neighbors", value, f"Valid choices: {', '.join(map(repr, RELATIONS))}.{hint}")
-    return check_relation(value, inputs)
+    return check_relation(_choice("neighbors", value, RELATIONS), inputs)
 
 
 def check_relation(value: str | None, inputs: Any) -> str | None:

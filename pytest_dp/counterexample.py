@@ -63,13 +63,18 @@ def _simpler(condition: Between) -> Iterator[Between]:
 
 
 def diagnose(
-    event: Event, counts: tuple[int, int], runs: int, eps: float, constant: tuple[bool, bool]
+    event: Event | None,
+    counts: tuple[int, int],
+    runs: int,
+    eps: float,
+    constant: tuple[bool, bool],
 ) -> tuple[str, ...]:
     """Sentences about a counterexample, the most telling first.
 
     Parameters
     ----------
-    event : Event
+    event : Event or None
+        None if nothing can be read off it.
     counts : tuple of int
         Fresh outputs in the event, on D and on D'.
     runs : int
@@ -83,7 +88,11 @@ def diagnose(
 
 
 def _sentences(
-    event: Event, counts: tuple[int, int], runs: int, eps: float, constant: tuple[bool, bool]
+    event: Event | None,
+    counts: tuple[int, int],
+    runs: int,
+    eps: float,
+    constant: tuple[bool, bool],
 ) -> Iterator[str]:
     if all(constant):
         yield (
@@ -91,7 +100,7 @@ def _sentences(
             "fixed seed?"
         )
         return
-    leak = _leak(event)
+    leak = None if event is None else _leak(event)
     if leak:
         yield leak
     if counts[1] == 0:

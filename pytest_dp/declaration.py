@@ -128,6 +128,10 @@ def dp_claim(
     max_samples: int | None = None,
     max_seconds: float | None = None,
     method: str | None = None,
+    classifier: Any = None,
+    features: Callable[[Any], Any] | None = None,
+    c: float | None = None,
+    floating_point: bool = False,
     **unknown: Any,
 ) -> Callable[[F], F]:
     """Promise that a mechanism is (eps, delta)-differentially private; pytest audits the promise.
@@ -161,8 +165,27 @@ def dp_claim(
         Effort: runs of the mechanism in all.
     max_seconds : float, optional
         Effort: seconds for the audit.
-    method : str, optional
-        The auditor: ``"statdp"``.
+    method : {"statdp", "dpsniper"}, optional
+        The auditor. StatDP (the default) tests the event that looks worst; DP-Sniper learns an
+        attack that tells two inputs apart, and bounds eps from below.
+    classifier : {"additive", "logistic", "mlp"} or object, optional
+        What DP-Sniper learns with: an additive model (the default), logistic regression, a small
+        neural network (which needs scikit-learn), or any object with ``fit(X, y)`` and
+        ``predict_proba(X)`` as in scikit-learn.
+    features : callable, optional
+        For DP-Sniper: ``features(output)`` gives the number, or the sequence of numbers of constant
+        length, that the classifier sees of an output. By default it follows from the outputs.
+    c : float, optional
+        For DP-Sniper: the probability of the event, strictly between 0 and 1; the paper has 0.01.
+        By default the event is the one that promises the largest bound.
+    floating_point : bool
+        For DP-Sniper: look at the bits of floats too, where careless noise leaves its traces.
+
+    References
+    ----------
+    Ding et al., "Detecting Violations of Differential Privacy", CCS 2018 (StatDP).
+    Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
+    Violations using Classifiers", IEEE S&P 2021 (DP-Sniper).
 
     Examples
     --------

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import joblib
 
-from pytest_dp.auditors import statdp
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, expand, invalid
@@ -19,7 +19,11 @@ from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings, settle
 
-AUDITORS = {"statdp": statdp.audit}
+
+def auditor(method: str) -> Callable[[Job], AuditResult]:
+    """What audits by this method: ``audit`` in the module of that name, loaded when first used."""
+    found: Callable[[Job], AuditResult] = import_module(f"{__name__}.{method}").audit
+    return found
 
 
 def audit(
@@ -37,13 +41,19 @@ def audit(
     max_samples: int | None = None,
     max_seconds: float | None = None,
     method: str | None = None,
+    classifier: Any = None,
+    features: Callable[[Any], Any] | None = None,
+    c: float | None = None,
+    floating_point: bool = False,
     seed: int | None = None,
     n_jobs: int | None = None,
 ) -> AuditResult:
     """Audit one claim, without pytest.
 
-    The keywords of the claim are those of `dp_claim`; a list in `params` must hold one value, as
-    this function audits one claim.
+    The keywords of the claim are those of `dp_claim`, which describes them; a list in `params` must
+    hold one value, as this function audits one claim. Keywords that the method has no use for
+    (`classifier`, `features`, `c` and `floating_point` are for DP-Sniper only) are named in the
+    notes of the result.
 
     Parameters
     ----------
@@ -62,7 +72,7 @@ def audit(
     Raises
     ------
     ClaimError
-        If the claim makes no sense.
+        If the claim makes no sense, or needs a package that is not installed.
     MechanismError
         If the mechanism always raises, hangs, or takes its process down.
 
@@ -108,4 +118,7 @@ def run(
     cores = 1 if "PYTEST_XDIST_WORKER" in os.environ else joblib.cpu_count()
     n_jobs = settings.n_jobs or cores
     job = Job(claim, call, pairs, settings, seed, name, n_jobs, progress)
-    return AUDITORS[settings.method](job)
+    unused = claim.unused(settings.method)
+    if unused:
+        job.sampler.note(f"method {settings.method} does not use {', '.join(unused)}")
+    return auditor(settings.method)(job)

@@ -16,6 +16,9 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Sampler
 from pytest_dp.settings import Settings
 
+CLUMPED = 1e-9
+"""p-value (approximate) below which runs do not count as independent."""
+
 
 class Job:
     """One claim to audit: the mechanism, its inputs, and the effort allowed.
@@ -90,6 +93,17 @@ class Job:
         return MechanismError(
             f"{self.short_name} hangs: a run did not return within "
             f"max_seconds={self.settings.max_seconds:g}. It was here:\n{out.stack}"
+        )
+
+    def clumped(self, event: str, shares: tuple[float, ...]) -> MechanismError:
+        """The error for a mechanism whose runs are not independent."""
+        shown = ", ".join(f"{100 * share:.0f} %" for share in shares[:6])
+        return MechanismError(
+            f"{self.short_name}: its runs are not independent, so there is no verdict on privacy. "
+            f"On one input, {event} held in {shown}, ... of the runs, stretch by stretch: more "
+            "than chance explains. A vectorised mechanism must draw all of its noise anew for "
+            "every output (shape (size, ...)); others may keep something from run to run, such as "
+            "a cache, a quota or a running total."
         )
 
     def result(self, verdict: Verdict, **found: Any) -> AuditResult:

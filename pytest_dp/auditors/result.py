@@ -27,15 +27,25 @@ class Counterexample:
         How many outputs of each were drawn.
     intervals : tuple of (float, float)
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
-        first and the upper one of the second, hold together with confidence ``1 - alpha / 2``.
+        first and the upper one of the second, hold together with confidence ``1 - alpha``.
     p_value : float
         StatDP's p-value of the claim on these counts, for both directions.
+    eps_lower : float
+        What the event shows by itself, in nats; where `event` is the readable form of a learned
+        attack, that attack may show more (`AuditResult.eps_lower`).
     eps_clopper_pearson : float
-        DP-Sniper's lower bound on ε in nats, with confidence ``1 - alpha / 2``.
+        The lower bound of the DP-Sniper paper on ε in nats, from these counts, with confidence
+        ``1 - alpha``.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     diagnosis : tuple of str
         What the counterexample is consistent with; never a certainty.
+    attack : callable or None
+        The learned attack behind `AuditResult.eps_lower`, from auditors that learn one:
+        ``attack(output)`` is the probability with which it includes an output. `event` is its
+        readable form, where that breaks the claim by itself, else the attack.
+    examples : tuple of (outputs, outputs)
+        Where `event` is a learned attack: some outputs inside it, and some outside.
     """
 
     d1: Any
@@ -45,9 +55,12 @@ class Counterexample:
     runs: tuple[int, int]
     intervals: tuple[tuple[float, float], tuple[float, float]]
     p_value: float
+    eps_lower: float
     eps_clopper_pearson: float
     difference: str = ""
     diagnosis: tuple[str, ...] = ()
+    attack: Callable[[Any], float] | None = None
+    examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,9 @@ class AuditResult:
         Set exactly if the verdict is ``"violated"``.
     strongest : str
         The strongest attack found, readable; for information.
+    loss : (float, float) or None
+        Two-sided interval of the strongest attack's own loss in nats, with confidence
+        ``1 - alpha`` by itself; from auditors that estimate it.
     pairs : tuple of (int, int)
         Pairs of neighbouring inputs tried, and available.
     replayable : bool
@@ -108,6 +124,7 @@ class AuditResult:
     seed: int
     counterexample: Counterexample | None = None
     strongest: str = ""
+    loss: tuple[float, float] | None = None
     pairs: tuple[int, int] = (0, 0)
     replayable: bool = True
     notes: tuple[str, ...] = ()

@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from pytest_dp.auditors.job import Job
+import numpy as np
+
+from pytest_dp.auditors.job import CLUMPED, Job
+from pytest_dp.auditors.pool import TESTED, Pool, never_varies
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
-from pytest_dp.auditors.search import Contender, Pool, find_suspect, largest_loss, never_varies
+from pytest_dp.auditors.search import Suspect, find_suspect, largest_loss
 from pytest_dp.counterexample import diagnose, is_constant
-from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import clopper_pearson, combined, homogeneity, statdp
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
@@ -25,12 +27,7 @@ from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.pieces import cut
 from pytest_dp.sampling.sampler import Draw
 
-CLUMPED = 1e-9
-"""p-value (approximate) below which runs do not count as independent."""
 FEWEST_TESTED = 1_000
-
-STREAM = 2
-"""First part of the keys of all samples tested: none of them was ever searched."""
 
 
 def audit(job: Job) -> AuditResult:
@@ -84,20 +81,23 @@ class _Tested:
     """Shares of the event in stretches of runs on one input, if they differ beyond chance."""
 
 
-def _test(job: Job, pool: Pool, best: Contender) -> _Tested | None:
+def _test(job: Job, pool: Pool, best: Suspect) -> _Tested | None:
     """Count the event in fresh samples, as many as the search says are needed."""
     assert best.found is not None
     runs = _runs_of_test(job, best)
     if runs < 1:
         return None
     draws = [
-        Draw(pool.inputs[i], runs, (STREAM, i, side))
+        Draw(pool.inputs[i], runs, (TESTED, i, side))
         for side, i in enumerate((best.first, best.second))
     ]
     tables = [tabulate(outputs) for outputs in job.sampler.draw(draws, job.deadline)]
     hits = [best.found.event.mask(table) for table in tables]
-    sizes = [piece.count for piece in cut(runs, (), job.call.size is not None)]
-    clumped = [shares for p, shares in (homogeneity.p_value(h, sizes) for h in hits) if p < CLUMPED]
+    sizes = np.array([piece.count for piece in cut(runs, (), job.call.size is not None)])
+    starts = np.cumsum(sizes) - sizes
+    by_piece = [np.add.reduceat(h.astype(np.int64), starts) for h in hits]
+    alike = [homogeneity.p_value(h, sizes) for h in by_piece]
+    clumped = [shares for p, shares in alike if p < CLUMPED]
     return _Tested(
         (int(hits[0].sum()), int(hits[1].sum())),
         runs,
@@ -106,7 +106,7 @@ def _test(job: Job, pool: Pool, best: Contender) -> _Tested | None:
     )
 
 
-def _runs_of_test(job: Job, best: Contender) -> int:
+def _runs_of_test(job: Job, best: Suspect) -> int:
     assert best.found is not None
     eps, alpha = job.claim.eps, job.alpha
     most = int(min(job.max_samples - job.sampler.runs, job.affordable())) // 2
@@ -120,7 +120,7 @@ def _runs_of_test(job: Job, best: Contender) -> int:
 
 
 def _conclude(
-    job: Job, pool: Pool, best: Contender, tested: _Tested, tried: tuple[int, int]
+    job: Job, pool: Pool, best: Suspect, tested: _Tested, tried: tuple[int, int]
 ) -> AuditResult:
     assert best.found is not None
     event, (c1, c2), runs = best.found.event, tested.counts, tested.runs
@@ -134,7 +134,7 @@ def _conclude(
         c1, c2, pair, constant = c2, c1, pair.reversed(), constant[::-1]
     violated = p_value <= alpha
     if violated and tested.clumps:
-        raise _clumps(job, event, tested.clumps)
+        raise job.clumped(str(event), tested.clumps)
     resolution = _resolution(c1, c2, runs, eps, alpha, largest_loss(best, pool))
     counterexample = None
     if violated:
@@ -149,6 +149,7 @@ def _conclude(
                 clopper_pearson.interval(c2, runs, alpha / 2),
             ),
             p_value=statdp.p_value_both(c1, c2, runs, eps),
+            eps_lower=eps_lower,
             eps_clopper_pearson=clopper_pearson.eps_lower(c1, runs, c2, runs, alpha / 2),
             difference=pair.difference,
             diagnosis=diagnose(event, (c1, c2), runs, eps, constant),
@@ -164,17 +165,6 @@ def _conclude(
         counterexample=counterexample,
         strongest=_describe(event, c1, c2, runs),
         pairs=tried,
-    )
-
-
-def _clumps(job: Job, event: Event, shares: tuple[float, ...]) -> MechanismError:
-    shown = ", ".join(f"{100 * share:.0f} %" for share in shares[:6])
-    return MechanismError(
-        f"{job.short_name}: its runs are not independent, so there is no verdict on privacy. On "
-        f"one input, {event} held in {shown}, ... of the runs, stretch by stretch: more than "
-        "chance explains. A vectorised mechanism must draw all of its noise anew for every output "
-        "(shape (size, ...)); others may keep something from run to run, such as a cache, a quota "
-        "or a running total."
     )
 
 

@@ -115,3 +115,21 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
     if likelier <= rarer:
         return 0.0
     return math.log(likelier / rarer)
+
+
+def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
+    """The smallest alpha at which `eps_lower` reaches `eps`, rounded up; parameters as there."""
+
+    def reaches(alpha: float) -> bool:
+        return eps_lower(c1, n1, c2, n2, alpha) >= eps
+
+    # Bisection on a scale of powers of ten; below 1e-300 the exact value is of no interest.
+    low, high = -300.0, 0.0
+    if not reaches(1 - 1e-12):
+        return 1.0
+    if reaches(10**low):
+        return float(10**low)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if reaches(min(10**middle, 1 - 1e-12)) else (middle, high)
+    return float(10**high)

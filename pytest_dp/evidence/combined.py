@@ -26,7 +26,7 @@ def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
     return min(
         1.0,
         2 * statdp.p_value_both(c1, c2, runs, eps),
-        2 * _p_value_of_bound(c1, c2, runs, eps),
+        2 * clopper_pearson.p_value(c1, runs, c2, runs, eps),
     )
 
 
@@ -36,21 +36,3 @@ def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
         statdp.eps_lower(c1, c2, runs, alpha / 2),
         clopper_pearson.eps_lower(c1, runs, c2, runs, alpha / 2),
     )
-
-
-def _p_value_of_bound(c1: int, c2: int, runs: int, eps: float) -> float:
-    """The smallest alpha at which DP-Sniper's bound reaches `eps`, rounded up."""
-
-    def reaches(alpha: float) -> bool:
-        return clopper_pearson.eps_lower(c1, runs, c2, runs, alpha) >= eps
-
-    # Bisection on a scale of powers of ten; below 1e-300 the exact value is of no interest.
-    low, high = -300.0, 0.0
-    if not reaches(1 - 1e-12):
-        return 1.0
-    if reaches(10**low):
-        return float(10**low)
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if reaches(min(10**middle, 1 - 1e-12)) else (middle, high)
-    return float(10**high)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.features import Feature
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Table, tabulate, written
+from pytest_dp.outputs.features import WHOLE, Feature
+from pytest_dp.outputs.leaves import written
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Table, tabulate
 from pytest_dp.sampling.calling import Raised
 
 
@@ -33,7 +34,7 @@ class Between:
 
     def __str__(self) -> str:
         text = self.feature.text
-        show = plain if self.feature.kind in ("len", "count", "hamming") else repr
+        show = plain if self.feature.kind in WHOLE else repr
         if self.high is None:
             return f"{text} >= {show(self.low or 0.0)}"
         if self.low is None:

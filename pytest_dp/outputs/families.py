@@ -32,6 +32,7 @@ from pytest_dp.outputs.events import (
     Pattern,
 )
 from pytest_dp.outputs.features import Feature, features
+from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.table import ABSENT, NUMBER, SCALAR, Bools, Floats, Ints, Table
 from pytest_dp.sampling.calling import shown
 
@@ -69,7 +70,12 @@ class _Block:
 
 
 def search(
-    table: Table, first: Bools, rank: Rank, references: list[Any], most: int = 8
+    table: Table,
+    first: Bools,
+    rank: Rank,
+    references: list[Any],
+    most: int = 8,
+    about: list[Feature] | None = None,
 ) -> list[Found]:
     """The most promising events that tell the outputs in `first` from the others.
 
@@ -84,8 +90,10 @@ def search(
         Noiseless answers.
     most : int
         How many to return, best first.
+    about : list of Feature, optional
+        The quantities to speak about; by default those of `features`.
     """
-    about = features(table, references, first)
+    about = features(table, references, first) if about is None else about
     blocks = _whole(table, first)  # of equals, what comes first wins: the easiest to read
     blocks += [block for feature in about for block in _about(feature, table, first)]
     blocks += _kinds(table, first)
@@ -212,8 +220,7 @@ def _categories(feature: Feature, table: Table, first: Bools) -> Iterator[_Block
 
 def _whole(table: Table, first: Bools) -> list[_Block]:
     """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
-    codes = _fingerprints(table)
-    values, index, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    values, index, inverse = np.unique(fingerprints(table), return_index=True, return_inverse=True)
     if len(values) > min(MOST_PATTERNS, max(8, len(table) // 8)):
         return []
     c1 = np.bincount(inverse[first], minlength=len(values))
@@ -264,23 +271,6 @@ def pattern_of(table: Table, row: int) -> Pattern:
     if isinstance(output, np.ndarray | np.generic):
         output = output.tolist()
     return Pattern(structure.kind, structure.places, leaves, shown(output))
-
-
-def _fingerprints(table: Table) -> Ints:
-    """A number for each output; different outputs get different ones, but for hash collisions."""
-    position = np.arange(len(table.codes)) - np.repeat(table.offsets[:-1], table.sizes)
-    bits = (table.numbers + 0.0).view(np.uint64)
-    bits = np.where(np.isnan(table.numbers), np.uint64(1), bits)
-    with np.errstate(over="ignore"):
-        mixed = bits ^ (table.codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed += (position.astype(np.uint64) + np.uint64(1)) * np.uint64(0x94D049BB133111EB)
-        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-        mixed ^= mixed >> np.uint64(29)
-        total = np.zeros(len(table), dtype=np.uint64)
-        np.add.at(total, table.owner, mixed)
-        total += table.structure.astype(np.uint64) * np.uint64(0xA24BAED4963EE407)
-    return total.view(np.int64)
 
 
 def _contexts(about: list[Feature], table: Table, first: Bools, rank: Rank) -> list[Condition]:

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, tabulate, written
+from pytest_dp.outputs.custom import custom, name_of
+from pytest_dp.outputs.leaves import written
+from pytest_dp.outputs.quantities import bit, difference, hamming, lowest_bit, numeric, summary
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, tabulate
 
-Kind = Literal["leaf", "last", "len", "mean", "min", "max", "count", "hamming"]
+Kind = Literal[
+    "leaf",
+    "last",
+    "len",
+    "mean",
+    "min",
+    "max",
+    "count",
+    "hamming",
+    "sum",
+    "argmax",
+    "argmin",
+    "difference",
+    "user",
+    "bit",
+    "lowest bit",
+]
+WHOLE: frozenset[Kind] = frozenset(
+    {"len", "count", "hamming", "argmax", "argmin", "bit", "lowest bit"}
+)
+"""Kinds that are whole numbers."""
 _MANY = 64
+_MANY_BITS = 8
 _SCREENED, _SCREENED_ROWS = 2_000, 1_000
-"""Of many places, how many are compared, on how many outputs of each input."""
+"""Of many features, how many are compared, on how many outputs of each input."""
 SUMMARIES: tuple[Kind, ...] = ("mean", "min", "max")
+MORE_SUMMARIES: tuple[Kind, ...] = ("sum", "argmax", "argmin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +52,40 @@ class Feature:
         How a person would write it: ``"output[2]"``, ``"len(output)"``.
     kind : str
     argument : hashable
-        The place of a leaf, the category that is counted, or the leaves compared with.
+        The place of a leaf, the category that is counted, the leaves compared with, ...
     """
 
     text: str
     kind: Kind
-    argument: Hashable = None
+    argument: Any = None
 
     def columns(self, table: Table) -> tuple[Floats, Ints]:
         """Its value for every output: numbers, and codes as in `Table`, shape (n,) each."""
         match self.kind:
             case "leaf":
-                return table.leaf(str(self.argument))
+                return table.leaf(self.argument)
             case "last":
                 return table.last()
             case "len":
                 lengths = [np.nan if s.length is None else s.length for s in table.structures]
-                return _numeric(np.array(lengths, dtype=np.float64)[table.structure])
+                return numeric(np.array(lengths, dtype=np.float64)[table.structure])
             case "count":
-                code = table.levels.get(self.argument, ABSENT)  # type: ignore[call-overload]
-                owners = table.owner[table.codes == code]
-                return _numeric(np.bincount(owners, minlength=len(table)).astype(np.float64))
+                owners = table.owner[table.codes == table.levels.get(self.argument, ABSENT)]
+                return numeric(np.bincount(owners, minlength=len(table)).astype(np.float64))
             case "hamming":
-                return _numeric(_hamming(table, self.argument))  # type: ignore[arg-type]
+                return numeric(hamming(table, self.argument))
+            case "difference":
+                return difference(table, *self.argument)
+            case "user":
+                function, index = self.argument
+                numbers, codes = function.columns(table)
+                return numbers[:, index], codes
+            case "bit":
+                return numeric(bit(table, *self.argument))
+            case "lowest bit":
+                return numeric(lowest_bit(table, self.argument))
             case _:
-                return _numeric(_summary(table, self.kind))
+                return numeric(summary(table, self.kind))
 
 
 def leaf(place: str) -> Feature:
@@ -79,38 +113,124 @@ def features(table: Table, references: list[Any], first: Bools | None = None) ->
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     found = [LEN] if len(lengths) > 1 else []
-    found += [leaf(place) for place in _places(table, first)]
+    found += _telling([leaf(place) for place in table.place_index], table, first)
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         found.append(LAST)
+    found += _summaries(table, SUMMARIES)
     if any(len(structure.places) > 1 for structure in containers):
-        if np.any(table.codes == NUMBER):
-            every = "output.values()" if {s.kind for s in containers} == {"dict"} else "output"
-            found += [Feature(f"{name}({every})", name) for name in SUMMARIES]
         for level in list(table.levels)[:_MANY]:
             found.append(Feature(f"output.count({written(level)})", "count", level))
         found += [_distance(reference) for reference in references if _is_vector(reference)]
     return list(dict.fromkeys(found))
 
 
-def _places(table: Table, first: Bools | None) -> list[str]:
-    """Places of leaves; of very many, those where the two sides look most different."""
-    places = list(table.place_index)
-    if len(places) > _MANY and first is not None:
-        places = _spread(places, _SCREENED)
+def all_features(table: Table, references: list[Any], first: Bools | None = None) -> list[Feature]:
+    """The quantities of `features`, and more, for those who can weigh many against each other.
+
+    Further: sums, where the largest and the smallest number stand, and how much each number of a
+    flat output differs from the one before. Parameters are those of `features`.
+    """
+    found = features(table, references, first)
+    return found + _summaries(table, MORE_SUMMARIES) + _differences(table, first)
+
+
+def float_features(table: Table, first: Bools | None = None) -> list[Feature]:
+    """The last digits of floating-point numbers, which betray what noise was added to.
+
+    For each place that holds numbers, the lowest bit set (see `quantities.lowest_bit`); for the few
+    where that differs most between the two sides, all 64 bits. Parameters are those of `features`.
+    """
+    lowest = _telling([lowest_bit_of(place) for place in _numeric_places(table)], table, first)
+    few = _telling(lowest, table, first, _MANY_BITS)
+    return lowest + [one for feature in few for one in bits_of(feature.argument)]
+
+
+def lowest_bit_of(place: str) -> Feature:
+    """The largest k such that the number at a place is a multiple of 2**k."""
+    return Feature(f"log2(lowest bit of {place})", "lowest bit", place)
+
+
+def bits_of(place: str) -> list[Feature]:
+    """The 64 bits of the double at a place, from the lowest to the sign."""
+    return [Feature(f"bit {k} of {place}", "bit", (place, k)) for k in range(64)]
+
+
+def user_features(function: Callable[[Any], Any], table: Table) -> list[Feature]:
+    """What a function gives for each output: one number, or every number of a sequence.
+
+    Raises
+    ------
+    ClaimError
+        If it raises, gives anything but numbers, or not as many for every output. So do the columns
+        of these features, for other tables.
+    """
+    found = custom(function, table)
+    if found is None:
+        return []
+    text = f"{name_of(function)}(output)"
+    if found.width is None:
+        return [Feature(text, "user", (found, 0))]
+    return [Feature(f"{text}[{i}]", "user", (found, i)) for i in range(found.width)]
+
+
+def _summaries(table: Table, kinds: tuple[Kind, ...]) -> list[Feature]:
+    containers = [s for s in table.structures if s.length is not None]
+    if not any(len(s.places) > 1 for s in containers) or not np.any(table.codes == NUMBER):
+        return []
+    every = "output.values()" if {s.kind for s in containers} == {"dict"} else "output"
+    return [Feature(f"{kind}({every})", kind) for kind in kinds]
+
+
+def _positions(table: Table) -> Ints:
+    """Which leaf of its output each leaf is."""
+    return np.arange(len(table.codes)) - table.offsets[table.owner]
+
+
+def _differences(table: Table, first: Bools | None) -> list[Feature]:
+    """Differences of neighbours that are both numbers in some flat output."""
+    is_number, position = table.codes == NUMBER, _positions(table)
+    both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
+    flat = np.array([structure.is_flat for structure in table.structures], dtype=bool)
+    if not flat.all():
+        both &= flat[table.structure[table.owner[1:]]]
+    pairs = [
+        (f"output[{i}]", f"output[{i - 1}]")
+        for i in np.flatnonzero(np.bincount(position[1:][both])).tolist()
+    ]
+    found = [Feature(f"{one} - {other}", "difference", (one, other)) for one, other in pairs]
+    return _telling(found, table, first)
+
+
+def _numeric_places(table: Table) -> list[str]:
+    """Places that hold a number in some output."""
+    places = [place for structure in table.structures for place in structure.places]
+    starts = np.cumsum([0, *(len(structure.places) for structure in table.structures)])
+    holds = np.zeros(len(places), dtype=bool)
+    leaf_of = starts[table.structure[table.owner]] + _positions(table)
+    holds[leaf_of[table.codes == NUMBER]] = True
+    return list(dict.fromkeys(place for place, yes in zip(places, holds, strict=True) if yes))
+
+
+def _telling(
+    found: list[Feature], table: Table, first: Bools | None, most: int = _MANY
+) -> list[Feature]:
+    """Of very many features, those where the two sides look most different."""
+    if len(found) > most and first is not None:
+        found = _spread(found, _SCREENED)
         rows = np.concatenate([np.flatnonzero(side)[:_SCREENED_ROWS] for side in (first, ~first)])
         few = np.zeros(len(table), dtype=bool)
         few[rows] = True
         part, sides = table.rows(few), first[few]
-        gaps = np.array([_gap(*part.leaf(place), sides) for place in places])
-        order = np.argsort(-gaps, kind="stable")[:_MANY]
-        places = [places[i] for i in np.sort(order)]
-    return _spread(places, _MANY)
+        gaps = np.array([_gap(*feature.columns(part), sides) for feature in found])
+        order = np.argsort(-gaps, kind="stable")[:most]
+        found = [found[i] for i in np.sort(order)]
+    return _spread(found, most)
 
 
-def _spread(places: list[str], most: int) -> list[str]:
-    if len(places) <= most:
-        return places
-    return [places[i] for i in np.unique(np.linspace(0, len(places) - 1, most).astype(int))]
+def _spread(found: list[Feature], most: int) -> list[Feature]:
+    if len(found) <= most:
+        return found
+    return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, most).astype(int))]
 
 
 def _gap(numbers: Floats, codes: Ints, first: Bools) -> float:
@@ -146,47 +266,3 @@ def _distance(reference: Any) -> Feature:
         for number, code in zip(alone.numbers.tolist(), alone.codes.tolist(), strict=True)
     )
     return Feature(f"hamming(output, {list(reference)!r})", "hamming", keys)
-
-
-def _numeric(numbers: Floats) -> tuple[Floats, Ints]:
-    return numbers, np.where(np.isnan(numbers), ABSENT, NUMBER)
-
-
-def _summary(table: Table, kind: str) -> Floats:
-    """Mean, min or max over the numbers in each output; NaN where there are none."""
-    is_number = table.codes == NUMBER
-    owner, numbers = table.owner[is_number], table.numbers[is_number]
-    if kind == "mean":
-        counts = np.bincount(owner, minlength=len(table))
-        sums = np.bincount(owner, weights=numbers, minlength=len(table))
-        with np.errstate(all="ignore"):
-            means: Floats = sums / counts
-        return means
-    found = np.full(len(table), np.nan)
-    if len(owner):
-        rows, starts = np.unique(owner, return_index=True)
-        reduce = np.minimum if kind == "min" else np.maximum
-        found[rows] = reduce.reduceat(numbers, starts)
-    return found
-
-
-def _hamming(table: Table, keys: tuple[tuple[str, Any], ...]) -> Floats:
-    """In how many positions each output differs from the reference; NaN for bare leaves."""
-    values = np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)
-    codes = np.array(
-        [NUMBER if key[0] == "number" else table.levels.get(key, ABSENT) for key in keys],
-        dtype=np.int64,
-    )
-    distance = np.full(len(table), np.nan)
-    for number, structure in enumerate(table.structures):
-        if structure.length is None:
-            continue
-        rows = np.flatnonzero(table.structure == number)
-        shared = min(len(structure.places), len(keys))
-        at = table.offsets[rows][:, None] + np.arange(shared)
-        same = (table.codes[at] == codes[:shared]) & (
-            (codes[:shared] != NUMBER) | (table.numbers[at] == values[:shared])
-        )
-        extra = max(len(structure.places), len(keys)) - shared
-        distance[rows] = shared - same.sum(axis=1) + extra
-    return distance

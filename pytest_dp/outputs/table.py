@@ -10,19 +10,20 @@ same places share a *structure*, which knows how a person would write each place
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.sampling.calling import Outputs, Raised, shown
+from pytest_dp.outputs.leaves import LITERAL, category, in_order, take_apart
+from pytest_dp.outputs.nested import LEAF, flatten
+from pytest_dp.sampling.calling import Outputs
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -35,8 +36,8 @@ ABSENT = -2
 
 _PLAIN_NUMBERS = (int, float, np.floating, np.integer, Decimal, Fraction)
 _REAL = {int, float, np.float64, np.float32, np.int64, np.int32}
-_LITERAL = {bool, str, bytes, type(None), Raised}
-MOST_DEPTH = 20
+_PLAIN = {*LITERAL, np.bool_}
+"""Types of categories that can be told apart by ``==``, without `category`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +65,6 @@ class Structure:
 SCALAR = Structure("scalar", ("output",))
 
 
-def category(leaf: Any) -> tuple[str, Hashable]:
-    """What tells two categories apart: the type, and the value or, of most objects, its repr."""
-    if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
-        leaf = leaf.item()
-    if type(leaf) in _LITERAL:
-        return type(leaf).__name__, leaf
-    try:
-        address = " at 0x" in repr(leaf)
-    except Exception:  # a repr that fails says as little as an address
-        address = True
-    return type(leaf).__name__, "" if address else shown(leaf)
-
-
-def written(category: tuple[str, Hashable]) -> str:
-    """A category as Python would write it; the name of its type where it has no value."""
-    kind, value = category
-    if kind == "str" or not isinstance(value, str):
-        return repr(value)
-    return value or kind
-
-
 @dataclass(frozen=True)
 class Table:
     """The leaves of many outputs, output after output.
@@ -104,6 +84,8 @@ class Table:
         From category to its code.
     raw : sequence
         The outputs themselves.
+
+    Nothing here may be changed in place: arrays can be views of one another, or of `raw`.
     """
 
     structures: list[Structure]
@@ -135,6 +117,11 @@ class Table:
             for position, place in enumerate(structure.places):
                 index.setdefault(place, []).append((number, position))
         return index
+
+    @cached_property
+    def results(self) -> dict[Hashable, tuple[Floats, Ints]]:
+        """What functions of the user gave for these outputs, so that each is called only once."""
+        return {}
 
     def leaf(self, place: str) -> tuple[Floats, Ints]:
         """Numbers and codes of the leaves at one place, shape (n,) each."""
@@ -172,6 +159,8 @@ class Table:
         kept = self.structure[keep]
         part = Table(self.structures, kept, offsets, numbers, codes, self.levels, raw)
         vars(part)["place_index"] = self.place_index  # of the same structures
+        for function, (given, given_codes) in self.results.items():
+            part.results[function] = given[keep], given_codes[keep]
         return part
 
 
@@ -197,12 +186,18 @@ def tabulate(outputs: Outputs) -> Table:
     types = set(map(type, outputs))
     if types and types <= _REAL:
         numbers = _floats(outputs)
-        return _uniform(SCALAR, len(outputs), numbers, np.full(len(numbers), NUMBER), {}, outputs)
+        return _uniform(SCALAR, len(outputs), numbers, _all_numbers(len(numbers)), {}, outputs)
+    if types and types <= _REAL | _PLAIN:
+        levels: dict[tuple[str, Hashable], int] = {}
+        numbers, codes = _leaves(outputs, types, levels)
+        return _uniform(SCALAR, len(outputs), numbers, codes, levels, outputs)
     if types == {np.ndarray}:
         shapes = {(output.shape, output.dtype.kind) for output in outputs}
-        if len(shapes) == 1 and next(iter(shapes))[1] in "biuf":
-            stack = np.stack(list(outputs))
-            table = _of_array(stack, "scalar" if stack.ndim == 1 else "ndarray")
+        shape, dtype_kind = next(iter(shapes))
+        if len(shapes) == 1 and dtype_kind in "biuf":
+            stack = np.concatenate(outputs) if shape else np.array(outputs)
+            stack = stack.reshape(len(outputs), *shape)
+            table = _of_array(stack, "ndarray" if shape else "scalar")
             return dataclasses.replace(table, raw=outputs)
     if len(types) == 1 and next(iter(types)) in (list, tuple):
         table_or_none = _of_sequences(outputs, next(iter(types)).__name__)
@@ -212,7 +207,8 @@ def tabulate(outputs: Outputs) -> Table:
         table_or_none = _of_dicts(outputs)
         if table_or_none is not None:
             return table_or_none
-    return _of_anything(outputs)
+    table_or_none = _of_nested(outputs)
+    return _of_anything(outputs) if table_or_none is None else table_or_none
 
 
 def _uniform(
@@ -233,15 +229,16 @@ def _of_array(outputs: npt.NDArray[Any], kind: str) -> Table:
         structure = SCALAR
     else:
         places = tuple(f"output[{', '.join(map(str, i))}]" for i in np.ndindex(shape))
-        structure = Structure(kind, places, shape[0] if shape else None, len(shape) == 1)
+        is_flat = len(shape) == 1 or shape[:1] == (0,)
+        structure = Structure(kind, places, shape[0] if shape else None, is_flat)
     flat = outputs.reshape(-1)
     if outputs.dtype.kind == "b":
         levels: dict[tuple[str, Hashable], int] = {("bool", False): 0, ("bool", True): 1}
         return _uniform(
             structure, n, np.full(flat.size, np.nan), flat.astype(np.int64), levels, outputs
         )
-    numbers = flat.astype(np.float64)
-    return _uniform(structure, n, numbers, np.full(flat.size, NUMBER), {}, outputs)
+    numbers = flat.astype(np.float64, copy=False)
+    return _uniform(structure, n, numbers, _all_numbers(flat.size), {}, outputs)
 
 
 def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
@@ -252,11 +249,13 @@ def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
         return None
     levels: dict[tuple[str, Hashable], int] = {}
     if types <= _REAL:
-        numbers, codes = _floats(flat), np.full(len(flat), NUMBER)
+        numbers, codes = _floats(flat), _all_numbers(len(flat))
     else:
-        numbers, codes = _leaves(flat, levels)
+        numbers, codes = _leaves(flat, types, levels)
     sizes = np.fromiter(map(len, outputs), np.int64, len(outputs))
-    lengths, structure = np.unique(sizes, return_inverse=True)
+    counts = np.bincount(sizes)
+    lengths = np.flatnonzero(counts)
+    structure = (np.cumsum(counts > 0) - 1)[sizes]
     structures = [
         Structure(kind, tuple(f"output[{i}]" for i in range(length)), int(length), True)
         for length in lengths
@@ -267,7 +266,7 @@ def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
 
 def _of_dicts(outputs: Outputs) -> Table | None:
     """Dicts with the same keys and plain values; None for all others."""
-    keys = _in_order(outputs[0])
+    keys = in_order(outputs[0])
     try:
         rows = [[output[key] for key in keys] for output in outputs]
     except KeyError:
@@ -281,6 +280,33 @@ def _of_dicts(outputs: Outputs) -> Table | None:
     return dataclasses.replace(table, structures=[structure], raw=outputs)
 
 
+def _of_nested(outputs: Outputs) -> Table | None:
+    """What `_of_anything` gives, but sooner; None if some output is too unusual."""
+    flattened = flatten(outputs)
+    if flattened is None:
+        return None
+    shape, places = flattened.shape, flattened.places
+    types = {kind: i for i, kind in enumerate(set(map(type, outputs)))}
+    kinds = shape
+    if len(types) > 1:
+        kinds = shape + len(places) * np.fromiter(
+            map(types.__getitem__, map(type, outputs)), np.int64, len(outputs)
+        )
+    _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
+    known: dict[Structure, int] = {}
+    numbers_of = np.zeros(len(first), np.int64)
+    for kind in np.argsort(first):
+        row = int(first[kind])
+        found = SCALAR
+        if shape[row] != LEAF:
+            reached = tuple(f"output{place}" for place in places[shape[row]])
+            found = _structure(outputs[row], reached)
+        numbers_of[kind] = known.setdefault(found, len(known))
+    levels: dict[tuple[str, Hashable], int] = {}
+    numbers, codes = _leaves(flattened.leaves, flattened.types, levels)
+    return Table(list(known), numbers_of[kinds], flattened.offsets, numbers, codes, levels, outputs)
+
+
 def _of_anything(outputs: Outputs) -> Table:
     leaves: list[Any] = []
     sizes: list[int] = []
@@ -289,12 +315,12 @@ def _of_anything(outputs: Outputs) -> Table:
     for output in outputs:
         places: list[str] = []
         before = len(leaves)
-        _take_apart(output, "output", places, leaves, 0)
+        take_apart(output, "output", places, leaves, 0)
         sizes.append(len(leaves) - before)
         found = SCALAR if places == ["output"] else _structure(output, tuple(places))
         structure.append(known.setdefault(found, len(known)))
     levels: dict[tuple[str, Hashable], int] = {}
-    numbers, codes = _leaves(leaves, levels)
+    numbers, codes = _leaves(leaves, set(map(type, leaves)), levels)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Table(
         list(known), np.array(structure, np.int64), offsets, numbers, codes, levels, outputs
@@ -310,88 +336,69 @@ def _structure(output: Any, places: tuple[str, ...]) -> Structure:
     return Structure(type(output).__name__, places, length, flat)
 
 
-def _take_apart(thing: Any, place: str, places: list[str], leaves: list[Any], depth: int) -> None:
-    """Append the leaves of `thing`, and how each is reached; what resists is a leaf itself."""
-    before = len(places), len(leaves)
-    try:
-        taken = depth <= MOST_DEPTH and _take_container(thing, place, places, leaves, depth)
-        if taken and (depth == 0 or len(leaves) > before[1]):
-            return  # an inner container without leaves is one itself
-    except Exception:  # a container that breaks its promises
-        del places[before[0] :], leaves[before[1] :]
-    places.append(place)
-    leaves.append(thing)
-
-
-def _take_container(
-    thing: Any, place: str, places: list[str], leaves: list[Any], depth: int
-) -> bool:
-    def inner(value: Any, where: str) -> None:
-        _take_apart(value, where, places, leaves, depth + 1)
-
-    pandas = sys.modules.get("pandas")
-    if isinstance(thing, str | bytes | Raised | type):
-        return False
-    if isinstance(thing, complex | np.complexfloating):
-        inner(thing.real, f"{place}.real")
-        inner(thing.imag, f"{place}.imag")
-    elif isinstance(thing, np.ndarray) and thing.ndim:
-        for index in np.ndindex(thing.shape):
-            inner(thing[index], f"{place}[{', '.join(map(str, index))}]")
-    elif isinstance(thing, np.ndarray):
-        inner(thing.item(), place)
-    elif pandas is not None and isinstance(thing, pandas.DataFrame):
-        for column in thing.columns:
-            for i, value in enumerate(thing[column].tolist()):
-                inner(value, f"{place}[{column!r}].iloc[{i}]")
-    elif pandas is not None and isinstance(thing, pandas.Series | pandas.Index):
-        for i, value in enumerate(thing.tolist()):
-            inner(value, f"{place}.iloc[{i}]" if hasattr(thing, "iloc") else f"{place}[{i}]")
-    elif isinstance(thing, Mapping):
-        for key in _in_order(thing):
-            inner(thing[key], f"{place}[{key!r}]")
-    elif dataclasses.is_dataclass(thing):
-        for field in dataclasses.fields(thing):
-            inner(getattr(thing, field.name), f"{place}.{field.name}")
-    elif isinstance(thing, list | tuple):
-        names = getattr(thing, "_fields", None)
-        for i, value in enumerate(thing):
-            inner(value, f"{place}.{names[i]}" if names else f"{place}[{i}]")
-    elif isinstance(thing, set | frozenset):
-        for i, value in enumerate(_in_order(thing)):
-            inner(value, f"sorted({place})[{i}]")
-    else:
-        return False
-    return True
-
-
-def _in_order(things: Any) -> list[Any]:
-    """Dictionary keys and set elements in an order that does not depend on hashing."""
-    if not any(isinstance(thing, set | frozenset) for thing in things):  # < means "is a subset"
-        try:
-            return sorted(things)
-        except TypeError:
-            pass
-    return sorted(things, key=lambda thing: (type(thing).__name__, shown(thing)))
-
-
-def _leaves(flat: list[Any], levels: dict[tuple[str, Hashable], int]) -> tuple[Floats, Ints]:
-    """Numbers and category codes of leaves; fills `levels`."""
-    numbers = np.full(len(flat), np.nan)
+def _leaves(
+    flat: Outputs, types: set[type], levels: dict[tuple[str, Hashable], int]
+) -> tuple[Floats, Ints]:
+    """Numbers and category codes of leaves of these types; fills `levels`."""
+    numeric = {t: _is_number(t) for t in types}
+    others = {t for t in types if not numeric[t]}
+    if others == types:
+        return np.full(len(flat), np.nan), _codes(flat, others, levels)
+    if not others:
+        return _floats(flat), _all_numbers(len(flat))
     codes = np.full(len(flat), NUMBER)
-    types = list(map(type, flat))
-    numeric = {t: _is_number(t) for t in set(types)}
-    is_number = np.fromiter(map(numeric.__getitem__, types), bool, len(flat))
-    numbers[is_number] = _floats([leaf for leaf, yes in zip(flat, is_number, strict=True) if yes])
-    others = [leaf for leaf, yes in zip(flat, is_number, strict=True) if not yes]
-    if {t for t, yes in numeric.items() if not yes} <= {bool, str, type(None)}:
-        for leaf in dict.fromkeys(others):
-            levels.setdefault(category(leaf), len(levels))
-        code = {leaf: levels[category(leaf)] for leaf in set(others)}
-        codes[~is_number] = np.fromiter(map(code.__getitem__, others), np.int64, len(others))
-    else:
-        codes[~is_number] = [levels.setdefault(category(leaf), len(levels)) for leaf in others]
+    if types <= {bool, *_REAL}:
+        numbers = _floats(flat)
+        kinds = np.fromiter(map(type, flat), object, len(flat))
+        is_bool = np.equal(kinds, np.array(bool, object))
+        codes[is_bool] = _truth_codes(numbers[is_bool] != 0, levels)
+        numbers[is_bool] = np.nan
+        return numbers, codes
+    is_number = np.frombuffer(bytes(map(numeric.__getitem__, map(type, flat))), bool)
+    yes = is_number.tolist()
+    numbers = np.full(len(flat), np.nan)
+    numbers[is_number] = _floats(list(compress(flat, yes)))
+    codes[~is_number] = _codes(list(compress(flat, (~is_number).tolist())), others, levels)
     return numbers, codes
+
+
+def _codes(flat: Outputs, types: set[type], levels: dict[tuple[str, Hashable], int]) -> Ints:
+    """Codes of leaves that are categories, numbered as they appear; fills `levels`."""
+    if types == {bool}:
+        return _truth_codes(np.frombuffer(bytes(flat), bool), levels)
+    if types <= _PLAIN:
+        code = {}
+        for value in dict.fromkeys(flat):
+            code[value] = levels.setdefault(category(value), len(levels))
+        return np.fromiter(map(code.__getitem__, flat), np.int64, len(flat))
+    seen: dict[Any, int] = {}
+    codes = []
+    for leaf in flat:
+        kind = type(leaf)
+        if kind in _PLAIN:
+            key = leaf
+        elif kind in (list, tuple) and not leaf:
+            key = kind  # which is no key of another leaf: types are not plain
+        else:
+            codes.append(levels.setdefault(category(leaf), len(levels)))
+            continue
+        number = seen.get(key)
+        if number is None:
+            number = seen[key] = levels.setdefault(category(leaf), len(levels))
+        codes.append(number)
+    return np.array(codes, dtype=np.int64)
+
+
+def _truth_codes(truth: Bools, levels: dict[tuple[str, Hashable], int]) -> Ints:
+    first = bool(truth[0])
+    for value in (first, *([not first] if np.any(truth != first) else [])):
+        levels[category(value)] = len(levels)
+    codes = [levels.get(("bool", value), ABSENT) for value in (False, True)]
+    return np.array(codes, dtype=np.int64)[truth.view(np.uint8)]
+
+
+def _all_numbers(leaves: int) -> Ints:
+    return np.broadcast_to(np.int64(NUMBER), leaves)
 
 
 def _is_number(kind: type) -> bool:

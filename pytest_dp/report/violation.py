@@ -7,8 +7,10 @@ Written in ASCII for terminals that show nothing else (inputs and events are sho
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from textwrap import wrap
+from typing import Any
 
 from pytest_dp.report import numbers
 
@@ -60,7 +62,7 @@ def violation(result: AuditResult) -> str:
 
 def counterexample(result: AuditResult, found: Counterexample, width: int) -> list[str]:
     """D, D' and S, then expected against observed, aligned."""
-    eps, bound = result.claim.eps, result.eps_lower
+    eps, bound = result.claim.eps, found.eps_lower
     allowed, proven = numbers.allowed_and_proven(eps, bound)
     over = f"at least {proven}" if bound > eps else f"more than {allowed}"
     counts = [
@@ -89,6 +91,7 @@ def counterexample(result: AuditResult, found: Counterexample, width: int) -> li
     return [
         *_pair(found, width),
         *field("S  = ", f"{{{found.event}}}", width),
+        *_examples(found, width),
         "",
         "Fresh runs of the mechanism M with an output in S:",
         *(f"{a:{left}} {b:{middle}}   {c}".rstrip() for a, b, c in table),
@@ -127,6 +130,24 @@ def _pair(found: Counterexample, width: int) -> list[str]:
     return first + second
 
 
+def _examples(found: Counterexample, width: int) -> list[str]:
+    """Some outputs inside a learned attack and outside, as its score says little by itself."""
+    if not any(found.examples):
+        return []
+    lines = field(" " * 5, "score: learned log odds, ln Pr[D | output] - ln Pr[D' | output]", width)
+    for label, outputs in zip(("in S:      ", "not in S:  "), found.examples, strict=True):
+        for shown in dict.fromkeys(map(_sketched, outputs)):
+            lines += [f"     {label}{shown}"[:width]]
+            label = " " * len(label)
+    return lines
+
+
+def _sketched(output: Any) -> str:
+    """An output on one line, its numbers to four digits."""
+    text = " ".join(repr(output.tolist() if hasattr(output, "tolist") else output).split())
+    return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda found: f"{float(found[0]):.4g}", text)
+
+
 def _evidence(result: AuditResult, found: Counterexample) -> list[str]:
     bound = found.eps_clopper_pearson
     parts = [
@@ -138,6 +159,8 @@ def _evidence(result: AuditResult, found: Counterexample) -> list[str]:
     parts.append(f"{numbers.count(result.samples)} samples")
     # A no-break space keeps each part whole; the bar stays at the end of its line.
     joined = "\xa0| ".join(part.replace(" ", "\xa0") for part in parts)
+    if result.eps_lower > 1.005 * found.eps_lower:
+        parts.append(f"a learned attack on this pair shows {numbers.lower(result.eps_lower)}")
     often = numbers.one_in(result.alpha)
     promise = f"A mechanism that keeps its claim fails at most {often} such audits."
     lines = [

@@ -116,8 +116,8 @@ def run_all(
     copies: bool,
     deadline: Deadline,
     seconds_a_run: float | None,
-) -> Iterator[tuple[Piece, Done]]:
-    """Run pieces in this process.
+) -> Iterator[Done]:
+    """Run pieces in this process, in order.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def run_all(
             if not given.unchanged():  # none of these can be trusted
                 copies = True
                 unchecked = [(again, one(again, copies)) for again, _ in unchecked]
-        yield from unchecked
+        yield from (done for _, done in unchecked)
         unchecked, since = [], 0.0
 
 

@@ -5,32 +5,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TypeVar
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import hidden, workers
-from pytest_dp.sampling.calling import Call, Outputs, Raised, same, shown
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.pieces import (
-    MOST_A_PIECE,
-    Done,
-    Input,
-    Piece,
-    cut,
-    joined,
-    run_all,
-)
-from pytest_dp.sampling.workers import Task
+from pytest_dp.sampling.calling import Call, Outputs, same
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.fingerprint import SURPRISE, Fingerprint
+from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
+from pytest_dp.sampling.pieces import MOST_A_PIECE, Done, Input, Piece, cut, joined, run_all
+
+T = TypeVar("T")
 
 START_WORKERS = 5.0
 """Estimated seconds of work from which starting processes, with their imports, pays."""
 USE_WORKERS = 0.25
 """Estimated seconds of work from which handing it to running processes pays."""
 
-SURPRISE = 14.0
-"""Negative logarithm of the chance of a coincidence that is not taken for one."""
+A_JOB = 0.1
+"""Estimated seconds of work that are handed over at a time: little overhead, visible progress."""
+
 OUT_OF_REACH = (
     "keeps a random generator out of reach, which copies itself into every worker process with the "
     "same state: audited in one process"
@@ -82,12 +78,12 @@ class Sampler:
         self.seconds = 0.0
         self.replayable = True
         self.notes: list[str] = []
-        self._packed: bytes | None = None
+        self._packed: workers.Packed | None = None
         self._copies = False
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._trial: workers.Trial | None = None
         self._trials: dict[int, workers.Trial] = {}
-        self._fingerprints: set[tuple[str, ...]] = set()
+        self._fingerprints: dict[bytes, Piece] = {}
         self._reported = self._started = time.monotonic()
         if self.hidden.places:
             self.note(f"draws from a generator kept in {', '.join(self.hidden.places)}: reseeded")
@@ -110,18 +106,20 @@ class Sampler:
     def warm_up(self, given: Input, deadline: Deadline, most: int = 1_000) -> None:
         """Find out what a run costs and whether it can be replayed: a few runs, twice each."""
         counts = (64, 64) if self.call.size else (1, 1, 2, 4, 8, 16, 32)
-        self._in_process([(given, [Piece(counts[0], (0,))])], deadline)  # first calls are slow
+        self._outputs(given, Piece(counts[0], (0,)), deadline)  # first calls are slow
         self._timed_runs, self.seconds = 0, 0.0
         for k, count in enumerate(counts, 1):
             if k > 1 and self.runs + 2 * count > most:
                 return
-            once = self._in_process([(given, [Piece(count, (k,))])], deadline)
-            twice = self._in_process([(given, [Piece(count, (k,))])], deadline)
-            if not all(map(same, once[0][0].outputs, twice[0][0].outputs)):
+            once, twice = (self._outputs(given, Piece(count, (k,)), deadline) for _ in range(2))
+            if not all(map(same, once, twice)):
                 self.replayable = False
                 return
             if self.seconds > 0.2:
                 return
+
+    def _outputs(self, given: Input, piece: Piece, deadline: Deadline) -> Outputs:
+        return self._in_process([(given, [[piece]])], _themselves, deadline)[0][0]
 
     def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
         """The outputs of each draw.
@@ -133,85 +131,119 @@ class Sampler:
         MechanismError
             If the mechanism hangs or takes its process down.
         """
+        return [joined(parts) for parts in self.measure(draws, _themselves, deadline)]
+
+    def measure(
+        self, draws: list[Draw], function: Callable[[Outputs], T], deadline: Deadline
+    ) -> list[list[T]]:
+        """What a function says of the outputs of each draw, group by group; they are not kept.
+
+        Parameters
+        ----------
+        draws : list of Draw
+        function : callable
+            Takes the outputs of a few thousand runs; is called in several processes, so it should
+            depend on nothing else. Where it cannot be pickled, all is done in this process.
+        deadline : Deadline
+
+        Returns
+        -------
+        list of list
+            For each draw, one result for every group of its outputs, in order. How outputs are
+            grouped depends on the draw alone, and they are those that `draw` would give.
+
+        Raises
+        ------
+        OutOfTime
+            If the deadline passed before all of them were done.
+        MechanismError
+            If the mechanism hangs or takes its process down.
+        Exception
+            What the function raises.
+        """
         vectorized = self.call.size is not None
-        tasks = [(d.given, cut(d.count, d.key, vectorized)) for d in draws]
+        works = [(d.given, grouped(cut(d.count, d.key, vectorized), vectorized)) for d in draws]
         estimate = (self.seconds_a_run or 0.0) * sum(d.count for d in draws)
         if self._worth_sharing(estimate):
-            done = self._in_workers(tasks, deadline)
-        else:
-            done = self._in_process(tasks, deadline)
-        return [joined([piece.outputs for piece in pieces]) for pieces in done]
-
-    def _in_process(self, tasks: list[Task], deadline: Deadline) -> list[list[Done]]:
-        results: list[list[Done]] = []
-        for given, pieces in tasks:
-            results.append([])
-            for piece, done in run_all(
-                self.call,
-                given,
-                pieces,
-                self.seed,
-                self.hidden,
-                self._copies,
-                deadline,
-                self.seconds_a_run,
-            ):
-                self._account(done, piece)
-                self._usable(given, done.outputs)
-                results[-1].append(done)
-        return results
-
-    def _in_workers(self, tasks: list[Task], deadline: Deadline) -> list[list[Done]]:
-        packed = self._pack(tasks[0][0], deadline)
-        if packed is None:
-            return self._in_process(tasks, deadline)
-        # About a fifth of a second a job: little overhead, and progress that can be seen.
-        a_job = max(1.0, 0.2 / (self.seconds_a_run or 1.0))
-        jobs: list[tuple[int, Input, list[Piece]]] = []
-        for index, (given, pieces) in enumerate(tasks):
-            size = 0.0
-            for piece in pieces:
-                if not jobs or jobs[-1][0] != index or size >= a_job:
-                    jobs.append((index, given, []))
-                    size = 0.0
-                jobs[-1][2].append(piece)
-                size += piece.count
-        results: list[list[Done]] = [[] for _ in tasks]
-        step = 16 * self.n_jobs
-        for start in range(0, len(jobs), step):
-            some = jobs[start : start + step]
-            if deadline.remaining() <= 0:
-                raise OutOfTime
-            try:
-                shared = workers.share_out(
-                    packed,
-                    [job[1:] for job in some],
-                    self.seed,
-                    self._copies,
-                    self.n_jobs,
-                    deadline,
-                    self.seconds_a_run,
-                )
-            except workers.CannotTravel as error:
-                self.n_jobs = 1
-                self.note(
-                    f"audited in one process, as inputs or outputs cannot be pickled ({error})"
-                )
-                return self._in_process(tasks, deadline)
-            for (index, _, pieces), (trial, done) in zip(some, shared, strict=True):
-                reason = self._cannot_share(trial, done)
-                if reason:
-                    self.note(reason)
+            packed = self._pack(draws[0].given, deadline)
+            if packed is not None:
+                try:
+                    return self._in_workers(packed, works, function, deadline)
+                except workers.CannotShare as reason:
                     self.n_jobs = 1
-                    return self._in_process(tasks, deadline)
-                for piece, one in zip(pieces, done, strict=True):
-                    self._account(one, piece)
-                    self._usable(tasks[index][0], one.outputs)
-                    results[index].append(one)
+                    self.note(str(reason))
+        return self._in_process(works, function, deadline)
+
+    def _in_process(
+        self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline
+    ) -> list[list[T]]:
+        return [self._here(given, groups, function, deadline) for given, groups in works]
+
+    def _here(
+        self,
+        given: Input,
+        groups: list[Group],
+        function: Callable[[Outputs], T],
+        deadline: Deadline,
+    ) -> list[T]:
+        def heed(done: Done) -> None:
+            self._heed(given, summarised(done))
+
+        pieces = [piece for group in groups for piece in group]
+        ran = run_all(
+            self.call,
+            given,
+            pieces,
+            self.seed,
+            self.hidden,
+            self._copies,
+            deadline,
+            self.seconds_a_run,
+        )
+        return list(measured(ran, groups, function, heed))
+
+    def _in_workers(
+        self,
+        packed: workers.Packed,
+        works: list[Work],
+        function: Callable[[Outputs], T],
+        deadline: Deadline,
+    ) -> list[list[T]]:
+        order = workers.Order(
+            packed, packed.beside(function), self.seed, self._copies, self.seconds_a_run
+        )
+        jobs = self._jobs(works)
+        results: list[list[T]] = [[] for _ in works]
+        todo = [(works[index][0], groups) for index, groups in jobs]
+        with closing(workers.share_out(order, todo, self.n_jobs, deadline)) as done:
+            for (index, groups), shared in zip(jobs, done, strict=True):
+                if shared.trial is not None:
+                    self._check_trial(shared.trial)
+                self._check_pieces(shared, [piece for group in groups for piece in group])
+                for summary in shared.summaries:
+                    self._heed(works[index][0], summary)
+                if shared.error is not None:
+                    raise shared.error
+                results[index] += shared.values
         return results
 
-    def _cannot_share(self, trial: workers.Trial, done: list[Done]) -> str:
-        """Why a worker's outputs cannot be used beside those of other processes; else empty.
+    def _jobs(self, works: list[Work]) -> list[tuple[int, list[Group]]]:
+        """Cut works into jobs, each with the number of its work: several for every process."""
+        runs = sum(piece.count for _, groups in works for group in groups for piece in group)
+        a_job = min(A_JOB / (self.seconds_a_run or A_JOB), runs / (4 * self.n_jobs))
+        jobs: list[tuple[int, list[Group]]] = []
+        for index, (_, groups) in enumerate(works):
+            size = a_job
+            for group in groups:
+                if size >= a_job:
+                    jobs.append((index, []))
+                    size = 0.0
+                jobs[-1][1].append(group)
+                size += sum(piece.count for piece in group)
+        return jobs
+
+    def _check_trial(self, trial: workers.Trial) -> None:
+        """Refuse a worker's outputs if they cannot be used beside those of other processes.
 
         What replays in this process must give the same in a worker. What does not must give
         something else in each: system entropy does, a generator that was copied does not.
@@ -219,9 +251,9 @@ class Sampler:
         assert self._trial is not None
         if self._trial.replays:
             if not trial.replays:
-                return OUT_OF_REACH
+                raise workers.CannotShare(OUT_OF_REACH)
             if trial.outputs != self._trial.outputs:
-                return (
+                raise workers.CannotShare(
                     "gives other outputs in a worker process (set order, patched modules, "
                     "environment variables): audited in one process"
                 )
@@ -230,35 +262,41 @@ class Sampler:
             others = [t for t in self._trials.values() if t.process != trial.process]
             self._trials[trial.process] = trial
             enough = SURPRISE + 2 * math.log(len(self._trials))
-            if trial.surprise < enough:
-                return "draws on randomness that cannot be told from a copy: audited in one process"
+            if trial.outputs.surprise < enough:
+                raise workers.CannotShare(
+                    "draws on randomness that cannot be told from a copy: audited in one process"
+                )
             if any(other.outputs == trial.outputs for other in others):
-                return OUT_OF_REACH
-        seen = [self._was_seen(one.outputs) for one in done]  # all of them: it remembers
-        return OUT_OF_REACH if any(seen) else ""
+                raise workers.CannotShare(OUT_OF_REACH)
 
-    def _was_seen(self, outputs: Outputs) -> bool:
-        """Whether another piece held the very same outputs, beyond coincidence."""
-        texts = tuple(map(shown, outputs[:MOST_A_PIECE]))
+    def _check_pieces(self, shared: workers.Shared, pieces: list[Piece]) -> None:
+        """Refuse outputs that another piece had before."""
+        for piece, summary in zip(pieces, shared.summaries, strict=False):  # it may end early
+            if self._was_seen(summary.fingerprint, piece):
+                raise workers.CannotShare(OUT_OF_REACH)
+
+    def _was_seen(self, fingerprint: Fingerprint | None, piece: Piece) -> bool:
+        """Whether another piece began with the very same outputs, beyond coincidence."""
         enough = SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
-        if workers.surprise(list(texts)) < enough:
+        if fingerprint is None or fingerprint.surprise < enough:
             return False
-        seen = texts in self._fingerprints
-        self._fingerprints.add(texts)
-        return seen
+        first = self._fingerprints.setdefault(fingerprint.digest, piece)
+        if first is piece:
+            return False
+        return first.key != piece.key or not self.replayable  # a piece may be drawn again
 
     def _worth_sharing(self, estimate: float) -> bool:
         if self.n_jobs == 1:
             return False
         return estimate > (START_WORKERS if self._packed is None else USE_WORKERS)
 
-    def _pack(self, given: Input, deadline: Deadline) -> bytes | None:
+    def _pack(self, given: Input, deadline: Deadline) -> workers.Packed | None:
         if self._packed is None:
             cost = self.seconds_a_run or 0.0
             count = min(MOST_A_PIECE, max(3, int(0.05 / cost) if cost else MOST_A_PIECE))
-            task = given, [Piece(count, (0, 0))]
+            piece = Piece(count, (0, 0))
             try:
-                self._packed = workers.pack(self.call, task)
+                self._packed = workers.pack(self.call, given, piece)
             except Exception as error:  # whatever pickling raises
                 reason = f"{type(error).__name__}: {error}"
                 if self.explicit_jobs:
@@ -271,42 +309,40 @@ class Sampler:
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
                 return None
             self._trial = workers.tried(
-                self.call, task, self.seed, self.hidden, deadline, self.seconds_a_run
+                self.call, given, piece, self.seed, self.hidden, deadline, self.seconds_a_run
             )
             self._trials[self._trial.process] = self._trial
         return self._packed
 
-    def _usable(self, given: Input, outputs: Outputs) -> None:
-        """Refuse a mechanism that worked and then stopped: its runs are not independent."""
-        if isinstance(outputs, np.ndarray):
-            return
-        worked, raised, streak = self._worked.get(given, (0, 0, 0))
-        if Raised not in set(map(type, outputs)):
-            self._worked[given] = worked + len(outputs), raised, 0
-            return
-        for output in outputs:
-            if isinstance(output, Raised):
-                raised, streak = raised + 1, streak + 1
-            else:
-                worked, streak = worked + 1, 0
-        self._worked[given] = worked, raised, streak
-        # Half of the runs worked before: independent runs would end like this once in 1e10 audits.
-        if streak >= STREAK and worked >= max(50, raised - streak):
-            last = outputs[-1]
-            raise MechanismError(
-                f"{self.name} worked {worked:,} times and then raised {last.kind} in every run: it "
-                "keeps state between runs, such as a privacy budget that is used up. Claim a "
-                f"function that starts afresh each time it is called.\n{last.trace}".rstrip()
-            )
-
-    def _account(self, done: Done, piece: Piece) -> None:
-        self.runs += piece.count
-        self._timed_runs += piece.count
-        self.seconds += done.seconds
-        if done.changed_input and not self._copies:
+    def _heed(self, given: Input, summary: Summary) -> None:
+        """Account for a piece, and look whether the mechanism is still usable."""
+        self.runs += summary.runs
+        self._timed_runs += summary.runs
+        self.seconds += summary.seconds
+        if summary.changed_input and not self._copies:
             self._copies = True
             self.note("changes its input: every run was given a fresh copy")
+        self._usable(given, summary)
         now = time.monotonic()
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
             self.progress(self.runs, now - self._started)
+
+    def _usable(self, given: Input, summary: Summary) -> None:
+        """Refuse a mechanism that worked and then stopped: its runs are not independent."""
+        worked, raised, streak = self._worked.get(given, (0, 0, 0))
+        worked, raised = worked + summary.worked, raised + summary.raised
+        streak = summary.streak + (0 if summary.worked else streak)
+        self._worked[given] = worked, raised, streak
+        # Half of the runs worked before: independent runs would end like this once in 1e10 audits.
+        if summary.last is not None and streak >= STREAK and worked >= max(50, raised - streak):
+            raise MechanismError(
+                f"{self.name} worked {worked:,} times and then raised {summary.last.kind} in every "
+                "run: it keeps state between runs, such as a privacy budget that is used up. Claim "
+                "a function that starts afresh each time it is called.\n"
+                f"{summary.last.trace}".rstrip()
+            )
+
+
+def _themselves(outputs: Outputs) -> Outputs:
+    return outputs

@@ -1,18 +1,19 @@
-"""Pieces of work in other processes, through joblib."""
+"""Work in other processes, through joblib."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib.util
-import math
+import itertools
 import os
-import re
 import sys
 import sysconfig
 import time
-from collections import Counter
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,19 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from pytest_dp.errors import MechanismError
 from pytest_dp.sampling import hidden
-from pytest_dp.sampling.calling import Call, shown
+from pytest_dp.sampling.calling import Call, Outputs, shown
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise
+from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
 from pytest_dp.sampling.pickling import cloudpickle
 from pytest_dp.sampling.pieces import Done, Input, Piece, run_all
-
-Task = tuple[Input, list[Piece]]
 
 GRACE = 5.0
 """Seconds that a worker gets, beyond the deadline, to notice it by itself."""
 
 
-class CannotTravel(Exception):  # noqa: N818  a way out, not an error
-    """An input or an output cannot be pickled; the message says why."""
+class CannotShare(Exception):  # noqa: N818  a way out, not an error
+    """The work has to be done in one process; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,83 +44,155 @@ class Trial:
     Attributes
     ----------
     process : int
-    outputs : bytes
-        A digest of the first outputs.
-    surprise : float
-        How unlikely the same outputs would be by chance, as a negative logarithm.
+    outputs : Fingerprint
+        Of all outputs of the first run.
     replays : bool
         Whether the second run gave the same.
     """
 
     process: int
-    outputs: bytes
-    surprise: float
+    outputs: Fingerprint
     replays: bool
 
 
-def pack(call: Call, trial: Task) -> bytes:
-    """Pickle a mechanism, by value if possible: patched module variables then travel with it.
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A mechanism that is ready to travel, with what every worker tries it on first.
 
-    `trial` is what every worker tries the mechanism on first.
+    Attributes
+    ----------
+    mechanism : bytes
+    module : str or None
+        The module whose functions and classes travel by value, not by name.
+    """
+
+    mechanism: bytes
+    module: str | None
+
+    def beside(self, thing: Any) -> bytes:
+        """Pickle what is to meet the mechanism in a worker: both then have the same classes.
+
+        Raises
+        ------
+        CannotShare
+            If it cannot be pickled.
+        """
+        try:
+            return _dumped(thing, self.module)
+        except Exception as error:  # whatever pickling raises
+            raise _cannot_travel(error) from None
+
+
+def pack(call: Call, given: Input, piece: Piece) -> Packed:
+    """Pickle a mechanism, by value if possible: patched module variables then travel with it.
 
     Raises
     ------
     Exception
         Whatever pickling raised, if it cannot be pickled by value nor by reference.
     """
+    thing = call, given, piece
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
     if module is not None and module.__name__ != "__main__" and _is_own_code(module):
-        cloudpickle.register_pickle_by_value(module)
         try:
-            return bytes(cloudpickle.dumps((call, trial)))
+            return Packed(_dumped(thing, module.__name__), module.__name__)
         except Exception:  # most often a module variable that cannot travel
             if not _importable(module):
                 raise
-        finally:
-            cloudpickle.unregister_pickle_by_value(module)
-    return bytes(cloudpickle.dumps((call, trial)))
+    return Packed(_dumped(thing, None), None)
+
+
+def _dumped(thing: Any, module: str | None) -> bytes:
+    if module is None:
+        return bytes(cloudpickle.dumps(thing))
+    cloudpickle.register_pickle_by_value(sys.modules[module])
+    try:
+        return bytes(cloudpickle.dumps(thing))
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[module])
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What all jobs of one call have in common.
+
+    Attributes
+    ----------
+    packed : Packed
+    function : bytes
+        What measures the outputs, pickled.
+    seed : int
+    copies : bool
+        Whether every run gets a copy of its input.
+    seconds_a_run : float or None
+    """
+
+    packed: Packed
+    function: bytes
+    seed: int
+    copies: bool
+    seconds_a_run: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What comes back of a job.
+
+    Attributes
+    ----------
+    trial : Trial or None
+        None if it could not be run.
+    summaries : list of Summary
+        One of every piece.
+    values : list
+        What the function said of every group.
+    error : Exception or None
+        What ended the job early: raised by the function, by a vectorised mechanism, for lack of
+        time, or because something cannot be pickled.
+    """
+
+    trial: Trial | None
+    summaries: list[Summary]
+    values: list[Any]
+    error: Exception | None = None
 
 
 def share_out(
-    packed: bytes,
-    tasks: list[Task],
-    seed: int,
-    copies: bool,
-    n_jobs: int,
-    deadline: Deadline,
-    seconds_a_run: float | None,
-) -> list[tuple[Trial, list[Done]]]:
-    """Run tasks in `n_jobs` processes; results in the order of the tasks.
+    order: Order, jobs: list[Work], n_jobs: int, deadline: Deadline
+) -> Generator[Shared, None, None]:
+    """Do jobs in `n_jobs` processes; results as they come, in the order of the jobs.
+
+    When the iterator is closed, no more jobs are begun, and those that are under way are awaited.
 
     Raises
     ------
     OutOfTime
-        If the deadline passed first. No worker is left running.
+        If the deadline passed long ago and a worker has not noticed; it is ended.
     MechanismError
         If a worker died.
-    CannotTravel
-        If an input, or an output of the mechanism, cannot be pickled.
+    CannotShare
+        If an input, or what comes back, cannot be pickled.
     """
-    timeout = max(deadline.to_the_last(), 0.1) + GRACE
     now = time.time()  # processes share this clock
     until = now + deadline.remaining(), now + deadline.to_the_last()
-    inputs = {id(given): _sent(given) for given, _ in tasks}
-    parallel = joblib.Parallel(n_jobs=n_jobs, timeout=timeout)
+    inputs = {id(given): order.packed.beside(given) for given, _ in jobs}
+    parallel = joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
+    work, wanted = joblib.delayed(_work), True
     try:
-        shared = parallel(
-            joblib.delayed(_work)(
-                packed,
-                inputs[id(given)],
-                pieces,
-                seed,
-                copies,
-                until,
-                deadline.allowed,
-                seconds_a_run,
-            )
-            for given, pieces in tasks
+        parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE
+        results = parallel(
+            work(order, inputs[id(given)], groups, until, deadline.allowed)
+            for given, groups in itertools.takewhile(lambda _: wanted, jobs)
         )
-        return [_received(done) for done in shared]
+        for sent in results:
+            try:
+                yield _received(sent)
+            except GeneratorExit:  # joblib would kill the processes, with a warning
+                wanted = False
+                with contextlib.suppress(Exception):
+                    list(results)
+                raise
+            parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE  # of the next job
     except BrokenProcessPool as error:
         reason = str(error).strip().partition("\n")[0]
         raise MechanismError(
@@ -149,79 +222,103 @@ _LOADED: dict[bytes, tuple[Call, hidden.Hidden, Trial]] = {}
 
 
 def _work(
-    packed: bytes,
-    sent: bytes,
-    pieces: list[Piece],
-    seed: int,
-    copies: bool,
-    until: tuple[float, float],
-    allowed: float,
-    seconds_a_run: float | None,
+    order: Order, sent: bytes, groups: list[Group], until: tuple[float, float], allowed: float
 ) -> bytes:
-    digest = hashlib.sha256(packed).digest()
+    """One job, in a worker. Errors are sent back: if they were raised, joblib would end it."""
     now = time.time()
     deadline = Deadline(until[0] - now, until[1] - now, allowed)
-    if digest not in _LOADED:
+    trial: Trial | None = None
+    summaries: list[Summary] = []
+    values: list[Any] = []
+
+    def heed(done: Done) -> None:
+        summaries.append(summarised(done, fingerprint(done.outputs)))
+
+    try:
+        call, generators, trial = _loaded(order, deadline)
+        function, given = _function(order.function), _received(sent)
+        pieces = [piece for group in groups for piece in group]
+        ran = run_all(
+            call, given, pieces, order.seed, generators, order.copies, deadline, order.seconds_a_run
+        )
+        values.extend(measured(ran, groups, function, heed))
+        return _sent(Shared(trial, summaries, values))
+    except CannotShare as reason:
+        return _sent(Shared(trial, summaries, [], reason))
+    except Exception as error:
+        error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+        return _sent_error(Shared(trial, summaries, values, error))
+
+
+def _sent_error(shared: Shared) -> bytes:
+    try:
+        sent = _sent(shared)
+        _received(sent)  # errors of some classes fall apart only there
+    except CannotShare as reason:
+        return _sent(replace(shared, values=[], error=reason))
+    return sent
+
+
+def _loaded(order: Order, deadline: Deadline) -> tuple[Call, hidden.Hidden, Trial]:
+    packed = order.packed.mechanism
+    key = hashlib.sha256(packed).digest()
+    if key not in _LOADED:
         _LOADED.clear()
-        call, task = _received(packed)
+        call, given, piece = _received(packed)
         generators = hidden.find(call.mechanism, call.params)
-        first = tried(call, task, seed, generators, deadline, seconds_a_run)
-        _LOADED[digest] = call, generators, first
-    call, generators, trial = _LOADED[digest]
-    given = _received(sent)
-    done = run_all(call, given, pieces, seed, generators, copies, deadline, seconds_a_run)
-    return _sent((trial, [one for _, one in done]))
+        trial = tried(call, given, piece, order.seed, generators, deadline, order.seconds_a_run)
+        _LOADED[key] = call, generators, trial
+    return _LOADED[key]
+
+
+@functools.lru_cache(maxsize=1)
+def _function(sent: bytes) -> Callable[[Outputs], Any]:
+    """In a worker: the function of the jobs before, if this is the same."""
+    return _received(sent)  # type: ignore[no-any-return]
 
 
 def _sent(thing: Any) -> bytes:
     try:
         return bytes(cloudpickle.dumps(thing))
     except Exception as error:  # whatever pickling raises
-        raise CannotTravel(f"{type(error).__name__}: {error}") from None
+        raise _cannot_travel(error) from None
 
 
 def _received(sent: bytes) -> Any:
     try:
         return cloudpickle.loads(sent)
     except Exception as error:
-        raise CannotTravel(f"{type(error).__name__}: {error}") from None
+        raise _cannot_travel(error) from None
 
 
-_LONG_FLOAT = re.compile(r"\.\d{9}")
+def _cannot_travel(error: Exception) -> CannotShare:
+    return CannotShare(
+        "audited in one process, as inputs, outputs or what is measured of them cannot be pickled "
+        f"({type(error).__name__}: {error})"
+    )
 
 
 def tried(
     call: Call,
-    task: Task,
+    given: Input,
+    piece: Piece,
     seed: int,
     generators: hidden.Hidden,
     deadline: Deadline,
     seconds_a_run: float | None,
 ) -> Trial:
-    """Run a task twice in this process and compare."""
+    """Run a piece twice in this process and compare."""
     once, twice = (
         [
             shown(output)
-            for _, done in run_all(call, *task, seed, generators, False, deadline, seconds_a_run)
+            for done in run_all(
+                call, given, [piece], seed, generators, False, deadline, seconds_a_run
+            )
             for output in done.outputs
         ]
         for _ in range(2)
     )
-    digest = hashlib.sha256("\0".join(once).encode("utf-8", "replace")).digest()
-    return Trial(os.getpid(), digest, surprise(once), once == twice)
-
-
-def surprise(texts: list[str]) -> float:
-    """The negative logarithm of the chance that independent outputs read like these again.
-
-    From their frequencies; outputs that show all digits of a float are worth more, as those hardly
-    ever come twice.
-    """
-    counts = Counter(texts)
-    return sum(
-        n * (20.0 if _LONG_FLOAT.search(text) else -math.log(n / len(texts)))
-        for text, n in counts.items()
-    )
+    return Trial(os.getpid(), Fingerprint(digest(once), surprise(once)), once == twice)
 
 
 def _is_own_code(module: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
+from types import SimpleNamespace
 
 import pytest
 from projects import QUICK, laplace
@@ -56,6 +58,61 @@ def test_method_and_seed(project):
     assert seen(project, ini=few + "dp_seed = ff")[3] == "255"
 
 
+@pytest.fixture
+def stand_in(monkeypatch):
+    """An auditor in DP-Sniper's place, which draws nothing; the claims that it was given."""
+    audited = []
+
+    def audit(job):
+        audited.append(job.claim)
+        return job.result("no violation", eps_lower=0.5, resolution=2.0)
+
+    fake = SimpleNamespace(audit=audit)
+    monkeypatch.setitem(sys.modules, "pytest_dp.auditors.dpsniper", fake)
+    return audited
+
+
+@pytest.mark.parametrize(
+    ("option", "claim", "ini", "method"),
+    [
+        ([], "", "dp_method = dpsniper", "dpsniper"),
+        ([], "method='dpsniper'", "", "dpsniper"),
+        ([], "method='statdp'", "dp_method = dpsniper", "statdp"),
+        (["--dp-method=dpsniper"], "method='statdp'", "", "dpsniper"),
+        (["--dp-method=statdp"], "method='dpsniper'", "", "statdp"),
+    ],
+)
+def test_dpsniper_is_reached_from_everywhere(project, stand_in, option, claim, ini, method):
+    few = "dp_max_samples = 2000\n"
+    assert seen(project, *option, claim=claim, ini=few + ini)[2] == method
+    assert len(stand_in) == (method == "dpsniper")
+
+
+def test_the_keywords_of_dpsniper_travel_with_a_claim(project, stand_in):
+    given = "method='dpsniper', classifier='logistic', c=0.01, floating_point=True, features=abs"
+    project.write("test_a.py", laplace("noisy", 1.0, f"eps=1.0, {QUICK}, {given}"))
+    project.run().assert_outcomes(passed=1)
+    seen(project, claim=given)
+    for claim in stand_in:
+        assert (claim.classifier, claim.c, claim.floating_point) == ("logistic", 0.01, True)
+        assert claim.features is abs
+    assert len(stand_in) == 2
+
+
+def test_keywords_without_a_use_are_noted(project, stand_in):
+    claim = f"eps=1.0, {QUICK}, method='dpsniper', classifier='additive', c=0.5"
+    project.write("test_a.py", laplace("noisy", 1.0, claim))
+    for option, notes in (
+        ("--dp-method=statdp", ["method statdp does not use classifier, c"]),
+        ("--dp-method=dpsniper", []),
+    ):
+        result = project.run(option, "-v")
+        result.assert_outcomes(passed=1)
+        [[row]] = project.rows(result).values()
+        assert [note for note in row["notes"] if "does not use" in note] == notes
+        assert ("does not use" in result.stdout.str()) == bool(notes)
+
+
 def test_max_seconds_limits_the_audit(project):
     body = """
     import time
@@ -77,7 +134,8 @@ def test_max_seconds_limits_the_audit(project):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--dp-method=magic", "Invalid method='magic'. Valid choices: 'statdp'"),
+        ("--dp-method=magic", "Invalid method='magic'. Valid choices: 'statdp', 'dpsniper'."),
+        ("--dp-method=sniper", "Invalid method='sniper'. *Did you mean 'dpsniper'?"),
         ("--dp-alpha=2", "Invalid alpha=2.0. Allowed: a probability between 0 and 1"),
         ("--dp-alpha=x", "Invalid alpha='x'. Allowed: a probability"),
         ("--dp-alpha=", "Invalid alpha=''. Allowed: a probability"),

@@ -131,11 +131,32 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({"eps": 1, "inputs": [[0], [1]]}, "must say which are neighbours"),
         ({**GOOD, "alpha": 0}, "Invalid alpha=0"),
         ({**GOOD, "alpha": 1.0}, "Invalid alpha=1.0"),
+        ({**GOOD, "alpha": "1e-6"}, "Invalid alpha='1e-6'"),
+        ({**GOOD, "alpha": math.nan}, "Invalid alpha=nan"),
         ({**GOOD, "max_samples": 0}, "Invalid max_samples=0"),
         ({**GOOD, "max_samples": 1.5}, "Invalid max_samples=1.5"),
         ({**GOOD, "max_seconds": 0}, "Invalid max_seconds=0"),
         ({**GOOD, "max_seconds": math.nan}, "Invalid max_seconds=nan"),
-        ({**GOOD, "method": "guess"}, "Invalid method='guess'. Valid choices: 'statdp'"),
+        (
+            {**GOOD, "method": "guess"},
+            "Invalid method='guess'. Valid choices: 'statdp', 'dpsniper'",
+        ),
+        ({**GOOD, "method": "DP-Sniper"}, "Did you mean 'dpsniper'"),
+        ({**GOOD, "method": ["statdp"]}, r"Invalid method=\['statdp'\]"),
+        ({**GOOD, "classifier": "aditive"}, "'additive', 'logistic', 'mlp'. Did you mean 'add"),
+        ({**GOOD, "classifier": "MLP"}, "Did you mean 'mlp'"),
+        ({**GOOD, "classifier": "forest"}, "Valid choices: 'additive', 'logistic', 'mlp'.$"),
+        ({**GOOD, "classifier": abs}, "It has no fit and no predict_proba. Allowed: 'additive'"),
+        ({**GOOD, "classifier": int}, "It has no fit and no predict_proba"),
+        ({**GOOD, "features": "max"}, "Invalid features='max'. Allowed: a function of an output"),
+        ({**GOOD, "features": [max, min]}, "Allowed: a function of an output"),
+        ({**GOOD, "c": 0}, "Invalid c=0. Allowed: a probability between 0 and 1, such as 0.01"),
+        ({**GOOD, "c": 1}, "Invalid c=1. Allowed"),
+        ({**GOOD, "c": True}, "Invalid c=True. Allowed"),
+        ({**GOOD, "c": "0.01"}, "Invalid c='0.01'. Allowed"),
+        ({**GOOD, "c": math.nan}, "Invalid c=nan. Allowed"),
+        ({**GOOD, "floating_point": 1}, "Invalid floating_point=1. Allowed: True or False"),
+        ({**GOOD, "floating_point": "yes"}, "Invalid floating_point='yes'"),
         ({**GOOD, "vectorized": 3}, "Allowed: the name of a parameter, such as 'size'"),
         ({**GOOD, "vectorized": "two words"}, "Allowed: the name of a parameter"),
         ({**GOOD, "rng": 1}, "Invalid rng=1"),
@@ -157,9 +178,10 @@ def test_every_keyword_of_the_decorator_is_a_keyword_of_audit():
 
     from pytest_dp import audit
 
-    assert set(KEYWORDS) | {"mechanism", "seed", "n_jobs"} == set(
-        inspect.signature(audit).parameters
-    )
+    of_audit = inspect.signature(audit).parameters
+    assert set(KEYWORDS) | {"mechanism", "seed", "n_jobs"} == set(of_audit)
+    of_claim = inspect.signature(dp_claim).parameters
+    assert all(of_audit[name].default == of_claim[name].default for name in {*KEYWORDS} - {"eps"})
 
 
 def test_settings_come_from_the_nearest_place():

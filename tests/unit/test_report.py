@@ -39,6 +39,7 @@ FOUND = Counterexample(
     runs=(20_000, 20_000),
     intervals=((0.48905, 0.51215), (0.0614, 0.0738)),
     p_value=2.7e-212,
+    eps_lower=1.8909,
     eps_clopper_pearson=1.8909,
     difference="one record removed",
     diagnosis=(
@@ -303,6 +304,7 @@ LONG = replace(
         runs=(20_000_000, 20_000_000),
         intervals=((2.57e-6, 8.1e-6), (0.0, 1.551e-6)),
         p_value=0.0,
+        eps_lower=0.0012345,
         difference="every answer moved by at most 1",
     ),
 )

@@ -197,7 +197,7 @@ def test_system_entropy_is_shared_out():
 
 
 def test_rare_coincidences_of_system_entropy_raise_no_alarm():
-    _, some = drawn(lambda data: os.urandom(1)[0] < 2, count=3000)
+    _, some = drawn(lambda data: os.urandom(1)[0] < 8, count=300)
     assert some.n_jobs == 2
     assert not some.notes
 

@@ -1,0 +1,267 @@
+"""The additive posterior model: log odds as a sum of step functions, one for each quantity.
+
+With noise drawn independently for each coordinate this form is exact, and it stays close for most
+mechanisms. The steps from bin to bin have a Student prior, that is, each function is a random walk
+a priori, with a few large steps; how far the walks go is learned from the samples (automatic
+relevance determination, by the evidence approximation). So a leak spread thinly over many
+coordinates, a single sharp step and a quantity that says nothing are all fitted without a knob.
+
+References
+----------
+MacKay, "The evidence framework applied to classification networks", Neural Computation 1992.
+Jaakkola, Jordan, "Bayesian parameter estimation via variational methods", Statistics and Computing
+2000 (the quadratic lower bound of the likelihood).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from pytest_dp.attacks.bins import Codes, Column, bins, row_share, whole
+from pytest_dp.attacks.inverse import inverse_root, times
+from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.table import Bools, Floats, Ints, Table
+
+MOST_BINS = 48
+MOST_PARAMETERS = 300
+"""Steps of all functions together, roughly; fewer where there are few outputs."""
+CURVATURE_WORK = 2e8
+"""Outputs times squared number of columns, for the curvature of the likelihood: it may be taken
+from some of the outputs. Its slope is taken from all."""
+PASSES = 10
+"""Passes over the outputs at most."""
+UPDATES = 3
+"""Updates of the prior in each pass, and a quarter of those in the first."""
+FEW_WHOLE, MOST_WHOLE = 5, 200
+"""Different outputs up to which nothing else is looked at, and up to which they are at all."""
+FREEDOM = 3.0
+"""Degrees of freedom of the prior of a step: few large steps are likelier than many small ones."""
+POOLING = 2.0
+"""Weight, in parameters, of what all quantities of a kind have in common."""
+IDLE = 0.02
+"""Spread, relative to the largest, below which a quantity is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Additive:
+    """A fitted model.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    weights : tuple of ndarray
+        For each column, the log odds that each of its bins adds.
+    intercept : float
+    """
+
+    columns: tuple[Column, ...]
+    weights: tuple[Floats, ...]
+    intercept: float
+
+    def log_odds(self, table: Table) -> Floats:
+        """``ln P(D | output) - ln P(D' | output)`` under equal priors, in nats, shape (n,)."""
+        total = np.full(len(table), self.intercept)
+        for column, weight in zip(self.columns, self.weights, strict=True):
+            total += weight[column.codes(table)]
+        return total
+
+
+def fit(table: Table, first: Bools, features: Sequence[Feature]) -> Additive:
+    """Learn to tell outputs on the first input from those on the second.
+
+    Parameters
+    ----------
+    table : Table
+        Outputs on both inputs, about as many of each.
+    first : ndarray of bool, shape (n,)
+        Which of them are outputs on the first input.
+    features : sequence of Feature
+        The quantities to learn from.
+
+    Returns
+    -------
+    Additive
+    """
+    columns = _columns(table, features)
+    if not columns:
+        return Additive((), (), 0.0)
+    codes = [column.codes(table) for column in columns]
+    weights, intercept = _Fit(columns, codes, first).run()
+    spread = np.array([np.std(weight[code]) for weight, code in zip(weights, codes, strict=True)])
+    keep = spread > IDLE * spread.max()  # each column costs time to evaluate
+    kept = [(c, w) for c, w, yes in zip(columns, weights, keep, strict=True) if yes]
+    return Additive(tuple(c for c, _ in kept), tuple(w for _, w in kept), intercept)
+
+
+def _columns(table: Table, features: Sequence[Feature]) -> list[Column]:
+    everything = whole(table, MOST_WHOLE, fewest_each=4.0)
+    if everything is not None and len(everything.known) <= FEW_WHOLE:
+        return [everything] if len(everything.known) > 1 else []
+    parameters = min(MOST_PARAMETERS, np.sqrt(len(table)))
+    most = int(np.clip(parameters / max(len(features), 1), 6, MOST_BINS))
+    share = row_share(len(features), len(table))
+    candidates = [bins(feature, table, most, share) for feature in features]
+    found: list[Column] = [column for column in candidates if column is not None]
+    return found if everything is None else [*found, everything]
+
+
+class _Fit:
+    """Newton steps on the penalised likelihood, with the evidence for the penalty in between.
+
+    Parameters of an ordered column are the steps between its bins, of others the bins themselves;
+    the last one is the intercept. Sums over outputs are made for each bin first.
+    """
+
+    def __init__(self, columns: Sequence[Column], codes: Sequence[Codes], first: Bools) -> None:
+        self.columns, self.codes, self.first = columns, codes, first
+        self.starts = np.concatenate([[0], np.cumsum([column.width for column in columns])])
+        kept = np.ones(self.starts[-1] + 1, dtype=bool)
+        groups = np.empty(self.starts[-1] + 1, dtype=np.int64)
+        kinds: dict[tuple[str, bool], int] = {}
+        family: list[int] = []
+        occupied = self._sums(np.ones(len(first)), codes)
+        for j, column in enumerate(columns):
+            start, ordered = self.starts[j], column.ordered
+            if ordered:
+                kept[start] = False
+                beyond = np.cumsum(occupied[start : start + ordered][::-1])[::-1]
+                occupied[start : start + ordered] = beyond
+            groups[start : start + ordered] = 2 * j
+            groups[start + ordered : self.starts[j + 1]] = 2 * j + 1
+            kind = column.feature.kind if column.ordered else "whole"  # type: ignore[union-attr]
+            family += [kinds.setdefault((kind, steps), len(kinds)) for steps in (True, False)]
+        kept[:-1] &= (occupied[:-1] > 0) & (occupied[:-1] < len(first))
+        self.kept, self.groups, self.family = kept, groups[kept][:-1], np.array(family)
+
+    def run(self) -> tuple[list[Floats], float]:
+        """Weights of the bins of each column, and the intercept."""
+        here = best = np.zeros(int(self.kept.sum()))
+        scale, weight = np.zeros(len(self.family)), np.ones(len(self.groups))
+        highest, damping = -np.inf, 1.0
+        for _ in range(PASSES):
+            odds = self._odds(here)
+            likelihood = -float(np.logaddexp(0, np.where(self.first, -odds, odds)).sum())
+            if likelihood < highest:  # the curvature is only known from some of the outputs
+                here, damping = (here + best) / 2, damping / 2
+                continue
+            gain, highest, best = likelihood - highest, likelihood, here
+            if gain < 0.5:
+                break
+            curvature = self._curvature(odds)
+            target = times(curvature, here) + self._slope(odds)
+            updates = UPDATES
+            if not scale.any():
+                scale += 1 / _common_precision(curvature, target)
+                updates *= 4
+            found, scale, weight = self._evidence(curvature, target, scale, weight, updates)
+            here = here + damping * (found - here)
+        return self._by_bin(best), float(best[-1])
+
+    def _evidence(
+        self, curvature: Floats, target: Floats, scale: Floats, weight: Floats, updates: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """The posterior mode for a quadratic likelihood, and the prior that explains it."""
+        for _ in range(updates):
+            precision = weight / scale[self.groups]
+            root = _root(curvature, precision)
+            found = times(root.T, times(root, target))
+            variance = (root**2).sum(axis=0)[:-1]
+            known = 1 - precision * variance
+            learned = np.bincount(self.groups, known, minlength=len(scale))
+            size = np.bincount(self.groups, weight * found[:-1] ** 2, minlength=len(scale))
+            # Quantities of a kind share what they have learned about their scale.
+            alike = np.bincount(self.family, size)[self.family]
+            learned_alike = np.bincount(self.family, learned)[self.family]
+            common = alike / np.maximum(learned_alike, 1e-9)
+            scale = np.clip((size + POOLING * common) / (learned + POOLING), 1e-9, 1e3)
+            weight = (FREEDOM + 1) / (FREEDOM + (found[:-1] ** 2 + variance) / scale[self.groups])
+        return found, scale, weight
+
+    def _odds(self, parameters: Floats) -> Floats:
+        odds = np.full(len(self.first), parameters[-1])
+        for codes, weight in zip(self.codes, self._by_bin(parameters), strict=True):
+            odds += weight[codes]
+        return odds
+
+    def _by_bin(self, parameters: Floats) -> list[Floats]:
+        """Weights of bins from parameters."""
+        full = np.zeros(len(self.kept))
+        full[self.kept] = parameters
+        for j, column in enumerate(self.columns):
+            block = slice(self.starts[j], self.starts[j] + column.ordered)
+            full[block] = np.cumsum(full[block])
+        return np.split(full[:-1], self.starts[1:-1])
+
+    def _by_parameter(self, sums: Floats) -> Floats:
+        """Sums for each parameter from sums for each bin, along the first axis; changes `sums`."""
+        for j, column in enumerate(self.columns):
+            block = slice(self.starts[j], self.starts[j] + column.ordered)
+            sums[block] = np.cumsum(sums[block][::-1], axis=0)[::-1]
+        return sums[self.kept]
+
+    def _sums(self, values: Floats, codes: Sequence[npt.NDArray[np.integer]]) -> Floats:
+        """Sums over the outputs in each bin, and over all of them."""
+        sums = [
+            np.bincount(c, values, minlength=column.width)
+            for c, column in zip(codes, self.columns, strict=True)
+        ]
+        return np.concatenate([*sums, [values.sum()]])
+
+    def _slope(self, odds: Floats) -> Floats:
+        return self._by_parameter(self._sums(self.first - expit(odds), self.codes))
+
+    def _curvature(self, odds: Floats) -> Floats:
+        every = math.ceil(len(odds) * len(self.columns) ** 2 / CURVATURE_WORK)
+        weight = _bending(odds)
+        some = weight[::every]
+        codes: list[Ints] = [c[::every].astype(np.int64) for c in self.codes]
+        cross = np.zeros((len(self.kept), len(self.kept)))
+        cross[-1] = cross[:, -1] = counted = self._sums(some, codes)
+        for j, column in enumerate(self.columns):
+            rows = slice(self.starts[j], self.starts[j + 1])
+            for k in range(j + 1, len(self.columns)):
+                other = self.columns[k]
+                both: Ints = codes[j] * other.width + codes[k]
+                joint = np.bincount(both, some, column.width * other.width)
+                joint = joint.reshape(column.width, other.width)
+                columns = slice(self.starts[k], self.starts[k + 1])
+                cross[rows, columns] = joint
+                cross[columns, rows] = joint.T
+        # Rare bins may be missing among some of the outputs: their own curvature is taken from all.
+        cross *= every
+        full = self._sums(weight, self.codes)
+        np.fill_diagonal(cross, np.maximum(full, every * counted))
+        return self._by_parameter(self._by_parameter(cross).T.copy())
+
+
+def _bending(odds: Floats) -> Floats:
+    """Curvature of Jaakkola and Jordan's bound: with it, no step overshoots."""
+    size = np.maximum(np.abs(odds), 1e-6)
+    bending: Floats = np.tanh(size / 2) / (2 * size)
+    return bending
+
+
+def _root(curvature: Floats, precision: Floats) -> Floats:
+    """The inverse root of the posterior's curvature."""
+    # The ridge keeps quantities apart that say the same; the intercept has no prior.
+    ridge = 1e-6 * np.diag(curvature).max()
+    return inverse_root(curvature + np.diag(np.append(precision, 0.0) + ridge))
+
+
+def _common_precision(curvature: Floats, target: Floats) -> float:
+    """The precision, one for all parameters, that explains the samples best."""
+    count = len(target) - 1
+    candidates = np.geomspace(1, 1e6, 7)
+    evidence = []
+    for precision in candidates:
+        root = _root(curvature, np.full(count, precision))
+        explained = 0.5 * float((times(root, target) ** 2).sum())
+        log_size = float(np.log(np.diag(root)).sum()) + 0.5 * count * math.log(precision)
+        evidence.append(explained + log_size)
+    return float(candidates[np.argmax(evidence)])

@@ -1,0 +1,180 @@
+"""Outputs as bin numbers, one column for each quantity: what the additive model learns from.
+
+Numbers fall between cut points at quantiles, far out into both tails, since rare outputs can carry
+most of a loss. Whatever is special has a bin of its own: values that recur among continuous ones,
+NaN, every category (None, exceptions, strings, ...), and that an output lacks the quantity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table
+
+Codes = npt.NDArray[np.uint16]
+
+MOST_ATOMS = 64
+MOST_CATEGORIES = 256
+TAIL = 10.0
+"""Samples beyond the outermost cut point."""
+SORTED = 4_000_000
+"""Numbers, over all columns, from which cut points are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """A quantity of an output as a bin number.
+
+    Bins are numbered: the numbers between cut points in increasing order (`ordered` many), then
+    atoms, NaN, categories, "absent", and "never seen".
+
+    Attributes
+    ----------
+    feature : Feature
+    cuts : ndarray of float
+        Bin k of the ordered ones holds numbers x with ``cuts[k - 1] <= x < cuts[k]``.
+    atoms : ndarray of float
+        Recurring values, in increasing order.
+    categories : tuple
+    """
+
+    feature: Feature
+    cuts: Floats
+    atoms: Floats
+    categories: tuple[tuple[str, Hashable], ...]
+
+    @property
+    def ordered(self) -> int:
+        """How many bins stand in increasing order."""
+        return len(self.cuts) + 1
+
+    @property
+    def width(self) -> int:
+        """How many bins there are."""
+        return self.ordered + len(self.atoms) + len(self.categories) + 3
+
+    def codes(self, table: Table) -> Codes:
+        """The bin of every output, shape (n,)."""
+        numbers, kinds = self.feature.columns(table)
+        found = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
+        if len(self.atoms):
+            at = np.minimum(np.searchsorted(self.atoms, numbers), len(self.atoms) - 1)
+            is_atom = self.atoms[at] == numbers
+            found[is_atom] = self.ordered + at[is_atom]
+        nan = self.ordered + len(self.atoms)
+        if table.levels or not np.all(kinds == NUMBER):
+            # Codes of a table are its own; -2 and -1, absent and number, index from the end.
+            bins = np.full(len(table.levels) + 2, nan + 2 + len(self.categories), np.uint16)
+            known = {level: nan + 1 + i for i, level in enumerate(self.categories)}
+            for level, code in table.levels.items():
+                bins[code] = known.get(level, bins[code])
+            bins[ABSENT] = nan + 1 + len(self.categories)
+            found = np.where(kinds == NUMBER, found, bins[kinds])
+        missing = np.isnan(numbers) & (kinds == NUMBER)
+        found[missing] = nan
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The whole output as a category, where few different ones occur."""
+
+    known: Ints
+
+    @property
+    def ordered(self) -> int:
+        """How many bins stand in increasing order: none."""
+        return 0
+
+    @property
+    def width(self) -> int:
+        """How many bins there are; the last one is "never seen"."""
+        return len(self.known) + 1
+
+    def codes(self, table: Table) -> Codes:
+        """The bin of every output, shape (n,)."""
+        marks = fingerprints(table)
+        at = np.minimum(np.searchsorted(self.known, marks), len(self.known) - 1)
+        return np.where(self.known[at] == marks, at, len(self.known)).astype(np.uint16)
+
+
+Column = Bins | Whole
+
+
+def whole(table: Table, most: int, fewest_each: float) -> Whole | None:
+    """Whole outputs as categories; None if more than `most` differ, or each is too rare."""
+    probe = fingerprints(table.rows(np.arange(len(table)) < 2_000)) if len(table) > 4_000 else None
+    if probe is not None and len(np.unique(probe)) > min(most, 1_000):
+        return None
+    known = np.unique(fingerprints(table))
+    if len(known) > most or len(known) * fewest_each > len(table):
+        return None
+    return Whole(known)
+
+
+def bins(feature: Feature, table: Table, most: int, share: float = 1.0) -> Bins | None:
+    """Bins for a quantity, about `most`, by the outputs in a table; None if it never varies.
+
+    `share` is the part of the outputs by which cut points are placed.
+    """
+    numbers, kinds = feature.columns(table)
+    every = max(1, round(1 / share))
+    is_number = (kinds == NUMBER) & ~np.isnan(numbers)
+    some = numbers[::every][is_number[::every]]
+    values, counts = np.unique(some, return_counts=True)
+    cuts, atoms = np.zeros(0), np.zeros(0)
+    often = counts > max(4, 0.001 * len(table) / every)
+    if len(values) <= min(most, MOST_ATOMS):
+        with np.errstate(all="ignore"):
+            middles = values[:-1] / 2 + values[1:] / 2
+        cuts = np.where((middles > values[:-1]) & (middles <= values[1:]), middles, values[1:])
+    elif len(values):
+        if often.sum() <= MOST_ATOMS:
+            atoms = values[often]
+            some = np.repeat(values[~often], counts[~often])
+        cuts = _cuts(some, most)
+    categories = _categories(kinds, table)
+    found = Bins(feature, cuts, atoms, categories)
+    varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
+    return found if varied else None
+
+
+def _cuts(ordered: Floats, most: int) -> Floats:
+    """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
+    n = len(ordered)
+    if n < 2 * TAIL:
+        levels = np.linspace(0, 1, 6)[1:-1]
+    else:
+        far = logit(1 - TAIL / n)
+        even = np.linspace(0, 1, most // 2 + 2)[1:-1]
+        levels = np.concatenate([even, expit(np.linspace(-far, far, most - most // 2))])
+    at = np.unique(np.clip((np.sort(levels) * n).astype(np.int64), 1, max(n - 1, 1)))
+    if not n:
+        return np.zeros(0)
+    return np.unique(ordered[at[at < n]])
+
+
+def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
+    if not table.levels:
+        return ()
+    counts = np.bincount(kinds[kinds >= 0], minlength=len(table.levels))
+    present = [level for level, code in table.levels.items() if counts[code]]
+    present.sort(key=lambda level: -counts[table.levels[level]])
+    return tuple(present[:MOST_CATEGORIES])
+
+
+def row_share(features: int, rows: int) -> float:
+    """The part of the outputs by which to place cut points, so that sorting stays affordable."""
+    return min(1.0, SORTED / max(1, features * rows))
+
+
+def half(first: Bools) -> float:
+    """The share of outputs on the first input."""
+    return float(np.mean(first))

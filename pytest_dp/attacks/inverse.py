@@ -1,0 +1,54 @@
+"""Inverse Cholesky factors in small blocks.
+
+A numerical library spreads larger matrices over all cores. Where several test processes share
+those cores, its threads then wait for each other, up to a hundred times as long as the work takes.
+Blocks of this size stay in one thread, and give the same digits on any number of cores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dtrtri
+
+from pytest_dp.outputs.table import Floats
+
+BLOCK = 48
+
+
+def inverse_root(matrix: Floats) -> Floats:
+    """The inverse R of the lower Cholesky factor of a positive definite matrix A, shape (n, n).
+
+    So ``R.T @ R`` is the inverse of A, and the logarithm of the determinant of A is
+    ``-2 * log(diag(R)).sum()``.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not positive definite.
+    """
+    n = len(matrix)
+    count = -(-n // BLOCK)
+    padded = np.eye(count * BLOCK)
+    padded[:n, :n] = matrix
+    a = np.ascontiguousarray(padded.reshape(count, BLOCK, count, BLOCK).swapaxes(1, 2))
+    factor, root = np.zeros_like(a), np.zeros_like(a)
+    for j in range(count):
+        # Column j, from its diagonal block downwards, less what earlier columns explain.
+        column = a[j:, j].copy()
+        for k in range(j):
+            column -= factor[j:, k] @ factor[j, k].T
+        root[j, j] = dtrtri(np.linalg.cholesky(column[0]), lower=1)[0]
+        factor[j + 1 :, j] = column[1:] @ root[j, j].T
+    for i in range(1, count):
+        row = np.zeros((i, BLOCK, BLOCK))
+        for k in range(i):
+            row[: k + 1] += factor[i, k] @ root[k, : k + 1]
+        root[i, :i] = -root[i, i] @ row
+    whole: Floats = root.swapaxes(1, 2).reshape(count * BLOCK, count * BLOCK)[:n, :n]
+    return whole
+
+
+def times(matrix: Floats, vector: Floats) -> Floats:
+    """A matrix times a vector, in one thread."""
+    product: Floats = np.einsum("ij,j->i", matrix, vector)
+    return product

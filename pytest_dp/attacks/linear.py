@@ -1,0 +1,225 @@
+"""Outputs as rows of numbers: for logistic regression and for scikit-learn's classifiers.
+
+Every number is brought to mean 0 and variance 1. What is no number (None, NaN, an exception, a
+string, a missing element) is 0 there and has a flag of its own, as special values have in the
+paper.
+
+Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Table
+
+RIDGE = 1e-6
+"""Penalty on each squared weight, per output."""
+FARTHEST = 1e6
+"""Deviations beyond which all numbers count as the same, so that sums stay finite."""
+MOST_FLAGS = 64
+"""Categories of a quantity that have flags."""
+
+Flag = tuple[str, Hashable]
+_SPECIAL: tuple[Flag, ...] = (("absent", None), ("nan", None), ("inf", None), ("-inf", None))
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How outputs become rows of numbers.
+
+    Attributes
+    ----------
+    numbers : tuple of (Feature, mean, deviation)
+    flags : tuple of (Feature, Flag)
+    """
+
+    numbers: tuple[tuple[Feature, float, float], ...]
+    flags: tuple[tuple[Feature, Flag], ...]
+
+    def matrix(self, table: Table) -> Floats:
+        """One row for each output, shape (n, columns)."""
+        rows = np.zeros((len(table), len(self.numbers) + len(self.flags)))
+        for i, (feature, mean, deviation) in enumerate(self.numbers):
+            values, codes = feature.columns(table)
+            usable = (codes == NUMBER) & np.isfinite(values)
+            with np.errstate(over="ignore"):
+                scaled = (values[usable] - mean) / deviation
+            rows[usable, i] = np.clip(scaled, -FARTHEST, FARTHEST)
+        for i, (feature, flag) in enumerate(self.flags, len(self.numbers)):
+            rows[:, i] = _flagged(feature, flag, table)
+        return rows
+
+
+def _flagged(feature: Feature, flag: Flag, table: Table) -> Bools:
+    values, codes = feature.columns(table)
+    found: Bools
+    if flag == _SPECIAL[0]:
+        found = codes == ABSENT
+    elif flag == _SPECIAL[1]:
+        found = (codes == NUMBER) & np.isnan(values)
+    elif flag in _SPECIAL[2:]:
+        found = (codes == NUMBER) & (values == float(flag[0]))
+    else:
+        found = codes == table.levels.get(flag, ABSENT - 1)
+    return found
+
+
+def design(table: Table, features: list[Feature]) -> Design:
+    """What varies among the outputs of a table."""
+    numbers, flags = [], []
+    for feature in features:
+        values, codes = feature.columns(table)
+        usable = values[(codes == NUMBER) & np.isfinite(values)]
+        if len(usable) and np.ptp(usable) > 0:
+            with np.errstate(over="ignore"):
+                mean, deviation = float(usable.mean()), float(usable.std())
+            if np.isfinite(mean) and np.isfinite(deviation) and deviation > 0:
+                numbers.append((feature, mean, deviation))
+        for flag in [*_SPECIAL, *list(table.levels)[:MOST_FLAGS]]:
+            share = float(np.mean(_flagged(feature, flag, table)))
+            if 0 < share < 1:
+                flags.append((feature, flag))
+    return Design(tuple(numbers), tuple(flags))
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """A fitted logistic regression."""
+
+    design: Design
+    weights: Floats
+    intercept: float
+
+    def log_odds(self, table: Table) -> Floats:
+        """As in `Posterior`."""
+        odds: Floats = self.design.matrix(table) @ self.weights + self.intercept
+        return odds
+
+
+def fit(table: Table, first: Bools, features: list[Feature]) -> Logistic:
+    """Ridge logistic regression: the paper's first classifier.
+
+    The paper fits it by stochastic gradient descent; here it is fitted to the optimum.
+    """
+    plan = design(table, features)
+    rows = plan.matrix(table)
+    sign = np.where(first, 1.0, -1.0)
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        odds = rows @ parameters[:-1] + parameters[-1]
+        slope = -sign * expit(-sign * odds) / len(rows)
+        penalty = 0.5 * RIDGE * float(parameters[:-1] @ parameters[:-1])
+        gradient = np.append(rows.T @ slope + RIDGE * parameters[:-1], slope.sum())
+        return float(np.logaddexp(0, -sign * odds).mean()) + penalty, gradient
+
+    found = minimize(
+        loss,
+        np.zeros(rows.shape[1] + 1),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 200, "ftol": 1e-12, "gtol": 1e-8},
+    ).x
+    return Logistic(plan, found[:-1], float(found[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """A fitted classifier with ``predict_proba``."""
+
+    design: Design
+    classifier: Any
+    column: int
+
+    def log_odds(self, table: Table) -> Floats:
+        """As in `Posterior`."""
+        rows = self.design.matrix(table)
+        if not len(rows):
+            return np.zeros(0)
+        try:
+            given = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
+        except Exception as error:
+            raise _failed(self.classifier, "predict_proba", error) from error
+        if given.shape != (len(rows), 2):
+            raise ClaimError(
+                f"{_name(self.classifier)}.predict_proba returned an array of shape {given.shape} "
+                f"for {len(rows)} outputs. Allowed: shape ({len(rows)}, 2), a probability for each "
+                "of the two inputs."
+            )
+        # What a classifier cannot tell (outputs unlike any before) points nowhere.
+        likelier = np.nan_to_num(given[:, self.column], nan=0.5)
+        odds: Floats = logit(np.clip(likelier, 1e-12, 1 - 1e-12))
+        return odds
+
+
+def fit_classifier(
+    classifier: Any, table: Table, first: Bools, features: list[Feature], seed: int
+) -> Classified:
+    """Fit a copy of a classifier with scikit-learn's interface; ``"mlp"`` is that of the paper."""
+    if isinstance(classifier, str):
+        classifier = _mlp()
+    plan = design(table, features)
+    if not plan.numbers and not plan.flags:  # nothing varies: a flag that never rises will do
+        plan = Design((), tuple((feature, _SPECIAL[1]) for feature in features[:1]))
+    fresh = copy.deepcopy(classifier)
+    if hasattr(fresh, "get_params") and fresh.get_params().get("random_state", 0) is None:
+        fresh.set_params(random_state=seed % 2**32)
+    state = np.random.get_state()  # noqa: NPY002  the generator that scikit-learn falls back to
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    try:
+        fitted = fresh.fit(plan.matrix(table), first.astype(int))
+    except Exception as error:
+        raise _failed(classifier, "fit", error) from error
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    fitted = fresh if fitted is None else fitted
+    classes = list(getattr(fitted, "classes_", (0, 1)))
+    return Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
+
+
+def _mlp() -> Any:
+    """The network of the paper: two hidden layers, Adam, ten epochs."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    return _Quiet(MLPClassifier((10, 5), learning_rate_init=0.01, max_iter=10), ConvergenceWarning)
+
+
+class _Quiet:
+    """A classifier that is meant to stop early, and says nothing about it."""
+
+    def __init__(self, inner: Any, category: type[Warning]) -> None:
+        self.inner, self.category = inner, category
+
+    def get_params(self) -> dict[str, Any]:
+        return dict(self.inner.get_params())
+
+    def set_params(self, **given: Any) -> None:
+        self.inner.set_params(**given)
+
+    def fit(self, rows: Floats, labels: Any) -> Any:
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", self.category)
+            return self.inner.fit(rows, labels)
+
+
+def _failed(classifier: Any, what: str, error: Exception) -> ClaimError:
+    return ClaimError(
+        f"classifier={_name(classifier)}: {what} raised {type(error).__name__}: {error}. Give an "
+        "object with scikit-learn's interface, or leave classifier= out."
+    )
+
+
+def _name(classifier: Any) -> str:
+    return type(classifier).__name__

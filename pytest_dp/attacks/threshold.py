@@ -1,0 +1,331 @@
+"""From a posterior to an attack: the outputs that point to one input strongly enough.
+
+By the Neyman-Pearson lemma no event of the same probability tells two inputs apart better than a
+threshold on the exact posterior. Algorithm 1 of the paper fixes that probability, on the input that
+makes the event rarer, at c = 0.01. Here the threshold is by default the one that promises the
+largest lower bound for the samples that are left, so that wide events are used where they prove
+most, and rare ones where their ratio is worth it.
+
+Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit, ndtri
+
+from pytest_dp.attacks import Posterior
+from pytest_dp.evidence import ratio
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
+from pytest_dp.sampling.calling import Outputs
+
+MOST_CUTS = 512
+CALIBRATION = 0.1
+"""How far a model's loss, calibrated on the whole, may be off for one event, as a share."""
+NEARLY = 0.97
+"""Share of a promise that is worth giving up for something that is easier to read."""
+MOST_LIKELY = 0.9
+"""Probability above which an event's complement, in the other direction, tells more."""
+
+CAUTION = 1.0
+"""Standard errors by which a loss is taken to be smaller than it looks."""
+LEARNED = 0.25
+"""Variance of a model's loss for an event, as a share of that of as many counts."""
+SMALLEST_SHARE = 0.05
+"""Of the samples of the test, what each input gets at least."""
+
+
+def scores(model: Posterior, table: Table) -> Floats:
+    """Log odds, rounded so that equal outputs score the same in batches of any size."""
+    rounded: Floats = np.round(model.log_odds(table), 9) + 0.0
+    return rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A randomised event: outputs that score above a threshold, and a share of those right at it.
+
+    ``attack(output)`` is the probability that the attack includes an output. The score is the
+    learned log odds of the input that it points to against the other.
+
+    Attributes
+    ----------
+    model : Posterior
+    sign : int
+        1 if it includes outputs that point to D, -1 if those that point to D'.
+    threshold : float
+        In nats: ``sign`` times the log odds.
+    tie : float
+        Probability with which outputs at the threshold are included.
+    """
+
+    model: Posterior
+    sign: int
+    threshold: float
+    tie: float = 0.0
+
+    def hits(self, table: Table) -> tuple[Bools, Bools]:
+        """Which outputs score above the threshold, and which right at it."""
+        found = self.sign * scores(self.model, table)
+        return found > self.threshold, found == self.threshold
+
+    def __call__(self, output: Any) -> float:
+        above, at = self.hits(tabulate([output]))
+        return float(above[0]) or self.tie * float(at[0])
+
+    def __str__(self) -> str:
+        share = f", and {self.tie:.3g} of those at it" if self.tie else ""
+        return f"score(output) > {self.threshold:.4g}{share}"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Counts outputs between cut points of the score, and in an event.
+
+    Calling it gives an array: one count for each interval between cuts, then that of the event.
+    """
+
+    model: Posterior
+    cuts: Floats
+    event: Event | None
+
+    def __call__(self, outputs: Outputs) -> Ints:
+        table = tabulate(outputs)
+        between = np.searchsorted(self.cuts, scores(self.model, table))
+        inside = 0 if self.event is None else int(self.event.mask(table).sum())
+        return np.append(np.bincount(between, minlength=len(self.cuts) + 1), inside)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts outputs: all, above an attack's threshold, at it, and in an event."""
+
+    attack: Attack | None
+    event: Event | None
+
+    def __call__(self, outputs: Outputs) -> Ints:
+        table = tabulate(outputs)
+        above = at = inside = 0
+        if self.attack is not None:
+            above, at = (int(hits.sum()) for hits in self.attack.hits(table))
+        if self.event is not None:
+            inside = int(self.event.mask(table).sum())
+        return np.array([len(table), above, at, inside])
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A threshold, or an event, and what it promises.
+
+    Attributes
+    ----------
+    sign : int
+        1 if the event is likelier on D, -1 if on D'.
+    threshold : float
+        As in `Attack`; NaN for an event.
+    p1, p2 : float
+        Cautious estimates of its probability on the likelier input and on the other one.
+    promise : float
+        The lower bound to expect, in nats.
+    """
+
+    sign: int
+    threshold: float
+    p1: float
+    p2: float
+    promise: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Thresholds worth a look.
+
+    Attributes
+    ----------
+    at : ndarray of float, shape (k,)
+        In increasing order; no score lies on any of them.
+    levels : ndarray of float, shape (k + 1,)
+        A typical score between each of them and the next.
+    """
+
+    at: Floats
+    levels: Floats
+
+
+def cuts_for(found: Floats) -> Cuts:
+    """Thresholds worth a look, by the scores of the outputs that a model was learned from."""
+    values = np.unique(found)
+    if len(values) <= MOST_CUTS:
+        return Cuts(values[:-1] / 2 + values[1:] / 2, values)
+    far = logit(1 - 10 / len(found))
+    share = expit(np.linspace(-far, far, MOST_CUTS))
+    ordered = np.sort(found)
+    at = np.unique(ordered[np.unique((share * (len(found) - 1)).astype(np.int64))]) + 5e-10
+    places = np.concatenate([[0], np.searchsorted(ordered, at), [len(ordered)]])
+    middle = np.minimum((places[:-1] + places[1:]) // 2, len(ordered) - 1)
+    return Cuts(at, ordered[middle])
+
+
+def best_cut(
+    profile1: Ints, profile2: Ints, cuts: Cuts, runs: float, alpha: float, favoured: int = 0
+) -> Choice | None:
+    """The threshold, and the direction, that promise the largest bound; None if there is no cut.
+
+    Parameters
+    ----------
+    profile1, profile2 : ndarray of int, shape (k + 1,)
+        How many fresh outputs on D, and on D', score between the cuts.
+    cuts : Cuts
+    runs : float
+        Samples that are left for the test, on both inputs together.
+    alpha : float
+        Level of the bound.
+    favoured : int
+        A direction (1 or -1) to take if it promises nearly as much as the other one.
+    """
+    if not len(cuts.at):
+        return None
+    total1, total2 = int(profile1.sum()), int(profile2.sum())
+    smooth1 = _smoothed(profile1, profile2, cuts.levels)
+    smooth2 = profile1 + profile2 - smooth1
+    above = [_above(part) for part in (profile1, profile2, smooth1, smooth2)]
+    below = [
+        part.sum() - over
+        for part, over in zip((profile1, profile2, smooth1, smooth2), above, strict=True)
+    ]
+    up = _promises(above[0], total1, above[1], total2, runs, alpha, _log_ratio(above[2], above[3]))
+    down = _promises(
+        below[1], total2, below[0], total1, runs, alpha, _log_ratio(below[3], below[2])
+    )
+    k, j = int(np.argmax(up[0])), int(np.argmax(down[0]))
+    leads = {1: up[0][k] >= NEARLY * down[0][j], -1: up[0][k] * NEARLY > down[0][j]}
+    if leads.get(favoured, up[0][k] >= down[0][j]):
+        return Choice(1, float(cuts.at[k]), float(up[1][k]), float(up[2][k]), float(up[0][k]))
+    return Choice(-1, -float(cuts.at[j]), float(down[1][j]), float(down[2][j]), float(down[0][j]))
+
+
+def _log_ratio(one: Floats, other: Floats) -> Floats:
+    found: Floats = np.log(np.maximum(one, 1e-9) / np.maximum(other, 1e-9))
+    return found
+
+
+def _above(part: Ints | Floats) -> Floats:
+    """Sums over all that lies above each cut."""
+    total: Floats = np.cumsum(part[::-1].astype(np.float64))[::-1][1:]
+    return total
+
+
+def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
+    """How many outputs of each interval the model says are on D, calibrated on all intervals.
+
+    Calibration is a logistic regression of the side on the score (Platt).
+    """
+    both = (profile1 + profile2).astype(np.float64)
+    x = np.clip(levels, -30, 30)
+    slope, offset = 1.0, 0.0
+    for _ in range(25):
+        p = expit(slope * x + offset)
+        weight = both * p * (1 - p) + 1e-12
+        miss = profile1 - both * p
+        # A prior of one output keeps separable scores from running away.
+        a, b, d = (weight * x * x).sum() + 1.0, (weight * x).sum(), weight.sum() + 1.0
+        g, h = (miss * x).sum() - (slope - 1), miss.sum() - offset
+        change, shift = (d * g - b * h) / (a * d - b * b), (a * h - b * g) / (a * d - b * b)
+        slope, offset = slope + np.clip(change, -1, 1), offset + np.clip(shift, -1, 1)
+        if abs(change) + abs(shift) < 1e-6:
+            break
+    return both * np.clip(expit(slope * x + offset), 1e-9, 1 - 1e-9)
+
+
+def event_promise(c1: int, n1: int, c2: int, n2: int, runs: float, alpha: float) -> Choice:
+    """What an event promises, in the better of both directions, from its counts on D and D'."""
+    one, two = np.array([c1]), np.array([c2])
+    up = _promises(one, n1, two, n2, runs, alpha)
+    down = _promises(two, n2, one, n1, runs, alpha)
+    sign, best = (1, up) if up[0][0] >= down[0][0] else (-1, down)
+    return Choice(sign, math.nan, float(best[1][0]), float(best[2][0]), float(best[0][0]))
+
+
+def _promises(
+    c1: Ints | Floats,
+    n1: int,
+    c2: Ints | Floats,
+    n2: int,
+    runs: float,
+    alpha: float,
+    modelled: Floats | None = None,
+) -> tuple[Floats, Floats, Floats]:
+    """Bounds to expect, and the probabilities behind them, for many events at a time.
+
+    `modelled` are losses that a model expects, to lean on where counts say little: else the best of
+    many rare events would be one that was lucky.
+    """
+    p1, p2 = cautious(c1, n1, c2, n2)
+    if modelled is not None:
+        rare = (c1 + c2 + 1.0) / (n1 + n2)
+        seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
+        luck = 1 / (c1 + 0.5) + 1 / (c2 + 0.5)
+        trust = 1 / luck, 1 / ((CALIBRATION * modelled) ** 2 + LEARNED * luck)
+        loss = (seen * trust[0] + modelled * trust[1]) / sum(trust)
+        loss = loss - CAUTION / np.sqrt(sum(trust))
+        p2 = 2 * rare / (1 + np.exp(loss))
+        p1 = 2 * rare - p2
+    p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
+    usable = (c1 > 3) & (p1 > 0)
+    expected = np.full(len(c1), -np.inf)
+    if usable.any():
+        a, b = p1[usable], p2[usable]
+        share = first_share(a, b)
+        given = ratio.predicted(a, runs * share, b, runs * (1 - share), alpha)
+        expected[usable] = np.where(np.isnan(given), -np.inf, given)
+    # Of events in nine of ten outputs, the complement tells more in the other direction.
+    return np.where(p1 > MOST_LIKELY, -np.inf, expected), p1, p2
+
+
+def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:
+    """Estimates of two probabilities, both a standard error towards a smaller ratio."""
+    p1 = (c1 - np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))) / n1
+    p2 = np.minimum((c2 + np.sqrt(c2 * np.maximum(1 - c2 / n2, 0)) + 0.5) / n2, 1 - 0.5 / n2)
+    return p1, p2
+
+
+def first_share(p1: Floats, p2: Floats) -> Floats:
+    """The share of samples for the likelier side that estimates the ratio best (Neyman)."""
+    s1, s2 = np.sqrt((1 - p1) / p1), np.sqrt((1 - p2) / p2)
+    share: Floats = np.clip(s1 / (s1 + s2), SMALLEST_SHARE, 1 - SMALLEST_SHARE)
+    return share
+
+
+def quick_promise(c1: Ints, c2: Ints, searched: int, runs: float, alpha: float) -> Floats:
+    """Roughly `event_promise`, for events by the thousand."""
+    high, low = np.maximum(c1, c2), np.minimum(c1, c2)
+    p1, p2 = cautious(high, searched, low, searched)
+    z = -ndtri(alpha)
+    with np.errstate(all="ignore"):
+        slack = z * np.sqrt(2 / runs * ((1 - p1) / p1 + (1 - p2) / p2))
+        promise = np.where((high > 3) & (p1 > 0), np.log(p1 / p2) - slack, -np.inf)
+    return np.asarray(promise, dtype=np.float64)
+
+
+def fixed(model: Posterior, sign: int, found: Floats, c: float) -> Attack:
+    """Algorithm 1 of the paper: the attack with probability `c` on the input that makes it rarer.
+
+    Parameters
+    ----------
+    model : Posterior
+    sign : int
+        As in `Attack`.
+    found : ndarray of float
+        Scores of fresh outputs on that input.
+    c : float
+    """
+    ordered = np.sort(sign * found)[::-1]
+    n = len(ordered)
+    threshold = float(ordered[min(math.floor(c * n), n - 1)])
+    above, at = int(np.sum(ordered > threshold)), int(np.sum(ordered == threshold))
+    return Attack(model, sign, threshold, (c * n - above) / at)

@@ -1,0 +1,289 @@
+"""DD-Search: which pair, which direction and which attack promise the largest lower bound.
+
+Algorithm 2 of the paper trains a classifier for every pair and direction on samples of its own, and
+picks the witness with the largest estimated power. Here pairs are compared by successive halving:
+each round draws more, scores each half of it by a model of the other half, and keeps the better
+half of the pairs. Both directions of a pair, and pairs with an input in common, share their
+samples. With a fixed `c`, the search is that of the paper. Nothing found here is evidence: what
+comes out is tested on fresh samples.
+
+Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorithms 1 and 2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.attacks import Posterior, fit, quantities
+from pytest_dp.attacks.threshold import (
+    NEARLY,
+    Attack,
+    Profile,
+    Tally,
+    best_cut,
+    cuts_for,
+    event_promise,
+    fixed,
+    quick_promise,
+    scores,
+)
+from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
+from pytest_dp.counterexample import simplest
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.families import search
+from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
+from pytest_dp.sampling.calling import Outputs
+from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.sampling.sampler import Draw
+
+SEARCH_SHARE = 0.15
+"""Share of the samples, and of the time, in which pairs are compared and the model is trained."""
+CHOICE_SHARE = 0.1
+"""Share of the samples on which the threshold is chosen."""
+MOST_KEPT, MOST_LEAVES = 1_000_000, 10_000_000
+"""Samples of each input, and leaves in them, that are kept in memory at most."""
+FIRST_LOOK = 16
+"""Samples by which the length of outputs is estimated."""
+TRAINED_EARLY = 40_000
+"""Samples of each input from which a model is learned while there are several pairs."""
+READ = 200_000
+"""Samples of each input among which a readable event is looked for."""
+MOST_CONDITIONS = 3
+"""Conditions that a readable event is made of, at most."""
+PUBLISHED_SEARCH_SHARE = 0.35
+"""Of all samples, about what the paper spends before the last step."""
+CHOOSING, CHECKING = 3, 4
+"""First parts of the keys of samples on which a threshold is chosen, and a power estimated."""
+
+
+@dataclass(slots=True)
+class Rival(Contender):
+    """A pair in the search, with what a model promised on samples that it had not seen."""
+
+    promise: float = -math.inf
+    gain: float = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What goes into the test.
+
+    Attributes
+    ----------
+    rival : Rival
+    attack : Attack or None
+        None where the readable event promises as much.
+    event : Event or None
+        A readable event, if there is one.
+    sign : int
+        1 if D makes the attack (or the event) likelier, -1 if D' does.
+    p1, p2 : float
+        Cautious estimates of its probability on the likelier input, and on the other.
+    examples : tuple
+        Some outputs inside the attack, and some outside.
+    """
+
+    rival: Rival
+    attack: Attack | None
+    event: Event | None
+    sign: int
+    p1: float
+    p2: float
+    examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
+
+
+def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
+    """The pairs that took part, and the witness to test, or None if nothing is worth a test.
+
+    Raises
+    ------
+    OutOfTime
+        If time ran out before there was a witness.
+    ClaimError
+        If the user's classifier or features cannot be used.
+    """
+    budget = SEARCH_SHARE * job.max_samples
+    everyone = line_up(job, pool, budget, Rival)
+    if job.claim.c is not None:
+        return everyone, _as_published(job, pool, everyone, job.claim.c)
+    best = _best_pair(job, pool, everyone, budget)
+    return everyone, _witness(job, pool, best)
+
+
+def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Rival:
+    deadline = job.deadline.sooner(SEARCH_SHARE)
+    a_round = budget / (math.ceil(math.log2(len(rivals))) + 1)
+    runs = 0
+    draw_up_to(job, pool, rivals[:1], FIRST_LOOK, deadline)
+    most = _most_kept(pool)
+    while True:
+        before, inputs = runs, {i for r in rivals for i in (r.first, r.second)}
+        runs = min(runs + max(1, int(a_round / len(inputs))), most)
+        try:
+            draw_up_to(job, pool, rivals, runs, deadline)
+        except OutOfTime as out:
+            if out.stack or not before:
+                raise
+            break
+        if len(rivals) == 1:
+            break
+        for rival in rivals:
+            _appraise(job, pool, rival, runs)
+        rivals = sorted(rivals, key=lambda r: (-max(r.promise, 0.0), -r.gain, r.number))
+        rivals = rivals[: max(1, len(rivals) // 2)]
+    return rivals[0]
+
+
+def _most_kept(pool: Pool) -> int:
+    """How many samples of an input may be kept: fewer, the more leaves they have."""
+    leaves = max(1.0, float(np.mean(tabulate(pool.drawn[0][0][:FIRST_LOOK]).sizes)))
+    return int(min(MOST_KEPT, MOST_LEAVES / leaves))
+
+
+def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
+    """What the pair is worth, by models that each score the half that they did not learn from."""
+    half = runs // 2
+    odds, sides = [], []
+    for known, fresh in (((0, half), (half, runs)), ((half, runs), (0, half))):
+        learned = known[0], min(known[1], known[0] + TRAINED_EARLY)
+        model = _learn(job, rival, *pool.table(rival, *learned))
+        table, first = pool.table(rival, *fresh)
+        odds.append(scores(model, table))
+        sides.append(first)
+    score, first = np.concatenate(odds), np.concatenate(sides)
+    rival.gain = float(np.log(2) - np.logaddexp(0, np.where(first, -score, score)).mean())
+    cuts = cuts_for(score)
+    between = np.searchsorted(cuts.at, score)
+    one, two = (np.bincount(between[s], minlength=len(cuts.levels)) for s in (first, ~first))
+    choice = best_cut(one, two, cuts, (1 - SEARCH_SHARE) * job.max_samples, job.alpha)
+    rival.promise = -math.inf if choice is None else choice.promise
+
+
+def _learn(job: Job, rival: Rival, table: Table, first: Bools) -> Posterior:
+    about = quantities(job.claim, table, rival.references, first)
+    return fit(job.claim.classifier, table, first, about, job.seed)
+
+
+def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
+    """The attack, or the readable event, to test on the pair that was picked."""
+    table, first = pool.table(rival)
+    model = _learn(job, rival, table, first)
+    cuts = cuts_for(scores(model, table))
+    left = _left(job)
+    event = _readable(job, pool, rival, left)
+    runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2) / 2))
+    one, two = _profiles(job, pool, rival, Profile(model, cuts.at, event), runs)
+    left = _left(job)
+    reading = None
+    if event is not None:
+        reading = event_promise(int(one[-1]), runs, int(two[-1]), runs, left, job.alpha)
+    favoured = 0 if reading is None else reading.sign
+    attack = best_cut(one[:-1], two[:-1], cuts, left, job.alpha, favoured)
+    if reading is not None:
+        if attack is None or reading.promise >= NEARLY * attack.promise:
+            return Witness(rival, None, event, reading.sign, reading.p1, reading.p2)
+        if reading.sign != attack.sign or reading.promise <= 0:
+            event = None
+    if attack is None or attack.promise == -math.inf:
+        return None
+    chosen = Attack(model, attack.sign, attack.threshold)
+    return _shown(Witness(rival, chosen, event, attack.sign, attack.p1, attack.p2), table)
+
+
+def _left(job: Job) -> float:
+    return max(2.0, min(job.max_samples - job.sampler.runs, job.affordable()))
+
+
+def _profiles(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> tuple[Ints, Ints]:
+    """How the scores of fresh outputs on either input are spread."""
+    draws = [
+        Draw(pool.inputs[i], runs, (CHOOSING, i, side))
+        for side, i in enumerate((rival.first, rival.second))
+    ]
+    one, two = job.sampler.measure(draws, profile, job.deadline)
+    return np.sum(one, axis=0), np.sum(two, axis=0)
+
+
+def _readable(job: Job, pool: Pool, rival: Rival, left: float) -> Event | None:
+    """The most promising event that a person can read."""
+    table, first = pool.table(rival, 0, READ)
+    searched = len(first) // 2
+    about = [f for f in quantities(job.claim, table, rival.references, first) if f.kind != "bit"]
+
+    def rank(c1: Ints, c2: Ints) -> Floats:
+        return 100 * quick_promise(c1, c2, searched, left, job.alpha)
+
+    found = search(table, first, rank, rival.references, most=1, about=about)
+    if not found:
+        return None
+    best = simplest(found[0], table, first, rank)
+    for _ in range(MOST_CONDITIONS - 1):  # a further condition must be worth reading it
+        inside = best.event.mask(table)
+        part, sides = table.rows(inside), first[inside]
+        more = search(part, sides, rank, rival.references, most=1, about=about)
+        if not more or best.rank <= 0 or more[0].rank < 1.1 * best.rank:
+            break
+        event = Event((*best.event.conditions, *more[0].event.conditions))
+        best = replace(more[0], event=event)
+    return best.event
+
+
+def _shown(witness: Witness, table: Table) -> Witness:
+    """The witness with three outputs inside its attack and three outside."""
+    assert witness.attack is not None
+    inside = witness.attack.hits(table)[0]
+    some, others = (
+        tuple(table.raw[int(row)] for row in np.flatnonzero(side)[:3]) for side in (inside, ~inside)
+    )
+    return replace(witness, examples=(some, others))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """The score of every output."""
+
+    model: Posterior
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        return scores(self.model, tabulate(outputs))
+
+
+def _as_published(job: Job, pool: Pool, rivals: list[Rival], c: float) -> Witness | None:
+    """Algorithm 2 of the paper: equal effort for all pairs, the same `c` for all attacks."""
+    runs = max(2, int(PUBLISHED_SEARCH_SHARE * job.max_samples / len(rivals) / 6))
+    best: tuple[float, Witness] | None = None
+    for rival in rivals:
+        draw_up_to(job, pool, [rival], FIRST_LOOK, job.deadline)
+        draw_up_to(job, pool, [rival], min(runs, _most_kept(pool)), job.deadline)
+        table, first = pool.table(rival)
+        model = _learn(job, rival, table, first)
+        sides = tuple(enumerate((rival.first, rival.second)))
+        drawn = job.sampler.measure(
+            [Draw(pool.inputs[i], runs, (CHOOSING, rival.number, i, s)) for s, i in sides],
+            _Scores(model),
+            job.deadline,
+        )
+        for sign, other in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
+            attack = fixed(model, sign, np.concatenate(drawn[other]), c)
+            counts = job.sampler.measure(
+                [
+                    Draw(pool.inputs[i], runs, (CHECKING, rival.number, i, s, other))
+                    for s, i in sides
+                ],
+                Tally(attack, None),
+                job.deadline,
+            )
+            sums = [np.sum(part, axis=0) for part in counts]
+            p = [float((s[1] + attack.tie * s[2]) / s[0]) for s in sums]
+            likelier, rarer = p if sign > 0 else p[::-1]
+            # As in the paper, probabilities below c are not told from c.
+            power = math.log(max(likelier, c)) - math.log(max(rarer, c))
+            if best is None or power > best[0]:
+                witness = Witness(rival, attack, None, sign, max(likelier, c), max(rarer, c))
+                best = power, _shown(witness, table)
+    return best[1] if best is not None else None

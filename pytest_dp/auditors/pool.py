@@ -1,0 +1,148 @@
+"""The pairs that a search compares, and the samples it has drawn of their inputs.
+
+Pairs that share an input share its samples, and so do both directions of a pair. Nothing that was
+drawn here may be used in a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pytest_dp.auditors.job import Job
+from pytest_dp.counterexample import is_constant
+from pytest_dp.errors import MechanismError
+from pytest_dp.inputs import Pair
+from pytest_dp.outputs.table import Bools, Table, tabulate
+from pytest_dp.sampling.calling import Outputs, Raised
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.pieces import Input, joined
+from pytest_dp.sampling.sampler import Draw
+
+SEARCHED = 1
+"""First part of the keys of all samples of a pool."""
+TESTED = 2
+"""The same, of samples that are tested: none of them was ever searched."""
+FEWEST = 20
+"""Samples of each input below which a first look tells nothing."""
+
+
+@dataclass(slots=True)
+class Contender:
+    """A pair in a search, by the positions of its inputs in the pool."""
+
+    number: int
+    pair: Pair
+    first: int
+    second: int
+    references: list[Any]
+
+
+C = TypeVar("C", bound=Contender)
+
+
+@dataclass(slots=True)
+class Pool:
+    """Inputs, and what was drawn on them, draw by draw."""
+
+    inputs: list[Input] = field(default_factory=list)
+    drawn: list[list[Outputs]] = field(default_factory=list)
+    position: dict[Any, int] = field(default_factory=dict)
+
+    def add(self, data: Any) -> int:
+        """The position of an input, which is added if it is new."""
+        given = Input(data)
+        key = given.frozen if given.frozen is not None else id(data)
+        if key not in self.position:
+            self.position[key] = len(self.inputs)
+            self.inputs.append(given)
+            self.drawn.append([])
+        return self.position[key]
+
+    def count(self, which: int) -> int:
+        """How many samples of an input there are."""
+        return sum(map(len, self.drawn[which]))
+
+    def table(
+        self, contender: Contender, start: int = 0, stop: int | None = None
+    ) -> tuple[Table, Bools]:
+        """Samples of a pair, as many of either input, and which are of the first.
+
+        `start` and `stop` pick a part of the samples, by their number on each input.
+        """
+        one, two = (joined(self.drawn[i]) for i in (contender.first, contender.second))
+        runs = min(len(one), len(two))
+        part = slice(start, runs if stop is None else min(stop, runs))
+        runs = part.stop - part.start
+        return tabulate(joined([one[part], two[part]])), np.arange(2 * runs) < runs
+
+
+def line_up(job: Job, pool: Pool, budget: float, kind: type[C]) -> list[C]:
+    """The pairs that take part: as many as can be given `FEWEST` samples of each input."""
+    contenders: list[C] = []
+    for number, pair in enumerate(job.pairs):
+        if number and (len(pool.inputs) + 1) * FEWEST > budget / 2:
+            break
+        answers = [job.call.noiseless(d, job.claim.eps_param) for d in (pair.d1, pair.d2)]
+        references = [answer for answer in answers if answer is not None]
+        contenders.append(kind(number, pair, pool.add(pair.d1), pool.add(pair.d2), references))
+    if len(contenders) < len(job.pairs):
+        job.sampler.note(
+            f"tried {len(contenders)} of {len(job.pairs):,} pairs: raise max_samples or "
+            "max_seconds, or name the pairs that matter with pairs="
+        )
+    return contenders
+
+
+def draw_up_to(job: Job, pool: Pool, contenders: list[C], runs: int, deadline: Deadline) -> None:
+    """Draw until every input of these pairs has so many samples.
+
+    Raises
+    ------
+    MechanismError
+        If no run of the mechanism has returned so far.
+    """
+    wanted = sorted({i for c in contenders for i in (c.first, c.second)})
+    draws, who = [], []
+    for i in wanted:
+        missing = runs - pool.count(i)
+        if missing > 0:
+            draws.append(Draw(pool.inputs[i], missing, (SEARCHED, i, len(pool.drawn[i]))))
+            who.append(i)
+    for i, outputs in zip(who, job.sampler.draw(draws, deadline), strict=True):
+        pool.drawn[i].append(outputs)
+    if _all_raise(pool):
+        raise _always_raises(job, pool)
+
+
+def _all_raise(pool: Pool) -> bool:
+    return all(
+        isinstance(output, Raised)
+        for drawn in pool.drawn
+        for outputs in drawn
+        for output in (outputs if isinstance(outputs, list) else outputs[:1])
+    )
+
+
+def _always_raises(job: Job, pool: Pool) -> MechanismError:
+    first = pool.drawn[0][0][0]
+    runs = sum(pool.count(i) for i in range(len(pool.inputs)))
+    return MechanismError(
+        f"{job.short_name} raised in all {runs:,} runs, so there is nothing to audit. The first "
+        f"time, on {job.describe(job.pairs[0].d1)}:\n{first.trace}"
+    )
+
+
+def never_varies(job: Job, pool: Pool) -> bool:
+    """Whether nothing ever varied, which is said: perfectly private, and hardly what was meant."""
+    drawn = [outputs for outputs in pool.drawn if outputs]
+    if not is_constant(tabulate(joined([outputs[0][:32] for outputs in drawn]))):
+        return False
+    everything = joined([part for outputs in drawn for part in outputs])
+    if len(everything) < 2 or not is_constant(tabulate(everything)):
+        return False
+    hint = "is a return missing?" if everything[0] is None else "missing noise or a fixed seed?"
+    job.sampler.note(f"returned the same value in all {len(everything):,} runs: {hint}")
+    return True

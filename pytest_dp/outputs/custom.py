@@ -1,0 +1,140 @@
+"""Quantities that a function of the user's works out from one output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.inputs.datasets import describe
+from pytest_dp.outputs.table import ABSENT, NUMBER, SCALAR, Floats, Ints, Structure, Table, tabulate
+from pytest_dp.sampling.calling import Raised
+
+_ALLOWED = (
+    "Allowed: a number, or a list, tuple or 1-d array of numbers, as many for every output; True "
+    "and False count as 1 and 0."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A function of an output, and what it gives.
+
+    Attributes
+    ----------
+    function : callable
+        ``function(output)`` is a number or a sequence of numbers. It is not called for the outcome
+        of a run that raised, which has no output.
+    width : int or None
+        How many numbers; None for a single one that is not in a sequence.
+    """
+
+    function: Callable[[Any], Any] = field(hash=False)
+    width: int | None
+
+    def columns(self, table: Table) -> tuple[Floats, Ints]:
+        """What it gives: numbers, shape (n, width or 1), and codes as in `Table`, shape (n,).
+
+        Raises
+        ------
+        ClaimError
+            If the function raises, or gives anything else than it should.
+        """
+        if self not in table.results:
+            table.results[self] = self._called(table)
+        return table.results[self]
+
+    def _called(self, table: Table) -> tuple[Floats, Ints]:
+        rows = _outputs(table)
+        given = _given(self.function, table, rows)
+        widths = [_width(structure) for structure in given.structures]
+        wrong = np.array([width != self.width for width in widths], dtype=bool)[given.structure]
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            _refuse(
+                self.function,
+                f"returned {describe(given.raw[at])} for the output "
+                f"{describe(table.raw[rows[at]])}, which is {_so_many(widths[given.structure[at]])}"
+                f", but {_so_many(self.width)} for another output. {_ALLOWED}",
+            )
+        numbers = np.full((len(table), 1 if self.width is None else self.width), np.nan)
+        values = np.where(
+            given.codes == given.levels.get(("bool", True), ABSENT), 1.0, given.numbers
+        )
+        values = np.where(given.codes == given.levels.get(("bool", False), ABSENT), 0.0, values)
+        numbers[rows] = values.reshape(len(rows), numbers.shape[1])
+        codes = np.full(len(table), ABSENT)
+        codes[rows] = NUMBER
+        return numbers, codes
+
+
+def custom(function: Callable[[Any], Any], table: Table) -> Custom | None:
+    """A function, and how many numbers it gives for outputs such as these; None without outputs.
+
+    Raises
+    ------
+    ClaimError
+        If the function raises, or gives anything else than it should.
+    """
+    rows = _outputs(table)
+    if not rows:
+        return None
+    found = Custom(function, _width(_given(function, table, rows[:1]).structures[0]))
+    found.columns(table)
+    return found
+
+
+def name_of(function: Callable[[Any], Any]) -> str:
+    """The name of a function, or of what it wraps, or of its type."""
+    inner = getattr(function, "func", function)  # of functools.partial
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def _outputs(table: Table) -> list[int]:
+    """The runs that did not raise."""
+    if isinstance(table.raw, np.ndarray):
+        return list(range(len(table)))
+    return [row for row, output in enumerate(table.raw) if not isinstance(output, Raised)]
+
+
+def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Table:
+    """What the function gives for some outputs: bare numbers, or flat sequences of numbers."""
+    results: list[Any] = []
+    for row in rows:
+        try:
+            results.append(function(table.raw[row]))
+        except Exception as error:
+            said = f"raised {type(error).__name__}: {error}"
+            _refuse(function, f"{said}, for the output {describe(table.raw[row])}.", error)
+    given = tabulate(results)
+    booleans = [given.levels.get(("bool", value), NUMBER) for value in (False, True)]
+    bad = np.array([_width(structure) == 0 for structure in given.structures], bool)[
+        given.structure
+    ]
+    bad[given.owner[~np.isin(given.codes, [NUMBER, *booleans])]] = True
+    if bad.any():
+        at = int(np.argmax(bad))
+        _refuse(
+            function,
+            f"returned {describe(results[at])}, of type {type(results[at]).__name__}, for the "
+            f"output {describe(table.raw[rows[at]])}. {_ALLOWED}",
+        )
+    return given
+
+
+def _width(structure: Structure) -> int | None:
+    """How many numbers a flat sequence has, 0 for anything else; None for a bare number."""
+    if structure == SCALAR:
+        return None
+    return structure.length if structure.is_flat else 0
+
+
+def _so_many(width: int | None) -> str:
+    return "a single number" if width is None else f"a sequence of {width}"
+
+
+def _refuse(function: Callable[[Any], Any], what: str, error: Exception | None = None) -> NoReturn:
+    raise ClaimError(f"The function {name_of(function)} of an output {what}") from error

@@ -1,0 +1,77 @@
+"""A number for each output that equal outputs share, in any table and any process."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_dp.outputs.table import NUMBER, Ints, Table
+
+_Words = npt.NDArray[np.uint64]
+
+_NAN = np.uint64(0x7FF8000000000000)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def fingerprints(table: Table) -> Ints:
+    """One number for each output, shape (n,).
+
+    Equal outputs have equal numbers, and others different ones but for collisions of 64-bit hashes.
+    Equal means: containers of the same type, and at the same places equal numbers or the same
+    categories; 0.0 equals -0.0, and NaN itself.
+    """
+    leaves = _mix(_contents(table))
+    structures = _hashes(
+        [(one.kind, one.length if one.is_flat else one.places) for one in table.structures]
+    )
+    found: _Words = structures[table.structure]
+    if len(table.structures) == 1:
+        width = len(table.structures[0].places)
+        leaves = leaves.reshape(len(table), width)
+        leaves += np.arange(1, width + 1, dtype=np.uint64) * _GOLDEN
+        found += _mix(leaves).sum(axis=1)
+    else:
+        starts, some = table.offsets[:-1], table.sizes > 0
+        places = np.arange(1, len(leaves) + 1) - np.repeat(starts, table.sizes)
+        leaves += places.astype(np.uint64) * _GOLDEN
+        if some.any():
+            found[some] += np.add.reduceat(_mix(leaves), starts[some])
+    return found.view(np.int64)
+
+
+def _contents(table: Table) -> _Words:
+    """What stands at each leaf, as 64 bits."""
+    bits = (table.numbers + 0.0).view(np.uint64)  # turns -0.0 into 0.0
+    bits[np.isnan(table.numbers)] = _NAN
+    if table.levels:
+        levels = np.zeros(max(table.levels.values()) + 2, dtype=np.uint64)
+        levels[list(table.levels.values())] = _hashes(list(table.levels))
+        bits = np.where(table.codes == NUMBER, bits, levels[table.codes])  # -1 is the last one
+    return bits
+
+
+def _mix(words: _Words) -> _Words:
+    """A one-to-one map of 64-bit words that looks random; changes its argument.
+
+    Source: the finalizer of Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators",
+    OOPSLA 2014, with the constants of SplitMix64.
+    """
+    words ^= words >> np.uint64(30)
+    words *= np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    words *= np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
+    return words
+
+
+def _hashes(things: list[Any]) -> _Words:
+    """Stable hashes of objects by their repr."""
+    digests = [blake2b(_bytes(thing), digest_size=8).digest() for thing in things]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _bytes(thing: Any) -> bytes:
+    return repr(thing).encode(errors="backslashreplace")

@@ -1,0 +1,108 @@
+"""Numbers worked out from the leaves of each output; NaN where an output has none to work with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table
+
+
+def numeric(numbers: Floats) -> tuple[Floats, Ints]:
+    """Numbers and codes of a quantity that an output lacks where it is NaN."""
+    return numbers, np.where(np.isnan(numbers), ABSENT, NUMBER)
+
+
+def summary(table: Table, kind: str) -> Floats:
+    """Over the numbers in each output: sum, mean, min, max, or the position of min or max."""
+    is_number = table.codes == NUMBER
+    if is_number.all():
+        owner, numbers, counts = table.owner, table.numbers, table.sizes
+    else:
+        owner, numbers = table.owner[is_number], table.numbers[is_number]
+        counts = np.bincount(owner, minlength=len(table))
+    found = np.full(len(table), np.nan)
+    rows = np.flatnonzero(counts)
+    if not len(rows):
+        return found
+    if kind in ("sum", "mean"):
+        sums = np.bincount(owner, weights=numbers, minlength=len(table))[rows]
+        found[rows] = sums if kind == "sum" else sums / counts[rows]
+        return found
+    starts = (np.cumsum(counts) - counts)[rows]
+    reduce = np.minimum if kind in ("min", "argmin") else np.maximum
+    ends = reduce.reduceat(numbers, starts)
+    if kind in ("min", "max"):
+        found[rows] = ends
+        return found
+    # As in NumPy: the first of several, and NaN is both the smallest and the largest.
+    at = np.flatnonzero((numbers == np.repeat(ends, counts[rows])) | np.isnan(numbers))
+    at = at[np.searchsorted(at, starts)]
+    leaf = at if is_number.all() else np.flatnonzero(is_number)[at]
+    found[rows] = leaf - table.offsets[rows]
+    return found
+
+
+def difference(table: Table, place: str, less: str) -> tuple[Floats, Ints]:
+    """The number at one place less that at another, and codes: absent unless both are numbers."""
+    (one, codes), (other, other_codes) = table.leaf(place), table.leaf(less)
+    both = (codes == NUMBER) & (other_codes == NUMBER)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(both, one - other, np.nan), np.where(both, NUMBER, ABSENT)
+
+
+def hamming(table: Table, keys: tuple[tuple[str, Any], ...]) -> Floats:
+    """In how many positions each output differs from the reference; NaN for bare leaves."""
+    values = np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)
+    codes = np.array(
+        [NUMBER if key[0] == "number" else table.levels.get(key, ABSENT) for key in keys],
+        dtype=np.int64,
+    )
+    distance = np.full(len(table), np.nan)
+    for number, structure in enumerate(table.structures):
+        if structure.length is None:
+            continue
+        rows = np.flatnonzero(table.structure == number)
+        shared = min(len(structure.places), len(keys))
+        at = table.offsets[rows][:, None] + np.arange(shared)
+        same = (table.codes[at] == codes[:shared]) & (
+            (codes[:shared] != NUMBER) | (table.numbers[at] == values[:shared])
+        )
+        extra = max(len(structure.places), len(keys)) - shared
+        distance[rows] = shared - same.sum(axis=1) + extra
+    return distance
+
+
+def bit(table: Table, place: str, position: int) -> Floats:
+    """One bit of the IEEE 754 double at a place, 0 to 63 from the lowest; NaN has none."""
+    numbers = table.leaf(place)[0]
+    bits = (_words(numbers) >> np.uint64(position)) & np.uint64(1)
+    return np.where(np.isnan(numbers), np.nan, bits)
+
+
+def lowest_bit(table: Table, place: str) -> Floats:
+    """The largest k such that the number at a place is a multiple of 2**k; NaN for 0, inf, NaN.
+
+    Among doubles, small numbers have finer digits than large ones, and a sum keeps only digits
+    that its larger term has room for. So 1.0 plus noise is a multiple of 2**-53 or so, however
+    small it comes out, while 0.0 plus noise is the noise with all of its digits: a small output
+    with a digit below 2**-53 cannot come from 1.0. Ideal real-valued noise has no such trace.
+
+    Source: Mironov, "On Significance of the Least Significant Bits For Differential Privacy",
+    CCS 2012.
+    """
+    numbers = table.leaf(place)[0]
+    words = _words(numbers)
+    exponent = ((words >> np.uint64(52)) & np.uint64(0x7FF)).astype(np.int64)
+    digits = words & np.uint64(2**52 - 1)
+    digits |= np.where(exponent > 0, np.uint64(2**52), np.uint64(0))
+    lowest = (digits & (~digits + np.uint64(1))).astype(np.float64)  # exact: a power of two
+    shift = np.frexp(lowest)[1] - 1
+    has = (digits > 0) & (exponent < 0x7FF)
+    return np.where(has, shift + np.maximum(exponent, 1) - 1075, np.nan)
+
+
+def _words(numbers: Floats) -> npt.NDArray[np.uint64]:
+    return np.ascontiguousarray(numbers).view(np.uint64)

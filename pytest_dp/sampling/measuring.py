@@ -1,0 +1,110 @@
+"""Outputs are measured where they are drawn; of each piece, only what the guards need remains.
+
+What is measured together depends on nothing but the draw, like the pieces, so that the results are
+the same whichever process gets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import TypeVar
+
+import numpy as np
+
+from pytest_dp.sampling.calling import Outputs, Raised
+from pytest_dp.sampling.fingerprint import Fingerprint
+from pytest_dp.sampling.pieces import Done, Input, Piece, joined
+
+T = TypeVar("T")
+
+Group = list[Piece]
+"""Consecutive pieces of a draw, whose outputs are measured together."""
+Work = tuple[Input, list[Group]]
+
+MOST_A_GROUP = 4_096
+"""Runs of a mechanism with one draw a call that are measured together, at most."""
+
+
+def grouped(pieces: list[Piece], vectorized: bool) -> list[Group]:
+    """Divide the pieces of a draw into groups, several even for small draws."""
+    most = 1
+    if pieces and not vectorized:
+        runs = sum(piece.count for piece in pieces)
+        most = max(1, min(MOST_A_GROUP, -(-runs // 16)) // pieces[0].count)
+    return [pieces[start : start + most] for start in range(0, len(pieces), most)]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of a piece when its outputs are gone.
+
+    Attributes
+    ----------
+    runs : int
+    seconds : float
+        Inside the mechanism.
+    changed_input : bool
+    worked, raised : int
+        Runs that returned, and that raised; none of either in an array.
+    last : Raised or None
+        The last output, if it raised.
+    streak : int
+        Runs at the end that raised.
+    fingerprint : Fingerprint or None
+    """
+
+    runs: int
+    seconds: float
+    changed_input: bool
+    worked: int = 0
+    raised: int = 0
+    streak: int = 0
+    last: Raised | None = None
+    fingerprint: Fingerprint | None = None
+
+
+def summarised(done: Done, fingerprint: Fingerprint | None = None) -> Summary:
+    """The summary of a piece."""
+    outputs = done.outputs
+    cost = len(outputs), done.seconds, done.changed_input
+    if isinstance(outputs, np.ndarray):
+        return Summary(*cost, fingerprint=fingerprint)
+    if Raised not in set(map(type, outputs)):
+        return Summary(*cost, worked=len(outputs), fingerprint=fingerprint)
+    raised = [isinstance(output, Raised) for output in outputs]
+    streak = sum(1 for _ in takewhile(bool, reversed(raised)))
+    return Summary(
+        *cost,
+        worked=len(outputs) - sum(raised),
+        raised=sum(raised),
+        streak=streak,
+        last=outputs[-1] if streak else None,
+        fingerprint=fingerprint,
+    )
+
+
+def measured(
+    ran: Iterator[Done],
+    groups: list[Group],
+    function: Callable[[Outputs], T],
+    heed: Callable[[Done], None],
+) -> Iterator[T]:
+    """What the function says of the outputs of each group, as pieces come in.
+
+    Parameters
+    ----------
+    ran : iterator of Done
+        The pieces of all groups, in order.
+    groups : list of list of Piece
+    function : callable
+    heed : callable
+        Is shown every piece first, and may raise.
+    """
+    for group in groups:
+        parts: list[Outputs] = []
+        for done in islice(ran, len(group)):
+            heed(done)
+            parts.append(done.outputs)
+        yield function(joined(parts))

@@ -1,0 +1,203 @@
+"""Claims that choose an auditor, and the keywords that only DP-Sniper has."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from pytest_dp import ClaimError, audit
+from pytest_dp.claim import CLASSIFIERS, METHODS, ONLY_DPSNIPER, expand
+from pytest_dp.settings import settle
+
+GOOD = {"eps": 1.0, "pairs": [([0], [])]}
+
+
+def claim(**keywords):
+    (one,) = expand({**GOOD, **keywords})
+    return one
+
+
+def count(records, rng, size):
+    return len(records) + rng.laplace(size=size)
+
+
+def never(records):
+    raise AssertionError("it was run")
+
+
+def test_statdp_is_the_default_and_dpsniper_the_choice():
+    assert METHODS == ("statdp", "dpsniper")
+    assert claim().method is None
+    assert settle(claim(), {}, {}).method == "statdp"
+    assert settle(claim(method="dpsniper"), {}, {}).method == "dpsniper"
+
+
+def test_without_its_keywords_dpsniper_has_its_defaults():
+    for plain in (claim(), claim(classifier=None, features=None, c=None, floating_point=None)):
+        given = [getattr(plain, name) for name in ONLY_DPSNIPER]
+        assert given == [None, None, None, False]
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_by_name(name):
+    assert claim(classifier=name).classifier == name
+
+
+class Tree:
+    """The least that a classifier must have."""
+
+    def fit(self, X, y): ...
+
+    def predict_proba(self, X): ...
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Tree(),
+        LogisticRegression(),
+        RandomForestClassifier(),  # has no truth value before it is fitted
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        CalibratedClassifierCV(SVC()),
+    ],
+)
+def test_classifiers_by_interface(given):
+    assert claim(classifier=given).classifier is given
+    assert claim(classifier=given).unused("statdp") == ["classifier"]
+
+
+CALIBRATED = r"Write sklearn.calibration.CalibratedClassifierCV\(SVC\(...\)\) or"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (Tree, "It is a class: write Tree()"),
+        (MLPClassifier, r"It is a class: write MLPClassifier\(\)\."),
+        (SVC, CALIBRATED),
+        (SVC(), rf"Invalid classifier=SVC\(\). It has no predict_proba. {CALIBRATED}"),
+        (SVC(), r"before scikit-learn 1.9, SVC\(probability=True\)"),
+        (LinearSVC(), r"or sklearn.calibration.CalibratedClassifierCV\(LinearSVC\(...\)\)\."),
+        (SGDClassifier(loss="hinge"), r"CalibratedClassifierCV\(SGDClassifier\(...\)\)"),
+        (make_pipeline(StandardScaler(), LinearSVC()), "It has no predict_proba. Allowed: 'addit"),
+        (LinearRegression(), r"predict_proba\(X\), such as sklearn.*LogisticRegression\(\)\.$"),
+        (SimpleNamespace(predict_proba=len), "It has no fit. Allowed"),
+        (SimpleNamespace(predict_proba=1, fit=len), "It has no predict_proba. Allowed"),
+        (np.zeros(3), "It has no fit and no predict_proba"),
+    ],
+)
+def test_classifiers_without_what_is_needed(given, message):
+    with pytest.raises(ClaimError, match=message) as caught:
+        claim(classifier=given)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_predict_proba_that_is_there_on_some_conditions():
+    class Switched(Tree):
+        def __init__(self, on):
+            self.on = on
+
+        @property
+        def predict_proba(self):
+            if not self.on:
+                raise AttributeError("off")
+            return len
+
+    assert claim(classifier=Switched(on=True))
+    with pytest.raises(ClaimError, match="It has no predict_proba"):
+        claim(classifier=Switched(on=False))
+
+
+def test_the_network_needs_scikit_learn_and_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for name in ("additive", "logistic"):
+        assert claim(classifier=name)
+    with pytest.raises(ClaimError, match=r'pip install "pytest-dp\[sklearn\]"'):
+        claim(classifier="mlp")
+
+
+def test_validation_does_not_load_scikit_learn():
+    code = (
+        "import sys; from pytest_dp.claim import expand\n"
+        "expand({'eps': 1.0, 'pairs': [(0, 1)], 'classifier': 'mlp'})\n"
+        "print([name for name in ('sklearn', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_features_are_any_callable():
+    for given in (len, lambda output: [output], np.asarray, float):
+        assert claim(features=given).features is given
+
+
+@pytest.mark.parametrize("given", [0.01, 0.999, np.float32(0.5), np.float64(0.25)])
+def test_c_is_a_probability(given):
+    assert claim(c=given).c == float(given)
+    assert type(claim(c=given).c) is float
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"classifier": "tree"},
+        {"classifier": object()},
+        {"features": "max"},
+        {"c": 1.0},
+        {"floating_point": "no"},
+        {"alpha": 0.0},
+        {"alpha": 1.5},
+        {"method": "sniper"},
+    ],
+)
+@pytest.mark.parametrize("method", [None, *METHODS])
+def test_nothing_is_run_before_the_claim_makes_sense(bad, method):
+    (name,) = bad
+    with pytest.raises(ClaimError, match=f"Invalid {name}="):
+        audit(never, **{**GOOD, "method": method, **bad})
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """What was given to DP-Sniper, in whose place nothing is done."""
+    given = []
+
+    def stand_in(job):
+        given.append(job)
+        return job.result("inconclusive")
+
+    module = SimpleNamespace(audit=stand_in)
+    monkeypatch.setitem(sys.modules, "pytest_dp.auditors.dpsniper", module)
+    return given
+
+
+def test_each_method_has_its_auditor(jobs):
+    quick = {**GOOD, "vectorized": "size", "max_samples": 2000}
+    assert audit(count, **quick).method == "statdp"
+    assert audit(count, **quick, method="statdp").method == "statdp"
+    assert not jobs
+    result = audit(count, **quick, method="dpsniper", c=0.01, floating_point=True, features=float)
+    assert result.method == "dpsniper"
+    assert result.notes == ()
+    [job] = jobs
+    assert (job.claim.c, job.claim.floating_point, job.claim.features) == (0.01, True, float)
+
+
+def test_statdp_notes_what_it_does_not_use():
+    quick = {**GOOD, "vectorized": "size", "max_samples": 2000}
+    assert not any("does not use" in note for note in audit(count, **quick).notes)
+    result = audit(count, **quick, c=0.01, classifier=RandomForestClassifier())
+    assert "method statdp does not use classifier, c" in result.notes
+    result = audit(count, **quick, features=float, floating_point=True)
+    assert "method statdp does not use features, floating_point" in result.notes

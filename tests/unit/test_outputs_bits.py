@@ -1,0 +1,137 @@
+"""Bits of floating-point numbers, which can tell what noise was added to."""
+
+from __future__ import annotations
+
+import math
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dp.outputs.events import Between, Equals, Event
+from pytest_dp.outputs.features import bits_of, float_features, lowest_bit_of
+from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
+
+awkward = st.sampled_from(
+    [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 2.0**-1023, 1.7976931348623157e308, math.inf, math.nan]
+)
+floats = st.one_of(st.floats(), awkward, st.integers(-1000, 1074).map(lambda k: 2.0**-k))
+
+
+def brute_lowest_bit(x):
+    """The largest k such that x / 2**k is a whole number."""
+    whole, power = abs(Fraction(x).numerator), -int(math.log2(Fraction(x).denominator))
+    while whole % 2 == 0:
+        whole, power = whole // 2, power + 1
+    return power
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(floats, min_size=1, max_size=8))
+def test_lowest_bit_against_brute_force(numbers):
+    got, codes = lowest_bit_of("output").columns(tabulate(numbers))
+    for x, k, code in zip(numbers, got, codes, strict=True):
+        if x == 0 or not math.isfinite(x):
+            assert math.isnan(k)
+            assert code == ABSENT
+        else:
+            assert k == brute_lowest_bit(x)
+            assert code == NUMBER
+            scaled = Fraction(x) / Fraction(2) ** int(k)
+            assert scaled.denominator == 1
+            assert scaled.numerator % 2 == 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(floats, min_size=1, max_size=4))
+def test_bits_put_the_number_together_again(numbers):
+    table = tabulate([[x, "a"] for x in numbers])
+    columns = [feature.columns(table) for feature in bits_of("output[0]")]
+    for row, x in enumerate(numbers):
+        bits = [numbers[row] for numbers, _ in columns]
+        codes = {int(codes[row]) for _, codes in columns}
+        if math.isnan(x):
+            assert codes == {ABSENT}
+            continue
+        assert codes == {NUMBER}
+        word = sum(int(bit) << k for k, bit in enumerate(bits))
+        assert word.to_bytes(8, "little") == struct.pack("<d", x)
+
+
+def test_what_is_no_number_has_no_bits():
+    outputs = [[1.5, None], [2.0], "a", [None, 0.5]]
+    table = tabulate(outputs)
+    for feature, want in (
+        (lowest_bit_of("output[0]"), [-1.0, 1.0, None, None]),
+        (lowest_bit_of("output[1]"), [None, None, None, -1.0]),
+        (bits_of("output[0]")[51], [1.0, 0.0, None, None]),
+        (bits_of("output[5]")[51], [None] * 4),
+    ):
+        numbers, codes = feature.columns(table)
+        assert [None if c == ABSENT else x for x, c in zip(numbers, codes, strict=True)] == want
+
+
+def test_texts():
+    event = Event((Between(lowest_bit_of("output[2]"), high=-53.0),))
+    assert str(event) == "log2(lowest bit of output[2]) < -53"
+    assert event([None, 1, 2.0**-54])
+    assert not event([None, 1, 2.0**-53])
+    assert not event([None, 1, 0.0])
+    assert str(Event((Equals(bits_of("output")[51], 1.0),))) == "bit 51 of output == 1"
+
+
+def test_what_there_is_to_look_at():
+    (lowest, *bits) = float_features(tabulate([1.0, None]))
+    assert lowest.text == "log2(lowest bit of output)"
+    assert [bit.text for bit in bits] == [f"bit {k} of output" for k in range(64)]
+    assert float_features(tabulate([None, True, "a"])) == []
+    assert float_features(tabulate([])) == []
+    named = float_features(tabulate([{"a": True, "b": [None, 1.0]}, {"b": ["x", "y"], "c": 2}]))
+    assert {feature.text for feature in named if feature.kind == "lowest bit"} == {
+        "log2(lowest bit of output['b'][1])",
+        "log2(lowest bit of output['c'])",
+    }
+    part = tabulate([1.0, [2.0, "a"]]).rows(np.array([False, True]))
+    assert [f.text for f in float_features(part)][:1] == ["log2(lowest bit of output[0])"]
+
+
+@pytest.mark.parametrize("width", [20, 200])
+def test_of_many_numbers_the_telling_ones_have_their_bits_looked_at(width):
+    r = np.random.default_rng(0)
+    outputs = r.laplace(scale=1.0, size=(2_000, width))
+    at = width - 3
+    outputs[1_000:, at] = np.round(outputs[1_000:, at], 3)
+    first = np.arange(2_000) < 1_000
+    found = float_features(tabulate(outputs), first)
+    lowest = [feature for feature in found if feature.kind == "lowest bit"]
+    assert len(lowest) == min(width, 64)
+    assert lowest_bit_of(f"output[{at}]") in lowest
+    assert len(found) == len(lowest) + 8 * 64
+    assert set(bits_of(f"output[{at}]")) <= set(found)
+    assert len(float_features(tabulate(outputs))) == len(found)
+
+
+def outputs_below(threshold, outputs):
+    """How many have a lowest bit below a threshold."""
+    event = Event((Between(lowest_bit_of("output"), high=threshold),))
+    return int(event.mask(tabulate(outputs)).sum())
+
+
+def test_noise_in_doubles_leaves_a_trace_of_what_it_was_added_to():
+    r = np.random.default_rng(0)
+    n = 200_000
+    zero, one = (x + r.laplace(scale=10, size=n) for x in (0.0, 1.0))
+    assert outputs_below(-53.0, one) == 0
+    assert outputs_below(-53.0, zero) == pytest.approx(0.0292 * n, rel=0.1)
+
+
+def test_noise_on_a_grid_leaves_none():
+    r = np.random.default_rng(0)
+    n = 200_000
+    zero, one = (np.round((x + r.laplace(scale=10, size=n)) * 2**40) / 2**40 for x in (0.0, 1.0))
+    for threshold in range(-60, 0):
+        c1, c2 = outputs_below(threshold, zero), outputs_below(threshold, one)
+        assert abs(c1 - c2) < 5 * math.sqrt(c1 + c2 + 1), threshold

@@ -1,0 +1,149 @@
+"""Fingerprints: equal for equal outputs only, in any table and any process."""
+
+from __future__ import annotations
+
+import enum
+import math
+import os
+import subprocess
+import sys
+from collections import OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dp.outputs.families import pattern_of
+from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.calling import Raised
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+leaf = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 2),
+    st.floats(),
+    st.sampled_from([0.0, -0.0, math.nan, math.inf, 1e400, 10**400, 5e-324]),
+    st.sampled_from(["a", "b", "", "True", b"a", "\ud800", np.True_, np.float64(1), Colour.RED]),
+    st.sampled_from([Raised("KeyError"), Raised("ValueError", "trace"), Colour.BLUE, 1j]),
+)
+outputs_of_any_kind = st.lists(
+    st.one_of(
+        leaf,
+        st.lists(leaf, max_size=3),
+        st.lists(st.booleans(), max_size=3),
+        st.tuples(leaf, leaf),
+        st.lists(st.lists(leaf, max_size=2), max_size=2),
+        st.dictionaries(st.sampled_from("ab"), leaf, max_size=2),
+        st.lists(st.floats(), max_size=3).map(np.array),
+        st.just(np.zeros((2, 2))),
+        st.builds(Point, st.integers(0, 1), st.integers(0, 1)),
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(outputs_of_any_kind)
+def test_equal_for_equal_outputs_and_no_others(outputs):
+    table = tabulate(outputs)
+    found = fingerprints(table)
+    assert found.shape == (len(outputs),)
+    assert found.dtype == np.int64
+    for row in range(len(outputs)):
+        np.testing.assert_array_equal(found == found[row], pattern_of(table, row).mask(table))
+
+
+@settings(max_examples=200, deadline=None)
+@given(outputs_of_any_kind, st.randoms(use_true_random=False))
+def test_the_same_in_any_table(outputs, random):
+    whole = fingerprints(tabulate(outputs))
+    order = list(range(len(outputs)))
+    random.shuffle(order)
+    shuffled = fingerprints(tabulate([outputs[i] for i in order]))
+    np.testing.assert_array_equal(shuffled, whole[order])
+    cut = random.randint(0, len(outputs))
+    parts = [fingerprints(tabulate(part)) for part in (outputs[:cut], outputs[cut:])]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    for output, want in zip(outputs, whole, strict=True):
+        assert fingerprints(tabulate([output])).tolist() == [want]
+    mask = np.array([random.random() < 0.5 for _ in outputs])
+    np.testing.assert_array_equal(fingerprints(tabulate(outputs).rows(mask)), whole[mask])
+
+
+def test_the_same_for_the_same_values():
+    different_nan = np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)
+    for alike in (
+        [0.0, -0.0, 0, np.float32(0)],
+        list(different_nan),
+        [True, np.True_],
+        [Raised("KeyError", "one trace"), Raised("KeyError", "another")],
+        [[1, 2], [1.0, np.int8(2)]],
+        [np.array([1, 2]), np.array([1.0, 2.0])],
+        [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
+        [{"a", "b", "c"}, {"c", "b", "a"}],
+    ):
+        assert len(set(fingerprints(tabulate(alike)).tolist())) == 1, alike
+
+
+def test_different_for_different_values():
+    different = [
+        [], (), {}, set(), np.zeros(0), [[]], None, "", b"", "None", "True", True, False, 0, 1, 2,
+        "a", b"a", [0], (0,), [0, 0], [0, 1], [1, 0], [1, 1], [True, 0], [0, True], [None, 1],
+        {"a": 1}, {"b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 1}, OrderedDict(a=1), np.array([0, 1]),
+        np.zeros((1, 2)), np.zeros((2, 1)), [[0], 0], [0, [0]], Point(0, 0), (0, 0), Colour.RED,
+        Colour.BLUE, Raised("KeyError"), Raised("ValueError"), math.nan, math.inf, -math.inf, 1j,
+        "raises KeyError", ["a", "b"], ["b", "a"], [["a"], "b"], 5e-324, 1 + 2**-52, -1, [1.5],
+    ]  # fmt: skip
+    assert len(set(fingerprints(tabulate(different)).tolist())) == len(different)
+
+
+def test_no_collisions_among_many_similar_outputs():
+    k = np.arange(400.0)
+    pairs = np.stack(np.meshgrid(k, k), axis=-1).reshape(-1, 2)
+    assert len(np.unique(fingerprints(tabulate(pairs)))) == 160_000
+    assert len(np.unique(fingerprints(tabulate(np.nextafter(1, 2) ** np.arange(5e4))))) > 4.9e4
+    bits = [[bool(i >> j & 1) for j in range(14)] for i in range(2**14)]
+    assert len(np.unique(fingerprints(tabulate(bits)))) == 2**14
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, "tests/unit")
+from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.calling import Raised
+outputs = [
+    "a", "b", None, True, 1.5, [True, "a", 2], {"x": "a", "y": None}, {"b", "a", "c"}, (1, "z"),
+    Raised("KeyError"), b"c", [["a"], {"k": frozenset("ab")}],
+]
+print(fingerprints(tabulate(outputs)).tolist())
+"""
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_the_same_in_any_process(seed):
+    scope: dict[str, object] = {}
+    exec(PROGRAM.replace("print(", "found = ("), scope)
+    printed = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+    ).stdout
+    assert printed.strip() == str(scope["found"])

@@ -1,0 +1,410 @@
+"""Quantities that several leaves make up, and those that a function of the user gives."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import pickle
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.outputs.events import Between, Event
+from pytest_dp.outputs.families import search
+from pytest_dp.outputs.features import (
+    Feature,
+    all_features,
+    features,
+    float_features,
+    user_features,
+)
+from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
+from pytest_dp.sampling.calling import Raised
+from pytest_dp.sampling.pickling import cloudpickle
+
+
+def texts(found):
+    return [feature.text for feature in found]
+
+
+def values(feature, outputs):
+    """Its value for each output; None where it has none."""
+    numbers, codes = feature.columns(tabulate(outputs))
+    assert numbers.dtype == np.float64
+    assert codes.dtype == np.int64
+    assert set(codes.tolist()) <= {NUMBER, ABSENT}
+    return [x if code == NUMBER else None for x, code in zip(numbers, codes.tolist(), strict=True)]
+
+
+# --- sums, positions, differences ---
+
+number = st.one_of(st.integers(-3, 3), st.floats(-5, 5), st.sampled_from([math.inf, -math.inf]))
+leaves = st.one_of(number, st.sampled_from([True, None, "a"]))
+
+
+def position(output, best):
+    """Where the largest or smallest number stands, the first of several."""
+    at = [i for i, x in enumerate(output) if type(x) in (int, float)]
+    return best(at, key=lambda i: output[i]) if at else None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(leaves, max_size=5), min_size=1, max_size=12))
+def test_sums_and_positions_against_brute_force(outputs):
+    for kind in ("sum", "argmax", "argmin"):
+        for output, got in zip(outputs, values(Feature(kind, kind), outputs), strict=True):
+            of = [x for x in output if type(x) in (int, float)]
+            if kind == "sum":
+                want = sum(of) if of else None
+                want = None if want is None or math.isnan(want) else want
+            else:
+                want = position(output, {"argmax": max, "argmin": min}[kind])
+            assert got == (want if want is None else pytest.approx(want)), (kind, output)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(leaves, max_size=5), min_size=1, max_size=12))
+def test_differences_against_brute_force(outputs):
+    found = [f for f in all_features(tabulate(outputs), []) if f.kind == "difference"]
+    seen = {}
+    for i in range(1, 5):
+        for output in outputs:
+            if len(output) > i and all(type(x) in (int, float) for x in output[i - 1 : i + 1]):
+                seen[f"output[{i}] - output[{i - 1}]"] = i
+    assert texts(found) == list(seen)
+    for feature in found:
+        i = seen[feature.text]
+        for output, got in zip(outputs, values(feature, outputs), strict=True):
+            of = output[i - 1 : i + 1]
+            if len(of) == 2 and all(type(x) in (int, float) for x in of):
+                assert got == pytest.approx(of[1] - of[0], nan_ok=True)
+            else:
+                assert got is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.floats(), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_positions_are_those_of_numpy(outputs):
+    arrays = [np.array(output) for output in outputs]
+    for kind, of in (("argmax", np.argmax), ("argmin", np.argmin)):
+        for given_outputs in (outputs, arrays, [[output, []] for output in outputs]):
+            assert values(Feature(kind, kind), given_outputs) == [of(a) for a in arrays]
+
+
+def test_a_sum_is_the_same_alone_and_among_others():
+    r = np.random.default_rng(0)
+    outputs = [list(r.normal(size=r.integers(1, 40))) for _ in range(300)]
+    feature = Feature("sum(output)", "sum")
+    alone = [values(feature, [output])[0] for output in outputs]
+    assert values(feature, outputs) == alone
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        [[1.0, 2.5, 4.0], [3.0, -1.0, 0.0]],
+        [(1.0, 2.0), (5.0, 4.0)],
+        np.array([[1.0, 3.0], [2.0, -1.0]]),
+        [np.array([1.0, 3.0]), np.array([2.0])],
+        [[1.5], [3.0, 2.0, 4.0], []],
+        np.arange(8.0).reshape(2, 2, 2),
+        [{"a": 1.0, "b": 3.0}, {"a": 2.0, "b": 0.0}],
+    ],
+)
+def test_texts_mean_what_they_say(outputs):
+    helpers = {
+        "mean": lambda xs: np.mean(list(xs)),
+        "sum": lambda xs: np.sum(list(xs)),
+        "min": lambda xs: np.min(list(xs)),
+        "max": lambda xs: np.max(list(xs)),
+        "argmax": lambda xs: np.argmax(list(xs)),
+        "argmin": lambda xs: np.argmin(list(xs)),
+    }
+    for feature in all_features(tabulate(outputs), []):
+        for output, got in zip(outputs, values(feature, outputs), strict=True):
+            if got is not None:
+                assert got == eval(feature.text, {"output": output, **helpers}), feature.text
+
+
+def test_what_there_is_to_look_at():
+    table = tabulate([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]])
+    more = all_features(table, [])
+    assert texts(features(table, [])) == texts(more)[: len(features(table, []))]
+    assert texts(more)[len(features(table, [])) :] == [
+        "sum(output)",
+        "argmax(output)",
+        "argmin(output)",
+        "output[1] - output[0]",
+        "output[2] - output[1]",
+    ]
+    for bare in ([1.0, 2.0], [None, 1.0], ["a"], [[1.0]], [[True, None]], [[]], [{"a": 1.0}]):
+        table = tabulate(bare)
+        extra = set(all_features(table, [])) - set(features(table, []))
+        assert extra == set(), bare
+    by_name = texts(all_features(tabulate([{"a": 1.0, "b": 2.0}]), []))
+    assert "argmax(output.values())" in by_name
+    assert not any(" - " in text for text in by_name)
+    matrix = texts(all_features(tabulate(np.zeros((3, 2, 2))), []))
+    assert "argmax(output)" in matrix
+    assert not any(" - " in text for text in matrix)
+    assert all_features(tabulate([]), []) == []
+
+
+def test_of_many_differences_the_telling_ones_are_chosen():
+    r = np.random.default_rng(0)
+    steps = r.normal(size=(2_000, 500))
+    steps[1_000:, 377] += 1.0
+    outputs, first = steps.cumsum(axis=1), np.arange(2_000) < 1_000
+    found = texts(f for f in all_features(tabulate(outputs), [], first) if f.kind == "difference")
+    assert len(found) == 64
+    assert "output[377] - output[376]" in found
+    assert len(all_features(tabulate(outputs), [])) < 200
+
+
+def test_whole_numbers_are_written_as_such():
+    event = Event((Between(Feature("argmax(output)", "argmax"), 1.0, 3.0),))
+    assert str(event) == "1 <= argmax(output) < 3"
+    assert event([0.0, 5.0])
+    assert not event([5.0, 0.0])
+    assert not event([None])
+
+
+def test_the_search_looks_at_no_more_than_before():
+    r = np.random.default_rng(0)
+    table = tabulate(r.normal(size=(400, 3)))
+    found = search(table, np.arange(400) < 200, lambda c1, c2: np.abs(c1 - c2) + 0.0, [], 50)
+    assert not any(word in str(found) for word in ("sum", "arg", " - ", "bit"))
+
+
+def test_features_pickle():
+    table = tabulate([[1.0, 2.0], [4.0, 3.0]])
+    for feature in all_features(table, [[1.0, 2.0]]) + float_features(table):
+        again = pickle.loads(pickle.dumps(feature))
+        assert again == feature
+        for one, other in zip(again.columns(table), feature.columns(table), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+# --- functions of the user ---
+
+
+def total(output):
+    return sum(output)
+
+
+def ends(output):
+    return min(output), max(output)
+
+
+class Calls:
+    def __init__(self, function):
+        self.function, self.count, self.__name__ = function, 0, "counted"
+
+    def __call__(self, output):
+        self.count += 1
+        return self.function(output)
+
+
+@dataclasses.dataclass  # which makes it unhashable
+class Times:
+    factor: float
+
+    def __call__(self, output):
+        return self.factor * output
+
+
+@pytest.mark.parametrize(
+    ("function", "outputs", "want"),
+    [
+        (total, [[1.0, 2.0], [3.0]], {"total(output)": [3.0, 3.0]}),
+        (
+            ends,
+            [[1.0, 2.0], [3.0, 0.5]],
+            {"ends(output)[0]": [1.0, 0.5], "ends(output)[1]": [2.0, 3.0]},
+        ),
+        (lambda x: x > 1, [0.0, 2.0], {"<lambda>(output)": [0.0, 1.0]}),
+        (lambda x: np.array([x, 1]), [0.0], {f"<lambda>(output)[{i}]": [1.0 * i] for i in (0, 1)}),
+        (lambda x: np.array([x > 1, True]), [0.0], {"<lambda>(output)[0]": [0.0]}),
+        (lambda x: [x, False], [3.0], {"<lambda>(output)[0]": [3.0], "<lambda>(output)[1]": [0.0]}),
+        (lambda x: [x], [3.0], {"<lambda>(output)[0]": [3.0]}),
+        (lambda x: Fraction(1, 2), [None], {"<lambda>(output)": [0.5]}),
+        (lambda x: np.float32(x), np.array([1, 2]), {"<lambda>(output)": [1.0, 2.0]}),
+        (lambda x: np.array(x), [1.0, 2.0], {"<lambda>(output)": [1.0, 2.0]}),
+        (lambda x: 10**400, [1.0], {"<lambda>(output)": [math.inf]}),
+        (lambda x: [1, 2.0][x], [0, 1], {"<lambda>(output)": [1.0, 2.0]}),
+        (lambda x: [[True, 1], (0.5, 2)][x], [0, 1], {"<lambda>(output)[0]": [1.0, 0.5]}),
+        (functools.partial(math.pow, 2), [3.0], {"pow(output)": [8.0]}),
+        (Times(2.0), [3.0], {"Times(output)": [6.0]}),
+        (str.__len__, ["ab", "c"], {"__len__(output)": [2.0, 1.0]}),
+    ],
+)
+def test_functions_of_the_user(function, outputs, want):
+    found = {f.text: f for f in user_features(function, tabulate(outputs))}
+    assert want.keys() <= found.keys()
+    for text, numbers in want.items():
+        assert values(found[text], outputs) == numbers
+        assert hash(found[text])
+
+
+def test_a_function_is_called_once_for_each_output():
+    function = Calls(ends)
+    table = tabulate([[float(i), 3.0] for i in range(50)])
+    found = user_features(function, table)
+    looked_at = function.count
+    assert looked_at <= 51
+    for feature in [*found, *user_features(function, table)]:
+        feature.columns(table)
+    part = table.rows(np.arange(50) % 2 == 0)
+    assert found[0].columns(part)[0].tolist() == [min(i, 3.0) for i in range(0, 50, 2)]
+    assert found[1].columns(part.rows(np.arange(25) > 23))[0].tolist() == [48.0]
+    assert function.count <= looked_at + 1
+
+
+def test_nan_is_a_number_and_a_run_that_raised_has_no_output():
+    function = Calls(lambda x: x)
+    outputs = [Raised("ValueError"), math.nan, 2.0]
+    (feature,) = user_features(function, tabulate(outputs))
+    numbers, codes = feature.columns(tabulate(outputs))
+    assert codes.tolist() == [ABSENT, NUMBER, NUMBER]
+    assert np.isnan(numbers[:2]).all()
+    assert not Event((Between(feature, low=0.0),))(Raised("ValueError"))
+    assert values(feature, [Raised("ValueError")]) == [None]
+    assert user_features(function, tabulate([Raised("ValueError")])) == []
+    assert user_features(function, tabulate([])) == []
+
+
+def test_a_function_of_the_user_in_an_event():
+    (feature,) = user_features(total, tabulate([[1.0, 2.0]]))
+    event = Event((Between(feature, low=4.0),))
+    assert str(event) == "total(output) >= 4.0"
+    assert event([2.0, 3.0])
+    assert not event([2.0, 1.0])
+
+
+@pytest.mark.parametrize("result", [None, "3", [1, "a"], [1, None], {"a": 1}, [[1.0]], [], (), 1j])
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_results_that_are_not_numbers_are_refused(result, from_the_start):
+    def odd(output):
+        return result if output == 7.0 or from_the_start else 1.0
+
+    with pytest.raises(ClaimError) as caught:
+        user_features(odd, tabulate([1.0, 7.0]))
+    said = str(caught.value)
+    assert "odd" in said
+    assert f"returned {result}" in said or repr(result) in said
+    assert type(result).__name__ in said
+    assert ("output 1.0" if from_the_start else "output 7.0") in said
+    assert "Allowed: a number" in said
+
+
+@pytest.mark.parametrize("result", [np.zeros((2, 2)), np.array(["a"]), {1, 2}, object(), Times(1)])
+def test_other_objects_are_refused(result):
+    with pytest.raises(ClaimError, match=r"The function <lambda> .* Allowed: a number"):
+        user_features(lambda output: result, tabulate([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        (
+            [[1.0, 2.0], [1.0]],
+            "a sequence of 1, but a sequence of 2 for another output",
+        ),
+        ([1.0, [1.0]], "a sequence of 1, but a single number for another output"),
+        ([[1.0], 1.0], "a single number, but a sequence of 1 for another output"),
+    ],
+)
+def test_results_of_several_lengths_are_refused(results, said):
+    def odd(output):
+        return results[output]
+
+    outputs = tabulate([0, 0, 1])
+    with pytest.raises(ClaimError, match=said) as caught:
+        user_features(odd, outputs)
+    assert "function odd" in str(caught.value)
+    assert f"returned {results[1]} for the output 1" in str(caught.value)
+    feature = user_features(odd, tabulate([0, 0]))[0]
+    with pytest.raises(ClaimError, match=said):
+        feature.columns(outputs)
+    with pytest.raises(ClaimError, match=said):
+        feature.columns(tabulate([1]))
+
+
+def test_a_function_that_raises_is_refused():
+    def odd(output):
+        return 1 / output
+
+    with pytest.raises(ClaimError) as caught:
+        user_features(odd, tabulate([2.0, 0.0]))
+    assert str(caught.value) == (
+        "The function odd of an output raised ZeroDivisionError: float division by zero, for the "
+        "output 0.0."
+    )
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    feature = user_features(odd, tabulate([2.0]))[0]
+    with pytest.raises(ClaimError, match="raised ZeroDivisionError"):
+        feature.columns(tabulate([0.0]))
+
+
+def test_functions_go_to_other_processes(tmp_path):
+    local = 3.0
+    table = tabulate([[1.0, 2.0], [4.0, 0.0]])
+    found = user_features(lambda output: [output[0] + local, len(output)], table)
+    found += all_features(table, []) + float_features(table)
+    (tmp_path / "features").write_bytes(cloudpickle.dumps(found))
+    code = (
+        "import pickle, pathlib, sys\n"
+        "from pytest_dp.outputs.table import tabulate\n"
+        "found = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
+        "table = tabulate([[9.0], [4.0, 0.0]])\n"
+        "print([f.columns(table)[0].tolist() for f in found])\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "features")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    here = tabulate([[9.0], [4.0, 0.0]])
+    assert printed.strip() == str([f.columns(here)[0].tolist() for f in found])
+
+
+# --- tables ---
+
+
+def test_tables_do_not_change_what_they_were_made_of():
+    r = np.random.default_rng(0)
+    for outputs in (r.normal(size=30), r.normal(size=(30, 3)), r.integers(9, size=(30, 3))):
+        before = outputs.copy()
+        table = tabulate(outputs)
+        first = np.arange(30) < 15
+        search(table, first, lambda c1, c2: c1 - c2 + 0.0, [], 5)
+        for feature in all_features(table, [], first) + float_features(table, first):
+            feature.columns(table)
+        np.testing.assert_array_equal(outputs, before)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.one_of(st.booleans(), st.none(), st.floats(), st.sampled_from(["a", b"a"]))),
+    st.lists(st.lists(st.booleans(), max_size=4), min_size=1),
+)
+def test_one_kind_is_read_as_among_others(bare, lists):
+    """What all outputs have in common decides how they are read, but not as what."""
+    for outputs in (bare, lists, [np.array(one, dtype=bool) for one in lists]):
+        short, long = tabulate(outputs), tabulate([*outputs, {"other": [0]}])
+        n, m = len(outputs), len(short.codes)
+        names = [
+            {NUMBER: None} | {code: level for level, code in table.levels.items()}
+            for table in (short, long)
+        ]
+        read = [names[0][code] for code in short.codes]
+        assert read == [names[1][code] for code in long.codes[:m]]
+        np.testing.assert_array_equal(short.numbers, long.numbers[:m])
+        np.testing.assert_array_equal(short.offsets, long.offsets[: n + 1])
+        for row in range(n):
+            one, other = short.structure[row], long.structure[row]
+            assert short.structures[one] == long.structures[other]

@@ -1,0 +1,485 @@
+"""Outputs measured where they are drawn: the same as `draw` gives, in little memory."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import os
+import threading
+import time
+import tracemalloc
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_dp.claim import expand
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.sampling import sampler as sampler_module
+from pytest_dp.sampling import workers
+from pytest_dp.sampling.calling import Raised, prepare, same
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.fingerprint import ENOUGH, fingerprint
+from pytest_dp.sampling.measuring import MOST_A_GROUP, grouped
+from pytest_dp.sampling.pieces import Input, cut
+from pytest_dp.sampling.sampler import Draw, Sampler
+
+
+@pytest.fixture(autouse=True)
+def always_share(monkeypatch):
+    monkeypatch.setattr(sampler_module, "START_WORKERS", 0.0)
+    monkeypatch.setattr(sampler_module, "USE_WORKERS", 0.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stop_workers():
+    yield
+    workers.stop()
+
+
+def sampler(mechanism, n_jobs=1, data=(1,), **keywords):
+    claim = expand({"eps": 1.0, "pairs": [([1], [0])], **keywords})[0]
+    some = Sampler(prepare(mechanism, claim), 1, n_jobs)
+    given = Input(list(data))
+    some.warm_up(given, Deadline(60))
+    return some, given
+
+
+def draws_of(given, *counts):
+    return [Draw(given, count, (1, side)) for side, count in enumerate(counts)]
+
+
+def measure(mechanism, function, n_jobs=1, counts=(300, 300), seconds=60.0, **keywords):
+    some, given = sampler(mechanism, n_jobs, **keywords)
+    return some.measure(draws_of(given, *counts), function, Deadline(seconds)), some
+
+
+def scalar(data, rng):
+    return rng.laplace()
+
+
+def in_rows(data, rng, size):
+    return rng.laplace(size=(size, 3))
+
+
+def moments(outputs):
+    array = np.asarray(outputs)
+    return len(outputs), float(array.sum()), float((array * array).sum())
+
+
+# --- the same as draw ---
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("mechanism", "vectorized", "counts"),
+    [
+        (scalar, None, (300, 5, 70_000)),
+        (in_rows, "size", (300, 5, 100_000)),
+    ],
+)
+def test_what_is_measured_is_what_would_be_drawn(mechanism, vectorized, counts, n_jobs):
+    some, given = sampler(mechanism, n_jobs, vectorized=vectorized)
+    draws = draws_of(given, *counts)
+    drawn = some.draw(draws, Deadline(60))
+    results = some.measure(draws, moments, Deadline(60))
+    whole = some.measure(draws, list, Deadline(60))
+    assert some.n_jobs == n_jobs
+    assert not some.notes
+    for outputs, parts, kept in zip(drawn, results, whole, strict=True):
+        assert all(map(same, outputs, [output for part in kept for output in part]))
+        starts = np.cumsum([0] + [len(part) for part in kept])
+        assert parts == [moments(outputs[one:two]) for one, two in itertools.pairwise(starts)]
+
+
+def test_results_do_not_depend_on_the_number_of_processes():
+    alone, _ = measure(scalar, moments, 1, counts=(20_000, 3))
+    shared, some = measure(scalar, moments, 2, counts=(20_000, 3))
+    assert alone == shared
+    assert some.n_jobs == 2
+
+
+def test_no_draws():
+    some, given = sampler(scalar, 2)
+    assert some.measure([], moments, Deadline(60)) == []
+    assert some.measure(draws_of(given, 0, 1), len, Deadline(60)) == [[], [1]]
+    assert len(some.draw(draws_of(given, 0), Deadline(60))[0]) == 0
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+@pytest.mark.parametrize("count", [1, 5, 16, 500, 8_192, 10_001, 65_536, 1_000_000])
+def test_groups_are_small_and_cover_a_draw_in_order(count, vectorized):
+    pieces = cut(count, (2, 0), vectorized)
+    groups = grouped(pieces, vectorized)
+    assert [piece for group in groups for piece in group] == pieces
+    runs = [sum(piece.count for piece in group) for group in groups]
+    assert max(runs) <= (max(MOST_A_GROUP, pieces[0].count))
+    assert vectorized or len(groups) >= min(count, 16) // 2
+    if count == 1_000_000 and not vectorized:
+        assert runs[0] == MOST_A_GROUP
+
+
+def test_measuring_happens_in_the_workers(tmp_path):
+    def slow(data, rng):
+        time.sleep(0.001)
+        return rng.random()
+
+    here = os.getpid()
+
+    def process(outputs):
+        Path(tmp_path, str(os.getpid())).touch()
+        return os.getpid()
+
+    results, _ = measure(slow, process, 2, counts=(400, 400))
+    assert here not in {pid for part in results for pid in part}
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+def test_classes_of_the_mechanism_s_module_are_the_same_in_the_function():
+    def paints(data, rng):
+        return Colour.RED if rng.random() < 0.3 else Colour.BLUE
+
+    def count(colour, outputs):
+        return sum(output is colour for output in outputs)
+
+    alone, _ = measure(paints, partial(count, Colour.RED), 1)
+    shared, some = measure(paints, partial(count, Colour.RED), 2)
+    assert alone == shared
+    assert some.n_jobs == 2
+    assert sum(alone[0]) > 30
+
+
+def test_classes_of_the_mechanism_s_module_are_the_same_in_the_input():
+    def looks(data, rng):
+        return (data[0] is Colour.RED) + rng.random()
+
+    (one, _), some = measure(looks, min, 2, data=[Colour.RED])
+    assert min(one) >= 1
+    assert some.n_jobs == 2
+
+
+# --- memory, time and effort ---
+
+
+@pytest.mark.parametrize("vectorized", [None, "size"])
+def test_memory_does_not_grow_with_the_number_of_runs(vectorized):
+    def rows(data, rng, size):
+        return rng.random((size, 10))
+
+    def row(data, rng):
+        return rng.random(100)
+
+    some, given = sampler(rows if vectorized else row, vectorized=vectorized)
+    count, stored = (2_000_000, 160e6) if vectorized else (100_000, 80e6)
+    tracemalloc.start()
+    try:
+        results = some.measure(draws_of(given, count), np.mean, Deadline(120))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert np.mean(results) == pytest.approx(0.5, abs=0.01)
+    assert peak < 0.15 * stored
+
+
+def test_the_time_of_measuring_is_not_that_of_the_mechanism():
+    def dawdles(outputs):
+        time.sleep(0.02)
+        return len(outputs)
+
+    for n_jobs in (1, 2):
+        _, some = measure(scalar, dawdles, n_jobs)
+        assert some.seconds < 0.02 * 16
+        assert some.seconds_a_run < 1e-3
+
+
+def test_progress_is_reported_while_jobs_are_at_work():
+    def slow(data, rng):
+        time.sleep(0.005)
+        return rng.random()
+
+    reports = []
+    some, given = sampler(slow, 2)
+    some.progress = lambda runs, seconds: reports.append(runs)
+    before = some.runs
+    some.measure(draws_of(given, 320), len, Deadline(60))
+    assert len(reports) >= 3
+    assert some.runs == before + 320
+    assert reports == sorted(set(reports))
+
+
+# --- errors ---
+
+
+class OddError(Exception):
+    """Cannot be unpickled."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    "error", [ClaimError("not like this"), TimeoutError("mine"), OddError(1, 2)]
+)
+def test_errors_of_the_function_are_raised_as_they_are(error, n_jobs):
+    def fails(outputs):
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        measure(scalar, fails, n_jobs)
+    assert str(caught.value) == str(error)
+
+
+def test_the_first_error_is_the_same_whatever_the_number_of_processes():
+    def fails(outputs):
+        raise ValueError(repr(outputs[0]))
+
+    messages = set()
+    for n_jobs in (1, 2):
+        with pytest.raises(ValueError) as caught:
+            measure(scalar, fails, n_jobs, counts=(4_000, 4_000))
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+
+
+def test_a_function_that_cannot_be_pickled_is_used_in_one_process():
+    lock = threading.Lock()
+
+    def count(outputs):
+        with lock:
+            return len(outputs)
+
+    results, some = measure(scalar, count, 2)
+    assert sum(results[0]) == 300
+    assert some.n_jobs == 1
+    assert "cannot be pickled" in some.notes[0]
+
+
+def test_results_that_cannot_be_pickled():
+    results, some = measure(scalar, lambda outputs: threading.Lock(), 2)
+    assert len(results[0]) == len(measure(scalar, len)[0][0])
+    assert some.n_jobs == 1
+
+
+# --- guards ---
+
+
+class Budget:
+    """Works so many times, and never again."""
+
+    def __init__(self, runs):
+        self.left = runs
+
+    def __call__(self, data, rng):
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("used up")
+        return rng.random()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_budget_that_is_used_up_is_noticed(n_jobs):
+    with pytest.raises(
+        MechanismError, match=r"worked .* and then raised RuntimeError in every run"
+    ):
+        measure(Budget(2_000), len, n_jobs, counts=(10_000, 10_000))
+
+
+def test_a_guard_comes_before_the_function():
+    def fails(outputs):
+        if Raised in set(map(type, outputs)):
+            raise ValueError("cannot be measured")
+        return len(outputs)
+
+    with pytest.raises(MechanismError, match="used up"):
+        measure(Budget(130 + 512 * 8 - 300), fails, counts=(70_000,))
+
+
+def test_now_and_then_raising_is_no_matter():
+    def sometimes(data, rng):
+        if rng.random() < 0.7:
+            raise ValueError("no")
+        return 1
+
+    def worked(outputs):
+        return sum(output == 1 for output in outputs)
+
+    alone, _ = measure(sometimes, worked, 1, counts=(5_000, 5_000))
+    shared, _ = measure(sometimes, worked, 2, counts=(5_000, 5_000))
+    assert alone == shared
+
+
+def out_of_reach():
+    held = np.array([np.random.default_rng(3), None], dtype=object)
+    return lambda data: data[0] + held[0].random()
+
+
+def out_of_reach_in_arrays():
+    held = np.array([np.random.default_rng(3), None], dtype=object)
+    return lambda data: data[0] + held[0].random(30)
+
+
+def out_of_reach_coins():
+    held = np.array([np.random.default_rng(3), None], dtype=object)
+    return lambda data: bool(held[0].random() < 0.1)
+
+
+@pytest.mark.parametrize("make", [out_of_reach, out_of_reach_in_arrays, out_of_reach_coins])
+def test_a_generator_out_of_reach_stays_in_one_process(make):
+    results, some = measure(make(), len, 2, counts=(2_000, 2_000))
+    assert some.n_jobs == 1
+    assert "out of reach" in some.notes[0]
+    assert sum(results[0]) == 2_000
+
+
+class OnlyLater:
+    """Draws from a generator out of reach, but not when it is tried."""
+
+    def __init__(self, at_most):
+        self.held = np.array([np.random.default_rng(3), None], dtype=object)
+        self.at_most = at_most
+
+    def __call__(self, data, rng):
+        if data[0] == 0:
+            return rng.random()
+        value = self.held[0].random()
+        time.sleep(1e-4)
+        return value if self.at_most is None else bool(value < self.at_most)
+
+
+@pytest.mark.parametrize("at_most", [None, 0.5, 0.1])
+def test_copies_of_a_generator_are_told_by_the_outputs_of_pieces(at_most):
+    """What tells them travels back from the workers without the outputs."""
+    claim = expand({"eps": 1.0, "pairs": [([1], [0])]})[0]
+    for _ in range(5):  # it takes two processes, and the second may come late
+        some = Sampler(prepare(OnlyLater(at_most), claim), 1, 2)
+        given = [Input([0]), Input([1])]
+        some.warm_up(given[0], Deadline(60))
+        draws = [Draw(one, 8_000, (1, side)) for side, one in enumerate(given)]
+        some.measure(draws, len, Deadline(60))
+        if some.n_jobs == 1:
+            break
+    assert "out of reach" in some.notes[0]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, rng: bool(rng.random() < 0.5),
+        lambda data, rng: 2.163953413738653 * (1 if rng.random() < 0.5 else -1),
+        lambda data, rng: 1 / 3,
+        lambda data, rng: 0.1234567890123 * rng.integers(300),
+    ],
+)
+def test_outputs_of_few_values_raise_no_alarm(mechanism):
+    results, some = measure(mechanism, len, 2, counts=(20_000, 20_000))
+    assert sum(results[0]) == 20_000
+    assert some.n_jobs == 2
+    assert not some.notes
+
+
+def test_the_same_draw_may_be_drawn_again():
+    some, given = sampler(scalar, 2)
+    first, again = (some.measure(draws_of(given, 3_000), moments, Deadline(60)) for _ in range(2))
+    assert first == again
+    assert some.n_jobs == 2
+
+
+def test_fingerprints_look_no_further_than_they_must():
+    class Told:
+        shown = 0
+
+        def __init__(self, value):
+            self.value = value
+
+        def __repr__(self):
+            Told.shown += 1
+            return repr(self.value)
+
+    rng = np.random.default_rng(0)
+    for values, most in (
+        (rng.random(512), 32),
+        (rng.random(512) < 0.5, 128),
+        (rng.random(512) < 0.001, 512),
+    ):
+        Told.shown = 0
+        made = fingerprint([Told(value) for value in values.tolist()])
+        assert Told.shown == most
+        assert (made.surprise > ENOUGH) == (most < 512)
+        assert made == fingerprint(values.tolist())
+        assert made != fingerprint([values[0], *values[:-1]])
+    assert fingerprint([0.1 + 0.2] * 500).surprise == 0
+    assert fingerprint(rng.random(4).tolist()).surprise > ENOUGH
+    assert fingerprint(rng.random((40, 30))).surprise > ENOUGH
+
+
+# --- deadlines ---
+
+
+def at_work():
+    """Processor time of the worker processes, and how many there are."""
+    ticks = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+            command = (path.parent / "cmdline").read_text()
+        except OSError:
+            continue
+        if fields[1] == str(os.getpid()) and "popen_loky" in command:
+            ticks.append(int(fields[11]) + int(fields[12]))
+    return sum(ticks), len(ticks)
+
+
+def test_out_of_time_leaves_no_worker_at_work():
+    def spins(data, rng):
+        until = time.perf_counter() + 0.005
+        while time.perf_counter() < until:
+            pass
+        return rng.random()
+
+    started = time.monotonic()
+    with pytest.raises(OutOfTime):
+        measure(spins, len, 2, counts=(20_000,), seconds=1.5)
+    assert time.monotonic() - started < 6
+    for _ in range(20):  # ending takes its time on a busy machine
+        before = at_work()
+        time.sleep(0.5)
+        if at_work() == before:
+            break
+    assert at_work() == before
+
+
+def test_closing_early_leaves_the_processes_alive_and_idle(recwarn):
+    for fails in (True, False):
+
+        def once(outputs, fails=fails):
+            if fails:
+                raise ValueError("not this")
+            return os.getpid()
+
+        if fails:
+            with pytest.raises(ValueError, match="not this"):
+                measure(scalar, once, 2, counts=(20_000,))
+            _, alive = at_work()
+        else:
+            results, _ = measure(scalar, once, 2, counts=(20_000,))
+            assert os.getpid() not in results[0]
+            assert at_work()[1] == alive == 2
+    assert not recwarn.list
+
+
+def test_a_function_may_be_large():
+    table = np.arange(100_000)
+
+    def looked_up(outputs):
+        return int(table[np.floor(np.abs(outputs)).astype(int)].sum())
+
+    alone, _ = measure(scalar, looked_up, 1, counts=(3_000, 3_000))
+    shared, some = measure(scalar, looked_up, 2, counts=(3_000, 3_000))
+    assert alone == shared
+    assert some.n_jobs == 2
