@@ -23,14 +23,14 @@ KEPT = 0.8
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
-def simplest(found: Found, table: Table, first: Bools, rank: Rank) -> Found:
+def simplest(found: Found, table: Table, first: Bools, rank: Rank, kept: float = KEPT) -> Found:
     """The event that is easiest to read and nearly as suspicious on the same search samples.
 
     Tries half-lines for intervals and thresholds with fewer digits; takes the first that retains
-    `KEPT` of the rank. Ranks of 0 and below leave the event as it is.
+    the share `kept` of the rank. Ranks of 0 and below leave the event as it is.
     """
     best = found
-    floor = KEPT * found.rank
+    floor = kept * found.rank
     for at, condition in enumerate(found.event.conditions):
         if not isinstance(condition, Between) or floor <= 0:
             continue

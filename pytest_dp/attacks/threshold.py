@@ -32,10 +32,10 @@ NEARLY = 0.97
 MOST_LIKELY = 0.9
 """Probability above which an event's complement, in the other direction, tells more."""
 
-CAUTION = 1.0
-"""Standard errors by which a loss is taken to be smaller than it looks."""
+CAUTION = 1.5
+"""Standard errors by which a loss is taken to be smaller than it looks, by default."""
 LEARNED = 0.25
-"""Variance of a model's loss for an event, as a share of that of as many counts."""
+"""Variance of a model's loss for an event, as a share of that of the counts it was learned from."""
 SMALLEST_SHARE = 0.05
 """Of the samples of the test, what each input gets at least."""
 
@@ -147,32 +147,41 @@ class Cuts:
 
     Attributes
     ----------
+    learned : int
+        Outputs on either input from which the model was learned.
     at : ndarray of float, shape (k,)
         In increasing order; no score lies on any of them.
     levels : ndarray of float, shape (k + 1,)
         A typical score between each of them and the next.
     """
 
+    learned: int
     at: Floats
     levels: Floats
 
 
-def cuts_for(found: Floats) -> Cuts:
-    """Thresholds worth a look, by the scores of the outputs that a model was learned from."""
+def cuts_for(found: Floats, learned: int) -> Cuts:
+    """Thresholds worth a look, by the scores of some outputs; `learned` as in `Cuts`."""
     values = np.unique(found)
     if len(values) <= MOST_CUTS:
-        return Cuts(values[:-1] / 2 + values[1:] / 2, values)
+        return Cuts(learned, values[:-1] / 2 + values[1:] / 2, values)
     far = logit(1 - 10 / len(found))
     share = expit(np.linspace(-far, far, MOST_CUTS))
     ordered = np.sort(found)
     at = np.unique(ordered[np.unique((share * (len(found) - 1)).astype(np.int64))]) + 5e-10
     places = np.concatenate([[0], np.searchsorted(ordered, at), [len(ordered)]])
     middle = np.minimum((places[:-1] + places[1:]) // 2, len(ordered) - 1)
-    return Cuts(at, ordered[middle])
+    return Cuts(learned, at, ordered[middle])
 
 
 def best_cut(
-    profile1: Ints, profile2: Ints, cuts: Cuts, runs: float, alpha: float, favoured: int = 0
+    profile1: Ints,
+    profile2: Ints,
+    cuts: Cuts,
+    runs: float,
+    alpha: float,
+    favoured: int = 0,
+    caution: float = CAUTION,
 ) -> Choice | None:
     """The threshold, and the direction, that promise the largest bound; None if there is no cut.
 
@@ -187,6 +196,8 @@ def best_cut(
         Level of the bound.
     favoured : int
         A direction (1 or -1) to take if it promises nearly as much as the other one.
+    caution : float
+        Standard errors by which each loss is taken to be smaller than it looks.
     """
     if not len(cuts.at):
         return None
@@ -198,10 +209,10 @@ def best_cut(
         part.sum() - over
         for part, over in zip((profile1, profile2, smooth1, smooth2), above, strict=True)
     ]
-    up = _promises(above[0], total1, above[1], total2, runs, alpha, _log_ratio(above[2], above[3]))
-    down = _promises(
-        below[1], total2, below[0], total1, runs, alpha, _log_ratio(below[3], below[2])
-    )
+    learned = LEARNED * (total1 + total2) / 2 / max(cuts.learned, 1)
+    modelled = _log_ratio(above[2], above[3]), _log_ratio(below[3], below[2])
+    up = _promises(above[0], total1, above[1], total2, runs, alpha, modelled[0], learned, caution)
+    down = _promises(below[1], total2, below[0], total1, runs, alpha, modelled[1], learned, caution)
     k, j = int(np.argmax(up[0])), int(np.argmax(down[0]))
     leads = {1: up[0][k] >= NEARLY * down[0][j], -1: up[0][k] * NEARLY > down[0][j]}
     if leads.get(favoured, up[0][k] >= down[0][j]):
@@ -223,23 +234,25 @@ def _above(part: Ints | Floats) -> Floats:
 def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
     """How many outputs of each interval the model says are on D, calibrated on all intervals.
 
-    Calibration is a logistic regression of the side on the score (Platt).
+    Calibration is a logistic regression of the side on the score (Platt), and on its hyperbolic
+    tangent, as losses of most mechanisms level off where scores need not.
     """
     both = (profile1 + profile2).astype(np.float64)
-    x = np.clip(levels, -30, 30)
-    slope, offset = 1.0, 0.0
+    score = np.clip(levels, -30, 30)
+    spread = math.sqrt(float(both @ score**2 / both.sum())) + 1e-9
+    basis = np.stack([score, spread * np.tanh(score / spread), np.ones_like(score)])
+    prior = np.array([1.0, 0.0, 0.0])
+    found = prior.copy()
     for _ in range(25):
-        p = expit(slope * x + offset)
-        weight = both * p * (1 - p) + 1e-12
-        miss = profile1 - both * p
-        # A prior of one output keeps separable scores from running away.
-        a, b, d = (weight * x * x).sum() + 1.0, (weight * x).sum(), weight.sum() + 1.0
-        g, h = (miss * x).sum() - (slope - 1), miss.sum() - offset
-        change, shift = (d * g - b * h) / (a * d - b * b), (a * h - b * g) / (a * d - b * b)
-        slope, offset = slope + np.clip(change, -1, 1), offset + np.clip(shift, -1, 1)
-        if abs(change) + abs(shift) < 1e-6:
+        p = expit(found @ basis)
+        # A prior of about one output keeps separable scores from running away.
+        curvature = (basis * (both * p * (1 - p))) @ basis.T + np.diag([1.0, 1.0, 1.0])
+        step = np.linalg.solve(curvature, basis @ (profile1 - both * p) - (found - prior))
+        found = found + np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-6:
             break
-    return both * np.clip(expit(slope * x + offset), 1e-9, 1 - 1e-9)
+    share: Floats = np.clip(expit(found @ basis), 1e-9, 1 - 1e-9)
+    return both * share
 
 
 def event_promise(c1: int, n1: int, c2: int, n2: int, runs: float, alpha: float) -> Choice:
@@ -259,20 +272,22 @@ def _promises(
     runs: float,
     alpha: float,
     modelled: Floats | None = None,
+    learned: float = 0.0,
+    caution: float = CAUTION,
 ) -> tuple[Floats, Floats, Floats]:
     """Bounds to expect, and the probabilities behind them, for many events at a time.
 
     `modelled` are losses that a model expects, to lean on where counts say little: else the best of
-    many rare events would be one that was lucky.
+    many rare events would be one that was lucky. `learned` is their variance, in that of counts.
     """
     p1, p2 = cautious(c1, n1, c2, n2)
     if modelled is not None:
         rare = (c1 + c2 + 1.0) / (n1 + n2)
         seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
         luck = 1 / (c1 + 0.5) + 1 / (c2 + 0.5)
-        trust = 1 / luck, 1 / ((CALIBRATION * modelled) ** 2 + LEARNED * luck)
+        trust = 1 / luck, 1 / ((CALIBRATION * modelled) ** 2 + learned * luck)
         loss = (seen * trust[0] + modelled * trust[1]) / sum(trust)
-        loss = loss - CAUTION / np.sqrt(sum(trust))
+        loss = loss - caution / np.sqrt(sum(trust))
         p2 = 2 * rare / (1 + np.exp(loss))
         p1 = 2 * rare - p2
     p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
@@ -283,20 +298,21 @@ def _promises(
         share = first_share(a, b)
         given = ratio.predicted(a, runs * share, b, runs * (1 - share), alpha)
         expected[usable] = np.where(np.isnan(given), -np.inf, given)
-    # Of events in nine of ten outputs, the complement tells more in the other direction.
-    return np.where(p1 > MOST_LIKELY, -np.inf, expected), p1, p2
+    # Of events in nearly all outputs, the complement tells more in the other direction.
+    nearly_sure = (p1 > MOST_LIKELY) & (p2 > 1 - MOST_LIKELY)
+    return np.where(nearly_sure, -np.inf, expected), p1, p2
 
 
 def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:
     """Estimates of two probabilities, both a standard error towards a smaller ratio."""
     p1 = (c1 - np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))) / n1
-    p2 = np.minimum((c2 + np.sqrt(c2 * np.maximum(1 - c2 / n2, 0)) + 0.5) / n2, 1 - 0.5 / n2)
+    p2 = np.minimum((c2 + 1 + np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)) / n2, 1 - 0.5 / n2)
     return p1, p2
 
 
 def first_share(p1: Floats, p2: Floats) -> Floats:
     """The share of samples for the likelier side that estimates the ratio best (Neyman)."""
-    s1, s2 = np.sqrt((1 - p1) / p1), np.sqrt((1 - p2) / p2)
+    s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
     share: Floats = np.clip(s1 / (s1 + s2), SMALLEST_SHARE, 1 - SMALLEST_SHARE)
     return share
 

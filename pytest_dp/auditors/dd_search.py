@@ -20,6 +20,7 @@ import numpy as np
 
 from pytest_dp.attacks import Posterior, fit, quantities
 from pytest_dp.attacks.threshold import (
+    CAUTION,
     NEARLY,
     Attack,
     Profile,
@@ -45,7 +46,11 @@ SEARCH_SHARE = 0.15
 """Share of the samples, and of the time, in which pairs are compared and the model is trained."""
 CHOICE_SHARE = 0.1
 """Share of the samples on which the threshold is chosen."""
-MOST_KEPT, MOST_LEAVES = 1_000_000, 10_000_000
+MOST_CHOICES, HOPEFUL = 3, 1.5
+"""So often it is drawn anew, while a rare event looks so many times as good as what is safe."""
+MOST_CHOSEN = 2_000_000
+"""So many samples are enough for that."""
+MOST_KEPT, MOST_LEAVES = 500_000, 10_000_000
 """Samples of each input, and leaves in them, that are kept in memory at most."""
 FIRST_LOOK = 16
 """Samples by which the length of outputs is estimated."""
@@ -116,7 +121,7 @@ def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
 
 
 def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Rival:
-    deadline = job.deadline.sooner(SEARCH_SHARE)
+    deadline = job.deadline.sooner(2 * SEARCH_SHARE)
     a_round = budget / (math.ceil(math.log2(len(rivals))) + 1)
     runs = 0
     draw_up_to(job, pool, rivals[:1], FIRST_LOOK, deadline)
@@ -157,7 +162,7 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
         sides.append(first)
     score, first = np.concatenate(odds), np.concatenate(sides)
     rival.gain = float(np.log(2) - np.logaddexp(0, np.where(first, -score, score)).mean())
-    cuts = cuts_for(score)
+    cuts = cuts_for(score, min(half, TRAINED_EARLY))
     between = np.searchsorted(cuts.at, score)
     one, two = (np.bincount(between[s], minlength=len(cuts.levels)) for s in (first, ~first))
     choice = best_cut(one, two, cuts, (1 - SEARCH_SHARE) * job.max_samples, job.alpha)
@@ -173,22 +178,36 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     """The attack, or the readable event, to test on the pair that was picked."""
     table, first = pool.table(rival)
     model = _learn(job, rival, table, first)
-    cuts = cuts_for(scores(model, table))
+    cuts = cuts_for(scores(model, table), len(first) // 2)
     left = _left(job)
     event = _readable(job, pool, rival, left)
-    runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2) / 2))
-    one, two = _profiles(job, pool, rival, Profile(model, cuts.at, event), runs)
-    left = _left(job)
+    profile = Profile(model, cuts.at, event)
+    runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
+    one, two = _profiles(job, pool, rival, profile, runs, 0)
+    for more in range(1, MOST_CHOICES):
+        rash, careful = (
+            best_cut(one[:-1], two[:-1], cuts, left, job.alpha, caution=caution)
+            for caution in (0.0, CAUTION)
+        )
+        if rash is None or careful is None or rash.promise < HOPEFUL * max(careful.promise, 0):
+            break  # a rarer event, if it is as good as it looks, would not be worth much more
+        if careful.promise <= 0 or _left(job) < 4 * runs:
+            break
+        extra = _profiles(job, pool, rival, profile, runs, more)
+        one, two = one + extra[0], two + extra[1]
+    left, total = _left(job), int(one[:-1].sum())
     reading = None
     if event is not None:
-        reading = event_promise(int(one[-1]), runs, int(two[-1]), runs, left, job.alpha)
+        reading = event_promise(int(one[-1]), total, int(two[-1]), total, left, job.alpha)
     favoured = 0 if reading is None else reading.sign
     attack = best_cut(one[:-1], two[:-1], cuts, left, job.alpha, favoured)
-    if reading is not None:
+    if reading is not None and reading.promise > -math.inf:
         if attack is None or reading.promise >= NEARLY * attack.promise:
             return Witness(rival, None, event, reading.sign, reading.p1, reading.p2)
         if reading.sign != attack.sign or reading.promise <= 0:
             event = None
+    else:
+        event = None
     if attack is None or attack.promise == -math.inf:
         return None
     chosen = Attack(model, attack.sign, attack.threshold)
@@ -199,10 +218,12 @@ def _left(job: Job) -> float:
     return max(2.0, min(job.max_samples - job.sampler.runs, job.affordable()))
 
 
-def _profiles(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> tuple[Ints, Ints]:
+def _profiles(
+    job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int, turn: int
+) -> tuple[Ints, Ints]:
     """How the scores of fresh outputs on either input are spread."""
     draws = [
-        Draw(pool.inputs[i], runs, (CHOOSING, i, side))
+        Draw(pool.inputs[i], runs, (CHOOSING, i, side, turn))
         for side, i in enumerate((rival.first, rival.second))
     ]
     one, two = job.sampler.measure(draws, profile, job.deadline)
@@ -221,11 +242,13 @@ def _readable(job: Job, pool: Pool, rival: Rival, left: float) -> Event | None:
     found = search(table, first, rank, rival.references, most=1, about=about)
     if not found:
         return None
-    best = simplest(found[0], table, first, rank)
+    best = simplest(found[0], table, first, rank, kept=NEARLY)
     for _ in range(MOST_CONDITIONS - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
         part, sides = table.rows(inside), first[inside]
-        more = search(part, sides, rank, rival.references, most=1, about=about)
+        spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
+        others = [f for f in about if f not in spoken_of]
+        more = search(part, sides, rank, rival.references, most=1, about=others)
         if not more or best.rank <= 0 or more[0].rank < 1.1 * best.rank:
             break
         event = Event((*best.event.conditions, *more[0].event.conditions))

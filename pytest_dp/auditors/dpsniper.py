@@ -22,9 +22,9 @@ from pytest_dp.auditors.dd_search import Witness, find_witness
 from pytest_dp.auditors.job import CLUMPED, Job
 from pytest_dp.auditors.pool import TESTED, Pool, never_varies
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
-from pytest_dp.counterexample import diagnose
+from pytest_dp.counterexample import diagnose, is_constant
 from pytest_dp.evidence import clopper_pearson, homogeneity, ratio, statdp
-from pytest_dp.outputs.table import Ints
+from pytest_dp.outputs.table import Ints, tabulate
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
@@ -71,7 +71,7 @@ def audit(job: Job) -> AuditResult:
     tried = len(rivals), len(job.pairs)
     if witness is None or tested is None:
         return job.result("inconclusive", pairs=tried)
-    result = _conclude(job, witness, tested, tried)
+    result = _conclude(job, pool, witness, tested, tried)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
     return result
@@ -149,7 +149,9 @@ def _counts(job: Job, sums: list[Ints], more: int, tie: float) -> Counts:
     return Counts(counts[0], runs[0], counts[1], runs[1], (hits[0], hits[1]), int(sums[0][0]))
 
 
-def _conclude(job: Job, witness: Witness, tested: Tested, tried: tuple[int, int]) -> AuditResult:
+def _conclude(
+    job: Job, pool: Pool, witness: Witness, tested: Tested, tried: tuple[int, int]
+) -> AuditResult:
     eps, alpha = job.claim.eps, job.alpha
     both = tested.attack is not None and tested.event is not None
     level = {"attack": ATTACK_SHARE * alpha, "event": (1 - ATTACK_SHARE) * alpha} if both else {}
@@ -167,9 +169,9 @@ def _conclude(job: Job, witness: Witness, tested: Tested, tried: tuple[int, int]
     shown = next((o for o in found if o.kind == "event" and o.eps_lower > eps), best)
     if violated and tested.clumps:
         raise job.clumped(str(witness.event or witness.attack), tested.clumps)
-    main = found[0].counts
-    resolution = _resolution(main, eps, alpha)
-    loss = ratio.interval(main.c1, main.n1, main.c2, main.n2, alpha)
+    main = best.counts
+    resolution = _resolution(main, eps, best.alpha)
+    loss = ratio.interval(main.c1, main.n1, main.c2, main.n2, best.alpha)
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(resolution):
         verdict = "inconclusive"
@@ -183,8 +185,8 @@ def _conclude(job: Job, witness: Witness, tested: Tested, tried: tuple[int, int]
         eps_lower=eps_lower,
         p_value=p_value,
         resolution=resolution,
-        counterexample=_counterexample(job, witness, shown) if violated else None,
-        strongest=_describe(witness, found[0], loss),
+        counterexample=_counterexample(job, pool, witness, shown) if violated else None,
+        strongest=_describe(witness, best, loss),
         loss=loss,
         pairs=tried,
     )
@@ -205,8 +207,10 @@ class _Bounded:
             self.p_value = ratio.p_value(*four, job.claim.eps, alpha)
 
 
-def _counterexample(job: Job, witness: Witness, shown: _Bounded) -> Counterexample:
+def _counterexample(job: Job, pool: Pool, witness: Witness, shown: _Bounded) -> Counterexample:
     counts, eps = shown.counts, job.claim.eps
+    sides = (witness.rival.first, witness.rival.second)[:: witness.sign]
+    constant = tuple(is_constant(tabulate(pool.drawn[i][-1])) for i in sides)
     pair = witness.rival.pair if witness.sign > 0 else witness.rival.pair.reversed()
     event: Any = witness.event if shown.kind == "event" else witness.attack
     readable = witness.event if shown.kind == "event" else None
@@ -224,7 +228,7 @@ def _counterexample(job: Job, witness: Witness, shown: _Bounded) -> Counterexamp
         eps_lower=shown.eps_lower,
         eps_clopper_pearson=shown.eps_clopper_pearson,
         difference=pair.difference,
-        diagnosis=diagnose(readable, counts.equal, counts.common, eps, (False, False)),
+        diagnosis=diagnose(readable, counts.equal, counts.common, eps, (constant[0], constant[1])),
         attack=witness.attack,
         examples=witness.examples if shown.kind == "attack" else ((), ()),
     )

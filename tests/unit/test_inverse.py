@@ -1,0 +1,57 @@
+"""Inverse Cholesky factors in blocks, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pytest_dp.attacks.inverse import BLOCK, inverse_root, times
+
+
+def positive(n, seed, condition=1e4):
+    """A positive definite matrix with eigenvalues spread over a given range."""
+    rng = np.random.default_rng(seed)
+    vectors, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    values = np.geomspace(1, condition, n) if n > 1 else np.array([3.0])
+    matrix = (vectors * values) @ vectors.T
+    return (matrix + matrix.T) / 2
+
+
+SIZES = st.integers(1, 200)
+
+
+@given(SIZES, st.integers(0, 2**32 - 1))
+@example(BLOCK - 1, 0)
+@example(BLOCK, 0)
+@example(BLOCK + 1, 0)
+@example(2 * BLOCK, 0)
+@example(4 * BLOCK + 1, 0)
+def test_the_root_of_the_inverse(n, seed):
+    matrix = positive(n, seed)
+    before = matrix.copy()
+    root = inverse_root(matrix)
+    assert root.shape == (n, n)
+    np.testing.assert_array_equal(np.triu(root, 1), 0)
+    np.testing.assert_array_equal(matrix, before)
+    np.testing.assert_allclose(root.T @ root, np.linalg.inv(matrix), rtol=1e-7, atol=1e-10)
+    factor = np.linalg.cholesky(matrix)
+    np.testing.assert_allclose(root, np.linalg.inv(factor), rtol=1e-7, atol=1e-10)
+    log_size = np.linalg.slogdet(matrix)[1]
+    assert -2 * np.log(np.diag(root)).sum() == pytest.approx(log_size, rel=1e-9, abs=1e-9)
+
+
+@given(SIZES, st.integers(0, 2**32 - 1))
+def test_a_matrix_times_a_vector(n, seed):
+    rng = np.random.default_rng(seed)
+    matrix, vector = rng.normal(size=(n, n + 1)), rng.normal(size=n + 1)
+    np.testing.assert_allclose(times(matrix, vector), matrix @ vector, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 10, BLOCK, BLOCK + 1, 3 * BLOCK])
+def test_what_is_not_positive_definite_is_refused(n):
+    matrix = positive(n, 0)
+    matrix[-1, -1] = -1.0
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse_root(matrix)
