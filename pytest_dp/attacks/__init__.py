@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from pytest_dp.attacks import additive, linear
 from pytest_dp.claim import Claim
+from pytest_dp.errors import ClaimError
 from pytest_dp.outputs.features import (
     Feature,
     all_features,
@@ -13,7 +16,7 @@ from pytest_dp.outputs.features import (
     float_features,
     user_features,
 )
-from pytest_dp.outputs.table import Bools, Floats, Table
+from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
 
 AS_PUBLISHED = ("logistic", "mlp")
 
@@ -46,6 +49,42 @@ def quantities(claim: Claim, table: Table, references: list[Any], first: Bools) 
     if claim.floating_point:
         found = found + float_features(table, first)
     return found
+
+
+def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> None:
+    """Make sure that the user's functions look at each output by itself.
+
+    An event has to be one of single outputs: what remembers earlier outputs, or looks at a whole
+    batch of them, may tell two inputs apart further than the mechanism's claim for one run.
+
+    Raises
+    ------
+    ClaimError
+        If an output gets another number in other company.
+    """
+    some = [table.raw[int(i)] for i in np.linspace(0, len(table) - 1, 64).astype(int)]
+    user = [feature for feature in about if feature.kind == "user"]
+
+    def numbers(outputs: list[Any]) -> Floats:
+        batch = tabulate(outputs)
+        columns = [feature.columns(batch)[0] for feature in user]
+        return np.stack([model.log_odds(batch), *columns])
+
+    together = numbers(some)
+    backwards = numbers(some[::-1])[:, ::-1]
+    alone = np.concatenate([numbers([output]) for output in some], axis=1)
+    for other in (backwards, alone):
+        close = [
+            np.allclose(*rows, rtol=1e-4, atol=1e-6, equal_nan=True)
+            for rows in zip(together, other, strict=True)
+        ]
+        if not all(close):
+            what = "features" if not all(close[1:]) else "classifier"
+            raise ClaimError(
+                f"{what}= gives the same output another number when it comes in another order or "
+                "by itself. It must look at each output by itself: no memory of earlier outputs, "
+                "no statistics of a batch, no random numbers."
+            )
 
 
 def fit(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.attacks import Posterior, fit, quantities
+from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.threshold import (
     CAUTION,
     NEARLY,
@@ -171,7 +171,10 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
 
 def _learn(job: Job, rival: Rival, table: Table, first: Bools) -> Posterior:
     about = quantities(job.claim, table, rival.references, first)
-    return fit(job.claim.classifier, table, first, about, job.seed)
+    model = fit(job.claim.classifier, table, first, about, job.seed)
+    if job.claim.classifier is not None or job.claim.features is not None:
+        check_by_itself(model, about, table)
+    return model
 
 
 def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:

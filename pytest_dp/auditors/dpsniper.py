@@ -130,9 +130,9 @@ def _test(job: Job, pool: Pool, witness: Witness) -> Tested | None:
     attack = _counts(job, sums, more, witness.attack.tie) if witness.attack is not None else None
     event = _counts(job, [s[[0, 3, 3, 3]] for s in sums], more, 0.0) if witness.event else None
     clumps: tuple[float, ...] = ()
-    for column in (1, 3):
-        for group in groups:
-            p, shares = homogeneity.p_value(group[:, column], group[:, 0])
+    for group in groups:
+        for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2], group[:, 3]):
+            p, shares = homogeneity.p_value(hits, group[:, 0])
             if p < CLUMPED:
                 clumps = clumps or tuple(shares)
     return Tested(attack, event, clumps)

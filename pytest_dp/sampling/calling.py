@@ -93,7 +93,9 @@ class Call:
                 f"{self.size}={count}:\n{_trace(error)}"
             ) from None
         # A copy: the next call may reuse the memory.
-        if not isinstance(outputs, list | tuple):
+        if isinstance(outputs, list | tuple):
+            outputs = [np.array(o) if isinstance(o, np.ndarray) else o for o in outputs]
+        else:
             outputs = np.array(outputs)
         single = isinstance(outputs, np.ndarray) and outputs.ndim == 0
         if single or len(outputs) != count:
@@ -221,10 +223,28 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 def _is_reused(outputs: list[Any]) -> bool:
     """Whether a mechanism returned one object several times, each time with other contents."""
-    if type(outputs[0]).__hash__ is not None and type(outputs[-1]).__hash__ is not None:
+    if _hashable(outputs[0]) and _hashable(outputs[-1]):
         return False  # such objects do not change
-    owners = [output.base if _is_view(output) else output for output in outputs]
-    return len(set(map(id, owners))) < len(owners)
+    seen: set[int] = set()
+    for output in outputs:
+        parts = output if isinstance(output, tuple) else (output,)
+        owners = {
+            id(part.base if _is_view(part) else part) for part in parts if not _hashable(part)
+        }
+        if owners & seen:
+            return True
+        seen |= owners
+    return False
+
+
+def _hashable(output: Any) -> bool:
+    if not isinstance(output, tuple):
+        return type(output).__hash__ is not None
+    try:
+        hash(output)
+    except TypeError:  # it holds a list, an array, ...
+        return False
+    return True
 
 
 def _is_view(output: Any) -> bool:

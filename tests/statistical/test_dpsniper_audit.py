@@ -678,3 +678,114 @@ def test_memory_is_flat_in_the_number_of_samples(monkeypatch):
             tracemalloc.stop()
         assert result.samples > 0.8 * max_samples
     assert peaks[1] < 1.2 * peaks[0]
+
+
+class Batch:
+    """A classifier that looks at all outputs of a batch at once."""
+
+    def fit(self, rows, labels):
+        self.sign = 1 if rows[labels == 1, 0].mean() > rows[labels == 0, 0].mean() else -1
+        return self
+
+    def predict_proba(self, rows):
+        p = 1 / (1 + np.exp(-self.sign * (rows[:, 0] + rows[:, 0].mean())))
+        return np.stack([1 - p, p], axis=1)
+
+
+class Memory:
+    """A function of an output, and of the one before."""
+
+    def __init__(self):
+        self.before = 0.0
+
+    def __call__(self, output):
+        self.before, before = output, self.before
+        return output + before
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value"),
+    [
+        ("classifier", Batch()),
+        ("features", Memory()),
+        ("features", lambda output: output + np.random.normal()),  # noqa: NPY002
+    ],
+)
+@pytest.mark.parametrize("c", [None, 0.1])
+def test_what_does_not_look_at_each_output_by_itself_is_refused(keyword, value, c):
+    def mechanism(x, rng):
+        return x + rng.laplace()
+
+    with pytest.raises(ClaimError, match=f"^{keyword}= gives the same output another number"):
+        audit(
+            mechanism,
+            eps=1.0,
+            pairs=[(0.0, 1.0)],
+            method="dpsniper",
+            max_samples=5_000,
+            n_jobs=1,
+            c=c,
+            **{keyword: value},
+        )
+
+
+@pytest.mark.parametrize("form", ["list", "views", "tuple"])
+@pytest.mark.parametrize("method", ["statdp", "dpsniper"])
+def test_memory_that_is_reused_hides_nothing(form, method):
+    shared_list, shared_array = [], np.zeros((40_000, 1))
+
+    def in_a_list(x, rng, size):
+        shared_list[:] = (x + rng.laplace(scale=0.2, size=size)).tolist()
+        return shared_list
+
+    def in_views(x, rng, size):
+        shared_array[:size, 0] = x + rng.laplace(scale=0.2, size=size)
+        return list(shared_array[:size])
+
+    def in_a_tuple(x, rng):
+        shared_array[0, 0] = x + rng.laplace(scale=0.2)
+        return shared_array[0], 0
+
+    mechanism = {"list": in_a_list, "views": in_views, "tuple": in_a_tuple}[form]
+    result = audit(
+        mechanism,
+        eps=1.0,
+        pairs=[(0.0, 1.0)],
+        vectorized=None if form == "tuple" else "size",
+        method=method,
+        max_samples=20_000,
+        seed=1,
+        n_jobs=1,
+    )
+    assert result.violated
+    assert 2.0 < result.eps_lower < 5.0
+
+
+def test_clumps_at_the_threshold_are_noticed():
+    def blocks(x, rng, size):
+        """Randomised response of which half the answers of a block of 100 are one answer."""
+        honest = math.e / (1 + math.e)
+        shared = np.where(rng.random(-(-size // 100)) < honest, x, 1 - x)
+        own = np.where(rng.random(size) < honest, x, 1 - x)
+        return np.where(rng.random(size) < 0.5, np.repeat(shared, 100)[:size], own)
+
+    verdicts = []
+    for seed in range(12):
+        try:
+            result = audit(
+                blocks,
+                eps=1.0,
+                pairs=[(0, 1)],
+                vectorized="size",
+                method="dpsniper",
+                c=0.2,
+                classifier="logistic",
+                alpha=1e-3,
+                max_samples=60_000,
+                seed=seed,
+                n_jobs=1,
+            )
+            verdicts.append(result.verdict)
+        except MechanismError:
+            verdicts.append("clumps")
+    assert "violated" not in verdicts
