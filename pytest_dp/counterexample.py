@@ -65,7 +65,7 @@ def _simpler(condition: Between) -> Iterator[Between]:
 def diagnose(
     event: Event | None,
     counts: tuple[int, int],
-    runs: int,
+    runs: tuple[int, int],
     eps: float,
     constant: tuple[bool, bool],
 ) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def diagnose(
         None if nothing can be read off it.
     counts : tuple of int
         Fresh outputs in the event, on D and on D'.
-    runs : int
+    runs : tuple of int
         Fresh outputs of each.
     eps : float
         The claim.
@@ -90,21 +90,24 @@ def diagnose(
 def _sentences(
     event: Event | None,
     counts: tuple[int, int],
-    runs: int,
+    runs: tuple[int, int],
     eps: float,
     constant: tuple[bool, bool],
 ) -> Iterator[str]:
     if all(constant):
         yield (
-            f"M returned the same value in all {runs:,} runs on each input: missing noise or a "
-            "fixed seed?"
+            f"M returned the same value in all {min(runs):,} runs on each input: missing noise or "
+            "a fixed seed?"
         )
         return
     leak = None if event is None else _leak(event)
     if leak:
         yield leak
     if counts[1] == 0:
-        yield f"Never seen on D' in {runs:,} runs: the true loss may be far larger, even unbounded."
+        yield (
+            f"Never seen on D' in {runs[1]:,} runs: the true loss may be far larger, even "
+            "unbounded."
+        )
     else:
         yield from _multiple(counts, runs, eps)
 
@@ -122,18 +125,23 @@ def _leak(event: Event) -> str | None:
             return "The exception itself tells the inputs apart: it leaks like any other output."
         if any(text in ("nan", "None") or text.startswith("isnan(") for text in texts):
             return "A missing value (None, NaN) tells the inputs apart: it leaks like any output."
+        if any("lowest bit of" in text for text in texts):
+            return (
+                "The last digits of the floats tell the inputs apart. More noise does not help: "
+                "round the output to a coarse grid, or use a discrete or snapping mechanism."
+            )
         if any(text.find("len(output)") >= 0 for text in texts):
             return "The length of the output tells the inputs apart."
     return None
 
 
-def _multiple(counts: tuple[int, int], runs: int, eps: float) -> Iterator[str]:
+def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Iterator[str]:
     """Say so if the observed loss is a whole multiple of the claim, as far as counts can tell."""
-    c1, c2 = counts
-    if c1 == 0 or (c1 == runs and c2 == runs):
+    (c1, c2), (n1, n2) = counts, runs
+    if c1 == 0 or (c1 == n1 and c2 == n2):
         return
-    loss = math.log(c1 / c2)
-    error = 2 * math.sqrt(max(1 / c1 - 1 / runs, 0) + max(1 / c2 - 1 / runs, 0))
+    loss = math.log(c1 / n1) - math.log(c2 / n2)
+    error = 2 * math.sqrt(max(1 / c1 - 1 / n1, 0) + max(1 / c2 - 1 / n2, 0))
     k = round(loss / eps)
     if k >= 2 and error < 0.2 * eps and abs(loss - k * eps) < error + 0.02 * k * eps:
         share = _FRACTIONS.get(k, f"1/{k}")

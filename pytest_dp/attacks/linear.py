@@ -145,6 +145,13 @@ class Classified:
         rows = self.design.matrix(table)
         if not len(rows):
             return np.zeros(0)
+        # What a classifier cannot tell (outputs unlike any before) points nowhere.
+        likelier = np.nan_to_num(self.chances(rows), nan=0.5)
+        odds: Floats = logit(np.clip(likelier, 1e-12, 1 - 1e-12))
+        return odds
+
+    def chances(self, rows: Floats) -> Floats:
+        """The probability of the first input, for each row."""
         try:
             given = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
         except Exception as error:
@@ -155,10 +162,8 @@ class Classified:
                 f"for {len(rows)} outputs. Allowed: shape ({len(rows)}, 2), a probability for each "
                 "of the two inputs."
             )
-        # What a classifier cannot tell (outputs unlike any before) points nowhere.
-        likelier = np.nan_to_num(given[:, self.column], nan=0.5)
-        odds: Floats = logit(np.clip(likelier, 1e-12, 1 - 1e-12))
-        return odds
+        found: Floats = given[:, self.column]
+        return found
 
 
 def fit_classifier(
@@ -183,7 +188,13 @@ def fit_classifier(
         np.random.set_state(state)  # noqa: NPY002
     fitted = fresh if fitted is None else fitted
     classes = list(getattr(fitted, "classes_", (0, 1)))
-    return Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
+    found = Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
+    if np.isnan(found.chances(plan.matrix(table)[:1_000])).all():
+        raise ClaimError(
+            f"classifier={_name(classifier)}: predict_proba returned nothing but NaN, for outputs "
+            "that it was fitted to. Allowed: probabilities."
+        )
+    return found
 
 
 def _mlp() -> Any:

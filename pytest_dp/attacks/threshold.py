@@ -12,7 +12,7 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorit
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class Attack:
         Probability with which outputs at the threshold are included.
     """
 
-    model: Posterior
+    model: Posterior = field(repr=False)
     sign: int
     threshold: float
     tie: float = 0.0
@@ -74,12 +74,16 @@ class Attack:
         found = self.sign * scores(self.model, table)
         return found > self.threshold, found == self.threshold
 
+    def score(self, output: Any) -> float:
+        """The score of one output, in nats."""
+        return float(self.sign * scores(self.model, tabulate([output]))[0])
+
     def __call__(self, output: Any) -> float:
         above, at = self.hits(tabulate([output]))
         return float(above[0]) or self.tie * float(at[0])
 
     def __str__(self) -> str:
-        share = f", and {self.tie:.3g} of those at it" if self.tie else ""
+        share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
         return f"score(output) > {self.threshold:.4g}{share}"
 
 

@@ -60,6 +60,8 @@ READ = 200_000
 """Samples of each input among which a readable event is looked for."""
 MOST_CONDITIONS = 3
 """Conditions that a readable event is made of, at most."""
+FEWEST_ABOVE = 50
+"""Samples above a threshold by which it can be placed."""
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what the paper spends before the last step."""
 CHOOSING, CHECKING = 3, 4
@@ -282,6 +284,11 @@ class _Scores:
 def _as_published(job: Job, pool: Pool, rivals: list[Rival], c: float) -> Witness | None:
     """Algorithm 2 of the paper: equal effort for all pairs, the same `c` for all attacks."""
     runs = max(2, int(PUBLISHED_SEARCH_SHARE * job.max_samples / len(rivals) / 6))
+    if c * runs < FEWEST_ABOVE:
+        job.sampler.note(
+            f"c={c:g} of {runs:,} samples leaves too few to place a threshold: raise max_samples "
+            "or c, or leave c out"
+        )
     best: tuple[float, Witness] | None = None
     for rival in rivals:
         draw_up_to(job, pool, [rival], FIRST_LOOK, job.deadline)

@@ -228,7 +228,13 @@ def _counterexample(job: Job, pool: Pool, witness: Witness, shown: _Bounded) -> 
         eps_lower=shown.eps_lower,
         eps_clopper_pearson=shown.eps_clopper_pearson,
         difference=pair.difference,
-        diagnosis=diagnose(readable, counts.equal, counts.common, eps, (constant[0], constant[1])),
+        diagnosis=diagnose(
+            readable,
+            (counts.c1, counts.c2),
+            (counts.n1, counts.n2),
+            eps,
+            (constant[0], constant[1]),
+        ),
         attack=witness.attack,
         examples=witness.examples if shown.kind == "attack" else ((), ()),
     )

@@ -121,6 +121,7 @@ class Job:
             method=self.settings.method,
             alpha=self.alpha,
             samples=self.sampler.runs,
+            max_samples=self.settings.max_samples,
             seconds=time.monotonic() - self.started,
             seed=self.seed,
             replayable=self.sampler.replayable,

@@ -20,7 +20,8 @@ class Counterexample:
     d1, d2 : object
         The neighbouring inputs; the event is too likely on `d1`, compared with `d2`.
     event : callable
-        ``event(output) -> bool``; ``str(event)`` is the event as a Python expression.
+        ``event(output) -> bool``; ``str(event)`` is the event as a person would write it. If it is
+        a learned attack, ``event(output)`` is the probability that it includes the output.
     counts : tuple of int
         How many fresh outputs of ``M(d1)`` and of ``M(d2)`` fell in the event.
     runs : tuple of int
@@ -102,6 +103,8 @@ class AuditResult:
     loss : (float, float) or None
         Two-sided interval of the strongest attack's own loss in nats, with confidence
         ``1 - alpha`` by itself; from auditors that estimate it.
+    max_samples : int or None
+        The effort that was allowed.
     pairs : tuple of (int, int)
         Pairs of neighbouring inputs tried, and available.
     replayable : bool
@@ -125,6 +128,7 @@ class AuditResult:
     counterexample: Counterexample | None = None
     strongest: str = ""
     loss: tuple[float, float] | None = None
+    max_samples: int | None = None
     pairs: tuple[int, int] = (0, 0)
     replayable: bool = True
     notes: tuple[str, ...] = ()

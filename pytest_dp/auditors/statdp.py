@@ -152,7 +152,7 @@ def _conclude(
             eps_lower=eps_lower,
             eps_clopper_pearson=clopper_pearson.eps_lower(c1, runs, c2, runs, alpha / 2),
             difference=pair.difference,
-            diagnosis=diagnose(event, (c1, c2), runs, eps, constant),
+            diagnosis=diagnose(event, (c1, c2), (runs, runs), eps, constant),
         )
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(resolution):

@@ -209,7 +209,8 @@ def verbose(row: Row) -> list[str]:
     if row.strongest:
         facts.append(("strongest", row.strongest))
     if row.p_value is not None:
-        facts.append(("p-value", numbers.p_value(row.p_value)))
+        floor = row.method == "dpsniper" and row.p_value <= 0.011 * (row.alpha or 0.0)
+        facts.append(("p-value", ("<= " if floor else "") + numbers.p_value(row.p_value)))
     if row.samples:
         effort = f"{numbers.count(row.samples)} in {numbers.seconds(row.seconds)}"
         facts.append(("samples", effort))

@@ -104,11 +104,30 @@ def reproduce(result: AuditResult) -> list[str]:
     if "::" in result.name:
         name = result.name
         quoted = shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
-        command = f"pytest {quoted} --dp-seed={seed}"
+        command = " ".join([f"pytest {quoted} --dp-seed={seed}", *_options(result)])
     else:
         command = f"audit(..., seed=0x{seed})"
     line = f"Reproduce:  {command}"
     return [line] if len(line) <= WIDTH else ["Reproduce:", f"  {command}"]
+
+
+def _options(result: AuditResult) -> list[str]:
+    """Options without which it would be another audit."""
+    from pytest_dp.settings import Settings
+
+    written = Settings().over(
+        method=result.claim.method,
+        alpha=result.claim.alpha,
+        max_samples=result.claim.max_samples,
+    )
+    options = []
+    if result.method != written.method:
+        options.append(f"--dp-method={result.method}")
+    if result.alpha != written.alpha:
+        options.append(f"--dp-alpha={result.alpha!r}")
+    if result.max_samples not in (None, written.max_samples):
+        options.append(f"--dp-max-samples={result.max_samples}")
+    return options
 
 
 def _pair(found: Counterexample, width: int) -> list[str]:
@@ -135,9 +154,12 @@ def _examples(found: Counterexample, width: int) -> list[str]:
     if not any(found.examples):
         return []
     lines = field(" " * 5, "score: learned log odds, ln Pr[D | output] - ln Pr[D' | output]", width)
+    score = getattr(found.event, "score", None)
     for label, outputs in zip(("in S:      ", "not in S:  "), found.examples, strict=True):
-        for shown in dict.fromkeys(map(_sketched, outputs)):
-            lines += [f"     {label}{shown}"[:width]]
+        for output in outputs:
+            scored = "" if score is None else f"score {score(output):.3g}: "
+            line = f"     {label}{scored}{_sketched(output)}"
+            lines.append(line if len(line) <= width else f"{line[: width - 4]} ...")
             label = " " * len(label)
     return lines
 
@@ -159,13 +181,13 @@ def _evidence(result: AuditResult, found: Counterexample) -> list[str]:
     parts.append(f"{numbers.count(result.samples)} samples")
     # A no-break space keeps each part whole; the bar stays at the end of its line.
     joined = "\xa0| ".join(part.replace(" ", "\xa0") for part in parts)
+    said = [joined]
     if result.eps_lower > 1.005 * found.eps_lower:
-        parts.append(f"a learned attack on this pair shows {numbers.lower(result.eps_lower)}")
+        more = numbers.lower(result.eps_lower)
+        said.append(f"A learned attack on the same pair, with another S, shows eps >= {more}.")
     often = numbers.one_in(result.alpha)
-    promise = f"A mechanism that keeps its claim fails at most {often} such audits."
-    lines = [
-        line.replace("\xa0", " ") for said in (joined, promise) for line in wrap(said, WIDTH - 2)
-    ]
+    said.append(f"A mechanism that keeps its claim fails at most {often} such audits.")
+    lines = [line.replace("\xa0", " ") for text in said for line in wrap(text, WIDTH - 2)]
     return [f"  {line}" for line in lines]
 
 

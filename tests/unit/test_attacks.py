@@ -484,6 +484,16 @@ def test_what_a_classifier_cannot_tell_points_nowhere():
     np.testing.assert_allclose(odds, [0, math.log(4)])
 
 
+def test_a_classifier_that_knows_nothing_is_refused():
+    class Lost(Half):
+        def predict_proba(self, rows):
+            return np.full((len(rows), 2), np.nan)
+
+    outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 50, 35)
+    with pytest.raises(ClaimError, match="Lost: predict_proba returned nothing but NaN"):
+        learned(outputs, first, Lost())
+
+
 def test_probabilities_of_nought_and_one_are_finite():
     class Certain(Half):
         def predict_proba(self, rows):
@@ -660,7 +670,7 @@ def test_the_paper_by_hand():
     attack = fixed(Itself(), 1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.4)
     assert (attack.threshold, attack.tie) == (3.0, pytest.approx(1 / 3))
     assert [attack(x) for x in (4, 3, 2)] == [1.0, pytest.approx(1 / 3), 0.0]
-    assert str(attack) == "score(output) > 3, and 0.333 of those at it"
+    assert str(attack) == "score(output) > 3, and a random 33% of those at it"
     mirrored = fixed(Itself(), -1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.45)
     assert (mirrored.threshold, mirrored.tie) == (-3.0, pytest.approx(1 / 6))
     assert [mirrored(x) for x in (2, 3, 4)] == [1.0, pytest.approx(1 / 6), 0.0]

@@ -102,7 +102,7 @@ def test_simplest_of_a_conjunction():
 
 
 def said(condition, counts=(500, 100), runs=10_000, eps=1.0, constant=(False, False)):
-    return diagnose(Event((condition,)), counts, runs, eps, constant)
+    return diagnose(Event((condition,)), counts, (runs, runs), eps, constant)
 
 
 SOME = Between(OUTPUT, low=1.0)

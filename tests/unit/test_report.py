@@ -310,13 +310,27 @@ LONG = replace(
 )
 
 
+def test_the_command_carries_what_the_claim_does_not_say():
+    here = replace(BROKEN, method="dpsniper", alpha=0.01, max_samples=20_000)
+    command = violation(here).splitlines()[-1]
+    assert command.endswith("--dp-method=dpsniper --dp-alpha=0.01 --dp-max-samples=20000")
+    claimed = replace(here, claim=Claim(1.0, method="dpsniper", alpha=0.01, max_samples=20_000))
+    assert violation(claimed).splitlines()[-1].endswith("--dp-seed=8f2c")
+
+
+def test_an_attack_that_shows_more_than_the_event_is_named():
+    lines = violation(replace(BROKEN, eps_lower=2.5)).splitlines()
+    assert "  A learned attack on the same pair, with another S, shows eps >= 2.50." in lines
+    assert not any("learned attack" in line for line in violation(BROKEN).splitlines())
+
+
 def test_long_parts_are_wrapped_under_themselves_and_fit():
     lines = violation(LONG).splitlines()
     command = lines.pop()
     assert lines.pop() == "Reproduce:"
     assert command == (
         '  pytest "tests/dp/test_everything.py::TestMechanisms::test_sparse_vector'
-        "[eps=0.001-mode='fast']\" --dp-seed=8f2c8f2c8f2c8f2c8f2c8f2c8f2c8f2c"
+        "[eps=0.001-mode='fast']\" --dp-seed=8f2c8f2c8f2c8f2c8f2c8f2c8f2c8f2c --dp-alpha=1e-12"
     )
     assert max(map(len, lines)) <= 76
     start = next(i for i, line in enumerate(lines) if line.startswith("  S  = "))
