@@ -33,7 +33,7 @@ MOST_LIKELY = 0.9
 """Probability above which an event's complement, in the other direction, tells more."""
 
 CAUTION = 1.5
-"""Standard errors by which a loss is taken to be smaller than it looks, by default."""
+"""Standard errors by which a loss is taken to be smaller than it looks."""
 LEARNED = 0.25
 """Variance of a model's loss for an event, as a share of that of the counts it was learned from."""
 SMALLEST_SHARE = 0.05
@@ -185,7 +185,6 @@ def best_cut(
     runs: float,
     alpha: float,
     favoured: int = 0,
-    caution: float = CAUTION,
 ) -> Choice | None:
     """The threshold, and the direction, that promise the largest bound; None if there is no cut.
 
@@ -200,8 +199,6 @@ def best_cut(
         Level of the bound.
     favoured : int
         A direction (1 or -1) to take if it promises nearly as much as the other one.
-    caution : float
-        Standard errors by which each loss is taken to be smaller than it looks.
     """
     if not len(cuts.at):
         return None
@@ -215,8 +212,8 @@ def best_cut(
     ]
     learned = LEARNED * (total1 + total2) / 2 / max(cuts.learned, 1)
     modelled = _log_ratio(above[2], above[3]), _log_ratio(below[3], below[2])
-    up = _promises(above[0], total1, above[1], total2, runs, alpha, modelled[0], learned, caution)
-    down = _promises(below[1], total2, below[0], total1, runs, alpha, modelled[1], learned, caution)
+    up = _promises(above[0], total1, above[1], total2, runs, alpha, modelled[0], learned)
+    down = _promises(below[1], total2, below[0], total1, runs, alpha, modelled[1], learned)
     k, j = int(np.argmax(up[0])), int(np.argmax(down[0]))
     leads = {1: up[0][k] >= NEARLY * down[0][j], -1: up[0][k] * NEARLY > down[0][j]}
     if leads.get(favoured, up[0][k] >= down[0][j]):
@@ -277,7 +274,6 @@ def _promises(
     alpha: float,
     modelled: Floats | None = None,
     learned: float = 0.0,
-    caution: float = CAUTION,
 ) -> tuple[Floats, Floats, Floats]:
     """Bounds to expect, and the probabilities behind them, for many events at a time.
 
@@ -291,7 +287,7 @@ def _promises(
         luck = 1 / (c1 + 0.5) + 1 / (c2 + 0.5)
         trust = 1 / luck, 1 / ((CALIBRATION * modelled) ** 2 + learned * luck)
         loss = (seen * trust[0] + modelled * trust[1]) / sum(trust)
-        loss = loss - caution / np.sqrt(sum(trust))
+        loss = loss - CAUTION / np.sqrt(sum(trust))
         p2 = 2 * rare / (1 + np.exp(loss))
         p1 = 2 * rare - p2
     p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)

@@ -20,7 +20,6 @@ import numpy as np
 
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.threshold import (
-    CAUTION,
     NEARLY,
     Attack,
     Profile,
@@ -46,8 +45,6 @@ SEARCH_SHARE = 0.15
 """Share of the samples, and of the time, in which pairs are compared and the model is trained."""
 CHOICE_SHARE = 0.1
 """Share of the samples on which the threshold is chosen."""
-MOST_CHOICES, HOPEFUL = 3, 1.5
-"""So often it is drawn anew, while a rare event looks so many times as good as what is safe."""
 MOST_CHOSEN = 2_000_000
 """So many samples are enough for that."""
 MOST_KEPT, MOST_LEAVES = 500_000, 10_000_000
@@ -188,22 +185,11 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     event = _readable(job, pool, rival, left)
     profile = Profile(model, cuts.at, event)
     runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
-    one, two = _profiles(job, pool, rival, profile, runs, 0)
-    for more in range(1, MOST_CHOICES):
-        rash, careful = (
-            best_cut(one[:-1], two[:-1], cuts, left, job.alpha, caution=caution)
-            for caution in (0.0, CAUTION)
-        )
-        if rash is None or careful is None or rash.promise < HOPEFUL * max(careful.promise, 0):
-            break  # a rarer event, if it is as good as it looks, would not be worth much more
-        if careful.promise <= 0 or _left(job) < 4 * runs:
-            break
-        extra = _profiles(job, pool, rival, profile, runs, more)
-        one, two = one + extra[0], two + extra[1]
-    left, total = _left(job), int(one[:-1].sum())
+    one, two = _profiles(job, pool, rival, profile, runs)
+    left = _left(job)
     reading = None
     if event is not None:
-        reading = event_promise(int(one[-1]), total, int(two[-1]), total, left, job.alpha)
+        reading = event_promise(int(one[-1]), runs, int(two[-1]), runs, left, job.alpha)
     favoured = 0 if reading is None else reading.sign
     attack = best_cut(one[:-1], two[:-1], cuts, left, job.alpha, favoured)
     if reading is not None and reading.promise > -math.inf:
@@ -223,12 +209,10 @@ def _left(job: Job) -> float:
     return max(2.0, min(job.max_samples - job.sampler.runs, job.affordable()))
 
 
-def _profiles(
-    job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int, turn: int
-) -> tuple[Ints, Ints]:
+def _profiles(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> tuple[Ints, Ints]:
     """How the scores of fresh outputs on either input are spread."""
     draws = [
-        Draw(pool.inputs[i], runs, (CHOOSING, i, side, turn))
+        Draw(pool.inputs[i], runs, (CHOOSING, i, side))
         for side, i in enumerate((rival.first, rival.second))
     ]
     one, two = job.sampler.measure(draws, profile, job.deadline)
