@@ -201,7 +201,8 @@ def test_progress_on_a_real_terminal(project):
         "import pytest_dp.plugin.progress as progress\nprogress.PATIENCE = 0.0\n",
         imports="",
     )
-    project.write("test_a.py", "import time", SLOW)
+    # Long enough to be seen on a busy machine, too.
+    project.write("test_a.py", "import time", SLOW.replace("0.6", "4"))
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(project.root)]
     process = subprocess.Popen(command, stdout=theirs, stderr=theirs, cwd=project.root)
