@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.fingerprints import fingerprints
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table
+from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table
 
 Codes = npt.NDArray[np.uint16]
 
@@ -173,8 +173,3 @@ def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
 def row_share(features: int, rows: int) -> float:
     """The part of the outputs by which to place cut points, so that sorting stays affordable."""
     return min(1.0, SORTED / max(1, features * rows))
-
-
-def half(first: Bools) -> float:
-    """The share of outputs on the first input."""
-    return float(np.mean(first))

@@ -36,6 +36,7 @@ from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import search
+from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
 from pytest_dp.sampling.deadline import OutOfTime
@@ -155,7 +156,7 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
     odds, sides = [], []
     for known, fresh in (((0, half), (half, runs)), ((half, runs), (0, half))):
         learned = known[0], min(known[1], known[0] + TRAINED_EARLY)
-        model = _learn(job, rival, *pool.table(rival, *learned))
+        model = _learn(job, rival, *pool.table(rival, *learned))[0]
         table, first = pool.table(rival, *fresh)
         odds.append(scores(model, table))
         sides.append(first)
@@ -168,21 +169,25 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
     rival.promise = -math.inf if choice is None else choice.promise
 
 
-def _learn(job: Job, rival: Rival, table: Table, first: Bools) -> Posterior:
+def _learn(job: Job, rival: Rival, table: Table, first: Bools) -> tuple[Posterior, list[Feature]]:
     about = quantities(job.claim, table, rival.references, first)
-    model = fit(job.claim.classifier, table, first, about, job.seed)
+    return fit(job.claim.classifier, table, first, about, job.seed), about
+
+
+def _check(job: Job, model: Posterior, about: list[Feature], table: Table) -> None:
+    """Refuse what the user gave, if it makes an event of several outputs."""
     if job.claim.classifier is not None or job.claim.features is not None:
         check_by_itself(model, about, table)
-    return model
 
 
 def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     """The attack, or the readable event, to test on the pair that was picked."""
     table, first = pool.table(rival)
-    model = _learn(job, rival, table, first)
+    model, about = _learn(job, rival, table, first)
+    _check(job, model, about, table)
     cuts = cuts_for(scores(model, table), len(first) // 2)
     left = _left(job)
-    event = _readable(job, pool, rival, left)
+    event = _readable(job, rival, table, first, about, left)
     profile = Profile(model, cuts.at, event)
     runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
     one, two = _profiles(job, pool, rival, profile, runs)
@@ -219,11 +224,15 @@ def _profiles(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -
     return np.sum(one, axis=0), np.sum(two, axis=0)
 
 
-def _readable(job: Job, pool: Pool, rival: Rival, left: float) -> Event | None:
+def _readable(
+    job: Job, rival: Rival, table: Table, first: Bools, about: list[Feature], left: float
+) -> Event | None:
     """The most promising event that a person can read."""
-    table, first = pool.table(rival, 0, READ)
-    searched = len(first) // 2
-    about = [f for f in quantities(job.claim, table, rival.references, first) if f.kind != "bit"]
+    half = len(first) // 2
+    searched = min(half, READ)
+    some = np.arange(len(first)) % half < searched  # the first ones of either input
+    table, first = table.rows(some), first[some]
+    about = [feature for feature in about if feature.kind != "bit"]
 
     def rank(c1: Ints, c2: Ints) -> Floats:
         return 100 * quick_promise(c1, c2, searched, left, job.alpha)
@@ -278,7 +287,8 @@ def _as_published(job: Job, pool: Pool, rivals: list[Rival], c: float) -> Witnes
         draw_up_to(job, pool, [rival], FIRST_LOOK, job.deadline)
         draw_up_to(job, pool, [rival], min(runs, _most_kept(pool)), job.deadline)
         table, first = pool.table(rival)
-        model = _learn(job, rival, table, first)
+        model, about = _learn(job, rival, table, first)
+        _check(job, model, about, table)
         sides = tuple(enumerate((rival.first, rival.second)))
         drawn = job.sampler.measure(
             [Draw(pool.inputs[i], runs, (CHOOSING, rival.number, i, s)) for s, i in sides],

@@ -12,7 +12,7 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,12 @@ import numpy as np
 from pytest_dp.attacks.threshold import Tally, first_share
 from pytest_dp.auditors.dd_search import Witness, find_witness
 from pytest_dp.auditors.job import CLUMPED, Job
-from pytest_dp.auditors.pool import TESTED, Pool, never_varies
+from pytest_dp.auditors.pool import TESTED, Pool
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
+from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.counterexample import diagnose, is_constant
 from pytest_dp.evidence import clopper_pearson, homogeneity, ratio, statdp
 from pytest_dp.outputs.table import Ints, tabulate
-from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 
@@ -54,27 +54,7 @@ def audit(job: Job) -> AuditResult:
     MechanismError
         If every run of the mechanism raises, or if it hangs.
     """
-    pool = Pool()
-    try:
-        job.sampler.warm_up(
-            pool.inputs[pool.add(job.pairs[0].d1)], job.deadline, job.max_samples // 10
-        )
-        job.limit_to_time()
-        rivals, witness = find_witness(job, pool)
-        tested = _test(job, pool, witness) if witness is not None else None
-    except OutOfTime as out:
-        if out.stack:
-            raise job.hung(out) from None
-        job.sampler.note(f"stopped after max_seconds={job.settings.max_seconds:g}, before the test")
-        return job.result("inconclusive")
-    says_nothing = never_varies(job, pool) or len(rivals) < len(job.pairs)
-    tried = len(rivals), len(job.pairs)
-    if witness is None or tested is None:
-        return job.result("inconclusive", pairs=tried)
-    result = _conclude(job, pool, witness, tested, tried)
-    if says_nothing and not result.violated:
-        return replace(result, verdict="inconclusive")
-    return result
+    return search_then_test(job, find_witness, _test, _conclude)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +190,11 @@ class _Bounded:
 def _counterexample(job: Job, pool: Pool, witness: Witness, shown: _Bounded) -> Counterexample:
     counts, eps = shown.counts, job.claim.eps
     sides = (witness.rival.first, witness.rival.second)[:: witness.sign]
-    constant = tuple(is_constant(tabulate(pool.drawn[i][-1])) for i in sides)
+    hits = (counts.c1, counts.n1), (counts.c2, counts.n2)
+    one, two = (  # in the search, and as far as the test can tell
+        c in (0, n) and is_constant(tabulate(pool.drawn[i][-1]))
+        for i, (c, n) in zip(sides, hits, strict=True)
+    )
     pair = witness.rival.pair if witness.sign > 0 else witness.rival.pair.reversed()
     event: Any = witness.event if shown.kind == "event" else witness.attack
     readable = witness.event if shown.kind == "event" else None
@@ -233,7 +217,7 @@ def _counterexample(job: Job, pool: Pool, witness: Witness, shown: _Bounded) -> 
             (counts.c1, counts.c2),
             (counts.n1, counts.n2),
             eps,
-            (constant[0], constant[1]),
+            (one, two),
         ),
         attack=witness.attack,
         examples=witness.examples if shown.kind == "attack" else ((), ()),

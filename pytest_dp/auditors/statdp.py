@@ -11,19 +11,19 @@ Algorithms 1 to 4; the p-value is that of `pytest_dp.evidence.statdp`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from pytest_dp.auditors.job import CLUMPED, Job
-from pytest_dp.auditors.pool import TESTED, Pool, never_varies
+from pytest_dp.auditors.pool import TESTED, Pool
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
 from pytest_dp.auditors.search import Suspect, find_suspect, largest_loss
+from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.counterexample import diagnose, is_constant
 from pytest_dp.evidence import clopper_pearson, combined, homogeneity, statdp
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.pieces import cut
 from pytest_dp.sampling.sampler import Draw
 
@@ -49,27 +49,7 @@ def audit(job: Job) -> AuditResult:
     MechanismError
         If every run of the mechanism raises, or if it hangs.
     """
-    pool = Pool()
-    try:
-        job.sampler.warm_up(
-            pool.inputs[pool.add(job.pairs[0].d1)], job.deadline, job.max_samples // 10
-        )
-        job.limit_to_time()
-        contenders, best = find_suspect(job, pool)
-        tested = _test(job, pool, best) if best is not None else None
-    except OutOfTime as out:
-        if out.stack:
-            raise job.hung(out) from None
-        job.sampler.note(f"stopped after max_seconds={job.settings.max_seconds:g}, before the test")
-        return job.result("inconclusive")
-    says_nothing = never_varies(job, pool) or len(contenders) < len(job.pairs)
-    tried = len(contenders), len(job.pairs)
-    if best is None or tested is None:
-        return job.result("inconclusive", pairs=tried)
-    result = _conclude(job, pool, best, tested, tried)
-    if says_nothing and not result.violated:
-        return replace(result, verdict="inconclusive")
-    return result
+    return search_then_test(job, find_suspect, _test, _conclude)
 
 
 @dataclass(frozen=True, slots=True)

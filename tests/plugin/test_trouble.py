@@ -155,7 +155,13 @@ def test_ctrl_c(marked, jobs):
     marked.mark(ENDLESS)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--dp-jobs={jobs}"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=marked.root
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=marked.root,
+        # Shells start background jobs with Ctrl-C ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     until = time.monotonic() + 60
     wanted = 1 if jobs == 1 else 2  # with workers: once this process and one of theirs were seen

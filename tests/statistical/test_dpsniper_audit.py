@@ -8,6 +8,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from boundary import geometric, laplace, randomized_response
 
 from benchmarks import vectorized
 from benchmarks.cases import CORPUS
@@ -24,19 +25,6 @@ def sniped(mechanism, eps=1.0, seed=1, **more):
     if "inputs" not in keywords:
         keywords = {**COUNTS, **keywords}
     return audit(mechanism, eps=eps, seed=seed, method="dpsniper", **keywords)
-
-
-def laplace(records, scale, rng, size):
-    return len(records) + rng.laplace(scale=scale, size=size)
-
-
-def geometric(records, decay, rng, size):
-    up, down = rng.geometric(1 - decay, size), rng.geometric(1 - decay, size)
-    return len(records) + up - down
-
-
-def randomized_response(truth, keep, rng, size):
-    return np.where(rng.random(size) < keep, truth, 1 - truth)
 
 
 def four_outcomes(truth, chances, rng, size):

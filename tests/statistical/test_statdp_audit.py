@@ -6,24 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from boundary import geometric, laplace, randomized_response
 
 from benchmarks.cases import STATDP
 from pytest_dp import MechanismError, audit, queries, values
 
 ALPHA = 0.05
-
-
-def laplace(records, scale, rng, size):
-    return len(records) + rng.laplace(scale=scale, size=size)
-
-
-def geometric(records, decay, rng, size):
-    up, down = rng.geometric(1 - decay, size), rng.geometric(1 - decay, size)
-    return len(records) + up - down
-
-
-def randomized_response(truth, keep, rng, size):
-    return np.where(rng.random(size) < keep, truth, 1 - truth)
 
 
 def noisy_max(answers, eps, rng, size):

@@ -16,8 +16,6 @@ import pytest
 
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.sampling import sampler as sampler_module
-from pytest_dp.sampling import workers
 from pytest_dp.sampling.calling import Raised, prepare, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.fingerprint import ENOUGH, fingerprint
@@ -25,17 +23,7 @@ from pytest_dp.sampling.measuring import MOST_A_GROUP, grouped
 from pytest_dp.sampling.pieces import Input, cut
 from pytest_dp.sampling.sampler import Draw, Sampler
 
-
-@pytest.fixture(autouse=True)
-def always_share(monkeypatch):
-    monkeypatch.setattr(sampler_module, "START_WORKERS", 0.0)
-    monkeypatch.setattr(sampler_module, "USE_WORKERS", 0.0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def stop_workers():
-    yield
-    workers.stop()
+pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
 
 
 def sampler(mechanism, n_jobs=1, data=(1,), **keywords):

@@ -1,0 +1,67 @@
+"""What every auditor of fixed size does: search on some samples, test once on fresh ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+from dataclasses import replace
+from typing import TypeVar
+
+from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.pool import Pool, never_varies
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.sampling.deadline import OutOfTime
+
+Best = TypeVar("Best")
+Tested = TypeVar("Tested")
+
+
+def search_then_test(
+    job: Job,
+    search: Callable[[Job, Pool], tuple[Sized, Best | None]],
+    test: Callable[[Job, Pool, Best], Tested | None],
+    conclude: Callable[[Job, Pool, Best, Tested, tuple[int, int]], AuditResult],
+) -> AuditResult:
+    """Run an audit in two stages.
+
+    Parameters
+    ----------
+    job : Job
+    search : callable
+        The pairs that took part, and what to test, if anything.
+    test : callable
+        Counts on fresh samples; None if there were none left.
+    conclude : callable
+        The result, given also how many pairs were tried, and how many there are.
+
+    Returns
+    -------
+    AuditResult
+        ``inconclusive`` if time ran out, if nothing could be tested, or if nothing was shown while
+        outputs never varied or some pairs were left out.
+
+    Raises
+    ------
+    MechanismError
+        If every run of the mechanism raises, or if it hangs.
+    """
+    pool = Pool()
+    try:
+        job.sampler.warm_up(
+            pool.inputs[pool.add(job.pairs[0].d1)], job.deadline, job.max_samples // 10
+        )
+        job.limit_to_time()
+        contenders, best = search(job, pool)
+        tested = test(job, pool, best) if best is not None else None
+    except OutOfTime as out:
+        if out.stack:
+            raise job.hung(out) from None
+        job.sampler.note(f"stopped after max_seconds={job.settings.max_seconds:g}, before the test")
+        return job.result("inconclusive")
+    says_nothing = never_varies(job, pool) or len(contenders) < len(job.pairs)
+    tried = len(contenders), len(job.pairs)
+    if best is None or tested is None:
+        return job.result("inconclusive", pairs=tried)
+    result = conclude(job, pool, best, tested, tried)
+    if says_nothing and not result.violated:
+        return replace(result, verdict="inconclusive")
+    return result

@@ -1,0 +1,18 @@
+"""Fixtures for tests that run mechanisms in worker processes."""
+
+import pytest
+
+from pytest_dp.sampling import sampler, workers
+
+
+@pytest.fixture
+def always_share(monkeypatch):
+    """However little there is to do, workers do it."""
+    monkeypatch.setattr(sampler, "START_WORKERS", 0.0)
+    monkeypatch.setattr(sampler, "USE_WORKERS", 0.0)
+
+
+@pytest.fixture(scope="module")
+def stop_workers():
+    yield
+    workers.stop()
