@@ -13,6 +13,7 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorit
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.threshold import (
     NEARLY,
     Attack,
+    Choice,
     Profile,
     Tally,
     best_cut,
@@ -35,7 +37,7 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.families import search
+from pytest_dp.outputs.families import Rank, search
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
@@ -62,6 +64,7 @@ FEWEST_ABOVE = 50
 """Samples above a threshold by which it can be placed."""
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what the paper spends before the last step."""
+RankOf = Callable[[int], Rank]
 CHOOSING, CHECKING = 3, 4
 """First parts of the keys of samples on which a threshold is chosen, and a power estimated."""
 
@@ -80,7 +83,7 @@ class Witness:
 
     Attributes
     ----------
-    rival : Rival
+    rival : Contender
     attack : Attack or None
         None where the readable event promises as much.
     event : Event or None
@@ -93,7 +96,7 @@ class Witness:
         Some outputs inside the attack, and some outside.
     """
 
-    rival: Rival
+    rival: Contender
     attack: Attack | None
     event: Event | None
     sign: int
@@ -187,7 +190,11 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     _check(job, model, about, table)
     cuts = cuts_for(scores(model, table), len(first) // 2)
     left = _left(job)
-    event = _readable(job, rival, table, first, about, left)
+
+    def rank_of(searched: int) -> Rank:
+        return lambda c1, c2: 100 * quick_promise(c1, c2, searched, left, job.alpha)
+
+    event = readable(rival, table, first, about, rank_of, NEARLY)
     profile = Profile(model, cuts.at, event)
     runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
     one, two = _profiles(job, pool, rival, profile, runs)
@@ -197,7 +204,19 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
         reading = event_promise(int(one[-1]), runs, int(two[-1]), runs, left, job.alpha)
     favoured = 0 if reading is None else reading.sign
     attack = best_cut(one[:-1], two[:-1], cuts, left, job.alpha, favoured)
-    if reading is not None and reading.promise > -math.inf:
+    found = witness_of(rival, model, attack, event, reading)
+    return None if found is None else with_examples(found, table)
+
+
+def witness_of(
+    rival: Contender,
+    model: Posterior,
+    attack: Choice | None,
+    event: Event | None,
+    reading: Choice | None,
+) -> Witness | None:
+    """The attack, the readable event, or both in one direction: whatever promises enough."""
+    if event is not None and reading is not None and reading.promise > -math.inf:
         if attack is None or reading.promise >= NEARLY * attack.promise:
             return Witness(rival, None, event, reading.sign, reading.p1, reading.p2)
         if reading.sign != attack.sign or reading.promise <= 0:
@@ -207,7 +226,7 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     if attack is None or attack.promise == -math.inf:
         return None
     chosen = Attack(model, attack.sign, attack.threshold)
-    return _shown(Witness(rival, chosen, event, attack.sign, attack.p1, attack.p2), table)
+    return Witness(rival, chosen, event, attack.sign, attack.p1, attack.p2)
 
 
 def _left(job: Job) -> float:
@@ -224,23 +243,35 @@ def _profiles(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -
     return np.sum(one, axis=0), np.sum(two, axis=0)
 
 
-def _readable(
-    job: Job, rival: Rival, table: Table, first: Bools, about: list[Feature], left: float
+def readable(
+    rival: Contender, table: Table, first: Bools, about: list[Feature], rank_of: RankOf, kept: float
 ) -> Event | None:
-    """The most promising event that a person can read."""
+    """The most promising event that a person can read.
+
+    Parameters
+    ----------
+    rival : Contender
+    table : Table
+        As many outputs on either input.
+    first : ndarray of bool, shape (n,)
+        Which of them are on D.
+    about : list of Feature
+        What the event may speak about.
+    rank_of : callable
+        How promising counts among so many outputs are.
+    kept : float
+        Share of the rank that an event which is simpler must keep.
+    """
     half = len(first) // 2
     searched = min(half, READ)
     some = np.arange(len(first)) % half < searched  # the first ones of either input
     table, first = table.rows(some), first[some]
     about = [feature for feature in about if feature.kind != "bit"]
-
-    def rank(c1: Ints, c2: Ints) -> Floats:
-        return 100 * quick_promise(c1, c2, searched, left, job.alpha)
-
+    rank = rank_of(searched)
     found = search(table, first, rank, rival.references, most=1, about=about)
     if not found:
         return None
-    best = simplest(found[0], table, first, rank, kept=NEARLY)
+    best = simplest(found[0], table, first, rank, kept=kept)
     for _ in range(MOST_CONDITIONS - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
         part, sides = table.rows(inside), first[inside]
@@ -254,9 +285,10 @@ def _readable(
     return best.event
 
 
-def _shown(witness: Witness, table: Table) -> Witness:
-    """The witness with three outputs inside its attack and three outside."""
-    assert witness.attack is not None
+def with_examples(witness: Witness, table: Table) -> Witness:
+    """The witness with three outputs inside its attack and three outside, if it has one."""
+    if witness.attack is None:
+        return witness
     inside = witness.attack.hits(table)[0]
     some, others = (
         tuple(table.raw[int(row)] for row in np.flatnonzero(side)[:3]) for side in (inside, ~inside)
@@ -312,5 +344,5 @@ def _as_published(job: Job, pool: Pool, rivals: list[Rival], c: float) -> Witnes
             power = math.log(max(likelier, c)) - math.log(max(rarer, c))
             if best is None or power > best[0]:
                 witness = Witness(rival, attack, None, sign, max(likelier, c), max(rarer, c))
-                best = power, _shown(witness, table)
+                best = power, with_examples(witness, table)
     return best[1] if best is not None else None

@@ -62,6 +62,11 @@ class Job:
         """The mechanism's name."""
         return self.sampler.name
 
+    @property
+    def fixed_c(self) -> float | None:
+        """The paper's probability of an event, where the claim fixes it and the method uses it."""
+        return self.claim.c if self.settings.method == "dpsniper" else None
+
     def describe(self, data: Any) -> str:
         """An input, short and readable."""
         return describe(data)

@@ -113,23 +113,28 @@ def draw_up_to(job: Job, pool: Pool, contenders: list[C], runs: int, deadline: D
             who.append(i)
     for i, outputs in zip(who, job.sampler.draw(draws, deadline), strict=True):
         pool.drawn[i].append(outputs)
-    if _all_raise(pool):
-        raise _always_raises(job, pool)
+    always_raises(job, pool)
 
 
-def _all_raise(pool: Pool) -> bool:
-    return all(
-        isinstance(output, Raised)
+def always_raises(job: Job, pool: Pool) -> None:
+    """Refuse a mechanism of which no run has returned.
+
+    Raises
+    ------
+    MechanismError
+        If that is so.
+    """
+    returned = any(
+        not isinstance(output, Raised)
         for drawn in pool.drawn
         for outputs in drawn
         for output in (outputs if isinstance(outputs, list) else outputs[:1])
     )
-
-
-def _always_raises(job: Job, pool: Pool) -> MechanismError:
-    first = pool.drawn[0][0][0]
+    if returned:
+        return
+    first = next(outputs for drawn in pool.drawn for outputs in drawn)[0]
     runs = sum(pool.count(i) for i in range(len(pool.inputs)))
-    return MechanismError(
+    raise MechanismError(
         f"{job.short_name} raised in all {runs:,} runs, so there is nothing to audit. The first "
         f"time, on {job.describe(job.pairs[0].d1)}:\n{first.trace}"
     )

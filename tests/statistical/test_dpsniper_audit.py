@@ -126,7 +126,7 @@ def test_the_bound_of_the_paper_holds_too(c):
 
 def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch):
     """The tests above can fail: here is the mistake that they guard against."""
-    from pytest_dp.auditors import dpsniper, pool
+    from pytest_dp.auditors import dpsniper, fresh, pool
 
     def says_nothing(records, rng, size):
         return rng.normal(size=(size, 8))
@@ -145,8 +145,8 @@ def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch):
         else:
             hits = witness.event.mask(table)
         c1, c2, n = int(hits[first].sum()), int(hits[~first].sum()), int(first.sum())
-        counts = dpsniper.Counts(c1, n, c2, n, (c1, c2), n)
-        return dpsniper.Tested(counts, None)
+        counts = fresh.Counts(c1, n, c2, n, (c1, c2), n)
+        return fresh.Tested(counts, None)
 
     assert pool.SEARCHED != pool.TESTED
     monkeypatch.setattr(dpsniper, "_test", peek)

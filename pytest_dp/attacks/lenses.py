@@ -1,0 +1,109 @@
+"""Lenses: an output as one of a few bins, which is all that those who bet on it need to see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from pytest_dp.attacks import Posterior
+from pytest_dp.attacks.threshold import scores
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.table import Floats, Ints, Table, tabulate
+from pytest_dp.sampling.calling import Outputs
+
+Bins = npt.NDArray[np.uint8]
+
+MOST_BINS = 24
+TAIL = 3
+"""Scores beyond the outermost cut."""
+
+
+class Lens(Protocol):
+    """Something that sorts outputs into bins."""
+
+    @property
+    def width(self) -> int:
+        """How many bins there are."""
+
+    def bins(self, table: Table) -> Bins:
+        """The bin of every output, shape (n,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByScore:
+    """By the log odds of a model, in increasing order: the last bin points to D.
+
+    Attributes
+    ----------
+    model : Posterior
+    cuts : ndarray of float
+    """
+
+    model: Posterior
+    cuts: Floats
+
+    @property
+    def width(self) -> int:
+        """How many bins there are."""
+        return len(self.cuts) + 1
+
+    def bins(self, table: Table) -> Bins:
+        """The bin of every output, shape (n,)."""
+        return np.searchsorted(self.cuts, scores(self.model, table)).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class ByEvent:
+    """Whether an output is in an event."""
+
+    event: Event
+
+    @property
+    def width(self) -> int:
+        """How many bins there are."""
+        return 2
+
+    def bins(self, table: Table) -> Bins:
+        """The bin of every output, shape (n,)."""
+        return self.event.mask(table).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Looks at outputs through lenses.
+
+    Calling it gives the bins, shape (lenses, n), and the outputs themselves if they are to be kept.
+    """
+
+    lenses: tuple[Lens, ...]
+    keep: bool
+
+    def __call__(self, outputs: Outputs) -> tuple[Bins, Outputs | None]:
+        table = tabulate(outputs)
+        seen = [lens.bins(table) for lens in self.lenses]
+        bins = np.stack(seen) if seen else np.zeros((0, len(table)), np.uint8)
+        return bins, outputs if self.keep else None
+
+
+def cuts_of(found: Floats) -> Floats:
+    """Cut points for scores: between all values if they are few, else even and far into tails."""
+    values = np.unique(found)
+    if len(values) <= MOST_BINS:
+        return np.asarray(values[:-1] / 2 + values[1:] / 2)
+    ordered = np.sort(found)
+    n = len(ordered)
+    far = float(logit(1 - min(TAIL / n, 0.1)))
+    spread = expit(np.linspace(-far, far, MOST_BINS - MOST_BINS // 2 - 1))
+    levels = np.sort(np.concatenate([np.linspace(0, 1, MOST_BINS // 2 + 2)[1:-1], spread]))
+    at = np.unique(np.clip((levels * n).astype(np.int64), 1, n - 1))
+    return np.unique(ordered[at]) - 5e-10  # scores are rounded to 1e-9
+
+
+def joint_counts(one: Bins, two: Bins, width: int) -> Ints:
+    """How many pairs of outputs fell into each pair of bins, shape (width, width)."""
+    both = one.astype(np.int64) * width + two
+    return np.bincount(both, minlength=width * width).reshape(width, width)

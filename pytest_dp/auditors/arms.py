@@ -1,0 +1,143 @@
+"""The pairs that a sequential audit may bet on, and what has been learned of each from the past.
+
+What was drawn for a pair teaches three things: a model of which input an output came from,
+events that a person can read, and a record of what bets on them would have earned. The record
+comes from halves that are each seen through what was learned from the other, so that it does not
+flatter. All of this is past; the next batch is drawn after the bets on it are made.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
+from pytest_dp.attacks.lenses import Bins, ByEvent, ByScore, Lens, Reader, cuts_of, joint_counts
+from pytest_dp.attacks.threshold import scores
+from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.pool import Contender
+from pytest_dp.auditors.search import rank_for
+from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record, contingency, payoffs
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.families import search
+from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
+from pytest_dp.sampling.calling import Outputs
+from pytest_dp.sampling.pieces import joined
+
+MOST_EVENTS = 2
+"""Readable events that each half of the samples proposes."""
+LEARNED_ACROSS = 20_000
+"""Pairs of outputs from which each half learns, at most."""
+SEARCHED = 20_000
+"""Pairs of outputs among which each half looks for events, at most."""
+OPTIMISM = 1.5
+"""Standard errors by which a pair may be better than it looks."""
+
+
+@dataclass(slots=True)
+class Arm(Contender):
+    """A pair to bet on.
+
+    Attributes
+    ----------
+    one, two : list of Outputs
+        Batches that were kept, on D and on D'.
+    drawn, kept, learned : int
+        Pairs of outputs drawn, kept, and known when the lenses were made.
+    batches : int
+    lenses : tuple of Lens
+        The first one by score.
+    record : Record
+    hope : float
+        Edge in standard deviations of a single payoff that the pair might have.
+    """
+
+    one: list[Outputs] = field(default_factory=list)
+    two: list[Outputs] = field(default_factory=list)
+    drawn: int = 0
+    kept: int = 0
+    learned: int = 0
+    batches: int = 0
+    lenses: tuple[Lens, ...] = ()
+    record: Record = field(default_factory=lambda: Record([], _nothing_earned()))
+    hope: float = math.inf
+
+    def table(self) -> tuple[Table, Bools]:
+        """All outputs that were kept, and which of them are on D."""
+        outputs = joined([*self.one, *self.two])
+        return tabulate(outputs), np.arange(len(outputs)) < self.kept
+
+
+def _nothing_earned() -> Floats:
+    return np.zeros((len(RUNGS), 2, len(FRACTIONS)))
+
+
+def learn(job: Job, arm: Arm) -> None:
+    """Make new lenses from all that was kept, and the record of what they would have shown."""
+    table, first = arm.table()
+    row = np.arange(len(first)) % arm.kept
+    lower = row < arm.kept // 2
+    joint: list[Floats] = []
+    lenses: list[Lens] = []
+    odds = np.zeros(len(first))
+    for known, fresh in ((lower, ~lower), (~lower, lower)):
+        part, sides = table.rows(known), first[known]
+        model, about = _model(job, arm, part, sides, LEARNED_ACROSS)
+        unseen = table.rows(fresh)
+        odds[fresh] = scores(model, unseen)
+        for event in _events(job, arm, part, sides, about):
+            seen = ByEvent(event)
+            if seen in lenses:
+                continue
+            lenses.append(seen)
+            joint.append(_joint(seen.bins(unseen), first[fresh], 2))
+    model, about = _model(job, arm, table, first, len(first))
+    if job.claim.classifier is not None or job.claim.features is not None:
+        check_by_itself(model, about, table)
+    by_score = ByScore(model, cuts_of(odds))
+    bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
+    arm.lenses = (by_score, *lenses)
+    arm.record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft)
+    arm.learned = arm.kept
+
+
+def _joint(bins: Bins, first: Bools, width: int) -> Floats:
+    return joint_counts(bins[first], bins[~first], width).astype(np.float64)
+
+
+def _model(
+    job: Job, arm: Arm, table: Table, first: Bools, most: int
+) -> tuple[Posterior, list[Feature]]:
+    if len(first) > 2 * most:
+        some = np.arange(len(first)) % (len(first) // 2) < most
+        table, first = table.rows(some), first[some]
+    about = quantities(job.claim, table, arm.references, first)
+    return fit(job.claim.classifier, table, first, about, job.seed), about
+
+
+def _events(job: Job, arm: Arm, table: Table, first: Bools, about: list[Feature]) -> list[Event]:
+    half = len(first) // 2
+    if half > SEARCHED:
+        some = np.arange(len(first)) % half < SEARCHED
+        table, first, half = table.rows(some), first[some], SEARCHED
+    about = [feature for feature in about if feature.kind != "bit"]
+    found = search(table, first, rank_for(job.claim.eps)(half), arm.references, MOST_EVENTS, about)
+    return [one.event for one in found]
+
+
+def hope(record: Record, eps: float, delta: float) -> float:
+    """The edge that a pair might have, in standard deviations of a payoff."""
+    pays = payoffs(eps, delta)
+    counts = np.concatenate([contingency(joint) for joint in record.joint])
+    runs = counts.sum(axis=1)
+    mean = counts @ pays / runs
+    variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
+    return float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs)))
+
+
+def reader(arm: Arm, keep: bool) -> Reader:
+    """What is to be read off the next batch."""
+    return Reader(arm.lenses, keep)

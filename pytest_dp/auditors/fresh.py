@@ -1,0 +1,217 @@
+"""What an attack, and a readable event beside it, count on samples that nobody has looked at.
+
+With an event beside it, the attack's bound spends nine tenths of alpha and the event's the rest,
+which costs either next to nothing, so that everything shown holds at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.attacks.threshold import Tally, first_share
+from pytest_dp.auditors.dd_search import Witness
+from pytest_dp.auditors.job import CLUMPED, Job
+from pytest_dp.auditors.pool import TESTED, Pool
+from pytest_dp.auditors.result import Counterexample
+from pytest_dp.counterexample import diagnose, is_constant
+from pytest_dp.evidence import clopper_pearson, homogeneity, ratio, statdp
+from pytest_dp.outputs.table import Ints, tabulate
+from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.streams import stream
+
+ATTACK_SHARE = 0.9
+"""Of alpha, what the attack's bound gets where a readable event is counted as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Fresh outputs in an event: on the likelier input and on the other.
+
+    `equal` are those among the first `common` runs of either.
+    """
+
+    c1: int
+    n1: int
+    c2: int
+    n2: int
+    equal: tuple[int, int]
+    common: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What the attack, and the readable event, counted; None for the one that is not tested."""
+
+    attack: Counts | None
+    event: Counts | None
+    clumps: tuple[float, ...] = ()
+    """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
+
+
+def count(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
+    """Count in `total` fresh samples, more of them on the input that needs more.
+
+    None if there is not one for each.
+    """
+    share = 0.5
+    if job.fixed_c is None:
+        share = float(first_share(np.array(witness.p1), np.array(witness.p2)))
+    n1 = int(total * share) if abs(share - 0.5) > 0.1 else total // 2
+    n2 = total - n1
+    common = min(n1, n2)
+    if common < 1:
+        return None
+    likelier, other = witness.rival.first, witness.rival.second
+    if witness.sign < 0:
+        likelier, other = other, likelier
+    draws = [
+        Draw(pool.inputs[likelier], common, (TESTED, likelier, 0)),
+        Draw(pool.inputs[other], common, (TESTED, other, 1)),
+    ]
+    more = 0 if n1 > n2 else 1
+    if n1 - n2 not in (0, -1):
+        which = (likelier, other)[more]
+        draws.append(Draw(pool.inputs[which], abs(n1 - n2), (TESTED, which, 2)))
+    tally = Tally(witness.attack, witness.event)
+    groups = [np.array(g) for g in job.sampler.measure(draws, tally, job.deadline)]
+    sums = [g.sum(axis=0) for g in groups]
+    attack = _counts(job, sums, more, witness.attack.tie) if witness.attack is not None else None
+    event = _counts(job, [s[[0, 3, 3, 3]] for s in sums], more, 0.0) if witness.event else None
+    clumps: tuple[float, ...] = ()
+    for group in groups:
+        for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2], group[:, 3]):
+            p, shares = homogeneity.p_value(hits, group[:, 0])
+            if p < CLUMPED:
+                clumps = clumps or tuple(shares)
+    return Tested(attack, event, clumps)
+
+
+def _counts(job: Job, sums: list[Ints], more: int, tie: float) -> Counts:
+    """Hits on both sides; each output at the threshold is included with probability `tie`."""
+    coins = np.random.default_rng(stream(job.seed, TESTED, len(sums)))
+    hits = [int(s[1]) + (int(coins.binomial(int(s[2]), tie)) if tie else 0) for s in sums]
+    counts, runs = hits[:2], [int(s[0]) for s in sums[:2]]
+    if len(sums) > 2:
+        counts[more] += hits[2]
+        runs[more] += int(sums[2][0])
+    return Counts(counts[0], runs[0], counts[1], runs[1], (hits[0], hits[1]), int(sums[0][0]))
+
+
+class Bounded:
+    """What one set of counts proves at its share of alpha."""
+
+    def __init__(self, kind: str, counts: Counts, alpha: float, job: Job) -> None:
+        self.kind, self.counts, self.alpha = kind, counts, alpha
+        four = counts.c1, counts.n1, counts.c2, counts.n2
+        self.eps_clopper_pearson = clopper_pearson.eps_lower(*four, alpha)
+        if job.fixed_c is not None:  # as published
+            self.eps_lower = self.eps_clopper_pearson
+            self.p_value = clopper_pearson.p_value(*four, job.claim.eps)
+        else:
+            self.eps_lower = ratio.eps_lower(*four, alpha)
+            self.p_value = ratio.p_value(*four, job.claim.eps, alpha)
+
+    @property
+    def loss(self) -> tuple[float, float]:
+        """Two-sided interval of the loss on what was counted, in nats."""
+        counts = self.counts
+        return ratio.interval(counts.c1, counts.n1, counts.c2, counts.n2, self.alpha)
+
+    def described(self, witness: Witness) -> str:
+        """The event or attack with its counts."""
+        counts, loss = self.counts, self.loss
+        what = witness.event if self.kind == "event" else witness.attack
+        return (
+            f"{what}: {counts.c1:,} of {counts.n1:,} against {counts.c2:,} of {counts.n2:,}, a "
+            f"loss of {loss[0]:.3g} to {loss[1]:.3g}"
+        )
+
+
+def bounds(job: Job, tested: Tested) -> list[Bounded]:
+    """What was counted, the strongest first; all of it holds at once with confidence 1 - alpha."""
+    both = tested.attack is not None and tested.event is not None
+    shares = {"attack": ATTACK_SHARE, "event": 1 - ATTACK_SHARE} if both else {}
+    found = [
+        Bounded(kind, counts, shares.get(kind, 1.0) * job.alpha, job)
+        for kind, counts in (("attack", tested.attack), ("event", tested.event))
+        if counts is not None
+    ]
+    return sorted(found, key=lambda one: -one.eps_lower)
+
+
+def shown(found: list[Bounded], eps: float) -> Bounded:
+    """What a person should see: the readable event where it breaks the claim by itself."""
+    return next((one for one in found if one.kind == "event" and one.eps_lower > eps), found[0])
+
+
+def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Counterexample:
+    """What was counted, as it is reported."""
+    counts, eps = found.counts, job.claim.eps
+    sides = (witness.rival.first, witness.rival.second)[:: witness.sign]
+    hits = (counts.c1, counts.n1), (counts.c2, counts.n2)
+    one, two = (  # in the search, and as far as the test can tell
+        c in (0, n) and is_constant(tabulate(pool.drawn[i][-1]))
+        for i, (c, n) in zip(sides, hits, strict=True)
+    )
+    pair = witness.rival.pair if witness.sign > 0 else witness.rival.pair.reversed()
+    event: Any = witness.event if found.kind == "event" else witness.attack
+    readable = witness.event if found.kind == "event" else None
+    return Counterexample(
+        d1=pair.d1,
+        d2=pair.d2,
+        event=event,
+        counts=(counts.c1, counts.c2),
+        runs=(counts.n1, counts.n2),
+        intervals=(
+            clopper_pearson.interval(counts.c1, counts.n1, found.alpha),
+            clopper_pearson.interval(counts.c2, counts.n2, found.alpha),
+        ),
+        p_value=statdp.p_value_both(*counts.equal, counts.common, eps),
+        eps_lower=found.eps_lower,
+        eps_clopper_pearson=found.eps_clopper_pearson,
+        difference=pair.difference,
+        diagnosis=diagnose(
+            readable,
+            (counts.c1, counts.c2),
+            (counts.n1, counts.n2),
+            eps,
+            (one, two),
+        ),
+        attack=witness.attack,
+        examples=witness.examples if found.kind == "attack" else ((), ()),
+    )
+
+
+def resolution(counts: Counts, eps: float, alpha: float) -> float:
+    """The smallest loss that this attack would have shown with 95 % power (approximate).
+
+    Of an attack that has nearly the mechanism's full loss, the likelier side is seldom above one
+    half. The test gets 99 %, which leaves a share for the search to fail.
+    """
+    p1 = min(counts.c1 / counts.n1, 0.5)
+    spread = 2.326 / math.sqrt(2)
+
+    def caught(loss: float) -> bool:
+        p2 = p1 * math.exp(-loss)
+        low = p1 - spread * math.sqrt(p1 * (1 - p1) / counts.n1)
+        high = p2 + spread * math.sqrt(p2 * (1 - p2) / counts.n2)
+        if low <= 0 or high >= 1:
+            return False
+        return float(ratio.predicted(low, counts.n1, high, counts.n2, alpha)) > eps
+
+    return smallest(caught, eps)
+
+
+def smallest(caught: Any, eps: float) -> float:
+    """The smallest loss above eps that is caught, if all larger ones are; infinite if none is."""
+    low, high = eps, eps + 60.0
+    if not caught(high):
+        return math.inf
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if caught(middle) else (middle, high)
+    return high

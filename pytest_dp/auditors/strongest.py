@@ -1,0 +1,118 @@
+"""The strongest attack that a sequential audit has learned, counted on fresh samples."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import numpy as np
+
+from pytest_dp.attacks import quantities
+from pytest_dp.attacks.lenses import ByScore
+from pytest_dp.attacks.threshold import Choice, Cuts, best_cut, cautious, event_promise, first_share
+from pytest_dp.auditors import fresh
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.dd_search import Witness, readable, with_examples, witness_of
+from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.search import rank_for
+from pytest_dp.counterexample import KEPT
+from pytest_dp.evidence import ratio
+from pytest_dp.outputs.table import Floats
+
+SMALLEST = 2_000
+"""Fresh samples on which a violation is shown, at least."""
+WORTH = 0.5
+"""Share of the excess over the claim that an event shows if it is shown in place of an attack."""
+CLEAR = 0.6
+"""Share of the excess over the claim that fresh samples should show."""
+
+
+def strongest(
+    job: Job, pool: Pool, arms: list[Arm], refuted: bool
+) -> tuple[Witness, fresh.Tested] | None:
+    """Count the strongest attack on fresh samples; None if there is none, or none are left.
+
+    Parameters
+    ----------
+    job : Job
+    pool : Pool
+    arms : list of Arm
+        Those in question.
+    refuted : bool
+        If so, there are as many fresh samples as a clear picture needs; else all that are left.
+    """
+    left = int(min(job.max_samples - job.sampler.runs, job.affordable()))
+    if left < 2:
+        return None
+    choices = [_choice(job, arm, left) for arm in arms]
+    best = max(range(len(arms)), key=lambda i: choices[i].promise)
+    arm, choice = arms[best], choices[best]
+    eps = job.claim.eps
+    table, first = arm.table()
+    half = arm.kept // 2
+    row = np.arange(len(first)) % arm.kept
+    known, unseen = row < half, row >= half
+    about = quantities(job.claim, table, arm.references, first)
+    rank_of = rank_for(job.claim.eps)
+    event = readable(arm, table.rows(known), first[known], about, rank_of, KEPT)
+    reading = None
+    if event is not None:
+        inside, sides = event.mask(table.rows(unseen)), first[unseen]
+        c1, c2, runs = int(inside[sides].sum()), int(inside[~sides].sum()), int(sides.sum())
+        reading = event_promise(c1, runs, c2, runs, left, job.alpha)
+    attack: Choice | None = choice
+    if reading is not None and reading.promise - eps > WORTH * max(choice.promise - eps, 0.0):
+        attack = None  # an event that a person can read is worth more
+    model = cast("ByScore", arm.lenses[0]).model
+    witness = witness_of(arm, model, attack, event, reading)
+    if witness is None:
+        return None
+    total = _enough(job, witness, left) if refuted else left
+    tested = fresh.count(job, pool, witness, total)
+    return None if tested is None else (with_examples(witness, table), tested)
+
+
+def _choice(job: Job, arm: Arm, left: int) -> Choice:
+    """The threshold of the pair's score that promises the largest bound."""
+    lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
+    one, two = joint.sum(1), joint.sum(0)
+    nothing = Choice(1, math.inf, 0.5, 0.5, -math.inf)
+    if not len(lens.cuts):
+        return nothing
+    gaps = np.diff(lens.cuts, prepend=lens.cuts[0] - 0.1, append=lens.cuts[-1] + 0.1)
+    levels = np.append(lens.cuts, lens.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
+    cuts = Cuts(arm.learned, lens.cuts, levels)
+    found = best_cut(one.astype(int), two.astype(int), cuts, left, job.alpha)
+    if found is None or found.promise == -math.inf:
+        found = _likeliest(one, two, lens.cuts)
+    return found
+
+
+def _likeliest(one: Floats, two: Floats, cuts: Floats) -> Choice:
+    """Where counts are too few to promise anything: the largest difference of probabilities."""
+    gap = np.cumsum(one - two)[:-1]  # below each cut
+    k = int(np.argmax(np.abs(gap)))
+    above = one[k + 1 :].sum(), two[k + 1 :].sum()
+    total = one.sum()
+    sign = 1 if gap[k] <= 0 else -1
+    c1, c2 = above if sign > 0 else (total - above[1], total - above[0])
+    p1, p2 = cautious(np.array([c1]), total, np.array([c2]), total)
+    return Choice(sign, sign * float(cuts[k]), float(max(p1[0], 1e-6)), float(p2[0]), -1e9)
+
+
+def _enough(job: Job, witness: Witness, left: int) -> int:
+    """Samples that show clearly what the witness is worth."""
+    eps, p1, p2 = job.claim.eps, np.array([witness.p1]), np.array([witness.p2])
+    loss = math.log(max(witness.p1, 1e-12) / witness.p2)
+    wanted = eps + CLEAR * min(loss - eps, 2.0)
+    share = first_share(p1, p2)
+    total = SMALLEST
+    while total < left and loss > eps:
+        bound = ratio.predicted(
+            p1, total * share, p2, total * (1 - share), fresh.ATTACK_SHARE * job.alpha
+        )
+        if bound[0] >= wanted:
+            return total
+        total *= 2
+    return left

@@ -1,0 +1,283 @@
+"""Betting against a claim: wealth that stays small, however one bets, as long as the claim holds.
+
+A batch of outputs x_i on D and y_i on D' multiplies what is staked on an attack ``s`` with the
+fraction ``f`` by the product of ``1 + f * (s(x_i) - exp(eps) * s(y_i) - delta)``. Under the claim
+each factor has mean at most 1, whatever was chosen before the batch was drawn: pair, direction,
+attack, fraction, and how the wealth is spread over them. So wealth is a nonnegative
+supermartingale, and reaches 1 / alpha with probability at most alpha (Ville), at any time. Only the
+two marginal distributions matter: x_i and y_i may share their random numbers, as long as different
+i do not.
+
+Nothing here is approximate. What is bet on is chosen by past batches (the *record*), as a Bayesian
+portfolio: every attack and fraction weighted by what it would have earned.
+
+References
+----------
+Shafer, Vovk, "Game-Theoretic Foundations for Probability and Finance", 2019.
+Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", JRSS B 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.special import logsumexp
+
+from pytest_dp.outputs.table import Floats, Ints
+
+FRACTIONS = 0.98 * 0.5 ** np.arange(9)
+"""What can be staked, as shares of the largest stake that cannot ruin."""
+SOFT = 0.1
+"""Share of the prior that soft attacks have."""
+LEARNING = 4.0
+"""Log wealth that bets lose while they learn what to bet on."""
+ELSEWHERE = 0.25
+"""Share of the samples for the best pair of inputs that every other pair gets."""
+RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
+"""Losses that are bet against, as shares of the claim."""
+
+
+def contingency(joint: Ints | Floats) -> Floats:
+    """Counts of (both, only the likelier, only the rarer, neither) for the events that cut bins.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (b, b)
+        How many pairs of outputs fell into each pair of bins, that on D first.
+
+    Returns
+    -------
+    ndarray, shape (2 * (b - 1), 4)
+        For the events "bin k or higher", which D should make likelier, then for "below bin k",
+        which D' should.
+    """
+    above = joint[::-1, ::-1].cumsum(0).cumsum(1)[::-1, ::-1]
+    below = joint.cumsum(0).cumsum(1)
+    total = below[-1, -1]
+    sides = (
+        (np.diagonal(above)[1:], above[1:, 0], above[0, 1:]),
+        (np.diagonal(below)[:-1], below[-1, :-1], below[:-1, -1]),
+    )
+    return np.concatenate(
+        [np.stack([both, p - both, q - both, total - p - q + both], 1) for both, p, q in sides]
+    ).astype(np.float64)
+
+
+def payoffs(eps: float, delta: float) -> Floats:
+    """What a pair of outputs pays for an event, in the order of `contingency`."""
+    price = math.exp(eps)
+    return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])
+
+
+def soft_attack(joint: Floats, eps: float) -> Floats:
+    """How much of each bin to bet on so that small edges grow fastest, shape (b,).
+
+    The optimum to second order, ``max(p - exp(eps) q, 0) / (p + exp(2 eps) q)``, with the ratio of
+    the bins' probabilities p and q on D and D' estimated to be increasing. For the other direction
+    transpose `joint` and reverse its bins.
+    """
+    one, two = joint.sum(1) + 0.5, joint.sum(0) + 0.5
+    p = isotonic_regression(one / (one + two), weights=one + two).x
+    price = math.exp(eps)
+    size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
+    most = size.max()
+    return np.asarray(size / most if most > 0 else size, dtype=np.float64)
+
+
+@dataclass(slots=True)
+class Record:
+    """What is known of a pair from batches of the past, through some lenses.
+
+    Attributes
+    ----------
+    joint : list of ndarray, shape (b, b)
+        As in `contingency`, one for each lens; soft attacks go by the first.
+    soft : ndarray, shape (rungs, 2, fractions)
+        Log growth that soft attacks have earned, for each rung, direction and fraction.
+    """
+
+    joint: list[Floats]
+    soft: Floats
+
+    @property
+    def pairs(self) -> float:
+        """Pairs of outputs in the record, of the lens that has most."""
+        return max((float(joint.sum()) for joint in self.joint), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Wager:
+    """How wealth is spread over bets on the next batch, and what is kept, for every rung.
+
+    Attributes
+    ----------
+    hard : ndarray, shape (rungs, events, fractions)
+        Log weights.
+    soft : ndarray, shape (rungs, 2, fractions)
+    cash : ndarray, shape (rungs,)
+    attacks : ndarray, shape (rungs, 2, b)
+        The soft attacks, in bins of the first lens; of D' in reversed order.
+    """
+
+    hard: Floats
+    soft: Floats
+    cash: Floats
+    attacks: Floats
+
+
+class Ledger:
+    """Wealth, in bets against each of a ladder of losses; the claim is the highest rung.
+
+    Parameters
+    ----------
+    eps, delta : float
+        The claim.
+
+    Attributes
+    ----------
+    rungs : ndarray
+        Losses in nats, increasing.
+    log_wealth : ndarray
+        Against each of them, now.
+    highest : ndarray
+        The highest that it has been.
+    """
+
+    def __init__(self, eps: float, delta: float = 0.0) -> None:
+        self.delta = delta
+        self.rungs = eps * RUNGS
+        self.log_wealth = np.zeros(len(RUNGS))
+        self.highest = np.zeros(len(RUNGS))
+        pays = np.stack([payoffs(rung, delta) for rung in self.rungs])
+        self.most = 1 / (np.exp(self.rungs) + delta)
+        stakes = self.most[:, None] * FRACTIONS
+        self.growth = np.log1p(pays[:, :, None] * stakes[:, None, :])  # (rungs, 4, fractions)
+
+    def wager(self, record: Record, cash: float) -> Wager:
+        """Stake on every bet what the record speaks for, and keep the rest.
+
+        Parameters
+        ----------
+        record : Record
+        cash : float
+            Odds against there being anything to win, before the record is seen.
+        """
+        counts = np.concatenate([contingency(joint) for joint in record.joint])
+        hard = counts @ self.growth
+        hard += math.log((1 - SOFT) / max(hard[0].size, 1))
+        soft = record.soft + math.log(SOFT / record.soft[0].size)
+        rungs = len(self.rungs)
+        kept = np.full(rungs, math.log(cash))
+        everything = [hard.reshape(rungs, -1), soft.reshape(rungs, -1), kept[:, None]]
+        total = logsumexp(np.concatenate(everything, 1), axis=1)
+        first = record.joint[0]
+        attacks = np.stack(
+            [
+                np.stack([soft_attack(first, rung), soft_attack(first.T[::-1, ::-1], rung)])
+                for rung in self.rungs
+            ]
+        )
+        share = total[:, None, None]
+        return Wager(hard - share, soft - share, kept - total, attacks)
+
+    def settle(self, wager: Wager, record: Record, draw: Callable[[], Sequence[Ints]]) -> None:
+        """Draw a batch, which the wager could not know; pay out, and enter it in the record.
+
+        Parameters
+        ----------
+        wager : Wager
+        record : Record
+            Gets the batch added.
+        draw : callable
+            Draws a batch that nobody has seen, and counts it as in `Record.joint`.
+        """
+        batch = draw()
+        counts = np.concatenate([contingency(joint) for joint in batch])
+        hard = counts @ self.growth
+        soft = self._soft_growth(wager, batch[0])
+        rungs = len(self.rungs)
+        earned = np.concatenate(
+            [
+                (wager.hard + hard).reshape(rungs, -1),
+                (wager.soft + soft).reshape(rungs, -1),
+                wager.cash[:, None],
+            ],
+            axis=1,
+        )
+        self.log_wealth = self.log_wealth + logsumexp(earned, axis=1)
+        self.highest = np.maximum(self.highest, self.log_wealth)
+        record.soft = record.soft + soft
+        record.joint = [old + new for old, new in zip(record.joint, batch, strict=True)]
+
+    def _soft_growth(self, wager: Wager, joint: Ints) -> Floats:
+        """Log growth of the soft attacks, shape (rungs, 2, fractions)."""
+        one, two = np.nonzero(joint)
+        times = joint[one, two].astype(np.float64)
+        last = joint.shape[0] - 1
+        price = np.exp(self.rungs)[:, None, None]
+        attacks = wager.attacks
+        likelier = np.stack([attacks[:, 0, one], attacks[:, 1, last - two]], axis=1)
+        rarer = np.stack([attacks[:, 0, two], attacks[:, 1, last - one]], axis=1)
+        pays = likelier - price * rarer - self.delta
+        stakes = self.most[:, None] * FRACTIONS
+        return np.log1p(pays[..., None, :] * stakes[:, None, :, None]) @ times
+
+    def eps_lower(self, alpha: float) -> float:
+        """The highest rung up to which all are refuted at level alpha, in nats; 0.0 if none is."""
+        refuted = self.highest >= -math.log(alpha)
+        return float(self.rungs[refuted.cumprod().astype(bool)].max(initial=0.0))
+
+    @property
+    def p_value(self) -> float:
+        """Valid at any time: at most alpha exactly if the claim and all rungs below are refuted."""
+        return math.exp(-max(float(self.highest.min()), 0.0))
+
+    @property
+    def log_e_value(self) -> float:
+        """Log wealth against the claim, now."""
+        return float(self.log_wealth[-1])
+
+
+def smallest_eps(
+    p1: float, pairs: int, arms: int, eps: float, delta: float, alpha: float, shared: float = 0.0
+) -> float:
+    """The smallest loss of an event that bets would have found, with 95 % power (approximate).
+
+    Parameters
+    ----------
+    p1 : float
+        Probability of the event on the input that makes it likelier.
+    pairs : int
+        Pairs of outputs that were drawn, for all pairs of inputs.
+    arms : int
+        Pairs of inputs.
+    eps, delta : float
+        The claim.
+    alpha : float
+    shared : float
+        How far outputs on both inputs were in the event together: 0 if they were independent, 1
+        if the rarer side never was alone.
+    """
+    runs = pairs / (1 + ELSEWHERE * (arms - 1))
+    needed = -math.log(alpha) + LEARNING + 1.645 * math.sqrt(-2 * math.log(alpha))
+    pays = payoffs(eps, delta)
+    stakes = np.geomspace(1e-4, 0.98, 200) / (math.exp(eps) + delta)
+    growth = np.log1p(pays[:, None] * stakes)
+
+    def caught(loss: float) -> bool:
+        p2 = p1 * math.exp(-loss)
+        both = p1 * p2 + shared * p2 * (1 - p1)
+        cells = np.array([both, p1 - both, p2 - both, 1 - p1 - p2 + both])
+        return bool((cells @ growth).max() * runs >= needed)
+
+    low, high = eps, eps + 60.0
+    if not caught(high):
+        return math.inf
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if caught(middle) else (middle, high)
+    return high

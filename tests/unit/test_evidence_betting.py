@@ -1,0 +1,213 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from pytest_dp.evidence.betting import (
+    FRACTIONS,
+    RUNGS,
+    Ledger,
+    Record,
+    contingency,
+    payoffs,
+    smallest_eps,
+    soft_attack,
+)
+
+NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
+
+
+def joint_of(pairs, width):
+    joint = np.zeros((width, width))
+    for a, b in pairs:
+        joint[a, b] += 1
+    return joint
+
+
+def random_joint(seed, width=4, runs=300):
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(runs, rng.dirichlet(np.ones(width * width))).reshape(width, width)
+
+
+def test_contingency_counts_every_threshold_in_both_directions():
+    rng = np.random.default_rng(1)
+    pairs = rng.integers(0, 5, size=(200, 2))
+    found = contingency(joint_of(pairs, 5))
+    x, y = pairs.T
+    for k in range(1, 5):
+        likelier, rarer = x >= k, y >= k
+        for row, (p, q) in ((k - 1, (likelier, rarer)), (k + 3, (~rarer, ~likelier))):
+            expected = [np.sum(p & q), np.sum(p & ~q), np.sum(~p & q), np.sum(~p & ~q)]
+            assert found[row].tolist() == expected
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (3.0, 0.01)])
+def test_payoffs_are_those_of_the_claim(eps, delta):
+    s = [(1, 1), (1, 0), (0, 1), (0, 0)]
+    expected = [x - math.exp(eps) * y - delta for x, y in s]
+    assert payoffs(eps, delta) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_all_wealth_is_spread_out(eps, seed):
+    ledger = Ledger(eps)
+    record = Record([random_joint(seed).astype(float), random_joint(seed + 9, 2)], NOTHING)
+    wager = ledger.wager(record, cash=5.0)
+    for r in range(len(RUNGS)):
+        everything = np.concatenate([wager.hard[r].ravel(), wager.soft[r].ravel(), [wager.cash[r]]])
+        assert logsumexp(everything) == pytest.approx(0.0)
+        assert wager.attacks[r].min() >= 0
+        assert wager.attacks[r].max() <= 1
+
+
+def outcomes(law_1, law_2, coupled, runs):
+    """Every possible batch with its probability, for outputs in three bins."""
+    if coupled:
+        cells = {}
+        ends_1, ends_2 = np.cumsum(law_1), np.cumsum(law_2)
+        cuts = np.unique(np.concatenate([[0], ends_1, ends_2]))
+        for low, high in itertools.pairwise(cuts):
+            middle = (low + high) / 2
+            cell = int(np.searchsorted(ends_1, middle)), int(np.searchsorted(ends_2, middle))
+            cells[cell] = cells.get(cell, 0.0) + high - low
+    else:
+        cells = {(a, b): law_1[a] * law_2[b] for a in range(3) for b in range(3)}
+    for batch in itertools.product(cells.items(), repeat=runs):
+        yield [cell for cell, _ in batch], math.prod(p for _, p in batch)
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("eps", [0.3, 1.0])
+def test_expected_wealth_never_grows_if_the_claim_holds(coupled, eps):
+    # Staircase: the largest and the smallest ratio that the claim allows.
+    law_2 = np.array([0.5, 0.3, 0.2])
+    law_1 = np.array([0.5 * math.exp(-eps), 0.0, 0.2 * math.exp(eps)])
+    law_1[1] = 1 - law_1.sum()
+    assert 0.3 * math.exp(-eps) <= law_1[1] <= 0.3 * math.exp(eps)
+    for record_seed in range(3):
+        seen = random_joint(record_seed, 3).astype(float)
+        expected = 0.0
+        for batch, probability in outcomes(law_1, law_2, coupled, 2):
+            ledger, record = Ledger(eps), Record([seen.copy()], NOTHING)
+            wager = ledger.wager(record, cash=1.0)
+            ledger.settle(wager, record, lambda batch=batch: [joint_of(batch, 3).astype(int)])
+            expected += probability * math.exp(ledger.log_e_value)
+        assert expected <= 1 + 1e-9
+        assert expected > 0.5  # this is no test that keeps all in cash
+
+
+def test_expected_wealth_grows_if_it_does_not():
+    eps, law_1, law_2 = 0.5, np.array([0.1, 0.1, 0.8]), np.array([0.8, 0.1, 0.1])
+    ledger = Ledger(eps)
+    rng = np.random.default_rng(0)
+
+    def draw():
+        x, y = (rng.choice(3, size=40, p=law) for law in (law_1, law_2))
+        return joint_of(zip(x, y, strict=True), 3).astype(int)
+
+    record = Record([draw().astype(float)], NOTHING)
+    for _ in range(5):
+        ledger.settle(ledger.wager(record, 1.0), record, lambda: [draw()])
+    assert ledger.p_value < 1e-6
+    assert ledger.eps_lower(1e-6) == eps
+    assert record.pairs == 240
+
+
+def test_wealth_is_the_product_of_all_factors():
+    """Against formula (2), one factor after the other, for the bets in the wager."""
+    eps, delta = 1.0, 0.001
+    ledger = Ledger(eps, delta)
+    record = Record([random_joint(3).astype(float)], NOTHING)
+    wager = ledger.wager(record, cash=2.0)
+    batch = [(3, 0), (2, 2), (0, 3), (3, 3), (1, 0), (3, 1)]
+    wealth = math.exp(wager.cash[-1])
+    stakes = FRACTIONS / (math.exp(eps) + delta)
+    for f, stake in enumerate(stakes):
+
+        def product(attack, rarer, stake=stake):
+            pays = [attack(x, y) - math.exp(eps) * rarer(x, y) - delta for x, y in batch]
+            return math.prod(1 + stake * pay for pay in pays)
+
+        for k in (1, 2, 3):
+            up = product(lambda x, y, k=k: x >= k, lambda x, y, k=k: y >= k)
+            down = product(lambda x, y, k=k: y < k, lambda x, y, k=k: x < k)
+            wealth += math.exp(wager.hard[-1, k - 1, f]) * up
+            wealth += math.exp(wager.hard[-1, k + 2, f]) * down
+        one, two = wager.attacks[-1]
+        wealth += math.exp(wager.soft[-1, 0, f]) * product(
+            lambda x, y, s=one: s[x], lambda x, y, s=one: s[y]
+        )
+        wealth += math.exp(wager.soft[-1, 1, f]) * product(
+            lambda x, y, s=two: s[3 - y], lambda x, y, s=two: s[3 - x]
+        )
+    ledger.settle(wager, record, lambda: [joint_of(batch, 4).astype(int)])
+    assert math.exp(ledger.log_e_value) == pytest.approx(wealth)
+
+
+def test_wealth_stays_finite_far_beyond_what_floats_hold():
+    ledger = Ledger(1.0)
+    record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])], NOTHING)
+    batch = np.array([[0, 0], [100_000, 0]])
+    for _ in range(3):
+        ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch])
+    assert 5_000 < ledger.log_e_value < math.inf
+    assert ledger.p_value == 0.0
+    for _ in range(3):
+        ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch.T])
+    assert math.isfinite(ledger.log_e_value)
+    assert ledger.p_value == 0.0  # what was shown stays shown
+
+
+def test_the_bound_stops_at_the_first_rung_that_stands():
+    ledger = Ledger(2.0)
+    ledger.highest[:] = [20, 20, 20, 3, 20, 20, 0, 0, 0, 0, 0, 0]
+    assert ledger.eps_lower(1e-6) == pytest.approx(2.0 * RUNGS[2])
+    assert ledger.p_value == 1.0
+    ledger.highest[:] = 14
+    assert ledger.eps_lower(1e-6) == 2.0
+    assert ledger.p_value == pytest.approx(math.exp(-14))
+    assert ledger.eps_lower(1e-7) == 0.0
+
+
+def test_a_wager_is_made_before_its_batch_is_drawn():
+    ledger = Ledger(1.0)
+    record = Record([random_joint(0).astype(float)], NOTHING)
+    wager = ledger.wager(record, 1.0)
+    before = ledger.log_wealth.copy(), record.pairs
+
+    def draw():
+        assert (ledger.log_wealth == before[0]).all()
+        assert record.pairs == before[1]
+        return [random_joint(5).astype(int)]
+
+    ledger.settle(wager, record, draw)
+    assert record.pairs == before[1] + 300
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0])
+def test_the_soft_attack_is_the_formula_where_probabilities_are_known(eps):
+    ratio = np.exp([-2.0, -eps / 2, eps / 2, 1.5 * eps, 2.0 + eps])
+    two = np.full(5, 0.2)
+    one = ratio * two
+    joint = np.outer(one / one.sum(), two) * 1e9
+    ratio = ratio / one.sum()
+    p = ratio / (1 + ratio)
+    expected = np.maximum(p - math.exp(eps) * (1 - p), 0) / (p + math.exp(2 * eps) * (1 - p))
+    assert soft_attack(joint, eps) == pytest.approx(expected / expected.max(), abs=1e-6)
+
+
+def test_where_nothing_exceeds_the_claim_there_is_no_soft_attack():
+    assert not soft_attack(np.full((4, 4), 100.0), 0.5).any()
+
+
+@pytest.mark.parametrize("arms", [1, 8])
+def test_the_resolution_improves_with_samples_and_with_shared_randomness(arms):
+    def found(pairs, shared=0.0):
+        return smallest_eps(0.5, pairs, arms, 0.5, 0.0, 1e-6, shared)
+
+    assert math.isinf(found(10))
+    assert found(1_000) > found(10_000) > found(100_000) > 0.5
+    assert found(100_000, 1.0) < found(100_000)
