@@ -208,3 +208,17 @@ def geometric_count(records, eps, rng):
     """A count with two-sided geometric noise: the difference of two geometric variables."""
     success = -math.expm1(-eps)
     return len(records) + int(rng.geometric(success)) - int(rng.geometric(success))
+
+
+def kary_response(truth, eps, rng, k=5):
+    """The truth with a probability exp(eps) times that of each other of k answers."""
+    if rng.random() < math.exp(eps) / (math.exp(eps) + k - 1):
+        return truth
+    other = rng.integers(k - 1)
+    return int(other + (other >= truth))
+
+
+def unary_encoding(truth, eps, rng, k=5):
+    """One bit for each of k answers, each flipped by itself; two of them tell answers apart."""
+    honest = rng.random(k) < 1 / (1 + math.exp(-eps / 2))
+    return np.where(honest, np.arange(k) == truth, np.arange(k) != truth)

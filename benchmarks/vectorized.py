@@ -143,3 +143,14 @@ def noisy_count(records, eps, rng, size):
 def geometric_count(records, eps, rng, size):
     success = -math.expm1(-eps)
     return len(records) + rng.geometric(success, size=size) - rng.geometric(success, size=size)
+
+
+def kary_response(truth, eps, rng, size, k=5):
+    honest = rng.random(size) < math.exp(eps) / (math.exp(eps) + k - 1)
+    other = rng.integers(k - 1, size=size)
+    return np.where(honest, truth, other + (other >= truth))
+
+
+def unary_encoding(truth, eps, rng, size, k=5):
+    honest = rng.random((size, k)) < 1 / (1 + math.exp(-eps / 2))
+    return np.where(honest, np.arange(k) == truth, np.arange(k) != truth)

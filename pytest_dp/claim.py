@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from itertools import product
 from numbers import Integral, Real
@@ -17,10 +17,16 @@ from pytest_dp.errors import ClaimError
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
 
-METHODS = ("statdp", "dpsniper")
+METHODS = ("sequential", "statdp", "dpsniper")
 CLASSIFIERS = ("additive", "logistic", "mlp")
-ONLY_DPSNIPER = ("classifier", "features", "c", "floating_point")
-"""Keywords that no other method uses."""
+USED_BY: Mapping[str, tuple[str, ...]] = {
+    "classifier": ("sequential", "dpsniper"),
+    "features": ("sequential", "dpsniper"),
+    "floating_point": ("sequential", "dpsniper"),
+    "c": ("dpsniper",),
+    "coupled": ("sequential",),
+}
+"""Keywords that not every method uses."""
 RELATIONS = ("add_remove_one", "replace_one", "one_query", "all_queries", "any_two")
 _RELATIONS_OF = {
     Queries: ("all_queries", "one_query"),
@@ -56,13 +62,15 @@ class Claim:
     alpha, max_samples, max_seconds, method
         As written in the claim; None leaves them to the settings.
     classifier : str, object or None
-        What DP-Sniper learns with; None for its default.
+        What attacks are learned with; None for the default.
     features : callable or None
-        What DP-Sniper's classifier is given of an output; None leaves it to the outputs.
+        What the classifier is given of an output; None leaves it to the outputs.
     c : float or None
         Fixed probability of DP-Sniper's event; None for the event with the best bound.
     floating_point : bool
-        Whether DP-Sniper looks at the bits of floats.
+        Whether the bits of floats are looked at.
+    coupled : bool
+        Whether both inputs may be run with the same random numbers.
     label : str
         What tells this claim from others on the same mechanism: ``"eps=1.0"``.
     """
@@ -84,6 +92,7 @@ class Claim:
     features: Callable[[Any], Any] | None = None
     c: float | None = None
     floating_point: bool = False
+    coupled: bool = True
     label: str = ""
 
     def __str__(self) -> str:
@@ -96,11 +105,13 @@ class Claim:
 
     def unused(self, method: str) -> list[str]:
         """Keywords that were given but mean nothing to this method."""
-        if method == "dpsniper":
-            return []
+        plain = {one.name: one.default for one in fields(self)}
         # By identity: ensembles of scikit-learn have a truth value only once they are fitted.
-        given = ((name, getattr(self, name)) for name in ONLY_DPSNIPER)
-        return [name for name, value in given if value is not None and value is not False]
+        return [
+            name
+            for name, methods in USED_BY.items()
+            if method not in methods and getattr(self, name) is not plain[name]
+        ]
 
 
 def expand(keywords: Mapping[str, Any]) -> list[Claim]:
@@ -135,7 +146,8 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         "classifier": _classifier(keywords.get("classifier")),
         "features": _features(keywords.get("features")),
         "c": _probability("c", keywords.get("c"), "0.01"),
-        "floating_point": _flag("floating_point", keywords.get("floating_point")),
+        "floating_point": _flag("floating_point", keywords.get("floating_point"), default=False),
+        "coupled": _flag("coupled", keywords.get("coupled"), default=True),
     }
     eps = keywords["eps"]
     claims = []
@@ -306,9 +318,9 @@ def _features(value: Any) -> Callable[[Any], Any] | None:
     return value  # type: ignore[no-any-return]
 
 
-def _flag(name: str, value: Any) -> bool:
+def _flag(name: str, value: Any, *, default: bool) -> bool:
     if value is None:
-        return False
+        return default
     if not isinstance(value, bool):
         invalid(name, value, "Allowed: True or False.")
     return value

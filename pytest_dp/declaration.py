@@ -132,6 +132,7 @@ def dp_claim(
     features: Callable[[Any], Any] | None = None,
     c: float | None = None,
     floating_point: bool = False,
+    coupled: bool = True,
     **unknown: Any,
 ) -> Callable[[F], F]:
     """Promise that a mechanism is (eps, delta)-differentially private; pytest audits the promise.
@@ -165,21 +166,25 @@ def dp_claim(
         Effort: runs of the mechanism in all.
     max_seconds : float, optional
         Effort: seconds for the audit.
-    method : {"statdp", "dpsniper"}, optional
-        The auditor. StatDP (the default) tests the event that looks worst; DP-Sniper learns an
-        attack that tells two inputs apart, and bounds eps from below.
+    method : {"sequential", "statdp", "dpsniper"}, optional
+        The auditor. The sequential one (the default) bets against the claim and stops as soon as it
+        knows; StatDP tests the event that looks worst; DP-Sniper learns an attack that tells two
+        inputs apart, and bounds eps from below.
     classifier : {"additive", "logistic", "mlp"} or object, optional
-        What DP-Sniper learns with: an additive model (the default), logistic regression, a small
+        What attacks are learned with: an additive model (the default), logistic regression, a small
         neural network (which needs scikit-learn), or any object with ``fit(X, y)`` and
-        ``predict_proba(X)`` as in scikit-learn.
+        ``predict_proba(X)`` as in scikit-learn. Not for StatDP.
     features : callable, optional
-        For DP-Sniper: ``features(output)`` gives the number, or the sequence of numbers of constant
-        length, that the classifier sees of an output. By default it follows from the outputs.
+        ``features(output)`` gives the number, or the sequence of numbers of constant length, that
+        the classifier sees of an output. By default it follows from the outputs. Not for StatDP.
     c : float, optional
         For DP-Sniper: the probability of the event, strictly between 0 and 1; the paper has 0.01.
         By default the event is the one that promises the largest bound.
     floating_point : bool
-        For DP-Sniper: look at the bits of floats too, where careless noise leaves its traces.
+        Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
+    coupled : bool
+        For the sequential auditor: run both inputs with the same random numbers, where they can be
+        set, which takes far fewer samples. ``False`` draws them independently.
 
     References
     ----------

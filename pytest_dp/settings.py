@@ -32,7 +32,7 @@ class Settings:
     alpha: float = 1e-6
     max_samples: int = 400_000
     max_seconds: float = 60.0
-    method: str = "statdp"
+    method: str = "sequential"
     n_jobs: int | None = None
     seed: int | None = None
 

@@ -45,15 +45,15 @@ def audit(
     features: Callable[[Any], Any] | None = None,
     c: float | None = None,
     floating_point: bool = False,
+    coupled: bool = True,
     seed: int | None = None,
     n_jobs: int | None = None,
 ) -> AuditResult:
     """Audit one claim, without pytest.
 
     The keywords of the claim are those of `dp_claim`, which describes them; a list in `params` must
-    hold one value, as this function audits one claim. Keywords that the method has no use for
-    (`classifier`, `features`, `c` and `floating_point` are for DP-Sniper only) are named in the
-    notes of the result.
+    hold one value, as this function audits one claim. Keywords that the method has no use for are
+    named in the notes of the result.
 
     Parameters
     ----------
@@ -117,8 +117,9 @@ def run(
     # Where xdist has shared out the cores already, one process each.
     cores = 1 if "PYTEST_XDIST_WORKER" in os.environ else joblib.cpu_count()
     n_jobs = settings.n_jobs or cores
+    audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
     job = Job(claim, call, pairs, settings, seed, name, n_jobs, progress)
     unused = claim.unused(settings.method)
     if unused:
         job.sampler.note(f"method {settings.method} does not use {', '.join(unused)}")
-    return auditor(settings.method)(job)
+    return audit_by(job)

@@ -48,6 +48,8 @@ class Arm(Contender):
     drawn, kept, learned : int
         Pairs of outputs drawn, kept, and known when the lenses were made.
     batches : int
+    coupled : bool
+        Whether both inputs are run with the same random numbers.
     lenses : tuple of Lens
         The first one by score.
     record : Record
@@ -61,6 +63,7 @@ class Arm(Contender):
     kept: int = 0
     learned: int = 0
     batches: int = 0
+    coupled: bool = False
     lenses: tuple[Lens, ...] = ()
     record: Record = field(default_factory=lambda: Record([], _nothing_earned()))
     hope: float = math.inf
@@ -97,11 +100,22 @@ def learn(job: Job, arm: Arm) -> None:
     model, about = _model(job, arm, table, first, len(first))
     if job.claim.classifier is not None or job.claim.features is not None:
         check_by_itself(model, about, table)
+    final = scores(model, table)
+    for half in (lower, ~lower):
+        odds[half] = _on_the_scale_of(odds[half], final[half])
     by_score = ByScore(model, cuts_of(odds))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
     arm.lenses = (by_score, *lenses)
     arm.record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft)
     arm.learned = arm.kept
+
+
+def _on_the_scale_of(found: Floats, scale: Floats) -> Floats:
+    """Scores of one model in place of those of another that have the same rank."""
+    inverse, counts = np.unique(found, return_inverse=True, return_counts=True)[1:]
+    middle = np.cumsum(counts) - (counts + 1) // 2  # equal scores stay equal
+    mapped: Floats = np.sort(scale)[middle[inverse]]
+    return mapped
 
 
 def _joint(bins: Bins, first: Bools, width: int) -> Floats:

@@ -23,6 +23,8 @@ from pytest_dp.outputs.table import Ints, tabulate
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 
+FEWEST = 100
+"""Samples of either input below which both get as many."""
 ATTACK_SHARE = 0.9
 """Of alpha, what the attack's bound gets where a readable event is counted as well."""
 
@@ -60,7 +62,8 @@ def count(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
     share = 0.5
     if job.fixed_c is None:
         share = float(first_share(np.array(witness.p1), np.array(witness.p2)))
-    n1 = int(total * share) if abs(share - 0.5) > 0.1 else total // 2
+    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > FEWEST
+    n1 = int(total * share) if uneven else total // 2
     n2 = total - n1
     common = min(n1, n2)
     if common < 1:

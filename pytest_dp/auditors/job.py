@@ -78,6 +78,16 @@ class Job:
         speed = 1 + 0.6 * (self.sampler.n_jobs - 1) if cost * self.max_samples > 5 else 1.0
         return math.inf if cost == 0 else 0.5 * speed * max(self.deadline.remaining(), 0) / cost
 
+    def runs_within(self, seconds: float, wanted: int) -> int:
+        """`wanted` runs, or about as many as take so long in one process.
+
+        By powers of two: small differences in speed should not change what is done.
+        """
+        cost = self.sampler.seconds_a_run or 0.0
+        if cost * wanted <= seconds:
+            return wanted
+        return int(2 ** math.floor(math.log2(max(seconds / cost, 1))))
+
     def limit_to_time(self) -> None:
         """Plan for fewer samples if the mechanism is too slow for all of them.
 

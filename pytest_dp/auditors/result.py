@@ -87,6 +87,8 @@ class AuditResult:
         Valid p-value of the claim: at most `alpha` exactly if the verdict is ``"violated"``.
     e_value : float or None
         Evidence against the claim as an e-value, from auditors that bet.
+    bet_samples : int or None
+        The samples behind it: those that were bet on, and the first looks that bets began with.
     samples : int
         Runs of the mechanism in all.
     seconds : float
@@ -97,7 +99,7 @@ class AuditResult:
     seed : int
         Replays this audit.
     counterexample : Counterexample or None
-        Set exactly if the verdict is ``"violated"``.
+        Set if the verdict is ``"violated"``, unless there was no time left to count it.
     strongest : str
         The strongest attack found, readable; for information.
     loss : (float, float) or None
@@ -129,6 +131,7 @@ class AuditResult:
     strongest: str = ""
     loss: tuple[float, float] | None = None
     max_samples: int | None = None
+    bet_samples: int | None = None
     pairs: tuple[int, int] = (0, 0)
     replayable: bool = True
     notes: tuple[str, ...] = ()

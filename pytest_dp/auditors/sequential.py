@@ -16,6 +16,7 @@ Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (correlat
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,29 +24,35 @@ import numpy as np
 from pytest_dp.attacks.lenses import joint_counts
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm, hope, learn, reader
-from pytest_dp.auditors.dd_search import Witness
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool, always_raises, never_varies
 from pytest_dp.auditors.result import AuditResult, Verdict
-from pytest_dp.auditors.strongest import strongest
-from pytest_dp.evidence.betting import Ledger, smallest_eps
+from pytest_dp.auditors.strongest import Strongest, grows, shorter, strongest
+from pytest_dp.evidence.betting import Ledger, smallest_eps, together
 from pytest_dp.outputs.table import Ints
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.pieces import joined
+from pytest_dp.sampling.pieces import Input, joined
+from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
 BET = 5
 """First part of the keys of samples that are bet on."""
-FIRST = 24
-"""Pairs of outputs in the first look at a pair of inputs."""
-GROWTH = 0.15
-"""The next batch, as a share of what a pair of inputs has been given so far."""
+FIRST, FEWEST = 24, 8
+"""Pairs of outputs in the first look at a pair of inputs, and in any batch."""
+GROWTH, STEP = 0.2, 0.04
+"""The next batch, as a share of what its pair of inputs, and of what all, have been given."""
+RELEARN = 4
+"""What a pair has to grow by until its lenses are made anew."""
 RESERVE = 0.1
 """Share of the samples, and of the time, for counting what was found on fresh samples."""
 UNSEEN = 0.6
 """Edge, as in `Arm.hope`, that a pair of inputs may have before it is looked at."""
-MOST_KEPT, MOST_LEAVES = 100_000, 10_000_000
-"""Pairs of outputs of an arm, and leaves in all outputs, that are kept at most."""
+PROBED, COMPARED = 4_000, 400
+"""Pairs of outputs by which the event to show is chosen, and losses on inputs are compared."""
+TRIED = 3
+"""Pairs on which coupled draws are tried first; all of them are checked while they are drawn."""
+MOST_KEPT = 100_000
+"""Pairs of outputs, for one pair of inputs, that are kept at most."""
 A_BATCH = 0.05
 """Share of the time that one batch may take; slow mechanisms get smaller batches."""
 
@@ -71,9 +78,22 @@ def audit(job: Job) -> AuditResult:
     MechanismError
         If every run of the mechanism raises, or if it hangs.
     """
-    game = Game(job)
+    given = Input(job.pairs[0].d1)
     try:
-        job.sampler.warm_up(game.pool.inputs[0], job.deadline, job.max_samples // 10)
+        job.sampler.warm_up(given, job.deadline, job.max_samples // 10)
+    except OutOfTime as out:
+        if out.stack:
+            raise job.hung(out) from None
+    try:
+        return _played(job, coupled=job.claim.coupled)
+    except CannotCouple as reason:  # so all that was won is worth nothing
+        job.sampler.note(f"started again without shared random numbers, as {reason}")
+        return _played(job, coupled=False)
+
+
+def _played(job: Job, *, coupled: bool) -> AuditResult:
+    game = Game(job, coupled=coupled)
+    try:
         game.play(job.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
         if out.stack:
@@ -83,19 +103,17 @@ def audit(job: Job) -> AuditResult:
 
 
 class Game:
-    """An audit under way."""
+    """An audit under way; `coupled` as in a claim, until a mechanism proves unfit for it."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.pool = job, Pool()
+    def __init__(self, job: Job, *, coupled: bool) -> None:
+        self.job, self.pool, self.coupled = job, Pool(), coupled
         self.arms = [
             Arm(number, pair, self.pool.add(pair.d1), self.pool.add(pair.d2), [])
             for number, pair in enumerate(job.pairs)
         ]
-        self.ledger = Ledger(job.claim.eps, job.claim.delta)
+        self.ledger = Ledger(job.claim.eps, job.claim.delta, job.alpha)
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
-        self.leaves = 0
-        self.coupled = False
         self.late = False
 
     @property
@@ -112,13 +130,13 @@ class Game:
             size = self._size(arm)
             if job.sampler.runs + 2 * size > budget:
                 size = int(budget - job.sampler.runs) // 2
-                if size < min(FIRST, arm.drawn):
+                if size < FEWEST:
                     return
             if not arm.lenses:
                 self._look(arm, size, deadline)
             else:
                 self._bet(arm, size, deadline)
-            if arm.kept >= 2 * arm.learned:
+            if arm.kept >= RELEARN * arm.learned:
                 learn(job, arm)
             arm.hope = hope(arm.record, job.claim.eps, job.claim.delta)
 
@@ -131,16 +149,30 @@ class Game:
         return best
 
     def _size(self, arm: Arm) -> int:
-        size = max(FIRST, int(GROWTH * arm.drawn))
-        cost = 2 * (self.job.sampler.seconds_a_run or 0.0)
-        if cost * size > (most := A_BATCH * self.job.settings.max_seconds):
-            # A power of two: small differences in speed should not change what is done.
-            return min(size, max(8, int(2 ** math.floor(math.log2(most / cost)))))
-        return size
+        total = sum(one.drawn for one in self.seen)
+        size = max(FIRST, int(max(GROWTH * arm.drawn, STEP * total))) if arm.drawn else FIRST
+        return self._at_most(size)
+
+    def _at_most(self, size: int) -> int:
+        """So many pairs of outputs, or fewer if the mechanism is slow."""
+        job = self.job
+        affordable = job.runs_within(A_BATCH * job.settings.max_seconds / 2, size)
+        if affordable == size:
+            return size
+        job.sampler.note(
+            f"a run takes {1e3 * (job.sampler.seconds_a_run or 0):.2g} ms: looked at the clock, so "
+            "another run may show somewhat different numbers"
+        )
+        return min(size, max(FEWEST, affordable))
 
     def _look(self, arm: Arm, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
-        eps_param = self.job.claim.eps_param
+        eps_param, inputs = self.job.claim.eps_param, self.pool.inputs
+        if self.coupled:
+            self.coupled = self.job.sampler.can_couple(
+                inputs[arm.first], inputs[arm.second], deadline
+            )
+        arm.coupled = self.coupled
         self._draw(arm, size, deadline)
         self.seen.append(arm)
         if len(self.seen) == len(self.arms):
@@ -156,12 +188,12 @@ class Game:
 
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the lenses of the pair."""
-        keep = arm.kept + size <= MOST_KEPT and self.leaves <= MOST_LEAVES
+        keep = arm.kept + size <= MOST_KEPT
         key = BET, arm.number, arm.batches
         arm.batches += 1
         sides = arm.first, arm.second
         draws = [
-            Draw(self.pool.inputs[i], size, key if self.coupled else (*key, side))
+            Draw(self.pool.inputs[i], size, key if arm.coupled else (*key, side), arm.coupled)
             for side, i in enumerate(sides)
         ]
         parts = self.job.sampler.measure(draws, reader(arm, keep), deadline)
@@ -186,15 +218,15 @@ class Game:
                 f"tried {tried[0]} of {tried[1]:,} pairs: raise max_samples or max_seconds, or "
                 "name the pairs that matter with pairs="
             )
-        if self.late:
-            job.sampler.note(
-                f"stopped after max_seconds={job.settings.max_seconds:g}, with "
-                f"{job.sampler.runs:,} of {job.max_samples:,} samples"
-            )
-        e_value = math.exp(min(ledger.log_e_value, 700.0))
+        bets: dict[str, Any] = {
+            "e_value": math.exp(min(ledger.log_e_value, 700.0)),
+            "bet_samples": 2 * sum(arm.drawn for arm in self.seen),
+            "pairs": tried,
+        }
         known = [arm for arm in self.seen if arm.lenses]
         if not known:
-            return job.result("inconclusive", e_value=e_value, pairs=tried)
+            self._note_if_late()
+            return job.result("inconclusive", **bets)
         violated = self.refuted
         found = self._shown(known)
         says_nothing = never_varies(job, self.pool) or tried[0] < tried[1]
@@ -203,33 +235,64 @@ class Game:
         extra: dict[str, Any] = {}
         caught = math.inf
         if found is not None:
-            witness, tested = found
+            witness, tested = found.witness, found.tested
             if violated and tested.clumps:
                 raise job.clumped(str(witness.event or witness.attack), tested.clumps)
             bounded = fresh.bounds(job, tested)
-            caught = self._resolution(bounded[0].counts)
+            caught = self._resolution(found.arm, bounded[0].counts)
             extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
             if violated:
                 shown = fresh.shown(bounded, job.claim.eps)
-                extra["counterexample"] = fresh.counterexample(job, self.pool, witness, shown)
+                example = fresh.counterexample(job, self.pool, witness, shown)
+                longer = self._compared(found.arm)
+                said = (*example.diagnosis, longer) if longer else example.diagnosis
+                extra["counterexample"] = replace(example, diagnosis=said)
                 eps_lower = max(eps_lower, bounded[0].eps_lower)
+        self._note_if_late()
         if not violated and (says_nothing or math.isinf(caught)):
             verdict = "inconclusive"
         return job.result(
             verdict,
             eps_lower=eps_lower,
             p_value=ledger.p_value,
-            e_value=e_value,
             resolution=caught,
-            pairs=tried,
+            **bets,
             **extra,
         )
 
-    def _shown(self, known: list[Arm]) -> tuple[Witness, fresh.Tested] | None:
-        """What was found, on fresh samples; None if there is no time for them."""
-        if self.refuted:
-            known = [max(known, key=lambda arm: float(self.earned[arm.number]))]
+    def _note_if_late(self) -> None:
+        job = self.job
+        if self.late:
+            job.sampler.note(
+                f"stopped after max_seconds={job.settings.max_seconds:g}, with "
+                f"{job.sampler.runs:,} of {job.max_samples:,} samples"
+            )
+
+    def _compared(self, worst: Arm) -> str:
+        """Whether inputs that are shorter lose less, by a few more samples; empty if not."""
+        others = shorter([arm for arm in self.seen if arm.lenses], worst)
         try:
+            for arm in (worst, *others) if others else ():
+                self._look_closer(arm, COMPARED)
+        except OutOfTime:  # it was only to say more
+            return ""
+        return grows(others, worst)
+
+    def _look_closer(self, arm: Arm, pairs: int) -> None:
+        """Bring a pair up to so many outputs, if that is quick, and learn from them."""
+        size = pairs - arm.drawn
+        affordable = min(self.job.max_samples - self.job.sampler.runs, self.job.affordable()) / 4
+        if 0 < size <= affordable and self._at_most(size) == size:
+            self._draw(arm, size, self.job.deadline)
+            learn(self.job, arm)
+
+    def _shown(self, known: list[Arm]) -> Strongest | None:
+        """What was found, on fresh samples; None if there is no time for them."""
+        try:
+            if self.refuted:
+                winner = max(known, key=lambda arm: float(self.earned[arm.number]))
+                self._look_closer(winner, PROBED)
+                known = [winner]
             return strongest(self.job, self.pool, known, self.refuted)
         except OutOfTime as out:
             if out.stack:
@@ -237,14 +300,12 @@ class Game:
             self.late = True
             return None
 
-    def _resolution(self, counts: fresh.Counts) -> float:
+    def _resolution(self, arm: Arm, counts: fresh.Counts) -> float:
         """The smallest loss that would have been caught (approximate)."""
         claim = self.job.claim
+        p1 = min(counts.c1 / counts.n1, 0.5)
+        pairs = sum(arm.drawn for arm in self.seen)
+        shared = together(arm.record.joint[0], p1) if arm.coupled else 0.0
         return smallest_eps(
-            min(counts.c1 / counts.n1, 0.5),
-            sum(arm.drawn for arm in self.seen),
-            len(self.arms),
-            claim.eps,
-            claim.delta,
-            self.job.alpha,
+            p1, pairs, len(self.arms), claim.eps, claim.delta, self.job.alpha, shared
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -20,17 +21,32 @@ from pytest_dp.counterexample import KEPT
 from pytest_dp.evidence import ratio
 from pytest_dp.outputs.table import Floats
 
-SMALLEST = 2_000
+SMALLEST = 8_000
 """Fresh samples on which a violation is shown, at least."""
+MOST, MOST_A_BET = 20_000, 10
+"""The same, at most: so many, or so many for each sample that was bet on."""
+MOST_COMPARED = 3
+"""Pairs with shorter inputs that the worst is compared with."""
+FEWEST_COUNTED = 20
+"""Outputs in an event on either side by which losses are compared."""
 WORTH = 0.5
 """Share of the excess over the claim that an event shows if it is shown in place of an attack."""
-CLEAR = 0.6
+SHOWN_IN = 0.04
+"""Share of the time that may go into it."""
+CLEAR = 0.4
 """Share of the excess over the claim that fresh samples should show."""
 
 
-def strongest(
-    job: Job, pool: Pool, arms: list[Arm], refuted: bool
-) -> tuple[Witness, fresh.Tested] | None:
+@dataclass(frozen=True, slots=True)
+class Strongest:
+    """An attack, the pair that it was learned on, and what it counted on fresh samples."""
+
+    arm: Arm
+    witness: Witness
+    tested: fresh.Tested
+
+
+def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest | None:
     """Count the strongest attack on fresh samples; None if there is none, or none are left.
 
     Parameters
@@ -45,6 +61,9 @@ def strongest(
     left = int(min(job.max_samples - job.sampler.runs, job.affordable()))
     if left < 2:
         return None
+    if refuted:
+        most = max(MOST, MOST_A_BET * 2 * sum(arm.drawn for arm in arms))
+        left = job.runs_within(SHOWN_IN * job.settings.max_seconds, min(left, most))
     choices = [_choice(job, arm, left) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].promise)
     arm, choice = arms[best], choices[best]
@@ -70,7 +89,7 @@ def strongest(
         return None
     total = _enough(job, witness, left) if refuted else left
     tested = fresh.count(job, pool, witness, total)
-    return None if tested is None else (with_examples(witness, table), tested)
+    return None if tested is None else Strongest(arm, with_examples(witness, table), tested)
 
 
 def _choice(job: Job, arm: Arm, left: int) -> Choice:
@@ -113,6 +132,55 @@ def _enough(job: Job, witness: Witness, left: int) -> int:
             p1, total * share, p2, total * (1 - share), fresh.ATTACK_SHARE * job.alpha
         )
         if bound[0] >= wanted:
-            return total
+            return min(2 * total, left)  # as what was found by searching looks stronger than it is
         total *= 2
     return left
+
+
+def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:
+    """The most promising pairs with inputs shorter than those of the worst."""
+    length = length_of(worst)
+    found = [arm for arm in arms if (length_of(arm) or math.inf) < (length or 0)]
+    return sorted(found, key=lambda arm: -arm.hope)[:MOST_COMPARED]
+
+
+def grows(arms: list[Arm], worst: Arm) -> str:
+    """A sentence if the loss is larger than on shorter inputs; else empty.
+
+    By the samples of the past, two standard errors apart (approximate).
+    """
+    losses = [loss for loss in map(_loss, arms) if loss is not None]
+    here = _loss(worst)
+    if not losses or here is None:
+        return ""
+    highest = max(0.0, *(high for _, high in losses))
+    if here[0] <= highest:
+        return ""
+    return (
+        f"The loss is larger on inputs of length {length_of(worst)} (at least {here[0]:.2g}) than "
+        f"on shorter ones (at most {highest:.2g}, on what was tried): consistent with a loss that "
+        "grows with the length."
+    )
+
+
+def length_of(arm: Arm) -> int | None:
+    """The length of the first input, if it has one."""
+    try:
+        return len(arm.pair.d1)
+    except TypeError:
+        return None
+
+
+def _loss(arm: Arm) -> tuple[float, float] | None:
+    """Two standard errors around the loss of the cut that tells most; None if it is unknown."""
+    joint, lens = arm.record.joint[0], cast("ByScore", arm.lenses[0])
+    if not len(lens.cuts):
+        return None
+    choice = _likeliest(joint.sum(1), joint.sum(0), lens.cuts)
+    k = int(np.searchsorted(lens.cuts, choice.sign * choice.threshold))
+    above = joint.sum(1)[k + 1 :].sum(), joint.sum(0)[k + 1 :].sum()
+    c1, c2 = above if choice.sign > 0 else (joint.sum() - above[1], joint.sum() - above[0])
+    if min(c1, c2) < FEWEST_COUNTED:
+        return None
+    error = 2 * math.sqrt(1 / c1 + 1 / c2)
+    return math.log(c1 / c2) - error, math.log(c1 / c2) + error

@@ -8,6 +8,9 @@ supermartingale, and reaches 1 / alpha with probability at most alpha (Ville), a
 two marginal distributions matter: x_i and y_i may share their random numbers, as long as different
 i do not.
 
+A claim can be broken in both directions at once; bets on either, made together on the same outputs,
+then grow up to twice as fast as one of them.
+
 Nothing here is approximate. What is bet on is chosen by past batches (the *record*), as a Bayesian
 portfolio: every attack and fraction weighted by what it would have earned.
 
@@ -33,9 +36,9 @@ FRACTIONS = 0.98 * 0.5 ** np.arange(9)
 """What can be staked, as shares of the largest stake that cannot ruin."""
 SOFT = 0.1
 """Share of the prior that soft attacks have."""
-LEARNING = 4.0
+LEARNING = 6.0
 """Log wealth that bets lose while they learn what to bet on."""
-ELSEWHERE = 0.25
+ELSEWHERE = 0.55
 """Share of the samples for the best pair of inputs that every other pair gets."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
 """Losses that are bet against, as shares of the claim."""
@@ -67,25 +70,66 @@ def contingency(joint: Ints | Floats) -> Floats:
     ).astype(np.float64)
 
 
+def contingency_both_ways(joint: Ints | Floats) -> Floats:
+    """Counts of pairs of outputs, (low, middle, high) on D times the same on D', flattened.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (b, b)
+        As in `contingency`.
+
+    Returns
+    -------
+    ndarray, shape (b * (b - 1) / 2, 9)
+        For all j <= k: "low" is below bin j, which D' should make likelier, and "high" is bin k or
+        higher, which D should.
+    """
+    b = len(joint)
+    below = np.zeros((b + 1, b + 1))
+    below[1:, 1:] = joint.cumsum(0).cumsum(1)
+    j, k = np.triu_indices(b - 1)
+    ends = np.stack([np.zeros_like(j), j + 1, k + 1, np.full_like(j, b)])
+    corners = below[ends[:, None, :], ends[None, :, :]]  # (4, 4, events)
+    cells = np.diff(np.diff(corners, axis=0), axis=1)
+    return cells.reshape(9, -1).T
+
+
+def payoffs_both_ways(eps: float, delta: float) -> Floats:
+    """What a pair of outputs pays for bets in both directions, as in `contingency_both_ways`."""
+    price = math.exp(eps)
+    low, high = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    up = high[:, None] - price * high[None, :] - delta
+    down = low[None, :] - price * low[:, None] - delta
+    return (up + down).ravel()
+
+
 def payoffs(eps: float, delta: float) -> Floats:
     """What a pair of outputs pays for an event, in the order of `contingency`."""
     price = math.exp(eps)
     return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])
 
 
-def soft_attack(joint: Floats, eps: float) -> Floats:
-    """How much of each bin to bet on so that small edges grow fastest, shape (b,).
+def soft_attacks(joint: Floats, prices: Floats) -> Floats:
+    """How much of each bin to bet on so that small edges grow fastest, shape (prices, b).
 
-    The optimum to second order, ``max(p - exp(eps) q, 0) / (p + exp(2 eps) q)``, with the ratio of
-    the bins' probabilities p and q on D and D' estimated to be increasing. For the other direction
+    The optimum to second order, ``max(p - price q, 0) / (p + price^2 q)``, where the ratio of the
+    bins' probabilities p and q on D and D' is estimated to be increasing. For the other direction
     transpose `joint` and reverse its bins.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (b, b)
+        As in `contingency`.
+    prices : ndarray
+        Exponentials of the losses that are bet against.
     """
     one, two = joint.sum(1) + 0.5, joint.sum(0) + 0.5
     p = isotonic_regression(one / (one + two), weights=one + two).x
-    price = math.exp(eps)
+    price = prices[:, None]
     size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
-    most = size.max()
-    return np.asarray(size / most if most > 0 else size, dtype=np.float64)
+    most = size.max(axis=1, keepdims=True)
+    scaled: Floats = np.divide(size, most, out=np.zeros_like(size), where=most > 0)
+    return scaled
 
 
 @dataclass(slots=True)
@@ -136,6 +180,9 @@ class Ledger:
     ----------
     eps, delta : float
         The claim.
+    alpha : float
+        A rung is refuted, and not bet against any more, once wealth reaches ``1 / alpha``; 0 goes
+        on for ever.
 
     Attributes
     ----------
@@ -147,15 +194,19 @@ class Ledger:
         The highest that it has been.
     """
 
-    def __init__(self, eps: float, delta: float = 0.0) -> None:
+    def __init__(self, eps: float, delta: float = 0.0, alpha: float = 0.0) -> None:
         self.delta = delta
+        self.enough = -math.log(alpha) if alpha else math.inf
         self.rungs = eps * RUNGS
+        self.prices = np.exp(self.rungs)
         self.log_wealth = np.zeros(len(RUNGS))
         self.highest = np.zeros(len(RUNGS))
-        pays = np.stack([payoffs(rung, delta) for rung in self.rungs])
-        self.most = 1 / (np.exp(self.rungs) + delta)
-        stakes = self.most[:, None] * FRACTIONS
-        self.growth = np.log1p(pays[:, :, None] * stakes[:, None, :])  # (rungs, 4, fractions)
+        self.most = 1 / (self.prices + delta)
+        stakes = self.most[:, None, None] * FRACTIONS
+        one_way = np.stack([payoffs(rung, delta) for rung in self.rungs])
+        both = np.stack([payoffs_both_ways(rung, delta) for rung in self.rungs])
+        self.one_way = np.log1p(one_way[:, :, None] * stakes)  # (rungs, 4, fractions)
+        self.both_ways = np.log1p(both[:, :, None] * stakes / 2)  # either may lose all of it
 
     def wager(self, record: Record, cash: float) -> Wager:
         """Stake on every bet what the record speaks for, and keep the rest.
@@ -166,8 +217,7 @@ class Ledger:
         cash : float
             Odds against there being anything to win, before the record is seen.
         """
-        counts = np.concatenate([contingency(joint) for joint in record.joint])
-        hard = counts @ self.growth
+        hard = self._hard_growth(record.joint)
         hard += math.log((1 - SOFT) / max(hard[0].size, 1))
         soft = record.soft + math.log(SOFT / record.soft[0].size)
         rungs = len(self.rungs)
@@ -177,9 +227,10 @@ class Ledger:
         first = record.joint[0]
         attacks = np.stack(
             [
-                np.stack([soft_attack(first, rung), soft_attack(first.T[::-1, ::-1], rung)])
-                for rung in self.rungs
-            ]
+                soft_attacks(first, self.prices),
+                soft_attacks(first.T[::-1, ::-1], self.prices),
+            ],
+            axis=1,
         )
         share = total[:, None, None]
         return Wager(hard - share, soft - share, kept - total, attacks)
@@ -196,8 +247,7 @@ class Ledger:
             Draws a batch that nobody has seen, and counts it as in `Record.joint`.
         """
         batch = draw()
-        counts = np.concatenate([contingency(joint) for joint in batch])
-        hard = counts @ self.growth
+        hard = self._hard_growth(batch)
         soft = self._soft_growth(wager, batch[0])
         rungs = len(self.rungs)
         earned = np.concatenate(
@@ -208,17 +258,24 @@ class Ledger:
             ],
             axis=1,
         )
-        self.log_wealth = self.log_wealth + logsumexp(earned, axis=1)
+        growth = np.where(self.log_wealth < self.enough, logsumexp(earned, axis=1), 0.0)
+        self.log_wealth = self.log_wealth + growth
         self.highest = np.maximum(self.highest, self.log_wealth)
         record.soft = record.soft + soft
         record.joint = [old + new for old, new in zip(record.joint, batch, strict=True)]
+
+    def _hard_growth(self, joint: Sequence[Ints | Floats]) -> Floats:
+        """Log growth of bets on events, one way and both ways, shape (rungs, events, fractions)."""
+        one_way = np.concatenate([contingency(one) for one in joint]) @ self.one_way
+        both = np.concatenate([contingency_both_ways(one) for one in joint]) @ self.both_ways
+        return np.concatenate([one_way, both], axis=1)
 
     def _soft_growth(self, wager: Wager, joint: Ints) -> Floats:
         """Log growth of the soft attacks, shape (rungs, 2, fractions)."""
         one, two = np.nonzero(joint)
         times = joint[one, two].astype(np.float64)
         last = joint.shape[0] - 1
-        price = np.exp(self.rungs)[:, None, None]
+        price = self.prices[:, None, None]
         attacks = wager.attacks
         likelier = np.stack([attacks[:, 0, one], attacks[:, 1, last - two]], axis=1)
         rarer = np.stack([attacks[:, 0, two], attacks[:, 1, last - one]], axis=1)
@@ -242,6 +299,24 @@ class Ledger:
         return float(self.log_wealth[-1])
 
 
+def together(joint: Floats, p1: float) -> float:
+    """How far outputs of a pair fall into an event together: 0 if independent, 1 if they must.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (b, b)
+        As in `contingency`.
+    p1 : float
+        Probability of the event on the input that makes it likelier; the event is the threshold
+        that comes closest.
+    """
+    counts = contingency(joint) / joint.sum()
+    both, p, q = counts[:, 0], counts[:, 0] + counts[:, 1], counts[:, 0] + counts[:, 2]
+    k = int(np.argmin(np.abs(p - p1) + (p < q)))
+    room = min(p[k], q[k]) * (1 - max(p[k], q[k]))
+    return float(np.clip((both[k] - p[k] * q[k]) / room, 0, 1)) if room > 0 else 0.0
+
+
 def smallest_eps(
     p1: float, pairs: int, arms: int, eps: float, delta: float, alpha: float, shared: float = 0.0
 ) -> float:
@@ -263,7 +338,7 @@ def smallest_eps(
         if the rarer side never was alone.
     """
     runs = pairs / (1 + ELSEWHERE * (arms - 1))
-    needed = -math.log(alpha) + LEARNING + 1.645 * math.sqrt(-2 * math.log(alpha))
+    needed = -math.log(alpha) + LEARNING + 2.0 * math.sqrt(-2 * math.log(alpha))
     pays = payoffs(eps, delta)
     stakes = np.geomspace(1e-4, 0.98, 200) / (math.exp(eps) + delta)
     growth = np.log1p(pays[:, None] * stakes)

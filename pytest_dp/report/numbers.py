@@ -103,7 +103,7 @@ def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
 
 def allowed_and_proven(eps: float, bound: float) -> tuple[str, str]:
     """e^ε as claimed and as proven, with digits enough that a larger one reads as larger."""
-    allowed = proven = ratio_of(eps)
+    allowed, proven = ratio_of(eps), ratio_of(bound, "down")
     for digits in range(3, 13 if bound > eps else 3):
         allowed, proven = ratio_of(eps, "nearest", digits), ratio_of(bound, "down", digits)
         if allowed.startswith("e^") or proven.startswith("e^") or _value(proven) > _value(allowed):
@@ -141,8 +141,8 @@ def p_value(p: float) -> str:
 
 
 def e_value(e: float) -> str:
-    """``4e9``, rounded down."""
-    if math.isinf(e):
+    """``4e9``, rounded down; ``> 1e300`` when it is too large for a float."""
+    if e > 1e300:
         return "> 1e300"
     value = _decimal(e)
     return _significant(value, 2 if value < 1_000_000 else 1, "down") if value > 0 else "0"

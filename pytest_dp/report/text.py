@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import Any, Literal
 
 from pytest_dp.report import numbers
-from pytest_dp.report.violation import WIDTH, counterexample, field, headline, violation
+from pytest_dp.report.violation import WIDTH, counterexample, e_value, field, headline, violation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Row:
         Proven loss in nats; 0.0 if nothing was shown.
     resolution : float or None
         The smallest true ε that would have been caught; None if nothing would have been.
-    samples, seconds, method, alpha, p_value, seed
+    samples, seconds, method, alpha, p_value, e_value, bet_samples, seed
         As in `AuditResult`; `seed` in hexadecimal.
     headline : str
         The outcome in one line.
@@ -67,6 +67,8 @@ class Row:
     method: str = ""
     alpha: float | None = None
     p_value: float | None = None
+    e_value: float | None = None
+    bet_samples: int | None = None
     seed: str = ""
     notes: tuple[str, ...] = ()
     strongest: str = ""
@@ -96,6 +98,8 @@ class Row:
             method=result.method,
             alpha=float(result.alpha),
             p_value=None if result.p_value is None else float(result.p_value),
+            e_value=None if result.e_value is None else float(result.e_value),
+            bet_samples=None if result.bet_samples is None else int(result.bet_samples),
             seed=numbers.seed(result.seed),
             notes=tuple(map(str, result.notes)),
             strongest=str(result.strongest),
@@ -211,6 +215,8 @@ def verbose(row: Row) -> list[str]:
     if row.p_value is not None:
         floor = row.method == "dpsniper" and row.p_value <= 0.011 * (row.alpha or 0.0)
         facts.append(("p-value", ("<= " if floor else "") + numbers.p_value(row.p_value)))
+    if row.e_value is not None and row.bet_samples:
+        facts.append(("e-value", e_value(row.e_value, row.bet_samples)))
     if row.samples:
         effort = f"{numbers.count(row.samples)} in {numbers.seconds(row.seconds)}"
         facts.append(("samples", effort))

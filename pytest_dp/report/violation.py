@@ -49,6 +49,8 @@ def violation(result: AuditResult) -> str:
     if found is not None:
         block = counterexample(result, found, WIDTH - 2)
         lines += ["", *(f"  {line}".rstrip() for line in block), *_evidence(result, found)]
+    else:
+        lines += ["", *_evidence(result)]
     said = [line for line in (found.diagnosis if found else ()) if line]
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
@@ -64,7 +66,9 @@ def counterexample(result: AuditResult, found: Counterexample, width: int) -> li
     """D, D' and S, then expected against observed, aligned."""
     eps, bound = result.claim.eps, found.eps_lower
     allowed, proven = numbers.allowed_and_proven(eps, bound)
-    over = f"at least {proven}" if bound > eps else f"more than {allowed}"
+    # Where it was bets that refuted the claim, these runs may show less than it allows.
+    proves = bound > eps or result.e_value is not None
+    over = f"at least {proven}" if proves else f"more than {allowed}"
     counts = [
         f"{numbers.count(c)}/{numbers.count(n)}"
         for c, n in zip(found.counts, found.runs, strict=True)
@@ -170,25 +174,37 @@ def _sketched(output: Any) -> str:
     return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda found: f"{float(found[0]):.4g}", text)
 
 
-def _evidence(result: AuditResult, found: Counterexample) -> list[str]:
-    bound = found.eps_clopper_pearson
-    parts = [
-        f"StatDP p-value {numbers.p_value(found.p_value)}",
-        f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}",
-    ]
+def _evidence(result: AuditResult, found: Counterexample | None = None) -> list[str]:
+    said = []
+    if found is not None:
+        bound = found.eps_clopper_pearson
+        parts = [
+            f"StatDP p-value {numbers.p_value(found.p_value)}",
+            f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}",
+        ]
+        if result.e_value is None:
+            parts.append(f"{numbers.count(result.samples)} samples")
+        said.append(" | ".join(parts))
     if result.e_value is not None:
-        parts.append(f"e-value {numbers.e_value(result.e_value)}")
-    parts.append(f"{numbers.count(result.samples)} samples")
-    # A no-break space keeps each part whole; the bar stays at the end of its line.
-    joined = "\xa0| ".join(part.replace(" ", "\xa0") for part in parts)
-    said = [joined]
-    if result.eps_lower > 1.005 * found.eps_lower:
+        said.append(f"e-value {e_value(result.e_value, result.bet_samples or result.samples)}")
+    if found is None:
+        said.append(
+            "There was no effort left to show a counterexample: raise max_samples or max_seconds."
+        )
+    elif found.eps_lower <= result.claim.eps and result.e_value is not None:
+        alone = f"These runs alone show eps >= {numbers.lower(found.eps_lower)}"
+        said.append(f"{alone}; it is the e-value that refutes the claim.")
+    elif result.eps_lower > 1.005 * found.eps_lower:
         more = numbers.lower(result.eps_lower)
         said.append(f"A learned attack on the same pair, with another S, shows eps >= {more}.")
     often = numbers.one_in(result.alpha)
     said.append(f"A mechanism that keeps its claim fails at most {often} such audits.")
-    lines = [line.replace("\xa0", " ") for text in said for line in wrap(text, WIDTH - 2)]
-    return [f"  {line}" for line in lines]
+    return [f"  {line}" for text in said for line in wrap(text, WIDTH - 2)]
+
+
+def e_value(value: float, samples: int) -> str:
+    """``4e9 after 1,840 samples``."""
+    return f"{numbers.e_value(value)} after {numbers.count(samples)} samples"
 
 
 def field(label: str, text: str, width: int) -> list[str]:

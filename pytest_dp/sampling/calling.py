@@ -59,26 +59,54 @@ class Call:
     rng: str | None = None
     size: str | None = None
 
-    def draw(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
-        """`count` outputs on `data`: a list, or an array whose first axis is samples."""
-        keywords = dict(self.params)
-        if self.rng is not None:
-            keywords[self.rng] = generator
+    def draw(
+        self,
+        data: Any,
+        count: int,
+        generator: np.random.Generator,
+        before: Callable[[int], None] | None = None,
+    ) -> Outputs:
+        """`count` outputs on `data`: a list, or an array whose first axis is samples.
+
+        Where there is one draw a call, `before` is called ahead of each, with its number.
+        """
+        keywords = self._keywords(generator)
         if self.size is not None:
-            return self._draw_vectorized(data, count, keywords)
+            outputs = self._draw_vectorized(data, count, keywords)
+            if count >= 16 and _all_equal(outputs) and self._shares_noise(data, keywords):
+                raise ClaimError(
+                    f"vectorized={self.size!r}: all {count} outputs of one call are the same, and "
+                    "they differ between calls, so the draws of a call share their noise. Draw "
+                    f"noise of shape ({self.size}, ...)."
+                )
+            return outputs
         one = partial(self.mechanism, data, **keywords)
-        outputs = self._collect(one, count)
+        outputs = self._collect(one, count, before)
         if _is_reused(outputs):
-            outputs = self._collect(lambda: copy.deepcopy(one()), count)
+            outputs = self._collect(lambda: copy.deepcopy(one()), count, before)
         return outputs
 
-    def _collect(self, one: Callable[[], Any], count: int) -> list[Any]:
+    def rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
+        """The outputs of one vectorised call, unchecked."""
+        return self._draw_vectorized(data, count, self._keywords(generator))
+
+    def _keywords(self, generator: np.random.Generator) -> dict[str, Any]:
+        return {**self.params, self.rng: generator} if self.rng else dict(self.params)
+
+    def _collect(
+        self, one: Callable[[], Any], count: int, before: Callable[[int], None] | None
+    ) -> list[Any]:
         outputs: list[Any] = []
         append = outputs.append
         while len(outputs) < count:
             try:
-                for _ in range(count - len(outputs)):
-                    append(one())
+                if before is None:
+                    for _ in range(count - len(outputs)):
+                        append(one())
+                else:
+                    for run in range(len(outputs), count):
+                        before(run)
+                        append(one())
             except (Exception, SystemExit) as error:  # an output like any other
                 append(_raised(error, first=not outputs))
         return outputs
@@ -104,12 +132,6 @@ class Call:
                 f"vectorized={self.size!r}: the mechanism returned {got} for {self.size}={count}. "
                 f"It must return {count} independent outputs along the first axis; leave "
                 "vectorized out if it makes one draw a call."
-            )
-        if count >= 16 and _all_equal(outputs) and self._shares_noise(data, keywords):
-            raise ClaimError(
-                f"vectorized={self.size!r}: all {count} outputs of one call are the same, and they "
-                "differ between calls, so the draws of a call share their noise. Draw noise of "
-                f"shape ({self.size}, ...)."
             )
         return outputs  # type: ignore[no-any-return]
 

@@ -40,12 +40,12 @@ class Hidden:
         before = [_state(generator) for generator in self.generators]
         children = sequence.spawn(len(self.generators)) if self.generators else []
         for generator, child in zip(self.generators, children, strict=True):
-            _reseed(generator, child)
+            reseed(generator, child)
         try:
             yield
         finally:
             for generator, state in zip(self.generators, before, strict=True):
-                _restore(generator, state)
+                restore(generator, state)
 
 
 def find(*roots: Any) -> Hidden:
@@ -178,6 +178,7 @@ def _is_library(module: str | None) -> bool:
 
 
 def _state(generator: Any) -> Any:
+    """Where a generator is in its stream."""
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state
     if isinstance(generator, np.random.RandomState):
@@ -185,7 +186,8 @@ def _state(generator: Any) -> Any:
     return generator.getstate()
 
 
-def _restore(generator: Any, state: Any) -> None:
+def restore(generator: Any, state: Any) -> None:
+    """Put a generator back to where it was."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = state
     elif isinstance(generator, np.random.RandomState):
@@ -194,7 +196,8 @@ def _restore(generator: Any, state: Any) -> None:
         generator.setstate(state)
 
 
-def _reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
+def reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
+    """Give such a generator a stream of its own."""
     if isinstance(generator, random.Random):
         generator.seed(int.from_bytes(sequence.generate_state(4).tobytes(), "big"))
         return
@@ -203,4 +206,4 @@ def _reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
         if isinstance(generator, np.random.Generator)
         else type(generator._bit_generator)  # noqa: SLF001
     )
-    _restore(generator, kind(sequence).state)
+    restore(generator, kind(sequence).state)

@@ -53,6 +53,8 @@ class Summary:
     streak : int
         Runs at the end that raised.
     fingerprint : Fingerprint or None
+    noise : bytes or None
+        Of a shared vectorised piece: a digest, to be the same on every input.
     """
 
     runs: int
@@ -63,6 +65,7 @@ class Summary:
     streak: int = 0
     last: Raised | None = None
     fingerprint: Fingerprint | None = None
+    noise: bytes | None = None
 
 
 def summarised(done: Done, fingerprint: Fingerprint | None = None) -> Summary:
@@ -70,9 +73,9 @@ def summarised(done: Done, fingerprint: Fingerprint | None = None) -> Summary:
     outputs = done.outputs
     cost = len(outputs), done.seconds, done.changed_input
     if isinstance(outputs, np.ndarray):
-        return Summary(*cost, fingerprint=fingerprint)
+        return Summary(*cost, fingerprint=fingerprint, noise=done.noise)
     if Raised not in set(map(type, outputs)):
-        return Summary(*cost, worked=len(outputs), fingerprint=fingerprint)
+        return Summary(*cost, worked=len(outputs), fingerprint=fingerprint, noise=done.noise)
     raised = [isinstance(output, Raised) for output in outputs]
     streak = sum(1 for _ in takewhile(bool, reversed(raised)))
     return Summary(

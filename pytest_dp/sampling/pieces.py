@@ -17,39 +17,52 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.sampling.calling import Call, Outputs
+from pytest_dp.sampling.coupling import draw_shared
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.hidden import Hidden
 from pytest_dp.sampling.pickling import cloudpickle
+from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.streams import seeded, stream
 
 MOST_A_PIECE = 512
 MOST_A_VECTORIZED_PIECE = 32_768
+FEWEST_A_PIECE, ENOUGH_A_PIECE, FEWEST_A_VECTORIZED_PIECE = 8, 64, 256
+"""Where a draw has so many: every piece costs time to set up. Of small draws, a quarter each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """So many runs, with the stream of this key."""
+    """So many runs, with the stream of this key.
+
+    If it is shared, run i of the piece draws on the same random numbers on every input.
+    """
 
     count: int
     key: tuple[int, ...]
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The outputs of a piece, the time it took, and whether the mechanism changed its input."""
+    """The outputs of a piece, the time it took, and whether the mechanism changed its input.
+
+    Of a shared vectorised piece also a digest of the noise, to be the same on every input.
+    """
 
     outputs: Outputs
     seconds: float
     changed_input: bool = False
+    noise: bytes | None = None
 
 
-def cut(count: int, key: tuple[int, ...], vectorized: bool) -> list[Piece]:
+def cut(count: int, key: tuple[int, ...], vectorized: bool, shared: bool = False) -> list[Piece]:
     """Cut a draw into pieces: several even for small draws, so that slow mechanisms share them."""
     most = MOST_A_VECTORIZED_PIECE if vectorized else MOST_A_PIECE
-    size = min(most, max(1, -(-count // 16)))
-    size = max(size, min(count, 64)) if vectorized else size
+    few = max(FEWEST_A_PIECE, min(-(-count // 4), ENOUGH_A_PIECE))
+    size = min(most, max(few, -(-count // 16)))
+    size = max(size, min(count, FEWEST_A_VECTORIZED_PIECE)) if vectorized else size
     starts = range(0, count, size)
-    return [Piece(min(size, count - start), (*key, i)) for i, start in enumerate(starts)]
+    return [Piece(min(size, count - start), (*key, i), shared) for i, start in enumerate(starts)]
 
 
 class Input:
@@ -116,40 +129,67 @@ def run_all(
     copies: bool,
     deadline: Deadline,
     seconds_a_run: float | None,
+    idle: frozenset[int] = frozenset(),
 ) -> Iterator[Done]:
     """Run pieces in this process, in order.
+
+    Parameters
+    ----------
+    idle : frozenset of int, optional
+        Sources that a trial found unused; see `restarting.Runs`.
 
     Raises
     ------
     OutOfTime
         If the deadline passes first.
+    CannotCouple
+        If a shared piece turns out not to be a function of its input and its streams.
     """
-    alone = replace(call, mechanism=OnCopies(call.mechanism, given))
 
     def one(piece: Piece, copies: bool) -> Done:
         if deadline.remaining() <= 0:
             raise OutOfTime
-        with seeded(stream(seed, *piece.key), hidden) as generator:
+        sequence = stream(seed, *piece.key)
+        used, noise = on(call, given, copies), None
+        if piece.shared:
             started = time.perf_counter()
             with interruptible(deadline, seconds_a_run):
-                outputs = (alone if copies else call).draw(given.live, piece.count, generator)
+                outputs, noise = draw_shared(used, given.live, piece.count, sequence, hidden, idle)
+            return Done(outputs, time.perf_counter() - started, copies, noise)
+        with seeded(sequence, hidden) as generator:
+            started = time.perf_counter()
+            with interruptible(deadline, seconds_a_run):
+                outputs = used.draw(given.live, piece.count, generator)
             return Done(outputs, time.perf_counter() - started, copies)
+
+    def one_kept(piece: Piece, copies: bool) -> Done:
+        try:
+            return one(piece, copies)
+        except CannotCouple:
+            if copies or given.unchanged():
+                raise
+            return Done([], 0.0, changed_input=True)
 
     unchecked: list[tuple[Piece, Done]] = []
     runs, spent, since = 0, 0.0, 0.0
     for piece in pieces:
-        done = one(piece, copies)
+        done = one_kept(piece, copies)
         unchecked.append((piece, done))
         runs, spent, since = runs + piece.count, spent + done.seconds, since + done.seconds
         seconds_a_run = spent / runs
         if not copies:
-            if CHECKS * since < given.cost and piece is not pieces[-1]:
+            if CHECKS * since < given.cost and piece is not pieces[-1] and not done.changed_input:
                 continue
-            if not given.unchanged():  # none of these can be trusted
+            if done.changed_input or not given.unchanged():  # none of these can be trusted
                 copies = True
                 unchecked = [(again, one(again, copies)) for again, _ in unchecked]
         yield from (done for _, done in unchecked)
         unchecked, since = [], 0.0
+
+
+def on(call: Call, given: Input, copies: bool) -> Call:
+    """The call, with a mechanism that is given copies of the input if it changes it."""
+    return replace(call, mechanism=OnCopies(call.mechanism, given)) if copies else call
 
 
 class OnCopies:

@@ -11,11 +11,14 @@ from typing import TypeVar
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import hidden, workers
+from pytest_dp.sampling.alignment import UNLIKE
 from pytest_dp.sampling.calling import Call, Outputs, same
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.coupling import tried
+from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.fingerprint import SURPRISE, Fingerprint
 from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
-from pytest_dp.sampling.pieces import MOST_A_PIECE, Done, Input, Piece, cut, joined, run_all
+from pytest_dp.sampling.pieces import MOST_A_PIECE, Done, Input, Piece, cut, joined, on, run_all
+from pytest_dp.sampling.restarting import NOTHING, CannotCouple
 
 T = TypeVar("T")
 
@@ -27,11 +30,6 @@ USE_WORKERS = 0.25
 A_JOB = 0.1
 """Estimated seconds of work that are handed over at a time: little overhead, visible progress."""
 
-OUT_OF_REACH = (
-    "keeps a random generator out of reach, which copies itself into every worker process with the "
-    "same state: audited in one process"
-)
-
 STREAK = 200
 """Runs in a row that raise, after many that did not, before a mechanism counts as used up."""
 
@@ -40,11 +38,23 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A wish for `count` outputs on `given`, from the stream that `key` names."""
+    """A wish for `count` outputs on `given`, from the stream that `key` names.
+
+    Attributes
+    ----------
+    given : Input
+    count : int
+    key : tuple of int
+    shared : bool
+        Whether output i uses the same random numbers as output i of every other shared draw with
+        this key, which has to have the same count. Outputs with different i are independent. Ask
+        `Sampler.can_couple` first; `CannotCouple` may still be raised later.
+    """
 
     given: Input
     count: int
     key: tuple[int, ...]
+    shared: bool = False
 
 
 class Sampler:
@@ -80,6 +90,8 @@ class Sampler:
         self.notes: list[str] = []
         self._packed: workers.Packed | None = None
         self._copies = False
+        self._idle: frozenset[int] | None = None  # unknown
+        self._noises: dict[Piece, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._trial: workers.Trial | None = None
         self._trials: dict[int, workers.Trial] = {}
@@ -117,6 +129,35 @@ class Sampler:
                 return
             if self.seconds > 0.2:
                 return
+
+    def can_couple(self, one: Input, other: Input, deadline: Deadline) -> bool:
+        """Whether draws on two inputs may share their random numbers, by a few runs on each.
+
+        Raises
+        ------
+        OutOfTime
+            If the deadline passed first.
+        """
+        if not self.replayable:
+            return False
+        refused = ""
+        try:
+            with interruptible(deadline, self.seconds_a_run):
+                calls = [(on(self.call, g, self._copies), g.live) for g in (one, other)]
+                idle = tried(calls, self.seed, self.hidden, deadline)
+            self._idle = idle if self._idle is None else self._idle & idle
+        except CannotCouple as reason:
+            refused = str(reason)
+        if not self._copies and not all([one.unchanged(), other.unchanged()]):
+            self._use_copies()
+            return self.can_couple(one, other, deadline)
+        if refused not in ("", NOTHING):
+            self.note(f"random numbers are not shared between inputs, as {refused}")
+        return not refused
+
+    def _use_copies(self) -> None:
+        self._copies = True
+        self.note("changes its input: every run was given a fresh copy")
 
     def _outputs(self, given: Input, piece: Piece, deadline: Deadline) -> Outputs:
         return self._in_process([(given, [[piece]])], _themselves, deadline)[0][0]
@@ -162,7 +203,9 @@ class Sampler:
             What the function raises.
         """
         vectorized = self.call.size is not None
-        works = [(d.given, grouped(cut(d.count, d.key, vectorized), vectorized)) for d in draws]
+        works = [
+            (d.given, grouped(cut(d.count, d.key, vectorized, d.shared), vectorized)) for d in draws
+        ]
         estimate = (self.seconds_a_run or 0.0) * sum(d.count for d in draws)
         if self._worth_sharing(estimate):
             packed = self._pack(draws[0].given, deadline)
@@ -186,10 +229,12 @@ class Sampler:
         function: Callable[[Outputs], T],
         deadline: Deadline,
     ) -> list[T]:
-        def heed(done: Done) -> None:
-            self._heed(given, summarised(done))
-
         pieces = [piece for group in groups for piece in group]
+        running = iter(pieces)
+
+        def heed(done: Done) -> None:
+            self._heed(given, next(running), summarised(done))
+
         ran = run_all(
             self.call,
             given,
@@ -199,6 +244,7 @@ class Sampler:
             self._copies,
             deadline,
             self.seconds_a_run,
+            self._idle or frozenset(),
         )
         return list(measured(ran, groups, function, heed))
 
@@ -210,7 +256,12 @@ class Sampler:
         deadline: Deadline,
     ) -> list[list[T]]:
         order = workers.Order(
-            packed, packed.beside(function), self.seed, self._copies, self.seconds_a_run
+            packed,
+            packed.beside(function),
+            self.seed,
+            self._copies,
+            self.seconds_a_run,
+            self._idle or frozenset(),
         )
         jobs = self._jobs(works)
         results: list[list[T]] = [[] for _ in works]
@@ -219,9 +270,12 @@ class Sampler:
             for (index, groups), shared in zip(jobs, done, strict=True):
                 if shared.trial is not None:
                     self._check_trial(shared.trial)
-                self._check_pieces(shared, [piece for group in groups for piece in group])
-                for summary in shared.summaries:
-                    self._heed(works[index][0], summary)
+                pieces = [piece for group in groups for piece in group]
+                ran = list(zip(pieces, shared.summaries, strict=False))  # it may end early
+                if any(self._was_seen(summary.fingerprint, piece) for piece, summary in ran):
+                    raise workers.CannotShare(workers.OUT_OF_REACH)
+                for piece, summary in ran:
+                    self._heed(works[index][0], piece, summary)
                 if shared.error is not None:
                     raise shared.error
                 results[index] += shared.values
@@ -251,7 +305,7 @@ class Sampler:
         assert self._trial is not None
         if self._trial.replays:
             if not trial.replays:
-                raise workers.CannotShare(OUT_OF_REACH)
+                raise workers.CannotShare(workers.OUT_OF_REACH)
             if trial.outputs != self._trial.outputs:
                 raise workers.CannotShare(
                     "gives other outputs in a worker process (set order, patched modules, "
@@ -267,13 +321,7 @@ class Sampler:
                     "draws on randomness that cannot be told from a copy: audited in one process"
                 )
             if any(other.outputs == trial.outputs for other in others):
-                raise workers.CannotShare(OUT_OF_REACH)
-
-    def _check_pieces(self, shared: workers.Shared, pieces: list[Piece]) -> None:
-        """Refuse outputs that another piece had before."""
-        for piece, summary in zip(pieces, shared.summaries, strict=False):  # it may end early
-            if self._was_seen(summary.fingerprint, piece):
-                raise workers.CannotShare(OUT_OF_REACH)
+                raise workers.CannotShare(workers.OUT_OF_REACH)
 
     def _was_seen(self, fingerprint: Fingerprint | None, piece: Piece) -> bool:
         """Whether another piece began with the very same outputs, beyond coincidence."""
@@ -314,14 +362,15 @@ class Sampler:
             self._trials[self._trial.process] = self._trial
         return self._packed
 
-    def _heed(self, given: Input, summary: Summary) -> None:
+    def _heed(self, given: Input, piece: Piece, summary: Summary) -> None:
         """Account for a piece, and look whether the mechanism is still usable."""
+        if summary.noise and self._noises.setdefault(piece, summary.noise) != summary.noise:
+            raise CannotCouple(UNLIKE)
         self.runs += summary.runs
         self._timed_runs += summary.runs
         self.seconds += summary.seconds
         if summary.changed_input and not self._copies:
-            self._copies = True
-            self.note("changes its input: every run was given a fresh copy")
+            self._use_copies()
         self._usable(given, summary)
         now = time.monotonic()
         if self.progress is not None and now - self._reported > 0.1:

@@ -44,6 +44,11 @@ def stream(seed: int, *key: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(len(key), *key))
 
 
+def child(sequence: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
+    """What ``sequence.spawn`` gives as number `number`, in a third of the time."""
+    return np.random.SeedSequence(sequence.entropy, spawn_key=(*sequence.spawn_key, number))
+
+
 @contextmanager
 def seeded(sequence: np.random.SeedSequence, hidden: Hidden) -> Iterator[np.random.Generator]:
     """A generator for the mechanism, with all other reachable randomness seeded meanwhile.
@@ -51,10 +56,7 @@ def seeded(sequence: np.random.SeedSequence, hidden: Hidden) -> Iterator[np.rand
     ``np.random``, ``random`` and the generators in `hidden` draw from streams of their own and get
     their earlier state back at the end.
     """
-    own, numpy_global, python_global, kept = (  # as spawn(4) would, in a third of the time
-        np.random.SeedSequence(sequence.entropy, spawn_key=(*sequence.spawn_key, k))
-        for k in range(4)
-    )
+    own, numpy_global, python_global, kept = (child(sequence, k) for k in range(4))
     numpy_state, python_state = np.random.get_state(legacy=False), random.getstate()  # noqa: NPY002
     with hidden.reseeded(kept):
         np.random.seed(numpy_global.generate_state(4))  # noqa: NPY002

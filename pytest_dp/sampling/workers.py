@@ -32,6 +32,11 @@ from pytest_dp.sampling.pieces import Done, Input, Piece, run_all
 GRACE = 5.0
 """Seconds that a worker gets, beyond the deadline, to notice it by itself."""
 
+OUT_OF_REACH = (
+    "keeps a random generator out of reach, which copies itself into every worker process with the "
+    "same state: audited in one process"
+)
+
 
 class CannotShare(Exception):  # noqa: N818  a way out, not an error
     """The work has to be done in one process; the message says why."""
@@ -125,6 +130,8 @@ class Order:
     copies : bool
         Whether every run gets a copy of its input.
     seconds_a_run : float or None
+    idle : frozenset of int
+        Sources of random numbers that the mechanism does not use.
     """
 
     packed: Packed
@@ -132,6 +139,7 @@ class Order:
     seed: int
     copies: bool
     seconds_a_run: float | None
+    idle: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +247,15 @@ def _work(
         function, given = _function(order.function), _received(sent)
         pieces = [piece for group in groups for piece in group]
         ran = run_all(
-            call, given, pieces, order.seed, generators, order.copies, deadline, order.seconds_a_run
+            call,
+            given,
+            pieces,
+            order.seed,
+            generators,
+            order.copies,
+            deadline,
+            order.seconds_a_run,
+            order.idle,
         )
         values.extend(measured(ran, groups, function, heed))
         return _sent(Shared(trial, summaries, values))

@@ -46,7 +46,8 @@ REGRESSIONS = {
     ),
     "04-all-overloads": Broken(
         {"clinic_stats/alarms.py::first_overload[eps=1.0]"},
-        [r"D  = \[\d(, \d){9}\]", r"S  = .*output.*\[(True|False),"],
+        # An event that can be read would list some of 1,024 outputs: examples say more.
+        [r"D  = \[\d(, \d){9}\]", r"S  = .*output", r"(S  = |  in S: ).*\[(True|False),"],
     ),
     "05-reproducible-seniors": Broken(
         {"clinic_stats/counts.py::seniors[eps=1.0]", REPORT},

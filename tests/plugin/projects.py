@@ -63,11 +63,22 @@ class Project:
 
     def facts(self, result: pytest.RunResult) -> dict[str, list[tuple]]:
         """The outcomes without the times, which differ from run to run."""
-        wanted = ("status", "seed", "eps_lower", "samples", "p_value", "resolution", "details")
+        wanted = (
+            *("status", "seed", "method", "eps_lower", "samples", "p_value", "e_value"),
+            *("bet_samples", "resolution", "strongest", "notes", "details"),
+        )
         return {
             nodeid: [tuple(row[key] for key in wanted) for row in rows]
             for nodeid, rows in self.rows(result).items()
         }
+
+    def told(self, result: pytest.RunResult) -> list[list[str]]:
+        """What ``-v`` tells about each claim below the table, its name first; without the times."""
+        text = (
+            result.stdout.str().partition("No test can prove privacy.\n")[2].partition("\n===")[0]
+        )
+        blocks = [block for block in text.split("\n\n") if "\n  method " in block]
+        return [re.sub(r" in [\d.]+ m?s$", "", block, flags=re.M).splitlines() for block in blocks]
 
     def table(self, result: pytest.RunResult) -> list[str]:
         """The table of claims, without the times; empty if there is none."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from xml.etree import ElementTree as ET
 
 import pytest
 from projects import QUICK, laplace
@@ -46,6 +48,71 @@ def test_order_and_selection_change_nothing(shop):
     assert shop.facts(turned) == alone
     for nodeid in ("test_b.py::other[eps=1.0]", "test_a.py::good[eps=1.0]"):
         assert shop.facts(shop.run(nodeid)) == {nodeid: alone[nodeid]}
+
+
+def test_the_evidence_is_the_same_whoever_collects_it(shop):
+    runs = [shop.run("-v", *options) for options in ([], ["-n", "2"], ["--dp-jobs=2"])]
+    told = [shop.told(result) for result in runs]
+    assert told[1:] == told[:1] * 2
+    assert len(told[0]) == 5
+    number = r"[\d,.]+(?:e-?\d+)?"
+    for lines in told[0]:
+        assert [line for line in lines if "  method       sequential, " in line]
+        assert [line for line in lines if re.fullmatch(rf"  e-value +{number} after .*", line)]
+
+
+BUSY = """
+@dp_claim(eps=1.0, pairs=[([1], [])], max_samples=1500{more})
+def {name}(d, rng):
+    open("pid-" + str(os.getpid()), "a").close()
+    time.sleep(0.0003)
+    return len(d) + rng.laplace(scale={scale})
+"""
+EAGER = """
+from pytest_dp.sampling import sampler
+assert sampler.START_WORKERS and sampler.USE_WORKERS
+sampler.START_WORKERS = sampler.USE_WORKERS = 0.01
+"""
+
+
+@pytest.mark.slow
+def test_processes_and_order_change_no_number_anywhere(project):
+    project.write(
+        "test_a.py",
+        "import os, time",
+        BUSY.format(name="good", scale=1.0, more=""),
+        BUSY.format(name="broken", scale=0.3, more=""),
+        BUSY.format(name="apart", scale=0.3, more=", coupled=False"),
+        laplace("quick", 0.25),
+    )
+    project.write("conftest.py", EAGER, imports="")
+
+    def outcome(*options: str):
+        """Text of ``-v``, the failures as in JUnit's file, and how many processes there were."""
+        report = project.root / "report.xml"
+        result = project.run_apart("-v", f"--junitxml={report}", *options)
+        result.assert_outcomes(passed=1, failed=3)
+        failures = {
+            case.get("name"): failure.text
+            for case in ET.parse(report).iter("testcase")
+            for failure in case.findall("failure")
+        }
+        processes = list(project.root.glob("pid-*"))
+        for file in processes:
+            file.unlink()
+        return project.told(result), failures, len(processes)
+
+    told, failures, one = outcome("--dp-jobs=1")
+    assert (len(told), len(failures), one) == (4, 3, 1)
+    assert all("e-value" in text for text in failures.values())
+    by_name = {lines[0]: lines for lines in told}
+    assert by_name["broken[eps=1.0]"] != by_name["apart[eps=1.0]"], "other random numbers"
+    for options, order in (("-n", "2"), ""), (("--dp-jobs=2",), REVERSE):
+        project.write("conftest.py", EAGER, order, imports="")
+        same_told, same_failures, several = outcome(*options)
+        assert same_told == told
+        assert same_failures == failures
+        assert several > 1
 
 
 def test_a_random_seed_is_one_for_all_workers(shop):

@@ -28,7 +28,8 @@ result = dp_check(noisy(1.0))
 assert result.verdict == "no violation" and not result.violated
 assert 0 < result.eps_lower < 1.0 < result.resolution
 assert result.name == "test_a.py::test_a"
-assert result.samples <= 4000"""
+assert result.method == "sequential" and result.claim.coupled
+assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 4000"""
     check(project, body).assert_outcomes(passed=1)
 
 
@@ -36,9 +37,30 @@ def test_overrides_win_over_the_marker(project):
     body = """
 assert dp_check(noisy(0.5), eps=4.0).claim.eps == 4.0
 assert dp_check(noisy(1.0), max_samples=3000).samples <= 3000
+assert dp_check(noisy(1.0), method="statdp").e_value is None
+assert dp_check(noisy(1.0), coupled=False).claim.coupled is False
 assert dp_check(noisy(1.0), inputs=[[1]], neighbors="add_remove_one").claim.pairs is None
 assert dp_check(lambda d, rng: len(d) + rng.laplace(), vectorized=None).violated is False"""
     check(project, body).assert_outcomes(passed=1)
+
+
+def test_coupled_inputs_see_the_same_random_numbers_and_others_do_not(project):
+    given = "pairs=[([1], [])], max_samples=1000"
+    body = """
+seen = {(1,): [], (): []}
+def mechanism(d, rng):
+    noise = rng.laplace()
+    seen[tuple(d)].append(noise)
+    return len(d) + noise
+together = dp_check(mechanism)
+assert len(set(seen[1,]) & set(seen[()])) > 300
+for noises in seen.values():
+    noises.clear()
+apart = dp_check(mechanism, coupled=False)
+assert len(set(seen[1,]) & set(seen[()])) < 10, "none, but for a trial run"
+assert together.verdict == apart.verdict == "no violation"
+assert together.resolution < apart.resolution"""
+    check(project, body, f"eps=1.0, {given}").assert_outcomes(passed=1)
 
 
 def test_the_marker_may_leave_everything_to_the_call(project):
@@ -211,7 +233,9 @@ def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
         ("", "noisy(1)", "A claim needs eps="),
         ("eps=1.0", "noisy(1)", "A claim needs inputs= or pairs="),
         ("eps=1.0, classifier='forest', pairs=[(0, 1)]", "", "Invalid classifier='forest'."),
+        ("eps=1.0, coupled=2, pairs=[(0, 1)]", "", "Invalid coupled=2. Allowed: True or False."),
         (f"eps=1.0, {QUICK}", "noisy(1), c=2", "Invalid c=2. Allowed: a probability"),
+        (f"eps=1.0, {QUICK}", "noisy(1), coupled='n'", "Invalid coupled='n'. Allowed: True or"),
         (f"eps=1.0, {QUICK}", "noisy(1), alpha=1", "Invalid alpha=1. Allowed: a probability"),
         (f"eps=1.0, {QUICK}", "noisy(1), epsi=2", "A claim has no keyword 'epsi'."),
         (f"eps=1.0, {QUICK}", "noisy(1), params={'a': [1, 2]}", "params gives 2 claims"),

@@ -51,6 +51,7 @@ def test_max_samples(project, option, claim, ini):
 
 def test_method_and_seed(project):
     few = "dp_max_samples = 2000\n"
+    assert seen(project, ini=few)[2] == "sequential"
     assert seen(project, "--dp-method=statdp", ini=few)[2] == "statdp"
     assert seen(project, ini=few + "dp_method = statdp")[2] == "statdp"
     assert seen(project, "--dp-seed=8f2c", ini=few + "dp_seed = 1")[3] == str(0x8F2C)
@@ -78,6 +79,7 @@ def stand_in(monkeypatch):
         ([], "", "dp_method = dpsniper", "dpsniper"),
         ([], "method='dpsniper'", "", "dpsniper"),
         ([], "method='statdp'", "dp_method = dpsniper", "statdp"),
+        ([], "method='sequential'", "dp_method = dpsniper", "sequential"),
         (["--dp-method=dpsniper"], "method='statdp'", "", "dpsniper"),
         (["--dp-method=statdp"], "method='dpsniper'", "", "statdp"),
     ],
@@ -103,6 +105,7 @@ def test_keywords_without_a_use_are_noted(project, stand_in):
     claim = f"eps=1.0, {QUICK}, method='dpsniper', classifier='additive', c=0.5"
     project.write("test_a.py", laplace("noisy", 1.0, claim))
     for option, notes in (
+        ("--dp-method=sequential", ["method sequential does not use c"]),
         ("--dp-method=statdp", ["method statdp does not use classifier, c"]),
         ("--dp-method=dpsniper", []),
     ):
@@ -131,10 +134,35 @@ def test_max_seconds_limits_the_audit(project):
     assert all(spent < 1.5 for spent in seconds.values())
 
 
+@pytest.mark.parametrize("options", [[], ["--dp-jobs=2"]])
+def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project, options):
+    slow = """
+    @dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=1.5)
+    def {}(d, rng):
+        time.sleep({})
+        return len(d) + rng.laplace(scale={})
+    """
+    mechanisms = ("good", 0.0005, 1), ("broken", 0.0005, 0.1), ("few", 0.2, 1)
+    project.write("test_a.py", "import time", *(slow.format(*facts) for facts in mechanisms))
+    result = project.run("-v", *options)
+    result.assert_outcomes(passed=2, failed=1, warnings=1)
+    status = [row["status"] for [row] in project.rows(result).values()]
+    assert status == ["no violation", "violated", "inconclusive"]
+    good, broken, few = (" ".join(" ".join(lines).split()) for lines in project.told(result))
+    for told in (good, few):
+        assert re.search(r"note stopped after max_seconds=1.5, with [\d,]+ of 400,000", told)
+    assert re.search(r"claimed eps = 1.0, but eps >.* e-value [\d.e]+ after [\d,]+ samples", broken)
+    assert "e-value" not in few, "nothing was bet"
+    assert "Error" not in result.stdout.str()
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--dp-method=magic", "Invalid method='magic'. Valid choices: 'statdp', 'dpsniper'."),
+        (
+            "--dp-method=magic",
+            "Invalid method='magic'. Valid choices: 'sequential', 'statdp', 'dpsniper'.",
+        ),
         ("--dp-method=sniper", "Invalid method='sniper'. *Did you mean 'dpsniper'?"),
         ("--dp-alpha=2", "Invalid alpha=2.0. Allowed: a probability between 0 and 1"),
         ("--dp-alpha=x", "Invalid alpha='x'. Allowed: a probability"),

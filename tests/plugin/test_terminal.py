@@ -109,8 +109,24 @@ def test_verbose_adds_how_each_claim_was_audited(shop):
     plain, verbose = shop.run(), shop.run("-v")
     assert "  method " not in plain.stdout.str()
     verbose.stdout.fnmatch_lines(
-        ["good[[]eps=1.0]", "  method *statdp*", "  strongest *", "  seed *"]
+        ["good[[]eps=1.0]", "  method *sequential, alpha*", "  strongest *", "  seed *"]
     )
+
+
+def test_verbose_shows_the_e_value_and_a_failure_shows_the_same_one(shop):
+    lines = shop.run("-v").outlines
+    [good, broken] = [line for line in lines if line.startswith("  e-value ")]
+    number = r"[\d,.]+(?:e-?\d+)?"
+    assert re.fullmatch(rf"  e-value      {number} after [\d,]+ samples", good)
+    assert re.fullmatch(rf"  e-value      {number} after [\d,]+ samples", broken)
+    [shown] = [line for line in block(lines, "broken[eps=1.0]") if "e-value" in line]
+    assert shown.split() == ["E", *broken.split()]
+    e_value = float(shown.split()[2].replace(",", ""))
+    assert e_value >= 1e6, "refuted at 1 / alpha"
+    # The published methods do not bet.
+    text = shop.run("-v", "--dp-method=statdp").stdout.str()
+    assert "  method       statdp, " in text
+    assert "e-value" not in text
 
 
 @pytest.mark.parametrize("style", ["short", "line", "native", "auto", "long"])

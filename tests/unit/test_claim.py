@@ -139,7 +139,7 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({**GOOD, "max_seconds": math.nan}, "Invalid max_seconds=nan"),
         (
             {**GOOD, "method": "guess"},
-            "Invalid method='guess'. Valid choices: 'statdp', 'dpsniper'",
+            "Invalid method='guess'. Valid choices: 'sequential', 'statdp', 'dpsniper'",
         ),
         ({**GOOD, "method": "DP-Sniper"}, "Did you mean 'dpsniper'"),
         ({**GOOD, "method": ["statdp"]}, r"Invalid method=\['statdp'\]"),

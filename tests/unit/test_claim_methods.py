@@ -1,4 +1,4 @@
-"""Claims that choose an auditor, and the keywords that only DP-Sniper has."""
+"""Claims that choose an auditor, and the keywords that not every auditor uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from pytest_dp import ClaimError, audit
-from pytest_dp.claim import CLASSIFIERS, METHODS, ONLY_DPSNIPER, expand
+from pytest_dp.claim import CLASSIFIERS, KEYWORDS, METHODS, USED_BY, expand
 from pytest_dp.settings import settle
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
@@ -36,17 +36,54 @@ def never(records):
     raise AssertionError("it was run")
 
 
-def test_statdp_is_the_default_and_dpsniper_the_choice():
-    assert METHODS == ("statdp", "dpsniper")
+def test_sequential_is_the_default_and_the_published_ones_the_choice():
+    assert METHODS == ("sequential", "statdp", "dpsniper")
     assert claim().method is None
-    assert settle(claim(), {}, {}).method == "statdp"
-    assert settle(claim(method="dpsniper"), {}, {}).method == "dpsniper"
+    assert settle(claim(), {}, {}).method == "sequential"
+    for method in METHODS:
+        assert settle(claim(method=method), {}, {}).method == method
 
 
-def test_without_its_keywords_dpsniper_has_its_defaults():
-    for plain in (claim(), claim(classifier=None, features=None, c=None, floating_point=None)):
-        given = [getattr(plain, name) for name in ONLY_DPSNIPER]
-        assert given == [None, None, None, False]
+def test_without_its_keywords_a_method_has_its_defaults():
+    for plain in (claim(), claim(**dict.fromkeys(USED_BY))):
+        given = {name: getattr(plain, name) for name in USED_BY}
+        assert given == {
+            "classifier": None,
+            "features": None,
+            "c": None,
+            "floating_point": False,
+            "coupled": True,
+        }
+
+
+def test_keywords_of_some_methods_are_keywords_of_a_claim():
+    assert USED_BY.keys() < set(KEYWORDS)
+    assert all(set(methods) < set(METHODS) for methods in USED_BY.values())
+
+
+@pytest.mark.parametrize(
+    ("method", "unused"),
+    [
+        ("sequential", ["c"]),
+        ("statdp", ["classifier", "features", "floating_point", "c", "coupled"]),
+        ("dpsniper", ["coupled"]),
+    ],
+)
+def test_what_a_method_does_not_use(method, unused):
+    every = claim(classifier="mlp", features=len, floating_point=True, c=0.01, coupled=False)
+    assert every.unused(method) == unused
+    assert claim(coupled=True, floating_point=False).unused(method) == []
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_coupled_is_a_flag(given):
+    assert claim(coupled=given).coupled is given
+
+
+@pytest.mark.parametrize("given", [0, 1, "no", 0.5, [], np.True_])
+def test_a_coupled_that_is_no_flag(given):
+    with pytest.raises(ClaimError, match=r"Invalid coupled=.*\. Allowed: True or False\.$"):
+        claim(coupled=given)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -156,6 +193,7 @@ def test_c_is_a_probability(given):
         {"features": "max"},
         {"c": 1.0},
         {"floating_point": "no"},
+        {"coupled": "yes"},
         {"alpha": 0.0},
         {"alpha": 1.5},
         {"method": "sniper"},
@@ -184,7 +222,8 @@ def jobs(monkeypatch):
 
 def test_each_method_has_its_auditor(jobs):
     quick = {**GOOD, "vectorized": "size", "max_samples": 2000}
-    assert audit(count, **quick).method == "statdp"
+    assert audit(count, **quick).method == "sequential"
+    assert audit(count, **quick, method="sequential").method == "sequential"
     assert audit(count, **quick, method="statdp").method == "statdp"
     assert not jobs
     result = audit(count, **quick, method="dpsniper", c=0.01, floating_point=True, features=float)
@@ -195,9 +234,16 @@ def test_each_method_has_its_auditor(jobs):
 
 
 def test_statdp_notes_what_it_does_not_use():
-    quick = {**GOOD, "vectorized": "size", "max_samples": 2000}
+    quick = {**GOOD, "vectorized": "size", "max_samples": 2000, "method": "statdp"}
     assert not any("does not use" in note for note in audit(count, **quick).notes)
     result = audit(count, **quick, c=0.01, classifier=RandomForestClassifier())
     assert "method statdp does not use classifier, c" in result.notes
-    result = audit(count, **quick, features=float, floating_point=True)
-    assert "method statdp does not use features, floating_point" in result.notes
+    result = audit(count, **quick, features=float, floating_point=True, coupled=False)
+    assert "method statdp does not use features, floating_point, coupled" in result.notes
+
+
+def test_the_default_notes_what_it_does_not_use():
+    quick = {**GOOD, "vectorized": "size", "max_samples": 2000}
+    used = {"classifier": "logistic", "features": float, "floating_point": True, "coupled": False}
+    assert not any("does not use" in note for note in audit(count, **quick, **used).notes)
+    assert "method sequential does not use c" in audit(count, **quick, c=0.01).notes

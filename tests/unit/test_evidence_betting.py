@@ -11,9 +11,11 @@ from pytest_dp.evidence.betting import (
     Ledger,
     Record,
     contingency,
+    contingency_both_ways,
     payoffs,
+    payoffs_both_ways,
     smallest_eps,
-    soft_attack,
+    soft_attacks,
 )
 
 NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
@@ -43,8 +45,29 @@ def test_contingency_counts_every_threshold_in_both_directions():
             assert found[row].tolist() == expected
 
 
+def test_contingency_both_ways_counts_every_pair_of_thresholds():
+    rng = np.random.default_rng(2)
+    pairs = rng.integers(0, 5, size=(200, 2))
+    found = contingency_both_ways(joint_of(pairs, 5))
+    thresholds = [(j, k) for j in range(1, 5) for k in range(j, 5)]
+    assert found.shape == (len(thresholds), 9)
+    for row, (j, k) in zip(found, thresholds, strict=True):
+        x, y = (np.where(side >= k, 2, np.where(side < j, 0, 1)) for side in pairs.T)
+        assert row.tolist() == np.bincount(3 * x + y, minlength=9).tolist()
+
+
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (3.0, 0.01)])
-def test_payoffs_are_those_of_the_claim(eps, delta):
+def test_payoffs_both_ways_are_sums_that_half_a_stake_can_bear(eps, delta):
+    found = payoffs_both_ways(eps, delta).reshape(3, 3)
+    for x, y in itertools.product(range(3), repeat=2):
+        up = (x == 2) - math.exp(eps) * (y == 2) - delta
+        down = (y == 0) - math.exp(eps) * (x == 0) - delta
+        assert found[x, y] == pytest.approx(up + down)
+    assert found.min() >= -2 * (math.exp(eps) + delta)
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (3.0, 0.01)])
+def test_payoffs_are_are_those_of_the_claim(eps, delta):
     s = [(1, 1), (1, 0), (0, 1), (0, 0)]
     expected = [x - math.exp(eps) * y - delta for x, y in s]
     assert payoffs(eps, delta) == pytest.approx(expected)
@@ -136,6 +159,13 @@ def test_wealth_is_the_product_of_all_factors():
             down = product(lambda x, y, k=k: y < k, lambda x, y, k=k: x < k)
             wealth += math.exp(wager.hard[-1, k - 1, f]) * up
             wealth += math.exp(wager.hard[-1, k + 2, f]) * down
+        for row, (j, k) in enumerate(((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))):
+            pays = [
+                (x >= k) - math.exp(eps) * (y >= k) + (y < j) - math.exp(eps) * (x < j) - 2 * delta
+                for x, y in batch
+            ]
+            both = math.prod(1 + stake / 2 * pay for pay in pays)
+            wealth += math.exp(wager.hard[-1, 6 + row, f]) * both
         one, two = wager.attacks[-1]
         wealth += math.exp(wager.soft[-1, 0, f]) * product(
             lambda x, y, s=one: s[x], lambda x, y, s=one: s[y]
@@ -172,6 +202,17 @@ def test_the_bound_stops_at_the_first_rung_that_stands():
     assert ledger.eps_lower(1e-7) == 0.0
 
 
+def test_what_is_refuted_is_not_put_at_risk_again():
+    ledger = Ledger(1.0, alpha=1e-6)
+    record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])], NOTHING)
+    batch = np.array([[0, 0], [1_000, 0]])
+    ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch])
+    won = ledger.log_wealth.copy()
+    assert won.min() > math.log(1e6)
+    ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch.T])
+    assert (ledger.log_wealth == won).all()
+
+
 def test_a_wager_is_made_before_its_batch_is_drawn():
     ledger = Ledger(1.0)
     record = Record([random_joint(0).astype(float)], NOTHING)
@@ -196,11 +237,13 @@ def test_the_soft_attack_is_the_formula_where_probabilities_are_known(eps):
     ratio = ratio / one.sum()
     p = ratio / (1 + ratio)
     expected = np.maximum(p - math.exp(eps) * (1 - p), 0) / (p + math.exp(2 * eps) * (1 - p))
-    assert soft_attack(joint, eps) == pytest.approx(expected / expected.max(), abs=1e-6)
+    assert soft_attacks(joint, np.array([math.exp(eps)]))[0] == pytest.approx(
+        expected / expected.max(), abs=1e-6
+    )
 
 
 def test_where_nothing_exceeds_the_claim_there_is_no_soft_attack():
-    assert not soft_attack(np.full((4, 4), 100.0), 0.5).any()
+    assert not soft_attacks(np.full((4, 4), 100.0), np.exp([0.1, 0.5])).any()
 
 
 @pytest.mark.parametrize("arms", [1, 8])

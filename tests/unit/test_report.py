@@ -51,11 +51,12 @@ BROKEN = AuditResult(
     verdict="violated",
     claim=Claim(1.0, label="eps=1.0"),
     name=COUNT,
-    method="statdp",
+    method="sequential",
     alpha=1e-6,
     eps_lower=1.8909,
-    p_value=2.7e-212,
-    e_value=None,
+    p_value=2.4e-10,
+    e_value=4.29e9,
+    bet_samples=1_840,
     samples=184_000,
     seconds=0.83,
     resolution=1.31,
@@ -65,7 +66,11 @@ BROKEN = AuditResult(
     pairs=(12, 40),
 )
 
-PASSED = replace(BROKEN, verdict="no violation", counterexample=None, eps_lower=0.71, p_value=0.31)
+PASSED = replace(
+    BROKEN, verdict="no violation", counterexample=None, eps_lower=0.71, p_value=0.31, e_value=0.654
+)
+
+STATDP = replace(BROKEN, method="statdp", p_value=2.7e-212, e_value=None, bet_samples=None)
 
 VIOLATION = """\
 claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
@@ -79,7 +84,8 @@ claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
   Pr[M(D') in S]   1,351/20,000 = 0.068   at most  0.074
   ratio                           7.41    at least 6.62
   allowed by eps = 1.0            2.72
-  StatDP p-value 3e-212 | DP-Sniper bound 1.89 | 184,000 samples
+  StatDP p-value 3e-212 | DP-Sniper bound 1.89
+  e-value 4e9 after 1,840 samples
   A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.
 
 Observed loss is about 2 x the claim: consistent with noise half as large as
@@ -162,6 +168,13 @@ def rows():
         (numbers.p_value(0.31), "0.31"),
         (numbers.p_value(1.0), "1"),
         (numbers.e_value(4.29e9), "4e9"),
+        (numbers.e_value(7_450_000.0), "7e6"),
+        (numbers.e_value(508.9), "508"),
+        (numbers.e_value(0.654), "0.65"),
+        (numbers.e_value(2.39e-7), "2.3e-07"),
+        (numbers.e_value(0.0), "0"),
+        (numbers.e_value(9.9e299), "9e299"),
+        (numbers.e_value(math.exp(700)), "> 1e300"),
         (numbers.e_value(math.inf), "> 1e300"),
         (numbers.seed(0x8F2C), "8f2c"),
         (numbers.ratio(math.inf), "infinite"),
@@ -282,6 +295,61 @@ def test_violation_exactly():
     assert violation(BROKEN) == VIOLATION
 
 
+def test_auditors_without_bets_show_the_samples_in_their_place():
+    bets = "DP-Sniper bound 1.89\n  e-value 4e9 after 1,840 samples"
+    fixed = VIOLATION.replace(bets, "DP-Sniper bound 1.89 | 184,000 samples")
+    assert violation(STATDP) == f"{fixed} --dp-method=statdp".replace(
+        "Reproduce:  pytest", "Reproduce:\n  pytest"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "samples", "line"),
+    [
+        (1_000_000.1, 96, "e-value 1e6 after 96 samples"),
+        (1e6 - 1, 96, "e-value 999,999 after 96 samples"),
+        (math.exp(700), 2_400_000, "e-value > 1e300 after 2,400,000 samples"),
+    ],
+)
+def test_the_e_value_has_a_line_of_its_own(value, samples, line):
+    other = replace(BROKEN, e_value=value, bet_samples=samples)
+    assert f"  {line}" in violation(other).splitlines()
+    shown = verbose(Row.of(other, COUNT, "shop/stats.py", 8))
+    assert "  e-value      " + line.removeprefix("e-value ") in shown
+
+
+def test_fresh_runs_that_show_less_than_the_e_value_promise_no_more():
+    weak = replace(FOUND, eps_lower=0.98736, eps_clopper_pearson=0.7891, p_value=0.17, attack=len)
+    lines = violation(replace(BROKEN, eps_lower=1.0, counterexample=weak)).splitlines()
+    assert lines[0] == "claimed eps = 1.0, but eps > 1.0 (99.9999 % confidence)"
+    assert "  ratio                           7.41    at least 2.68" in lines
+    start = lines.index("  e-value 4e9 after 1,840 samples")
+    assert lines[start + 1 : start + 3] == [
+        "  These runs alone show eps >= 0.987; it is the e-value that refutes the",
+        "  claim.",
+    ]
+    assert not any("learned attack" in line for line in lines)
+    nothing = replace(BROKEN, eps_lower=1.0, counterexample=replace(weak, eps_lower=0.0))
+    assert "at least 1.00" in violation(nothing)
+
+
+def test_a_violation_without_fresh_runs_still_shows_its_evidence():
+    notes = ("stopped after max_seconds=60, with 1,840 of 400,000 samples",)
+    bare = replace(BROKEN, eps_lower=1.0, counterexample=None, notes=notes)
+    assert violation(bare).splitlines() == [
+        "claimed eps = 1.0, but eps > 1.0 (99.9999 % confidence)",
+        "",
+        "  e-value 4e9 after 1,840 samples",
+        "  There was no effort left to show a counterexample: raise max_samples or",
+        "  max_seconds.",
+        "  A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.",
+        "",
+        "Note: stopped after max_seconds=60, with 1,840 of 400,000 samples",
+        'Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c',
+    ]
+    Row.of(bare, COUNT, "shop/stats.py", 8)
+
+
 LONG = replace(
     BROKEN,
     claim=Claim(0.001),
@@ -312,6 +380,7 @@ LONG = replace(
 
 def test_the_command_carries_what_the_claim_does_not_say():
     here = replace(BROKEN, method="dpsniper", alpha=0.01, max_samples=20_000)
+    assert "--dp-method" not in violation(replace(here, method="sequential"))
     command = violation(here).splitlines()[-1]
     assert command.endswith("--dp-method=dpsniper --dp-alpha=0.01 --dp-max-samples=20000")
     claimed = replace(here, claim=Claim(1.0, method="dpsniper", alpha=0.01, max_samples=20_000))
@@ -338,7 +407,8 @@ def test_long_parts_are_wrapped_under_themselves_and_fit():
     assert lines[start - 1] == "       (every answer moved by at most 1)"
     assert "  Pr[M(D') in S]   0/20,000,000 = 0          at most  1.6e-06" in lines
     assert "  ratio                           infinite   at least 1.0012" in lines
-    assert "  StatDP p-value < 1e-300 | DP-Sniper bound 1.89 | e-value 4e9 |" in lines
+    assert "  StatDP p-value < 1e-300 | DP-Sniper bound 1.89" in lines
+    assert "  e-value 4e9 after 1,840 samples" in lines
     assert any("cannot be seeded" in line for line in lines)
     assert any(line.startswith("Note: only the first 40") for line in lines)
 
@@ -353,7 +423,7 @@ def test_an_endless_event_is_cut(source):
 
 
 def test_a_bound_at_the_claim():
-    text = violation(replace(BROKEN, claim=Claim(20.0), eps_lower=20.0))
+    text = violation(replace(STATDP, claim=Claim(20.0), eps_lower=20.0))
     assert "more than 4.85e8" in text
     assert "allowed by eps = 20.0           4.85e8" in text
 
@@ -450,10 +520,11 @@ def test_verbose():
     assert verbose(rows()[3]) == [
         "sparse_vector_with_gap[eps=0.5-threshold=12]",
         "  inconclusive: could not test eps = 0.5 with 912 samples in 1 min",
-        "  method       statdp, alpha 1e-06 (chance of a false alarm)",
+        "  method       sequential, alpha 1e-06 (chance of a false alarm)",
         "  pairs tried  12 of 40",
         "  strongest    output >= 1.0",
         "  p-value      0.31",
+        "  e-value      0.65 after 1,840 samples",
         "  samples      912 in 1 min",
         "  seed         8f2c",
         "  note         stopped by max_seconds=60",

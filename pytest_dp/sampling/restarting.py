@@ -1,0 +1,273 @@
+"""Runs on streams of their own: before each, every source of random numbers starts afresh.
+
+Two inputs can then share their random numbers run by run, while different runs stay independent,
+however many numbers each of them takes. This holds if an output depends on nothing but the input
+and the stream, which is tried first, and looked at again and again while outputs are drawn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import pickle
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from pytest_dp.sampling.calling import Call, Outputs, same
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.hidden import Hidden, _state, reseed, restore
+from pytest_dp.sampling.streams import child, stream
+
+Restart = Callable[[int], None]
+"""Puts a source at the start of the stream of the run with this number."""
+
+AGAIN = 0.02
+"""Share of the runs that are run again, after others, and compared."""
+TRIAL_SECONDS = 0.01
+"""A trial begins no more rounds after this time."""
+ROUNDS = (2, 4, 8, 16)
+"""Streams in each round of a trial."""
+
+CHECKS, SOURCES = 4, 5
+"""Children of a piece's sequence; `seeded` uses those before."""
+
+
+class CannotCouple(Exception):  # noqa: N818  a way out, not an error
+    """Draws on two inputs must not share random numbers; the message says why."""
+
+
+NOTHING = "nothing random within reach"
+"""A reason that need not be told: more is gained by nothing else."""
+REMEMBERS = "its outputs depend on earlier runs (a buffer, a cache, a counter)"
+
+
+class Runs:
+    """The sources of random numbers of a mechanism, with a stream for every run.
+
+    To be entered; at the end, all sources but `rng` are back where they were.
+
+    Parameters
+    ----------
+    sequence : SeedSequence
+        Of the piece.
+    count : int
+        Number of runs.
+    hidden : Hidden
+    idle : frozenset of int
+        Numbers of sources that need no restart, as the mechanism does not use them: 0 is `rng`,
+        1 is ``np.random``, 2 is ``random``, then come the hidden ones.
+
+    Attributes
+    ----------
+    rng : Generator
+        To be injected.
+    restart : callable
+        Puts all but the idle sources at the start of a run's stream.
+    """
+
+    def __init__(
+        self, sequence: np.random.SeedSequence, count: int, hidden: Hidden, idle: frozenset[int]
+    ) -> None:
+        self.rng = np.random.Generator(np.random.Philox(child(sequence, SOURCES)))
+        self._sources = (
+            self.rng,
+            np.random.mtrand._rand,  # noqa: SLF001
+            random._inst,  # noqa: SLF001
+            *hidden.generators,
+        )
+        self._idle = idle
+        self._before: list[Any] = []
+        restarts = [
+            _restarts(source, child(sequence, SOURCES + k), count)
+            for k, source in enumerate(self._sources)
+            if k not in idle
+        ]
+        self.restart: Restart = restarts[0] if len(restarts) == 1 else _all_of(restarts)
+
+    def __enter__(self) -> Self:
+        self._before = self.states()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for source, state in zip(self._sources[1:], self._before[1:], strict=True):
+            restore(source, state)
+
+    def states(self) -> list[Any]:
+        """Where all sources are."""
+        return [_state(source) for source in self._sources]
+
+    def are_idle(self) -> bool:
+        """Whether the mechanism left those alone that need no restart."""
+        return all(
+            _equal(_state(source), self._before[k])
+            for k, source in enumerate(self._sources)
+            if k in self._idle
+        )
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two states are the same; where there are arrays in them, == cannot tell."""
+    return one == other if isinstance(one, tuple) else pickle.dumps(one) == pickle.dumps(other)
+
+
+def _all_of(restarts: list[Restart]) -> Restart:
+    def restart(run: int) -> None:
+        for one in restarts:
+            one(run)
+
+    return restart
+
+
+def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+    """What restarts a source; the stream of a run depends on nothing but `sequence` and the run."""
+    if isinstance(source, np.random.Generator):
+        bits = source.bit_generator
+        if type(bits) is np.random.Philox:
+            return _restarts_philox(bits, sequence)
+        if type(bits) in (np.random.PCG64, np.random.PCG64DXSM):
+            return _restarts_pcg(bits, sequence, count)
+        if type(bits) is np.random.MT19937:
+            return _restarts(np.random.RandomState(bits), sequence, count)
+    seeds = _words(sequence, count)
+    if isinstance(source, random.Random):
+        numbers = [int.from_bytes(row.tobytes(), "little") for row in seeds]
+        return lambda run: source.seed(numbers[run])
+    if isinstance(source, np.random.RandomState) and _is_twister(source):
+        words = seeds.view(np.uint32)
+        return lambda run: source.seed(words[run])
+    return lambda run: reseed(source, np.random.SeedSequence(seeds[run].tolist()))
+
+
+def _words(sequence: np.random.SeedSequence, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """128 random bits for each run."""
+    return np.random.Philox(sequence).random_raw(2 * count).reshape(count, 2)
+
+
+def _restarts_philox(bits: Any, sequence: np.random.SeedSequence) -> Restart:
+    """Each run has a range of the counter for itself: 2^128 blocks."""
+    counter = [0, 0, 0, 0]
+    state: dict[str, Any] = {**np.random.Philox(sequence).state}
+    key = [int(word) for word in state["state"]["key"]]
+    # Python numbers are read twice as fast as arrays.
+    state |= {"state": {"counter": counter, "key": key}, "buffer": [0] * 4, "buffer_pos": 4}
+
+    def restart(run: int) -> None:
+        counter[2] = run
+        bits.state = state
+
+    return restart
+
+
+def _restarts_pcg(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+    """Each run has a random state of 128 bits; they differ but for a chance of 2^-128 a pair."""
+    inner = {"state": 0, "inc": type(bits)(sequence).state["state"]["inc"]}
+    state = {"bit_generator": type(bits).__name__, "state": inner, "has_uint32": 0, "uinteger": 0}
+    starts = [high << 64 | low for high, low in _words(sequence, count).tolist()]
+
+    def restart(run: int) -> None:
+        inner["state"] = starts[run]
+        bits.state = state
+
+    return restart
+
+
+def _is_twister(source: np.random.RandomState) -> bool:
+    return type(source._bit_generator) is np.random.MT19937  # noqa: SLF001
+
+
+def _again(call: Call, data: Any, runs: Runs, run: int) -> Any:
+    """The output of one run."""
+    return call.draw(data, 1, runs.rng, lambda _: runs.restart(run))[0]
+
+
+def draw_restarted(
+    call: Call,
+    data: Any,
+    count: int,
+    sequence: np.random.SeedSequence,
+    hidden: Hidden,
+    idle: frozenset[int],
+) -> Outputs:
+    """The outputs of a piece, each from the stream of its run, some of them checked.
+
+    Raises
+    ------
+    CannotCouple
+        If an output that was checked depends on more than the input and the stream.
+    """
+    with Runs(sequence, count, hidden, idle) as runs:
+        outputs = call.draw(data, count, runs.rng, runs.restart)
+        if runs.are_idle():
+            choose = np.random.default_rng(child(sequence, CHECKS))
+            for run in choose.integers(count, size=int(AGAIN * count + choose.random())).tolist():
+                if not same(outputs[run], _again(call, data, runs, run)):
+                    raise CannotCouple(REMEMBERS)
+            return outputs
+    # The mechanism uses a source that it did not use in the trial.
+    return draw_restarted(call, data, count, sequence, hidden, frozenset())
+
+
+def tried_restarted(
+    calls: Sequence[tuple[Call, Any]],
+    seed: int,
+    key: tuple[int, ...],
+    hidden: Hidden,
+    deadline: Deadline,
+) -> frozenset[int]:
+    """Try whether outputs depend on nothing but the input and the stream; which sources are idle.
+
+    Parameters
+    ----------
+    calls : sequence of (Call, data)
+        For each of two inputs.
+    seed : int
+    key : tuple of int
+    hidden : Hidden
+    deadline : Deadline
+
+    Raises
+    ------
+    CannotCouple
+        If they do not, or use nothing that can be restarted.
+    OutOfTime
+        If the deadline passes first.
+    """
+    with Runs(stream(seed, *key), sum(ROUNDS), hidden, frozenset()) as runs:
+        started, first = time.perf_counter(), 0
+        touched: set[int] = set()
+        for streams in ROUNDS:
+            numbers = range(first, first + streams)
+            order = [(run, side) for side in (0, 1) for run in numbers]
+            seen: dict[tuple[int, int], tuple[Any, dict[int, bytes]]] = {}
+            for run, side in [*order, *((run, (run + 1) % 2) for run in reversed(numbers))]:
+                if deadline.remaining() <= 0:
+                    raise OutOfTime
+                output, ends = _traced(*calls[side], runs, run)
+                earlier, earlier_ends = seen.setdefault((run, side), (output, ends))
+                if ends != earlier_ends or not same(output, earlier):
+                    raise CannotCouple(REMEMBERS)
+                touched |= ends.keys()
+            # What a run of a pure function does before it first draws depends on the input alone.
+            for side in (0, 1):
+                draws_on = {bool(ends) for (_, at), (_, ends) in seen.items() if at == side}
+                if draws_on != {True}:
+                    raise CannotCouple(REMEMBERS if len(draws_on) == 2 else NOTHING)
+            first += streams
+            if time.perf_counter() - started > TRIAL_SECONDS:
+                break
+        return frozenset(range(3 + len(hidden.generators))) - touched
+
+
+def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, bytes]]:
+    """The output of a run, safe from later ones, and where it left the sources that it used."""
+    runs.restart(run)
+    before = runs.states()
+    output = _again(call, data, runs, run)
+    with contextlib.suppress(Exception):  # locks, files, connections
+        output = copy.deepcopy(output)
+    after = enumerate(zip(before, runs.states(), strict=True))
+    return output, {k: pickle.dumps(end) for k, (start, end) in after if not _equal(start, end)}

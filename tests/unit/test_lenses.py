@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from pytest_dp.attacks import additive
+from pytest_dp.attacks.lenses import MOST_BINS, ByEvent, ByScore, Reader, cuts_of, joint_counts
+from pytest_dp.attacks.threshold import scores
+from pytest_dp.auditors.arms import _on_the_scale_of, hope
+from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
+from pytest_dp.outputs.events import Between, Event
+from pytest_dp.outputs.features import leaf
+from pytest_dp.outputs.table import tabulate
+
+NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
+
+
+def test_few_scores_are_all_told_apart():
+    found = np.repeat([-1.0, 0.25, 0.5, 3.0], [50, 3, 20, 1])
+    assert cuts_of(found).tolist() == [-0.375, 0.375, 1.75]
+    assert cuts_of(np.zeros(10)).tolist() == []
+
+
+@pytest.mark.parametrize("n", [30, 500, 100_000])
+def test_many_scores_are_cut_evenly_and_far_into_the_tails(n):
+    found = np.round(np.random.default_rng(0).normal(size=n), 9)
+    cuts = cuts_of(found)
+    assert MOST_BINS // 2 <= len(cuts) < MOST_BINS
+    sizes = np.bincount(np.searchsorted(cuts, found), minlength=len(cuts) + 1)
+    assert sizes.min() >= 1
+    assert sizes.max() <= n / 5
+    assert max(sizes[0], sizes[-1]) <= max(10, n / 100)
+
+
+def test_joint_counts_keep_pairs_together():
+    one, two = np.array([0, 2, 2, 1], np.uint8), np.array([1, 2, 0, 1], np.uint8)
+    assert joint_counts(one, two, 3).tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 1]]
+
+
+def test_a_reader_sees_the_same_in_batches_of_any_size():
+    rng = np.random.default_rng(1)
+    known = np.concatenate([rng.normal(size=500), rng.normal(1, size=500)])
+    table = tabulate(known)
+    model = additive.fit(table, np.arange(1000) < 500, [leaf("output")])
+    low = ByEvent(Event((Between(leaf("output"), high=0.5),)))
+    by_score = ByScore(model, cuts_of(scores(model, table)))
+    read = Reader((by_score, low), keep=False)
+    whole, kept = read(known)
+    assert kept is None
+    parts = np.concatenate([read(known[i : i + 7])[0] for i in range(0, 1000, 7)], axis=1)
+    assert (parts == whole).all()
+    assert (whole[1] == (known < 0.5)).all()
+    assert whole[0].max() < by_score.width
+
+
+def test_a_reader_without_lenses_keeps_what_it_is_told_to():
+    bins, kept = Reader((), keep=True)([1.0, None])
+    assert bins.shape == (0, 2)
+    assert kept == [1.0, None]
+
+
+def test_scores_of_another_model_keep_their_ranks_and_ties():
+    found, scale = np.array([0.1, 0.3, 0.1, 0.2]), np.array([4.0, 1.0, 3.0, 2.0])
+    mapped = _on_the_scale_of(found, scale)
+    assert mapped.tolist() == [2.0, 4.0, 2.0, 3.0]
+
+
+def test_hope_is_for_pairs_that_look_worse_or_are_unknown():
+    def record(c1, c2, runs):
+        independent = np.outer([runs - c1, c1], [runs - c2, c2]) / runs
+        return Record([independent], NOTHING)
+
+    eps = 0.5
+    bad, good = (hope(record(c1, 2_000, 10_000), eps, 0.0) for c1 in (5_000, 2_500))
+    unknown = hope(record(25, 20, 100), eps, 0.0)
+    assert bad > unknown > good
