@@ -27,6 +27,8 @@ USED_BY: Mapping[str, tuple[str, ...]] = {
     "coupled": ("sequential",),
 }
 """Keywords that not every method uses."""
+LARGEST_EPS = 300.0
+"""Probabilities of outputs then differ by more than floats hold."""
 RELATIONS = ("add_remove_one", "replace_one", "one_query", "all_queries", "any_two")
 _RELATIONS_OF = {
     Queries: ("all_queries", "one_query"),
@@ -220,10 +222,11 @@ def _eps(
                 f"Write params={{{given!r}: [0.1, 1.0]}}, or give eps as a number.",
             )
         eps_param, value = given, chosen[given]
-    if not _number(value) or not math.isfinite(value) or not value > 0:
+    if not _number(value) or not 0 < value <= LARGEST_EPS:
         name = "eps" if eps_param is None else f"params[{eps_param!r}] (the claim's eps)"
         raise ClaimError(
-            f"Invalid {name}={value!r}. Allowed: a finite number above 0, in nats, such as 1.0."
+            f"Invalid {name}={value!r}. Allowed: a finite number above 0, in nats, such as 1.0, "
+            f"and at most {LARGEST_EPS:g}: a larger one promises nothing."
         )
     return float(value), eps_param
 

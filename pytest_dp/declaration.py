@@ -157,7 +157,7 @@ def dp_claim(
         Further arguments of the mechanism. A list gives one audit for each of its elements.
     vectorized : str or True, optional
         Name of the parameter that takes the number of draws to return at once, first axis samples
-        (``True`` means ``"size"``).
+        (``True`` means ``"size"``). Each must have noise of its own: independent of the others.
     rng : str
         Name of the parameter that takes a `numpy.random.Generator`.
     alpha : float, optional

@@ -73,6 +73,14 @@ class Arm(Contender):
         outputs = joined([*self.one, *self.two])
         return tabulate(outputs), np.arange(len(outputs)) < self.kept
 
+    def draw_apart(self) -> None:
+        """Draw independently from now on, with the record that would have come of it."""
+        self.coupled = False
+        self.record.joint = [
+            np.outer(joint.sum(1), joint.sum(0)) / max(joint.sum(), 1)
+            for joint in self.record.joint
+        ]
+
 
 def _nothing_earned() -> Floats:
     return np.zeros((len(RUNGS), 2, len(FRACTIONS)))

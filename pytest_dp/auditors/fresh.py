@@ -1,7 +1,7 @@
 """What an attack, and a readable event beside it, count on samples that nobody has looked at.
 
 With an event beside it, the attack's bound spends nine tenths of alpha and the event's the rest,
-which costs either next to nothing, so that everything shown holds at once.
+which costs either next to nothing, so that both bounds hold at once.
 """
 
 from __future__ import annotations

@@ -138,10 +138,12 @@ class AuditResult:
 
     def __str__(self) -> str:
         """The outcome in a line."""
-        return (
-            f"{self.name}: {self.verdict} of eps = {self.claim.eps:g}; eps >= {self.eps_lower:.3g} "
-            f"shown, would have caught {self.resolution:.3g} ({self.samples:,} samples)"
-        )
+        said = f"{self.name}: {self.verdict} of eps = {self.claim.eps:g}"
+        if self.violated:
+            said = f"{self.name} violates eps = {self.claim.eps:g}"
+        shown = f"{said}; eps >= {self.eps_lower:.3g} shown"
+        caught = "" if self.violated else f", would have caught {self.resolution:.3g}"
+        return f"{shown}{caught} ({self.samples:,} samples)"
 
     @property
     def violated(self) -> bool:

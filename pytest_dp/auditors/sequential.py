@@ -28,7 +28,7 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool, always_raises, never_varies
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.strongest import Strongest, grows, shorter, strongest
-from pytest_dp.evidence.betting import Ledger, smallest_eps, together
+from pytest_dp.evidence.betting import Ledger, smallest_eps, telling_event
 from pytest_dp.outputs.table import Ints
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.pieces import Input, joined
@@ -51,6 +51,8 @@ PROBED, COMPARED = 4_000, 400
 """Pairs of outputs by which the event to show is chosen, and losses on inputs are compared."""
 TRIED = 3
 """Pairs on which coupled draws are tried first; all of them are checked while they are drawn."""
+FIRST_GAME = 0.95
+"""Share of alpha for bets on coupled draws; what is left is for a start without them."""
 MOST_KEPT = 100_000
 """Pairs of outputs, for one pair of inputs, that are kept at most."""
 A_BATCH = 0.05
@@ -84,15 +86,17 @@ def audit(job: Job) -> AuditResult:
     except OutOfTime as out:
         if out.stack:
             raise job.hung(out) from None
+    if not job.claim.coupled:
+        return _played(job, 1.0, coupled=False)
     try:
-        return _played(job, coupled=job.claim.coupled)
+        return _played(job, FIRST_GAME, coupled=True)
     except CannotCouple as reason:  # so all that was won is worth nothing
         job.sampler.note(f"started again without shared random numbers, as {reason}")
-        return _played(job, coupled=False)
+        return _played(job, 1 - FIRST_GAME, coupled=False)
 
 
-def _played(job: Job, *, coupled: bool) -> AuditResult:
-    game = Game(job, coupled=coupled)
+def _played(job: Job, share: float, *, coupled: bool) -> AuditResult:
+    game = Game(job, share, coupled=coupled)
     try:
         game.play(job.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
@@ -103,29 +107,34 @@ def _played(job: Job, *, coupled: bool) -> AuditResult:
 
 
 class Game:
-    """An audit under way; `coupled` as in a claim, until a mechanism proves unfit for it."""
+    """An audit under way.
 
-    def __init__(self, job: Job, *, coupled: bool) -> None:
+    Parameters
+    ----------
+    job : Job
+    share : float
+        The part of alpha that it may spend.
+    coupled : bool
+        As in a claim, until a mechanism proves unfit for it.
+    """
+
+    def __init__(self, job: Job, share: float, *, coupled: bool) -> None:
+        self.share = share
         self.job, self.pool, self.coupled = job, Pool(), coupled
         self.arms = [
             Arm(number, pair, self.pool.add(pair.d1), self.pool.add(pair.d2), [])
             for number, pair in enumerate(job.pairs)
         ]
-        self.ledger = Ledger(job.claim.eps, job.claim.delta, job.alpha)
+        self.ledger = Ledger(job.claim.eps, job.claim.delta, share * job.alpha)
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
         self.late = False
-
-    @property
-    def refuted(self) -> bool:
-        """Whether there is enough evidence against the claim."""
-        return self.ledger.p_value <= self.job.alpha
 
     def play(self, deadline: Deadline) -> None:
         """Bet until the claim is refuted, or until only the reserve is left."""
         job = self.job
         budget = (1 - RESERVE) * job.max_samples
-        while not self.refuted:
+        while not self.ledger.refuted:
             arm = self._next()
             size = self._size(arm)
             if job.sampler.runs + 2 * size > budget:
@@ -138,6 +147,8 @@ class Game:
                 self._bet(arm, size, deadline)
             if arm.kept >= RELEARN * arm.learned:
                 learn(job, arm)
+                if arm.coupled and self.ledger.prefers_apart(arm.record):
+                    arm.draw_apart()
             arm.hope = hope(arm.record, job.claim.eps, job.claim.delta)
 
     def _next(self) -> Arm:
@@ -213,7 +224,7 @@ class Game:
         """Count what was found on fresh samples, and say so."""
         job, ledger = self.job, self.ledger
         tried = len(self.seen), len(self.arms)
-        if tried[0] < tried[1] and not self.refuted:
+        if tried[0] < tried[1] and not ledger.refuted:
             job.sampler.note(
                 f"tried {tried[0]} of {tried[1]:,} pairs: raise max_samples or max_seconds, or "
                 "name the pairs that matter with pairs="
@@ -227,10 +238,10 @@ class Game:
         if not known:
             self._note_if_late()
             return job.result("inconclusive", **bets)
-        violated = self.refuted
+        violated = ledger.refuted
         found = self._shown(known)
         says_nothing = never_varies(job, self.pool) or tried[0] < tried[1]
-        eps_lower = ledger.eps_lower(job.alpha)
+        eps_lower = ledger.eps_lower
         verdict: Verdict = "violated" if violated else "no violation"
         extra: dict[str, Any] = {}
         caught = math.inf
@@ -239,7 +250,7 @@ class Game:
             if violated and tested.clumps:
                 raise job.clumped(str(witness.event or witness.attack), tested.clumps)
             bounded = fresh.bounds(job, tested)
-            caught = self._resolution(found.arm, bounded[0].counts)
+            caught = self._resolution(found.arm)
             extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
             if violated:
                 shown = fresh.shown(bounded, job.claim.eps)
@@ -254,7 +265,7 @@ class Game:
         return job.result(
             verdict,
             eps_lower=eps_lower,
-            p_value=ledger.p_value,
+            p_value=min(ledger.p_value / self.share, 1.0),
             resolution=caught,
             **bets,
             **extra,
@@ -289,23 +300,27 @@ class Game:
     def _shown(self, known: list[Arm]) -> Strongest | None:
         """What was found, on fresh samples; None if there is no time for them."""
         try:
-            if self.refuted:
+            if self.ledger.refuted:
                 winner = max(known, key=lambda arm: float(self.earned[arm.number]))
                 self._look_closer(winner, PROBED)
                 known = [winner]
-            return strongest(self.job, self.pool, known, self.refuted)
+            return strongest(self.job, self.pool, known, self.ledger.refuted)
         except OutOfTime as out:
             if out.stack:
                 raise self.job.hung(out) from None
             self.late = True
             return None
 
-    def _resolution(self, arm: Arm, counts: fresh.Counts) -> float:
-        """The smallest loss that would have been caught (approximate)."""
+    def _resolution(self, arm: Arm) -> float:
+        """The smallest loss that would have been caught (approximate).
+
+        Where the best event has less than the claim, so it may in a mechanism that loses more:
+        a larger loss is then needed in the same proportion.
+        """
         claim = self.job.claim
-        p1 = min(counts.c1 / counts.n1, 0.5)
-        pairs = sum(arm.drawn for arm in self.seen)
-        shared = together(arm.record.joint[0], p1) if arm.coupled else 0.0
-        return smallest_eps(
-            p1, pairs, len(self.arms), claim.eps, claim.delta, self.job.alpha, shared
+        p1, shared, most = telling_event(arm.record)
+        pairs, alpha = sum(arm.drawn for arm in self.seen), self.share * self.job.alpha
+        caught = smallest_eps(
+            min(p1, 0.5), pairs, len(self.arms), claim.eps, claim.delta, alpha, shared
         )
+        return caught * max(1.0, claim.eps / max(most, 1e-3))

@@ -29,9 +29,9 @@ MOST_COMPARED = 3
 """Pairs with shorter inputs that the worst is compared with."""
 FEWEST_COUNTED = 20
 """Outputs in an event on either side by which losses are compared."""
-WORTH = 0.5
-"""Share of the excess over the claim that an event shows if it is shown in place of an attack."""
-SHOWN_IN = 0.04
+WORTH = 0.7
+"""Share of an attack's standard errors above the claim by which an event is shown in its place."""
+SHOWN_IN = 0.1
 """Share of the time that may go into it."""
 CLEAR = 0.4
 """Share of the excess over the claim that fresh samples should show."""
@@ -75,14 +75,22 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     about = quantities(job.claim, table, arm.references, first)
     rank_of = rank_for(job.claim.eps)
     event = readable(arm, table.rows(known), first[known], about, rank_of, KEPT)
-    reading = None
+    reading, excess = None, -math.inf
     if event is not None:
         inside, sides = event.mask(table.rows(unseen)), first[unseen]
         c1, c2, runs = int(inside[sides].sum()), int(inside[~sides].sum()), int(sides.sum())
         reading = event_promise(c1, runs, c2, runs, left, job.alpha)
+        one, two = (c1, c2) if reading.sign > 0 else (c2, c1)
+        excess = float(_excess(np.array([one]), np.array([two]), runs, eps)[0]) * math.sqrt(2)
     attack: Choice | None = choice
-    if reading is not None and reading.promise - eps > WORTH * max(choice.promise - eps, 0.0):
-        attack = None  # an event that a person can read is worth more
+    if refuted:
+        clearest = _clearest_of(arm, eps)
+        if choice.promise <= eps and clearest is not None:
+            attack = clearest[0]
+        if clearest is None or excess >= WORTH * max(clearest[1], 0.0):
+            attack = None  # an event that a person can read is worth more
+        elif reading is not None and reading.promise <= eps:
+            event = None
     model = cast("ByScore", arm.lenses[0]).model
     witness = witness_of(arm, model, attack, event, reading)
     if witness is None:
@@ -92,32 +100,48 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     return None if tested is None else Strongest(arm, with_examples(witness, table), tested)
 
 
+def _clearest_of(arm: Arm, eps: float) -> tuple[Choice, float] | None:
+    lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
+    if not len(lens.cuts):
+        return None
+    return _clearest(joint.sum(1), joint.sum(0), lens.cuts, eps)
+
+
 def _choice(job: Job, arm: Arm, left: int) -> Choice:
     """The threshold of the pair's score that promises the largest bound."""
     lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
     one, two = joint.sum(1), joint.sum(0)
-    nothing = Choice(1, math.inf, 0.5, 0.5, -math.inf)
     if not len(lens.cuts):
-        return nothing
+        return Choice(1, math.inf, 0.5, 0.5, -math.inf)
     gaps = np.diff(lens.cuts, prepend=lens.cuts[0] - 0.1, append=lens.cuts[-1] + 0.1)
     levels = np.append(lens.cuts, lens.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
     cuts = Cuts(arm.learned, lens.cuts, levels)
     found = best_cut(one.astype(int), two.astype(int), cuts, left, job.alpha)
     if found is None or found.promise == -math.inf:
-        found = _likeliest(one, two, lens.cuts)
+        return _clearest(one, two, lens.cuts, 0.0)[0]
     return found
 
 
-def _likeliest(one: Floats, two: Floats, cuts: Floats) -> Choice:
-    """Where counts are too few to promise anything: the largest difference of probabilities."""
-    gap = np.cumsum(one - two)[:-1]  # below each cut
-    k = int(np.argmax(np.abs(gap)))
-    above = one[k + 1 :].sum(), two[k + 1 :].sum()
-    total = one.sum()
-    sign = 1 if gap[k] <= 0 else -1
-    c1, c2 = above if sign > 0 else (total - above[1], total - above[0])
-    p1, p2 = cautious(np.array([c1]), total, np.array([c2]), total)
-    return Choice(sign, sign * float(cuts[k]), float(max(p1[0], 1e-6)), float(p2[0]), -1e9)
+def _clearest(one: Floats, two: Floats, cuts: Floats, eps: float) -> tuple[Choice, float]:
+    """The threshold that exceeds a loss of eps by most standard errors, and by how many."""
+    total = float(one.sum())
+    above = [side[::-1].cumsum()[::-1][1:] for side in (one, two)]
+    below = [total - side for side in above[::-1]]
+    excess = [_excess(likelier, rarer, total, eps) for likelier, rarer in (above, below)]
+    down = excess[1].max() > excess[0].max()
+    sign, (likelier, rarer) = (-1, below) if down else (1, above)
+    k = int(np.argmax(excess[int(down)]))
+    p1, p2 = cautious(likelier[k : k + 1], int(total), rarer[k : k + 1], int(total))
+    choice = Choice(sign, sign * float(cuts[k]), max(float(p1[0]), 1e-6), float(p2[0]), eps)
+    return choice, float(excess[int(down)][k])
+
+
+def _excess(c1: Floats, c2: Floats, runs: float, eps: float) -> Floats:
+    """Standard errors by which counts exceed a loss of eps."""
+    price = math.exp(eps)
+    v1, v2 = (c * np.maximum(1 - c / runs, 0) for c in (c1, c2))
+    found: Floats = (c1 - price * c2) / np.sqrt(v1 + price**2 * v2 + 1)
+    return found
 
 
 def _enough(job: Job, witness: Witness, left: int) -> int:
@@ -176,7 +200,7 @@ def _loss(arm: Arm) -> tuple[float, float] | None:
     joint, lens = arm.record.joint[0], cast("ByScore", arm.lenses[0])
     if not len(lens.cuts):
         return None
-    choice = _likeliest(joint.sum(1), joint.sum(0), lens.cuts)
+    choice = _clearest(joint.sum(1), joint.sum(0), lens.cuts, 0.0)[0]
     k = int(np.searchsorted(lens.cuts, choice.sign * choice.threshold))
     above = joint.sum(1)[k + 1 :].sum(), joint.sum(0)[k + 1 :].sum()
     c1, c2 = above if choice.sign > 0 else (joint.sum() - above[1], joint.sum() - above[0])

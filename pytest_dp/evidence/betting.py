@@ -36,9 +36,11 @@ FRACTIONS = 0.98 * 0.5 ** np.arange(9)
 """What can be staked, as shares of the largest stake that cannot ruin."""
 SOFT = 0.1
 """Share of the prior that soft attacks have."""
+MARGIN = 1.0
+"""Log wealth by which independent draws have to look better than coupled ones."""
 LEARNING = 6.0
 """Log wealth that bets lose while they learn what to bet on."""
-ELSEWHERE = 0.55
+ELSEWHERE = 0.35
 """Share of the samples for the best pair of inputs that every other pair gets."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
 """Losses that are bet against, as shares of the claim."""
@@ -283,15 +285,31 @@ class Ledger:
         stakes = self.most[:, None] * FRACTIONS
         return np.log1p(pays[..., None, :] * stakes[:, None, :, None]) @ times
 
-    def eps_lower(self, alpha: float) -> float:
-        """The highest rung up to which all are refuted at level alpha, in nats; 0.0 if none is."""
-        refuted = self.highest >= -math.log(alpha)
+    @property
+    def eps_lower(self) -> float:
+        """The highest rung up to which all are refuted, in nats; 0.0 if none is."""
+        refuted = self.highest >= self.enough
         return float(self.rungs[refuted.cumprod().astype(bool)].max(initial=0.0))
 
     @property
+    def refuted(self) -> bool:
+        """Whether the claim, and all rungs below, are refuted at the level of the ledger."""
+        return bool((self.highest >= self.enough).all())
+
+    @property
     def p_value(self) -> float:
-        """Valid at any time: at most alpha exactly if the claim and all rungs below are refuted."""
-        return math.exp(-max(float(self.highest.min()), 0.0))
+        """Valid at any time: at most the ledger's alpha exactly if the claim is refuted."""
+        found = math.exp(-max(float(self.highest.min()), 0.0))
+        alpha = math.exp(-self.enough)  # rounding must not make them disagree
+        if self.refuted:
+            return min(found, alpha)
+        return max(found, math.nextafter(alpha, 1)) if alpha else found
+
+    def prefers_apart(self, record: Record) -> bool:
+        """Whether bets on coupled outputs would have won more if those had been independent."""
+        apart = [np.outer(one.sum(1), one.sum(0)) / max(one.sum(), 1) for one in record.joint]
+        best = [float(self._hard_growth(one)[-1].max()) for one in (record.joint, apart)]
+        return best[1] > max(best[0], 0.0) + MARGIN
 
     @property
     def log_e_value(self) -> float:
@@ -299,22 +317,29 @@ class Ledger:
         return float(self.log_wealth[-1])
 
 
-def together(joint: Floats, p1: float) -> float:
-    """How far outputs of a pair fall into an event together: 0 if independent, 1 if they must.
+def telling_event(record: Record) -> tuple[float, float, float]:
+    """The event of a record with the largest loss, three standard errors allowed for.
 
-    Parameters
-    ----------
-    joint : ndarray, shape (b, b)
-        As in `contingency`.
-    p1 : float
-        Probability of the event on the input that makes it likelier; the event is the threshold
-        that comes closest.
+    Returns
+    -------
+    p1, shared, most : float
+        Its probability on the input that makes it likelier; how far it held on both inputs
+        together, as in `smallest_eps`; and the largest loss that it may have in fact.
     """
-    counts = contingency(joint) / joint.sum()
-    both, p, q = counts[:, 0], counts[:, 0] + counts[:, 1], counts[:, 0] + counts[:, 2]
-    k = int(np.argmin(np.abs(p - p1) + (p < q)))
-    room = min(p[k], q[k]) * (1 - max(p[k], q[k]))
-    return float(np.clip((both[k] - p[k] * q[k]) / room, 0, 1)) if room > 0 else 0.0
+    counts = np.concatenate([contingency(joint) for joint in record.joint])
+    if not len(counts):
+        return 0.5, 0.0, 0.0
+    runs = counts.sum(axis=1)
+    one, two = counts[:, 0] + counts[:, 1], counts[:, 0] + counts[:, 2]
+    loss = np.log((one + 0.5) / (two + 0.5))
+    error = 2 * np.sqrt(1 / (one + 0.5) + 1 / (two + 0.5))
+    k = int(np.argmax(loss - 1.5 * error))
+    p, q, both = one[k] / runs[k], two[k] / runs[k], counts[k, 0] / runs[k]
+    most, least = min(p, q), max(0.0, p + q - 1)
+    extra = both - p * q
+    room = most - p * q if extra > 0 else p * q - least
+    shared = extra / room if room > 0 else 0.0
+    return float(p), float(np.clip(shared, -1, 1)), float(loss[k] + error[k])
 
 
 def smallest_eps(
@@ -335,7 +360,7 @@ def smallest_eps(
     alpha : float
     shared : float
         How far outputs on both inputs were in the event together: 0 if they were independent, 1
-        if the rarer side never was alone.
+        if the rarer side never was alone, -1 if they excluded each other as far as can be.
     """
     runs = pairs / (1 + ELSEWHERE * (arms - 1))
     needed = -math.log(alpha) + LEARNING + 2.0 * math.sqrt(-2 * math.log(alpha))
@@ -345,7 +370,8 @@ def smallest_eps(
 
     def caught(loss: float) -> bool:
         p2 = p1 * math.exp(-loss)
-        both = p1 * p2 + shared * p2 * (1 - p1)
+        room = p2 * (1 - p1) if shared > 0 else p1 * p2 - max(0.0, p1 + p2 - 1)
+        both = p1 * p2 + shared * room
         cells = np.array([both, p1 - both, p2 - both, 1 - p1 - p2 + both])
         return bool((cells @ growth).max() * runs >= needed)
 

@@ -16,6 +16,7 @@ from pytest_dp.evidence.betting import (
     payoffs_both_ways,
     smallest_eps,
     soft_attacks,
+    telling_event,
 )
 
 NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
@@ -124,7 +125,7 @@ def test_expected_wealth_never_grows_if_the_claim_holds(coupled, eps):
 
 def test_expected_wealth_grows_if_it_does_not():
     eps, law_1, law_2 = 0.5, np.array([0.1, 0.1, 0.8]), np.array([0.8, 0.1, 0.1])
-    ledger = Ledger(eps)
+    ledger = Ledger(eps, alpha=1e-6)
     rng = np.random.default_rng(0)
 
     def draw():
@@ -134,8 +135,8 @@ def test_expected_wealth_grows_if_it_does_not():
     record = Record([draw().astype(float)], NOTHING)
     for _ in range(5):
         ledger.settle(ledger.wager(record, 1.0), record, lambda: [draw()])
-    assert ledger.p_value < 1e-6
-    assert ledger.eps_lower(1e-6) == eps
+    assert ledger.p_value <= 1e-6
+    assert ledger.eps_lower == eps
     assert record.pairs == 240
 
 
@@ -192,14 +193,24 @@ def test_wealth_stays_finite_far_beyond_what_floats_hold():
 
 
 def test_the_bound_stops_at_the_first_rung_that_stands():
-    ledger = Ledger(2.0)
+    ledger = Ledger(2.0, alpha=1e-6)
     ledger.highest[:] = [20, 20, 20, 3, 20, 20, 0, 0, 0, 0, 0, 0]
-    assert ledger.eps_lower(1e-6) == pytest.approx(2.0 * RUNGS[2])
+    assert ledger.eps_lower == pytest.approx(2.0 * RUNGS[2])
     assert ledger.p_value == 1.0
+    assert not ledger.refuted
     ledger.highest[:] = 14
-    assert ledger.eps_lower(1e-6) == 2.0
+    assert ledger.eps_lower == 2.0
     assert ledger.p_value == pytest.approx(math.exp(-14))
-    assert ledger.eps_lower(1e-7) == 0.0
+    assert ledger.refuted
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-6, 0.95e-6, 0.05 * 0.95])
+def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha):
+    ledger = Ledger(1.0, alpha=alpha)
+    for wealth in (-math.log(alpha), math.nextafter(-math.log(alpha), 0)):
+        ledger.highest[:] = wealth
+        assert ledger.refuted == (ledger.p_value <= math.exp(math.log(alpha)))
+        assert ledger.refuted == (ledger.eps_lower == 1.0)
 
 
 def test_what_is_refuted_is_not_put_at_risk_again():
@@ -244,6 +255,28 @@ def test_the_soft_attack_is_the_formula_where_probabilities_are_known(eps):
 
 def test_where_nothing_exceeds_the_claim_there_is_no_soft_attack():
     assert not soft_attacks(np.full((4, 4), 100.0), np.exp([0.1, 0.5])).any()
+
+
+def test_outputs_that_exclude_each_other_are_better_drawn_apart():
+    ledger = Ledger(1.0)
+    honest, lie = 780.0, 220.0  # randomised response on shared coins: never both right
+    coupled = Record([np.array([[0.0, lie], [honest, 0.0]])], NOTHING)
+    assert ledger.prefers_apart(coupled)
+    shift = Record([np.array([[600.0, 0.0], [300.0, 100.0]])], NOTHING)  # a common noise
+    assert not ledger.prefers_apart(shift)
+
+
+def test_the_telling_event_is_the_one_with_the_largest_loss():
+    independent = np.outer([200, 300, 500], [600, 250, 150]) / 1000
+    p1, shared, most = telling_event(Record([independent], NOTHING))
+    assert p1 == pytest.approx(0.5)
+    assert shared == pytest.approx(0, abs=1e-9)
+    assert most > math.log(0.5 / 0.15)
+    apart = np.array([[0.0, 300.0], [700.0, 0.0]])
+    assert telling_event(Record([apart], NOTHING))[1] == pytest.approx(-1)
+    together = np.array([[600.0, 0.0], [300.0, 100.0]])
+    assert telling_event(Record([together], NOTHING))[1] == pytest.approx(1)
+    assert telling_event(Record([np.array([[10.0]])], NOTHING))[2] == 0
 
 
 @pytest.mark.parametrize("arms", [1, 8])
