@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
-from pytest_dp.attacks.lenses import Bins, ByEvent, ByScore, Lens, Reader, cuts_of, joint_counts
+from pytest_dp.attacks.lenses import Bins, ByEvent, ByScore, Lens, cuts_of, joint_counts
 from pytest_dp.attacks.threshold import scores
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.auditors.search import rank_for
-from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record, contingency, payoffs
+from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record, contingency, independent, payoffs
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import search
 from pytest_dp.outputs.features import Feature
@@ -76,10 +76,7 @@ class Arm(Contender):
     def draw_apart(self) -> None:
         """Draw independently from now on, with the record that would have come of it."""
         self.coupled = False
-        self.record.joint = [
-            np.outer(joint.sum(1), joint.sum(0)) / max(joint.sum(), 1)
-            for joint in self.record.joint
-        ]
+        self.record.joint = list(map(independent, self.record.joint))
 
 
 def _nothing_earned() -> Floats:
@@ -158,8 +155,3 @@ def hope(record: Record, eps: float, delta: float) -> float:
     mean = counts @ pays / runs
     variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
     return float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs)))
-
-
-def reader(arm: Arm, keep: bool) -> Reader:
-    """What is to be read off the next batch."""
-    return Reader(arm.lenses, keep)

@@ -57,8 +57,6 @@ def _conclude(
     eps_lower = max(best.eps_lower, 0.0)
     p_value = min(min(one.p_value * alpha / one.alpha, 1.0) for one in found)
     violated = eps_lower > eps
-    # Both come from one test; rounding must not make them disagree about the verdict.
-    p_value = min(p_value, alpha) if violated else max(p_value, math.nextafter(alpha, 1))
     if violated and tested.clumps:
         raise job.clumped(str(witness.event or witness.attack), tested.clumps)
     caught = resolution(best.counts, eps, best.alpha)
@@ -74,7 +72,7 @@ def _conclude(
     return job.result(
         verdict,
         eps_lower=eps_lower,
-        p_value=p_value,
+        p_value=job.agreeing(p_value, violated),
         resolution=caught,
         counterexample=(
             counterexample(job, pool, witness, shown(found, eps)) if violated else None

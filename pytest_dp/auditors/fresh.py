@@ -19,6 +19,7 @@ from pytest_dp.auditors.pool import TESTED, Pool
 from pytest_dp.auditors.result import Counterexample
 from pytest_dp.counterexample import diagnose, is_constant
 from pytest_dp.evidence import clopper_pearson, homogeneity, ratio, statdp
+from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.outputs.table import Ints, tabulate
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
@@ -206,15 +207,4 @@ def resolution(counts: Counts, eps: float, alpha: float) -> float:
             return False
         return float(ratio.predicted(low, counts.n1, high, counts.n2, alpha)) > eps
 
-    return smallest(caught, eps)
-
-
-def smallest(caught: Any, eps: float) -> float:
-    """The smallest loss above eps that is caught, if all larger ones are; infinite if none is."""
-    low, high = eps, eps + 60.0
-    if not caught(high):
-        return math.inf
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if caught(middle) else (middle, high)
-    return high
+    return smallest_loss(caught, eps)

@@ -103,6 +103,11 @@ class Job:
                 f"max_seconds={self.settings.max_seconds:g}"
             )
 
+    def agreeing(self, p_value: float, violated: bool) -> float:
+        """A p-value that rounding does not make disagree with the verdict of the same test."""
+        alpha = self.alpha
+        return min(p_value, alpha) if violated else max(p_value, math.nextafter(alpha, 1))
+
     def hung(self, out: OutOfTime) -> MechanismError:
         """The error for a mechanism that does not return."""
         return MechanismError(

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.attacks.lenses import joint_counts
+from pytest_dp.attacks.lenses import Reader, joint_counts
 from pytest_dp.auditors import fresh
-from pytest_dp.auditors.arms import Arm, hope, learn, reader
+from pytest_dp.auditors.arms import Arm, hope, learn
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool, always_raises, never_varies
 from pytest_dp.auditors.result import AuditResult, Verdict
@@ -35,8 +35,9 @@ from pytest_dp.sampling.pieces import Input, joined
 from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
-BET = 5
-"""First part of the keys of samples that are bet on."""
+BET, BET_AGAIN = 5, 6
+"""First parts of the keys of samples that are bet on, and of those after a start without coupling.
+"""
 FIRST, FEWEST = 24, 8
 """Pairs of outputs in the first look at a pair of inputs, and in any batch."""
 GROWTH, STEP = 0.2, 0.04
@@ -49,8 +50,6 @@ UNSEEN = 0.6
 """Edge, as in `Arm.hope`, that a pair of inputs may have before it is looked at."""
 PROBED, COMPARED = 4_000, 400
 """Pairs of outputs by which the event to show is chosen, and losses on inputs are compared."""
-TRIED = 3
-"""Pairs on which coupled draws are tried first; all of them are checked while they are drawn."""
 FIRST_GAME = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
 MOST_KEPT = 100_000
@@ -87,16 +86,15 @@ def audit(job: Job) -> AuditResult:
         if out.stack:
             raise job.hung(out) from None
     if not job.claim.coupled:
-        return _played(job, 1.0, coupled=False)
+        return _played(job, Game(job, BET, 1.0, coupled=False))
     try:
-        return _played(job, FIRST_GAME, coupled=True)
+        return _played(job, Game(job, BET, FIRST_GAME, coupled=True))
     except CannotCouple as reason:  # so all that was won is worth nothing
         job.sampler.note(f"started again without shared random numbers, as {reason}")
-        return _played(job, 1 - FIRST_GAME, coupled=False)
+        return _played(job, Game(job, BET_AGAIN, 1 - FIRST_GAME, coupled=False))
 
 
-def _played(job: Job, share: float, *, coupled: bool) -> AuditResult:
-    game = Game(job, share, coupled=coupled)
+def _played(job: Job, game: Game) -> AuditResult:
     try:
         game.play(job.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
@@ -112,14 +110,16 @@ class Game:
     Parameters
     ----------
     job : Job
+    key : int
+        First part of the keys of its samples.
     share : float
         The part of alpha that it may spend.
     coupled : bool
         As in a claim, until a mechanism proves unfit for it.
     """
 
-    def __init__(self, job: Job, share: float, *, coupled: bool) -> None:
-        self.share = share
+    def __init__(self, job: Job, key: int, share: float, *, coupled: bool) -> None:
+        self.key, self.share = key, share
         self.job, self.pool, self.coupled = job, Pool(), coupled
         self.arms = [
             Arm(number, pair, self.pool.add(pair.d1), self.pool.add(pair.d2), [])
@@ -200,14 +200,14 @@ class Game:
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the lenses of the pair."""
         keep = arm.kept + size <= MOST_KEPT
-        key = BET, arm.number, arm.batches
+        key = self.key, arm.number, arm.batches
         arm.batches += 1
         sides = arm.first, arm.second
         draws = [
             Draw(self.pool.inputs[i], size, key if arm.coupled else (*key, side), arm.coupled)
             for side, i in enumerate(sides)
         ]
-        parts = self.job.sampler.measure(draws, reader(arm, keep), deadline)
+        parts = self.job.sampler.measure(draws, Reader(arm.lenses, keep), deadline)
         arm.drawn += size
         if keep:
             for i, kept, part in zip(sides, (arm.one, arm.two), parts, strict=True):
@@ -265,7 +265,7 @@ class Game:
         return job.result(
             verdict,
             eps_lower=eps_lower,
-            p_value=min(ledger.p_value / self.share, 1.0),
+            p_value=job.agreeing(min(ledger.p_value / self.share, 1.0), violated),
             resolution=caught,
             **bets,
             **extra,

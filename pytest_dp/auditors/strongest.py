@@ -73,7 +73,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     row = np.arange(len(first)) % arm.kept
     known, unseen = row < half, row >= half
     about = quantities(job.claim, table, arm.references, first)
-    rank_of = rank_for(job.claim.eps)
+    rank_of = rank_for(eps)
     event = readable(arm, table.rows(known), first[known], about, rank_of, KEPT)
     reading, excess = None, -math.inf
     if event is not None:
@@ -84,10 +84,10 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
         excess = float(_excess(np.array([one]), np.array([two]), runs, eps)[0]) * math.sqrt(2)
     attack: Choice | None = choice
     if refuted:
-        clearest = _clearest_of(arm, eps)
+        clearest = _clearest(arm, eps)
         if choice.promise <= eps and clearest is not None:
-            attack = clearest[0]
-        if clearest is None or excess >= WORTH * max(clearest[1], 0.0):
+            attack = clearest.choice
+        if clearest is None or excess >= WORTH * max(clearest.excess, 0.0):
             attack = None  # an event that a person can read is worth more
         elif reading is not None and reading.promise <= eps:
             event = None
@@ -100,40 +100,46 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     return None if tested is None else Strongest(arm, with_examples(witness, table), tested)
 
 
-def _clearest_of(arm: Arm, eps: float) -> tuple[Choice, float] | None:
-    lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
-    if not len(lens.cuts):
-        return None
-    return _clearest(joint.sum(1), joint.sum(0), lens.cuts, eps)
-
-
 def _choice(job: Job, arm: Arm, left: int) -> Choice:
     """The threshold of the pair's score that promises the largest bound."""
     lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
     one, two = joint.sum(1), joint.sum(0)
-    if not len(lens.cuts):
+    clearest = _clearest(arm, 0.0)
+    if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
     gaps = np.diff(lens.cuts, prepend=lens.cuts[0] - 0.1, append=lens.cuts[-1] + 0.1)
     levels = np.append(lens.cuts, lens.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
     cuts = Cuts(arm.learned, lens.cuts, levels)
     found = best_cut(one.astype(int), two.astype(int), cuts, left, job.alpha)
-    if found is None or found.promise == -math.inf:
-        return _clearest(one, two, lens.cuts, 0.0)[0]
-    return found
+    return clearest.choice if found is None or found.promise == -math.inf else found
 
 
-def _clearest(one: Floats, two: Floats, cuts: Floats, eps: float) -> tuple[Choice, float]:
-    """The threshold that exceeds a loss of eps by most standard errors, and by how many."""
-    total = float(one.sum())
-    above = [side[::-1].cumsum()[::-1][1:] for side in (one, two)]
+@dataclass(frozen=True, slots=True)
+class _Clearest:
+    """A threshold, its counts on the likelier input and on the other, and how clear they are."""
+
+    choice: Choice
+    c1: float
+    c2: float
+    excess: float
+
+
+def _clearest(arm: Arm, eps: float) -> _Clearest | None:
+    """The threshold that exceeds a loss of eps by most standard errors; None if there is none."""
+    cuts, joint = cast("ByScore", arm.lenses[0]).cuts, arm.record.joint[0]
+    if not len(cuts):
+        return None
+    total = float(joint.sum())
+    above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
     below = [total - side for side in above[::-1]]
-    excess = [_excess(likelier, rarer, total, eps) for likelier, rarer in (above, below)]
-    down = excess[1].max() > excess[0].max()
-    sign, (likelier, rarer) = (-1, below) if down else (1, above)
-    k = int(np.argmax(excess[int(down)]))
-    p1, p2 = cautious(likelier[k : k + 1], int(total), rarer[k : k + 1], int(total))
+    excess = [_excess(one, two, total, eps) for one, two in (above, below)]
+    down = bool(excess[1].max() > excess[0].max())
+    k = int(np.argmax(excess[down]))
+    c1, c2 = (float(side[k]) for side in (below if down else above))
+    p1, p2 = cautious(np.array([c1]), int(total), np.array([c2]), int(total))
+    sign = -1 if down else 1
     choice = Choice(sign, sign * float(cuts[k]), max(float(p1[0]), 1e-6), float(p2[0]), eps)
-    return choice, float(excess[int(down)][k])
+    return _Clearest(choice, c1, c2, float(excess[down][k]))
 
 
 def _excess(c1: Floats, c2: Floats, runs: float, eps: float) -> Floats:
@@ -197,14 +203,8 @@ def length_of(arm: Arm) -> int | None:
 
 def _loss(arm: Arm) -> tuple[float, float] | None:
     """Two standard errors around the loss of the cut that tells most; None if it is unknown."""
-    joint, lens = arm.record.joint[0], cast("ByScore", arm.lenses[0])
-    if not len(lens.cuts):
+    found = _clearest(arm, 0.0)
+    if found is None or min(found.c1, found.c2) < FEWEST_COUNTED:
         return None
-    choice = _clearest(joint.sum(1), joint.sum(0), lens.cuts, 0.0)[0]
-    k = int(np.searchsorted(lens.cuts, choice.sign * choice.threshold))
-    above = joint.sum(1)[k + 1 :].sum(), joint.sum(0)[k + 1 :].sum()
-    c1, c2 = above if choice.sign > 0 else (joint.sum() - above[1], joint.sum() - above[0])
-    if min(c1, c2) < FEWEST_COUNTED:
-        return None
-    error = 2 * math.sqrt(1 / c1 + 1 / c2)
-    return math.log(c1 / c2) - error, math.log(c1 / c2) + error
+    loss, error = math.log(found.c1 / found.c2), 2 * math.sqrt(1 / found.c1 + 1 / found.c2)
+    return loss - error, loss + error

@@ -1,8 +1,25 @@
-"""Roots of monotone functions of an integer, with few evaluations."""
+"""Where monotone functions change, with few evaluations."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+
+BEYOND = 60.0
+"""Nats above a claim from which nothing more is looked for: a factor of 1e26."""
+
+
+def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
+    """The smallest loss above eps that is caught, to a ten-thousandth; infinite if none is."""
+    low, high = eps, eps + 1.0
+    while not caught(high):
+        if high > eps + BEYOND:
+            return math.inf
+        low, high = high, 2 * high
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if caught(middle) else (middle, high)
+    return high
 
 
 def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:

@@ -30,6 +30,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import logsumexp
 
+from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.outputs.table import Floats, Ints
 
 FRACTIONS = 0.98 * 0.5 ** np.arange(9)
@@ -96,6 +97,12 @@ def contingency_both_ways(joint: Ints | Floats) -> Floats:
     return cells.reshape(9, -1).T
 
 
+def independent(joint: Floats) -> Floats:
+    """The counts to expect if outputs on D and on D' had been drawn independently."""
+    expected: Floats = np.outer(joint.sum(1), joint.sum(0)) / max(joint.sum(), 1)
+    return expected
+
+
 def payoffs_both_ways(eps: float, delta: float) -> Floats:
     """What a pair of outputs pays for bets in both directions, as in `contingency_both_ways`."""
     price = math.exp(eps)
@@ -148,11 +155,6 @@ class Record:
 
     joint: list[Floats]
     soft: Floats
-
-    @property
-    def pairs(self) -> float:
-        """Pairs of outputs in the record, of the lens that has most."""
-        return max((float(joint.sum()) for joint in self.joint), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +224,8 @@ class Ledger:
         hard = self._hard_growth(record.joint)
         hard += math.log((1 - SOFT) / max(hard[0].size, 1))
         soft = record.soft + math.log(SOFT / record.soft[0].size)
-        rungs = len(self.rungs)
-        kept = np.full(rungs, math.log(cash))
-        everything = [hard.reshape(rungs, -1), soft.reshape(rungs, -1), kept[:, None]]
-        total = logsumexp(np.concatenate(everything, 1), axis=1)
+        kept = np.full(len(self.rungs), math.log(cash))
+        total = _log_total(hard, soft, kept)
         first = record.joint[0]
         attacks = np.stack(
             [
@@ -251,16 +251,8 @@ class Ledger:
         batch = draw()
         hard = self._hard_growth(batch)
         soft = self._soft_growth(wager, batch[0])
-        rungs = len(self.rungs)
-        earned = np.concatenate(
-            [
-                (wager.hard + hard).reshape(rungs, -1),
-                (wager.soft + soft).reshape(rungs, -1),
-                wager.cash[:, None],
-            ],
-            axis=1,
-        )
-        growth = np.where(self.log_wealth < self.enough, logsumexp(earned, axis=1), 0.0)
+        earned = _log_total(wager.hard + hard, wager.soft + soft, wager.cash)
+        growth = np.where(self.log_wealth < self.enough, earned, 0.0)
         self.log_wealth = self.log_wealth + growth
         self.highest = np.maximum(self.highest, self.log_wealth)
         record.soft = record.soft + soft
@@ -298,16 +290,12 @@ class Ledger:
 
     @property
     def p_value(self) -> float:
-        """Valid at any time: at most the ledger's alpha exactly if the claim is refuted."""
-        found = math.exp(-max(float(self.highest.min()), 0.0))
-        alpha = math.exp(-self.enough)  # rounding must not make them disagree
-        if self.refuted:
-            return min(found, alpha)
-        return max(found, math.nextafter(alpha, 1)) if alpha else found
+        """Valid at any time, as that of the claim and of all rungs below."""
+        return math.exp(-max(float(self.highest.min()), 0.0))
 
     def prefers_apart(self, record: Record) -> bool:
         """Whether bets on coupled outputs would have won more if those had been independent."""
-        apart = [np.outer(one.sum(1), one.sum(0)) / max(one.sum(), 1) for one in record.joint]
+        apart = list(map(independent, record.joint))
         best = [float(self._hard_growth(one)[-1].max()) for one in (record.joint, apart)]
         return best[1] > max(best[0], 0.0) + MARGIN
 
@@ -315,6 +303,14 @@ class Ledger:
     def log_e_value(self) -> float:
         """Log wealth against the claim, now."""
         return float(self.log_wealth[-1])
+
+
+def _log_total(hard: Floats, soft: Floats, cash: Floats) -> Floats:
+    """Log sums for every rung."""
+    parts = (hard, soft, cash[:, None])
+    everything = np.concatenate([part.reshape(len(cash), -1) for part in parts], axis=1)
+    total: Floats = logsumexp(everything, axis=1)
+    return total
 
 
 def telling_event(record: Record) -> tuple[float, float, float]:
@@ -375,10 +371,4 @@ def smallest_eps(
         cells = np.array([both, p1 - both, p2 - both, 1 - p1 - p2 + both])
         return bool((cells @ growth).max() * runs >= needed)
 
-    low, high = eps, eps + 60.0
-    if not caught(high):
-        return math.inf
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if caught(middle) else (middle, high)
-    return high
+    return smallest_loss(caught, eps)

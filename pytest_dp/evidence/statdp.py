@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
 from pytest_dp.evidence._hypergeometric import log_tail, upper_count
-from pytest_dp.evidence._search import crossing, first_where
+from pytest_dp.evidence._search import crossing, first_where, smallest_loss
 from pytest_dp.evidence._validation import check_count, check_eps, check_level, check_probability
 
 # Which quantile of the thinnings' p-values counts. Fixed: choosing it by the counts is not valid.
@@ -310,16 +310,9 @@ def smallest_eps(p1: float, runs: int, eps: float, alpha: float, power: float = 
     weights, limits = _rejections(p1, runs, eps, alpha)
     if _chance(weights, limits, 0.0, runs) < power:
         return math.inf
-    low, high = eps, eps + 1.0
-    while _chance(weights, limits, p1 * math.exp(-high), runs) < power:
-        low, high = high, 2 * high
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        if _chance(weights, limits, p1 * math.exp(-middle), runs) < power:
-            low = middle
-        else:
-            high = middle
-    return high
+    return smallest_loss(
+        lambda loss: _chance(weights, limits, p1 * math.exp(-loss), runs) >= power, eps
+    )
 
 
 def _log_p_both(c1: int, c2: int, runs: int, eps: float) -> float:

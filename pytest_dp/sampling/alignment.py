@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pytest_dp.sampling.calling import Call, Outputs, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.hidden import Hidden, _state
+from pytest_dp.sampling.hidden import Hidden, state_of
 from pytest_dp.sampling.restarting import CHECKS, NOTHING, CannotCouple, Runs
 from pytest_dp.sampling.streams import child, stream
 
@@ -121,7 +121,7 @@ class Log:
             raise CannotCouple("it takes numbers past the methods of rng")
         if not self._asked:
             raise CannotCouple(NOTHING)
-        self._calls.update(pickle.dumps(_state(self._source)))
+        self._calls.update(pickle.dumps(state_of(self._source)))
         return self._calls.digest()
 
 

@@ -37,7 +37,7 @@ class Hidden:
     @contextmanager
     def reseeded(self, sequence: np.random.SeedSequence) -> Iterator[None]:
         """Give each generator a stream of its own; its earlier state comes back at the end."""
-        before = [_state(generator) for generator in self.generators]
+        before = [state_of(generator) for generator in self.generators]
         children = sequence.spawn(len(self.generators)) if self.generators else []
         for generator, child in zip(self.generators, children, strict=True):
             reseed(generator, child)
@@ -177,7 +177,7 @@ def _is_library(module: str | None) -> bool:
     return root in _library_names() and root != "__main__"
 
 
-def _state(generator: Any) -> Any:
+def state_of(generator: Any) -> Any:
     """Where a generator is in its stream."""
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state

@@ -19,7 +19,7 @@ import numpy as np
 
 from pytest_dp.sampling.calling import Call, Outputs, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.hidden import Hidden, _state, reseed, restore
+from pytest_dp.sampling.hidden import Hidden, reseed, restore, state_of
 from pytest_dp.sampling.streams import child, stream
 
 Restart = Callable[[int], None]
@@ -98,12 +98,12 @@ class Runs:
 
     def states(self) -> list[Any]:
         """Where all sources are."""
-        return [_state(source) for source in self._sources]
+        return [state_of(source) for source in self._sources]
 
     def are_idle(self) -> bool:
         """Whether the mechanism left those alone that need no restart."""
         return all(
-            _equal(_state(source), self._before[k])
+            _equal(state_of(source), self._before[k])
             for k, source in enumerate(self._sources)
             if k in self._idle
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -145,28 +146,57 @@ def test_correct_mechanisms_of_the_literature_pass(name):
     assert result.counterexample is None
 
 
-def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(monkeypatch):
-    keys, wagered = [], []
-    measure, wager = Sampler.measure, Ledger.wager
+@pytest.fixture
+def watched(monkeypatch):
+    """Every measurement's keys, how many there were at each wager, and the alphas of all games."""
+    seen = SimpleNamespace(draws=[], wagers=[], alphas=[])
+    measure, wager, ledger = Sampler.measure, Ledger.wager, Ledger.__init__
 
     def measured(self, draws, function, deadline):
-        keys.append([(draw.key, draw.shared) for draw in draws])
+        seen.draws.append([(draw.key, draw.shared) for draw in draws])
         return measure(self, draws, function, deadline)
 
     def waged(self, record, cash):
-        wagered.append(len(keys))
+        seen.wagers.append(len(seen.draws))
         return wager(self, record, cash)
+
+    def opened(self, eps, delta, alpha):
+        seen.alphas.append(alpha)
+        ledger(self, eps, delta, alpha)
 
     monkeypatch.setattr(Sampler, "measure", measured)
     monkeypatch.setattr(Ledger, "wager", waged)
-    result = run("histogram", 1.0, 1.0, 3, max_samples=6_000)
-    assert result.verdict == "no violation"
-    seen = [{key for key, _ in batch} for batch in keys]
-    for one, other in itertools.combinations(seen, 2):
+    monkeypatch.setattr(Ledger, "__init__", opened)
+    return seen
+
+
+def assert_all_new(draws):
+    keys = [{key for key, _ in batch} for batch in draws]
+    for one, other in itertools.combinations(keys, 2):
         assert not one & other
-    assert len(wagered) == sum(batch[0][0][0] == sequential.BET for batch in keys) - result.pairs[0]
-    for batch in keys[:-1]:
+
+
+@pytest.mark.parametrize("claimed", [1.0, 0.5])
+def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watched, claimed):
+    result = run("histogram", claimed, 1.0, 3, max_samples=6_000)
+    assert result.violated == (claimed < 1.0)
+    assert_all_new(watched.draws)
+    bets = [batch for batch in watched.draws if batch[0][0][0] == sequential.BET]
+    looks = result.pairs[0]
+    assert len(bets) >= len(watched.wagers) + looks  # more may be drawn to be shown
+    if not result.violated:
+        assert len(bets) == len(watched.wagers) + looks
+    for batch in bets:
         assert len({key for key, shared in batch if shared}) == 1
+
+
+def test_a_second_game_is_about_new_samples_with_what_is_left_of_alpha(watched):
+    common = {"alpha": ALPHA, "max_samples": 6_000, "seed": 0, "n_jobs": 1}
+    result = audit(Late(), eps=1.0, **COUNTS, **common)
+    assert "started again" in " ".join(result.notes)
+    assert len(watched.alphas) == 2
+    assert sum(watched.alphas) <= ALPHA * (1 + 1e-12)
+    assert_all_new(watched.draws)
 
 
 # Coupled draws

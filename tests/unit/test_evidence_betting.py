@@ -1,10 +1,12 @@
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from pytest_dp.auditors.job import Job
 from pytest_dp.evidence.betting import (
     FRACTIONS,
     RUNGS,
@@ -137,7 +139,7 @@ def test_expected_wealth_grows_if_it_does_not():
         ledger.settle(ledger.wager(record, 1.0), record, lambda: [draw()])
     assert ledger.p_value <= 1e-6
     assert ledger.eps_lower == eps
-    assert record.pairs == 240
+    assert record.joint[0].sum() == 240
 
 
 def test_wealth_is_the_product_of_all_factors():
@@ -205,12 +207,16 @@ def test_the_bound_stops_at_the_first_rung_that_stands():
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-6, 0.95e-6, 0.05 * 0.95])
-def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha):
-    ledger = Ledger(1.0, alpha=alpha)
-    for wealth in (-math.log(alpha), math.nextafter(-math.log(alpha), 0)):
+@pytest.mark.parametrize("share", [1.0, 0.95, 0.05])
+def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, share):
+    ledger = Ledger(1.0, alpha=share * alpha)
+    edge = -math.log(share * alpha)
+    for wealth in (edge, math.nextafter(edge, 0)):
         ledger.highest[:] = wealth
-        assert ledger.refuted == (ledger.p_value <= math.exp(math.log(alpha)))
-        assert ledger.refuted == (ledger.eps_lower == 1.0)
+        assert ledger.refuted == (wealth == edge) == (ledger.eps_lower == 1.0)
+        p_value = Job.agreeing(SimpleNamespace(alpha=alpha), ledger.p_value / share, ledger.refuted)
+        assert ledger.refuted == (p_value <= alpha)
+        assert p_value == pytest.approx(alpha)
 
 
 def test_what_is_refuted_is_not_put_at_risk_again():
@@ -228,15 +234,15 @@ def test_a_wager_is_made_before_its_batch_is_drawn():
     ledger = Ledger(1.0)
     record = Record([random_joint(0).astype(float)], NOTHING)
     wager = ledger.wager(record, 1.0)
-    before = ledger.log_wealth.copy(), record.pairs
+    before = ledger.log_wealth.copy(), record.joint[0].sum()
 
     def draw():
         assert (ledger.log_wealth == before[0]).all()
-        assert record.pairs == before[1]
+        assert record.joint[0].sum() == before[1]
         return [random_joint(5).astype(int)]
 
     ledger.settle(wager, record, draw)
-    assert record.pairs == before[1] + 300
+    assert record.joint[0].sum() == before[1] + 300
 
 
 @pytest.mark.parametrize("eps", [0.1, 1.0])

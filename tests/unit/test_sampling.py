@@ -242,7 +242,7 @@ KEEPERS = [
 def test_kept_generators_are_found_reseeded_and_restored(mechanism):
     some = sampler(mechanism)
     (generator,) = some.hidden.generators
-    before = str(hidden._state(generator))
+    before = str(hidden.state_of(generator))
     given = Input([1])
     first = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]
     again = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]
@@ -250,7 +250,7 @@ def test_kept_generators_are_found_reseeded_and_restored(mechanism):
     assert first == again
     assert not set(first) & set(other)
     assert len(set(first)) == 100
-    assert str(hidden._state(generator)) == before
+    assert str(hidden.state_of(generator)) == before
     assert "reseeded" in some.notes[0]
     some.warm_up(given, Deadline(30))
     assert some.replayable

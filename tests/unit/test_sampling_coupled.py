@@ -173,13 +173,13 @@ def test_kept_generators_are_restarted_and_put_back(make):
     mechanism = make()
     pair = Pair(mechanism)
     (source,) = pair.sampler.hidden.generators
-    before = str(hidden._state(source))
+    before = str(hidden.state_of(source))
     assert pair.can_couple()
     x, y = pair.draw()
     assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
     assert len(set(x)) == 2_000
     assert_independent(x, y)
-    assert str(hidden._state(source)) == before
+    assert str(hidden.state_of(source)) == before
 
 
 def test_global_generators_are_put_back():
