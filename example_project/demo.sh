@@ -14,7 +14,7 @@ trap 'exit 130' INT TERM
 heading() { printf '\n######## %s\n\n' "$*"; }
 
 heading "1. A clinic's statistics: unit tests, and one audit for each claim. All should pass."
-"$python" -m pytest
+"$python" -m pytest -n auto
 
 heading "2. Somebody opens a pull request."
 cat "$patch"
@@ -25,7 +25,7 @@ GIT_CEILING_DIRECTORIES=$copy git apply "$patch"
 heading "3. The same tests with that change. The unit tests see nothing; the audit should fail."
 unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY # a failure that is wanted is no annotation in CI
 status=0
-"$python" -m pytest || status=$?
+"$python" -m pytest -n auto || status=$?
 
 if test "$status" -ne 1; then
     heading "The regression was not caught (pytest ended with status $status)."

@@ -31,7 +31,7 @@ from pytest_dp.outputs.table import Bools, Floats, Ints, Table
 MOST_BINS = 48
 MOST_PARAMETERS = 300
 """Steps of all functions together, roughly; fewer where there are few outputs."""
-CURVATURE_WORK = 2e8
+CURVATURE_WORK = 5e7
 """Outputs times squared number of columns, for the curvature of the likelihood: it may be taken
 from some of the outputs. Its slope is taken from all."""
 PASSES = 10

@@ -102,7 +102,7 @@ def learn(job: Job, arm: Arm) -> None:
                 continue
             lenses.append(seen)
             joint.append(_joint(seen.bins(unseen), first[fresh], 2))
-    model, about = _model(job, arm, table, first, len(first))
+    model, about = _model(job, arm, table, first, 2 * LEARNED_ACROSS)
     if job.claim.classifier is not None or job.claim.features is not None:
         check_by_itself(model, about, table)
     final = scores(model, table)

@@ -42,7 +42,7 @@ FIRST, FEWEST = 24, 8
 """Pairs of outputs in the first look at a pair of inputs, and in any batch."""
 GROWTH, STEP = 0.2, 0.04
 """The next batch, as a share of what its pair of inputs, and of what all, have been given."""
-RELEARN = 4
+RELEARN = 8
 """What a pair has to grow by until its lenses are made anew."""
 RESERVE = 0.1
 """Share of the samples, and of the time, for counting what was found on fresh samples."""

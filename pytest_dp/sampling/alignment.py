@@ -46,7 +46,9 @@ AGAIN = 0.05
 TRIAL_SECONDS = 0.02
 """A trial begins no larger calls after this time."""
 SIZES = (64, 16, 200, 4_096, 32_768)
-"""Draws in the calls of a trial."""
+"""Draws in the calls of a trial..."""
+FEW = 2
+"""...and how many of these sizes are enough for further pairs of inputs."""
 
 
 UNLIKE = "the two inputs ask for different noise"
@@ -166,6 +168,8 @@ def tried_aligned(
     key: tuple[int, ...],
     hidden: Hidden,
     deadline: Deadline,
+    *,
+    again: bool,
 ) -> None:
     """Try whether two inputs ask for the same noise, and draws use only their rows of it.
 
@@ -177,6 +181,8 @@ def tried_aligned(
     key : tuple of int
     hidden : Hidden
     deadline : Deadline
+    again : bool
+        Whether the mechanism passed a trial on other inputs before: small calls then suffice.
 
     Raises
     ------
@@ -186,7 +192,7 @@ def tried_aligned(
         If the deadline passes first.
     """
     started = time.perf_counter()
-    for k, count in enumerate(SIZES):
+    for k, count in enumerate(SIZES[:FEW] if again else SIZES):
         sequence = stream(seed, *key, k)
         choose = np.random.default_rng(child(sequence, CHECKS))
         with _on_rng_alone(sequence, hidden) as runs:

@@ -38,7 +38,12 @@ def draw_shared(
 
 
 def tried(
-    calls: Sequence[tuple[Call, Any]], seed: int, hidden: Hidden, deadline: Deadline
+    calls: Sequence[tuple[Call, Any]],
+    seed: int,
+    hidden: Hidden,
+    deadline: Deadline,
+    *,
+    again: bool,
 ) -> frozenset[int]:
     """Try whether draws on two inputs may be shared; which sources need no restart.
 
@@ -49,6 +54,8 @@ def tried(
     seed : int
     hidden : Hidden
     deadline : Deadline
+    again : bool
+        Whether the mechanism passed a trial on other inputs before.
 
     Raises
     ------
@@ -59,5 +66,5 @@ def tried(
     """
     if calls[0][0].size is None:
         return tried_restarted(calls, seed, TRIAL_KEY, hidden, deadline)
-    tried_aligned(calls, seed, TRIAL_KEY, hidden, deadline)
+    tried_aligned(calls, seed, TRIAL_KEY, hidden, deadline, again=again)
     return frozenset()

@@ -26,7 +26,7 @@ from pytest_dp.sampling.streams import seeded, stream
 
 MOST_A_PIECE = 512
 MOST_A_VECTORIZED_PIECE = 32_768
-FEWEST_A_PIECE, ENOUGH_A_PIECE, FEWEST_A_SHARED_PIECE = 8, 64, 256
+FEWEST_A_PIECE, ENOUGH_A_PIECE, ENOUGH_A_SHARED_PIECE = 8, 64, 256
 """Where a draw has so many: every piece costs time to set up. Of small draws, a quarter each."""
 
 
@@ -58,10 +58,9 @@ class Done:
 def cut(count: int, key: tuple[int, ...], vectorized: bool, shared: bool = False) -> list[Piece]:
     """Cut a draw into pieces: several even for small draws, so that slow mechanisms share them."""
     most = MOST_A_VECTORIZED_PIECE if vectorized else MOST_A_PIECE
-    few = max(FEWEST_A_PIECE, min(-(-count // 4), ENOUGH_A_PIECE))
+    enough = ENOUGH_A_SHARED_PIECE if shared else ENOUGH_A_PIECE
+    few = min(count, enough) if vectorized else max(FEWEST_A_PIECE, min(-(-count // 4), enough))
     size = min(most, max(few, -(-count // 16)))
-    if vectorized:
-        size = max(size, min(count, FEWEST_A_SHARED_PIECE if shared else ENOUGH_A_PIECE))
     starts = range(0, count, size)
     return [Piece(min(size, count - start), (*key, i), shared) for i, start in enumerate(starts)]
 

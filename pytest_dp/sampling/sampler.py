@@ -144,7 +144,8 @@ class Sampler:
         try:
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(on(self.call, g, self._copies), g.live) for g in (one, other)]
-                idle = tried(calls, self.seed, self.hidden, deadline)
+                again = self._idle is not None
+                idle = tried(calls, self.seed, self.hidden, deadline, again=again)
             self._idle = idle if self._idle is None else self._idle & idle
         except CannotCouple as reason:
             refused = str(reason)

@@ -180,6 +180,8 @@ def assert_all_new(draws):
 def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watched, claimed):
     result = run("histogram", claimed, 1.0, 3, max_samples=6_000)
     assert result.violated == (claimed < 1.0)
+    if result.violated:  # all but a part of alpha is for the first game
+        assert result.p_value * result.e_value >= (1 - 1e-9) / sequential.FIRST_GAME
     assert_all_new(watched.draws)
     bets = [batch for batch in watched.draws if batch[0][0][0] == sequential.BET]
     looks = result.pairs[0]
@@ -197,6 +199,9 @@ def test_a_second_game_is_about_new_samples_with_what_is_left_of_alpha(watched):
     assert len(watched.alphas) == 2
     assert sum(watched.alphas) <= ALPHA * (1 + 1e-12)
     assert_all_new(watched.draws)
+    games = [key[0] for batch in watched.draws for key, shared in batch if not shared]
+    assert sequential.BET not in games  # it may have drawn some pairs apart itself
+    assert sequential.BET_AGAIN in games
 
 
 # Coupled draws
