@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +11,15 @@ import numpy as np
 
 from pytest_dp.outputs.custom import custom, name_of
 from pytest_dp.outputs.leaves import written
-from pytest_dp.outputs.quantities import bit, difference, hamming, lowest_bit, numeric, summary
+from pytest_dp.outputs.quantities import (
+    above,
+    bit,
+    difference,
+    hamming,
+    lowest_bit,
+    numeric,
+    summary,
+)
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, tabulate
 
 Kind = Literal[
@@ -25,17 +34,22 @@ Kind = Literal[
     "sum",
     "argmax",
     "argmin",
+    "above",
     "difference",
     "user",
     "bit",
     "lowest bit",
 ]
 WHOLE: frozenset[Kind] = frozenset(
-    {"len", "count", "hamming", "argmax", "argmin", "bit", "lowest bit"}
+    {"len", "count", "hamming", "argmax", "argmin", "above", "bit", "lowest bit"}
 )
 """Kinds that are whole numbers."""
 _MANY = 64
 _MANY_BITS = 8
+_ALIKE = 10
+"""Numbers in an output above which they are also looked at as many of one sort."""
+_QUARTERS, _QUARTERED = (0.25, 0.5, 0.75), 200_000
+"""Levels of all numbers above which they are counted; numbers by which those are found."""
 _SCREENED, _SCREENED_ROWS = 2_000, 1_000
 """Of many features, how many are compared, on how many outputs of each input."""
 SUMMARIES: tuple[Kind, ...] = ("mean", "min", "max")
@@ -74,6 +88,8 @@ class Feature:
                 return numeric(np.bincount(owners, minlength=len(table)).astype(np.float64))
             case "hamming":
                 return numeric(hamming(table, self.argument))
+            case "above":
+                return numeric(above(table, self.argument))
             case "difference":
                 return difference(table, *self.argument)
             case "user":
@@ -127,11 +143,12 @@ def features(table: Table, references: list[Any], first: Bools | None = None) ->
 def all_features(table: Table, references: list[Any], first: Bools | None = None) -> list[Feature]:
     """The quantities of `features`, and more, for those who can weigh many against each other.
 
-    Further: sums, where the largest and the smallest number stand, and how much each number of a
-    flat output differs from the one before. Parameters are those of `features`.
+    Further: sums, where the largest and the smallest number stand, how many of many numbers are
+    above a level, and how much each number of a flat output differs from the one before. Parameters
+    are those of `features`.
     """
-    found = features(table, references, first)
-    return found + _summaries(table, MORE_SUMMARIES) + _differences(table, first)
+    found = features(table, references, first) + _summaries(table, MORE_SUMMARIES)
+    return found + _levels(table) + _differences(table, first)
 
 
 def float_features(table: Table, first: Bools | None = None) -> list[Feature]:
@@ -177,8 +194,25 @@ def _summaries(table: Table, kinds: tuple[Kind, ...]) -> list[Feature]:
     containers = [s for s in table.structures if s.length is not None]
     if not any(len(s.places) > 1 for s in containers) or not np.any(table.codes == NUMBER):
         return []
-    every = "output.values()" if {s.kind for s in containers} == {"dict"} else "output"
-    return [Feature(f"{kind}({every})", kind) for kind in kinds]
+    return [Feature(f"{kind}({_every(table)})", kind) for kind in kinds]
+
+
+def _levels(table: Table) -> list[Feature]:
+    """How many numbers lie above a level, for outputs of many: a leak that each has a bit of."""
+    is_number = table.codes == NUMBER
+    numbers = table.numbers[is_number & np.isfinite(table.numbers)]
+    if not len(numbers) or np.bincount(table.owner[is_number]).max() <= _ALIKE:
+        return []
+    some = numbers[:: math.ceil(len(numbers) / _QUARTERED)]
+    levels = {float(f"{level:.3g}") for level in np.quantile(some, _QUARTERS)}
+    every = _every(table)
+    return [Feature(f"sum(x >= {at:g} for x in {every})", "above", at) for at in sorted(levels)]
+
+
+def _every(table: Table) -> str:
+    """All that is in an output."""
+    kinds = {s.kind for s in table.structures if s.length is not None}
+    return "output.values()" if kinds == {"dict"} else "output"
 
 
 def _positions(table: Table) -> Ints:

@@ -45,6 +45,12 @@ def summary(table: Table, kind: str) -> Floats:
     return found
 
 
+def above(table: Table, level: float) -> Floats:
+    """How many numbers in each output are at least as large as a level."""
+    owners = table.owner[(table.codes == NUMBER) & (table.numbers >= level)]
+    return np.bincount(owners, minlength=len(table)).astype(np.float64)
+
+
 def difference(table: Table, place: str, less: str) -> tuple[Floats, Ints]:
     """The number at one place less that at another, and codes: absent unless both are numbers."""
     (one, codes), (other, other_codes) = table.leaf(place), table.leaf(less)
