@@ -91,6 +91,25 @@ def test_laplace_noise(sign, eps):
     assert odds[exact < -0.999 * eps].mean() == pytest.approx(-eps, rel=0.1, abs=0.02)
 
 
+def test_a_leak_of_which_each_of_many_numbers_has_a_bit():
+    def draw(d, rng, n):
+        return d + rng.laplace(scale=40, size=(n, 20))
+
+    def exact(outputs):
+        return laplace_odds(outputs, 1 / 40).sum(axis=1)
+
+    odds, exact_odds, _ = compared(draw, exact, 20_000, 1)
+    assert np.corrcoef(odds, exact_odds)[0, 1] > 0.9  # number by number: 0.8
+
+
+def test_a_leak_in_one_of_many_numbers():
+    def draw(d, rng, n):
+        return np.eye(20)[7] * d + rng.laplace(scale=2, size=(n, 20))
+
+    odds, exact, _ = compared(draw, lambda x: laplace_odds(x[:, 7], 0.5), 20_000, 1)
+    assert np.corrcoef(odds, exact)[0, 1] > 0.95
+
+
 def test_randomised_response():
     def draw(d, rng, n):
         return np.where(rng.random(n) < 0.7, d, 1 - d)
