@@ -207,6 +207,14 @@ def _number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _eps(
     given: Any, chosen: Mapping[str, Any], params: Mapping[str, Any]
 ) -> tuple[float, str | None]:
@@ -215,12 +223,13 @@ def _eps(
     if isinstance(given, str):
         if given not in params:
             names = ", ".join(map(repr, params)) or "none"
-            invalid(
-                "eps",
-                given,
-                f"A name refers to a parameter in params=, which has: {names}. "
-                f"Write params={{{given!r}: [0.1, 1.0]}}, or give eps as a number.",
+            better = (
+                f"Write eps={given}, without quotes."
+                if _reads_as_number(given)
+                else f"Write params={{{given!r}: [0.1, 1.0]}}, or give eps as a number."
             )
+            known = f"A name refers to a parameter in params=, which has: {names}."
+            invalid("eps", given, f"{known} {better}")
         eps_param, value = given, chosen[given]
     if not _number(value) or not 0 < value <= LARGEST_EPS:
         name = "eps" if eps_param is None else f"params[{eps_param!r}] (the claim's eps)"

@@ -147,7 +147,7 @@ def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Ite
         share = _FRACTIONS.get(k, f"1/{k}")
         yield (
             f"Observed loss is about {k} x the claim: consistent with noise {share} as large as "
-            "needed."
+            "needed, or less."
         )
 
 

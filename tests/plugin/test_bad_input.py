@@ -58,6 +58,7 @@ PAIR = "pairs=[([1], [])]"
             f"eps='epsilon', {PAIR}",
             "Invalid eps='epsilon'. A name refers to a parameter in params=",
         ),
+        (f"eps='1.0', {PAIR}", "Write eps=1.0, without quotes."),
         (f"eps='e', params={{'e': [-1]}}, {PAIR}", "params['e'] (the claim's eps)=-1"),
         (f"eps=1.0, delta=2, {PAIR}", "Invalid delta=2."),
         (f"eps=1.0, delta=1e-6, {PAIR}", "not yet supported"),

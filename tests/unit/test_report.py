@@ -43,7 +43,7 @@ FOUND = Counterexample(
     eps_clopper_pearson=1.8909,
     difference="one record removed",
     diagnosis=(
-        "Observed loss is about 2 x the claim: consistent with noise half as large as needed.",
+        "Observed loss is about 2 x the claim: consistent with noise half as large as needed, or less.",
     ),
 )
 
@@ -89,7 +89,7 @@ claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
   A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.
 
 Observed loss is about 2 x the claim: consistent with noise half as large as
-  needed.
+  needed, or less.
 Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c"""
 
 TABLE = """\
