@@ -107,19 +107,22 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts outputs: all, above an attack's threshold, at it, and in an event."""
+    """Counts outputs: all, above an attack's threshold, at it, in an event, above another's."""
 
     attack: Attack | None
     event: Event | None
+    other: Attack | None = None
 
     def __call__(self, outputs: Outputs) -> Ints:
         table = tabulate(outputs)
-        above = at = inside = 0
+        above = at = inside = others = 0
         if self.attack is not None:
             above, at = (int(hits.sum()) for hits in self.attack.hits(table))
         if self.event is not None:
             inside = int(self.event.mask(table).sum())
-        return np.array([len(table), above, at, inside])
+        if self.other is not None:
+            others = int(self.other.hits(table)[0].sum())
+        return np.array([len(table), above, at, inside, others])
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,8 @@ class Witness:
         Cautious estimates of its probability on the likelier input, and on the other.
     examples : tuple
         Some outputs inside the attack, and some outside.
+    middle : Attack or None
+        An event of about half of the outputs, by which runs that are not independent show best.
     """
 
     rival: Contender
@@ -103,6 +105,7 @@ class Witness:
     p1: float
     p2: float
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
+    middle: Attack | None = None
 
 
 def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:

@@ -80,14 +80,15 @@ def count(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
     if n1 - n2 not in (0, -1):
         which = (likelier, other)[more]
         draws.append(Draw(pool.inputs[which], abs(n1 - n2), (TESTED, which, 2)))
-    tally = Tally(witness.attack, witness.event)
+    tally = Tally(witness.attack, witness.event, witness.middle)
     groups = [np.array(g) for g in job.sampler.measure(draws, tally, job.deadline)]
     sums = [g.sum(axis=0) for g in groups]
     attack = _counts(job, sums, more, witness.attack.tie) if witness.attack is not None else None
     event = _counts(job, [s[[0, 3, 3, 3]] for s in sums], more, 0.0) if witness.event else None
     clumps: tuple[float, ...] = ()
     for group in groups:
-        for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2], group[:, 3]):
+        attacked = group[:, 1], group[:, 2], group[:, 1] + group[:, 2]
+        for hits in (*attacked, group[:, 3], group[:, 4]):
             p, shares = homogeneity.p_value(hits, group[:, 0])
             if p < CLUMPED:
                 clumps = clumps or tuple(shares)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.lenses import ByScore
-from pytest_dp.attacks.threshold import Choice, Cuts, best_cut, cautious, event_promise, first_share
+from pytest_dp.attacks.threshold import (
+    Attack,
+    Choice,
+    Cuts,
+    best_cut,
+    cautious,
+    event_promise,
+    first_share,
+)
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.dd_search import Witness, readable, with_examples, witness_of
@@ -95,6 +103,8 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     witness = witness_of(arm, model, attack, event, reading)
     if witness is None:
         return None
+    if refuted:
+        witness = replace(witness, middle=_middle(arm))
     total = _enough(job, witness, left) if refuted else left
     tested = fresh.count(job, pool, witness, total)
     return None if tested is None else Strongest(arm, with_examples(witness, table), tested)
@@ -112,6 +122,15 @@ def _choice(job: Job, arm: Arm, left: int) -> Choice:
     cuts = Cuts(arm.learned, lens.cuts, levels)
     found = best_cut(one.astype(int), two.astype(int), cuts, left, job.alpha)
     return clearest.choice if found is None or found.promise == -math.inf else found
+
+
+def _middle(arm: Arm) -> Attack | None:
+    """The event of a score above the middle one of the record."""
+    lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
+    if not len(lens.cuts):
+        return None
+    below = (joint.sum(0) + joint.sum(1)).cumsum()[:-1] / (2 * joint.sum())
+    return Attack(lens.model, 1, float(lens.cuts[np.argmin(np.abs(below - 0.5))]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -700,8 +700,9 @@ def test_outputs_are_counted_where_they_are():
     attack = Attack(Itself(), -1, -1.0, 0.25)
     outputs = [0.0, 1.0, 1.0, 2.0, 0.5]
     assert [attack(x) for x in outputs] == [1.0, 0.25, 0.25, 0.0, 1.0]
-    assert Tally(attack, None)(outputs).tolist() == [5, 2, 2, 0]
-    assert Tally(None, None)(outputs).tolist() == [5, 0, 0, 0]
+    assert Tally(attack, None)(outputs).tolist() == [5, 2, 2, 0, 0]
+    assert Tally(None, None)(outputs).tolist() == [5, 0, 0, 0, 0]
+    assert Tally(None, None, attack)(outputs).tolist() == [5, 0, 0, 0, 2]
     profile = Profile(Itself(), np.array([0.25, 1.5]), None)
     assert profile(outputs).tolist() == [1, 3, 1, 0]
 

@@ -43,7 +43,8 @@ FOUND = Counterexample(
     eps_clopper_pearson=1.8909,
     difference="one record removed",
     diagnosis=(
-        "Observed loss is about 2 x the claim: consistent with noise half as large as needed, or less.",
+        "Observed loss is about 2 x the claim: consistent with noise half as large as needed, or "
+        "less.",
     ),
 )
 
