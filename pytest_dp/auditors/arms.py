@@ -34,7 +34,10 @@ LEARNED_ACROSS = 20_000
 SEARCHED = 20_000
 """Pairs of outputs among which each half looks for events, at most."""
 OPTIMISM = 1.5
-"""Standard errors by which a pair may be better than it looks."""
+"""Standard errors by which a pair may be better than it looks through its lenses."""
+UNLEARNED = 1.0
+"""By how much better lenses may do, over the root of how many outputs the present ones know: else a
+pair that gains nothing, and loses nothing, would starve others that were learned from too few."""
 
 
 @dataclass(slots=True)
@@ -147,11 +150,12 @@ def _events(job: Job, arm: Arm, table: Table, first: Bools, about: list[Feature]
     return [one.event for one in found]
 
 
-def hope(record: Record, eps: float, delta: float) -> float:
+def hope(record: Record, eps: float, delta: float, learned: int) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
     pays = payoffs(eps, delta)
     counts = np.concatenate([contingency(joint) for joint in record.joint])
     runs = counts.sum(axis=1)
     mean = counts @ pays / runs
     variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-    return float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs)))
+    seen = float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs)))
+    return seen + UNLEARNED / math.sqrt(learned)

@@ -149,7 +149,7 @@ class Game:
                 learn(job, arm)
                 if arm.coupled and self.ledger.prefers_apart(arm.record):
                     arm.draw_apart()
-            arm.hope = hope(arm.record, job.claim.eps, job.claim.delta)
+            arm.hope = hope(arm.record, job.claim.eps, job.claim.delta, arm.learned)
 
     def _next(self) -> Arm:
         """The pair with the largest edge that is possible by all that is known."""

@@ -69,6 +69,10 @@ def test_hope_is_for_pairs_that_look_worse_or_are_unknown():
         return Record([independent], NOTHING)
 
     eps = 0.5
-    bad, good = (hope(record(c1, 2_000, 10_000), eps, 0.0) for c1 in (5_000, 2_500))
-    unknown = hope(record(25, 20, 100), eps, 0.0)
+    bad, good = (hope(record(c1, 2_000, 10_000), eps, 0.0, 10_000) for c1 in (5_000, 2_500))
+    unknown = hope(record(25, 20, 100), eps, 0.0, 100)
     assert bad > unknown > good
+    # Right at the claim, nothing is lost by betting on and on; what was hardly learned comes first.
+    at_the_claim = hope(record(3_297, 2_000, 10_000), eps, 0.0, 10_000)
+    assert hope(record(55, 50, 180), eps, 0.0, 24) > at_the_claim
+    assert hope(record(55, 50, 180), eps, 0.0, 180) < at_the_claim
