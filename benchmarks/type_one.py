@@ -3,8 +3,8 @@
 A test that never rejects would pass, so the same mechanisms are also audited at half as much again.
 
 Run with ``python -m benchmarks.type_one [--audits 1000] [--jobs 2]``, or, for the sequential
-auditor with coupled and independent draws, ``--method sequential --alpha 0.01 --eps 0.5
---max-samples 4000 --audits 840``, which makes 10,080 audits.
+auditor with coupled and independent draws, ``--method sequential --alpha 0.01 --eps 2
+--max-samples 1000 --audits 840``, which makes 10,080 audits.
 """
 
 from __future__ import annotations

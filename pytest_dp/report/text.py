@@ -195,7 +195,7 @@ def legend(rows: Iterable[Row]) -> list[str]:
             "20 such runs would find it; less may go unseen. No test can prove privacy."
         )
     if "inconclusive" in states:
-        said.append("inconclusive: neither passed nor failed; too few samples to tell.")
+        said.append("inconclusive: the audit could tell nothing; its warning, or -v, says why.")
     if "error" in states:
         said.append("ERROR: the audit did not run, so nothing is known about this claim.")
     return said
@@ -214,7 +214,9 @@ def verbose(row: Row) -> list[str]:
         facts.append(("strongest", row.strongest))
     if row.p_value is not None:
         floor = row.method == "dpsniper" and row.p_value <= 0.011 * (row.alpha or 0.0)
-        facts.append(("p-value", ("<= " if floor else "") + numbers.p_value(row.p_value)))
+        whose = ", by the bets" if row.method == "sequential" else ""
+        value = ("<= " if floor else "") + numbers.p_value(row.p_value) + whose
+        facts.append(("p-value", value))
     if row.e_value is not None and row.bet_samples:
         facts.append(("e-value", e_value(row.e_value, row.bet_samples)))
     if row.samples:

@@ -104,7 +104,7 @@ mean                     1.0         -           -        -      -  ERROR
 
 would catch from: were the true eps this large on the inputs and events tried,
 19 of 20 such runs would find it; less may go unseen. No test can prove privacy.
-inconclusive: neither passed nor failed; too few samples to tell.
+inconclusive: the audit could tell nothing; its warning, or -v, says why.
 ERROR: the audit did not run, so nothing is known about this claim."""
 
 
@@ -524,7 +524,7 @@ def test_verbose():
         "  method       sequential, alpha 1e-06 (chance of a false alarm)",
         "  pairs tried  12 of 40",
         "  strongest    output >= 1.0",
-        "  p-value      0.31",
+        "  p-value      0.31, by the bets",
         "  e-value      0.65 after 1,840 samples",
         "  samples      912 in 1 min",
         "  seed         8f2c",
