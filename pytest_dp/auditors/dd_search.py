@@ -46,8 +46,6 @@ from pytest_dp.sampling.sampler import Draw
 
 SEARCH_SHARE = 0.15
 """Share of the samples, and of the time, in which pairs are compared and the model is trained."""
-FIRST_ROUND = 0.6
-"""Share of those for the first look at all pairs: what is dropped then is lost."""
 CHOICE_SHARE = 0.1
 """Share of the samples on which the threshold is chosen."""
 MOST_CHOSEN = 2_000_000
@@ -130,8 +128,7 @@ def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
 
 def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Rival:
     deadline = job.deadline.sooner(2 * SEARCH_SHARE)
-    later = math.ceil(math.log2(len(rivals)))
-    a_round = FIRST_ROUND * budget if later else budget
+    a_round = budget / (math.ceil(math.log2(len(rivals))) + 1)
     runs = 0
     draw_up_to(job, pool, rivals[:1], FIRST_LOOK, deadline)
     most = _most_kept(pool)
@@ -150,7 +147,6 @@ def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Riva
             _appraise(job, pool, rival, runs)
         rivals = sorted(rivals, key=lambda r: (-max(r.promise, 0.0), -r.gain, r.number))
         rivals = rivals[: max(1, len(rivals) // 2)]
-        a_round = (1 - FIRST_ROUND) * budget / later
     return rivals[0]
 
 
