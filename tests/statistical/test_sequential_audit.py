@@ -148,8 +148,8 @@ def test_correct_mechanisms_of_the_literature_pass(name):
 
 @pytest.fixture
 def watched(monkeypatch):
-    """Every measurement's keys, how many there were at each wager, and the alphas of all games."""
-    seen = SimpleNamespace(draws=[], wagers=[], alphas=[])
+    """Every measurement's keys, how many there were at each wager, and all ledgers with alphas."""
+    seen = SimpleNamespace(draws=[], wagers=[], alphas=[], ledgers=[])
     measure, wager, ledger = Sampler.measure, Ledger.wager, Ledger.__init__
 
     def measured(self, draws, function, deadline):
@@ -162,6 +162,7 @@ def watched(monkeypatch):
 
     def opened(self, eps, delta, alpha):
         seen.alphas.append(alpha)
+        seen.ledgers.append(self)
         ledger(self, eps, delta, alpha)
 
     monkeypatch.setattr(Sampler, "measure", measured)
@@ -180,8 +181,8 @@ def assert_all_new(draws):
 def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watched, claimed):
     result = run("histogram", claimed, 1.0, 3, max_samples=6_000)
     assert result.violated == (claimed < 1.0)
-    if result.violated:  # all but a part of alpha is for the first game
-        assert result.p_value * result.e_value >= (1 - 1e-9) / sequential.FIRST_GAME
+    expected = watched.ledgers[0].p_value / sequential.FIRST_GAME  # this game has a part of alpha
+    assert result.p_value == pytest.approx(min(expected, 1.0))
     assert_all_new(watched.draws)
     bets = [batch for batch in watched.draws if batch[0][0][0] == sequential.BET]
     looks = result.pairs[0]
