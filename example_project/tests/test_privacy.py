@@ -24,4 +24,4 @@ def test_vendor_count(dp_check):
     diffprivlib truncates the noisy count at the number of flags, which shows it.
     """
     result = dp_check(lambda flags: tools.count_nonzero(np.array(flags), epsilon=1.0))
-    assert result.resolution < 1.5
+    assert result.resolution < 2.5
