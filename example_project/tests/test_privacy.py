@@ -17,11 +17,11 @@ def test_monthly_report(dp_check):
     dp_check(monthly_report)
 
 
-@pytest.mark.dp_claim(eps=1.0, neighbors="replace_one", inputs=[[1, 0], [1, 1]], max_samples=10_000)
+@pytest.mark.dp_claim(eps=1.0, neighbors="replace_one", inputs=[[1, 0], [1, 1]], max_samples=30_000)
 def test_vendor_count(dp_check):
     """Private if the number of flags is public: with "add_remove_one" the audit fails.
 
     diffprivlib truncates the noisy count at the number of flags, which shows it.
     """
     result = dp_check(lambda flags: tools.count_nonzero(np.array(flags), epsilon=1.0))
-    assert result.resolution < 2.5
+    assert result.resolution < 1.5
