@@ -45,11 +45,10 @@ AGAIN = 0.05
 """Share of the pieces that are run again with other noise in some rows."""
 TRIAL_SECONDS = 0.02
 """A trial begins no larger calls after this time."""
-SIZES = (64, 16, 200, 4_096, 32_768)
-"""Draws in the calls of a trial..."""
-FEW = 2
-"""...and how many of these sizes are enough for further pairs of inputs."""
-
+FURTHER = (64, 16)
+"""Draws in the calls of a trial where the mechanism passed one on other inputs..."""
+FIRST = (*FURTHER, 200, 4_096, 32_768)
+"""...and in its first."""
 
 UNLIKE = "the two inputs ask for different noise"
 
@@ -192,7 +191,7 @@ def tried_aligned(
         If the deadline passes first.
     """
     started = time.perf_counter()
-    for k, count in enumerate(SIZES[:FEW] if again else SIZES):
+    for k, count in enumerate(FURTHER if again else FIRST):
         sequence = stream(seed, *key, k)
         choose = np.random.default_rng(child(sequence, CHECKS))
         with _on_rng_alone(sequence, hidden) as runs:

@@ -140,19 +140,19 @@ class Sampler:
         """
         if not self.replayable:
             return False
-        refused = ""
+        refused, again = "", self._idle is not None
         try:
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(on(self.call, g, self._copies), g.live) for g in (one, other)]
-                again = self._idle is not None
                 idle = tried(calls, self.seed, self.hidden, deadline, again=again)
-            self._idle = idle if self._idle is None else self._idle & idle
         except CannotCouple as reason:
             refused = str(reason)
         if not self._copies and not all([one.unchanged(), other.unchanged()]):
             self._use_copies()
             return self.can_couple(one, other, deadline)
-        if refused not in ("", NOTHING):
+        if not refused:
+            self._idle = idle if self._idle is None else self._idle & idle
+        elif refused != NOTHING:
             self.note(f"random numbers are not shared between inputs, as {refused}")
         return not refused
 

@@ -4,11 +4,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.special import logsumexp
 
 from pytest_dp.auditors.job import Job
+from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.evidence.betting import (
     FRACTIONS,
+    LEARNING,
     RUNGS,
     Ledger,
     Record,
@@ -293,3 +296,27 @@ def test_the_resolution_improves_with_samples_and_with_shared_randomness(arms):
     assert math.isinf(found(10))
     assert found(1_000) > found(10_000) > found(100_000) > 0.5
     assert found(100_000, 1.0) < found(100_000)
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.3), (0.5, 0.0), (0.5, 0.1), (2.0, 1e-3)])
+def test_the_resolution_is_where_the_best_single_stake_just_suffices(eps, delta):
+    """At the loss that it names, the best growth of one stake on the event pays for 1/alpha."""
+    p1, pairs, alpha = 0.6, 3_000, 1e-3
+    p2 = p1 * math.exp(-smallest_eps(p1, pairs, 1, eps, delta, alpha))
+    cells = np.array([p1 * p2, p1 * (1 - p2), (1 - p1) * p2, (1 - p1) * (1 - p2)])
+    worst = math.exp(eps) + delta
+    pays = np.array([1 - worst, 1 - delta, -worst, -delta])
+    best = scipy.optimize.minimize_scalar(
+        lambda stake: -cells @ np.log1p(stake * pays), bounds=(0, 0.98 / worst), method="bounded"
+    )
+    assert -best.fun * pairs == pytest.approx(
+        -math.log(alpha) + LEARNING + 2 * math.sqrt(-2 * math.log(alpha)), rel=0.01
+    )
+
+
+def test_the_smallest_loss_that_is_caught():
+    for limit in (0.3, 1.7, 40.0):
+        found = smallest_loss(lambda loss, limit=limit: loss >= limit, 0.2)
+        assert limit <= found <= limit * 1.0002
+    assert smallest_loss(lambda loss: True, 0.2) == pytest.approx(0.2, rel=1e-3)
+    assert math.isinf(smallest_loss(lambda loss: False, 0.2))

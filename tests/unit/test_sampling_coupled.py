@@ -745,6 +745,61 @@ def test_the_noise_of_two_inputs_is_compared_over_several_calls():
         pair.sampler.draw(other, Deadline(9.0))
 
 
+def test_the_first_trial_is_long_and_further_ones_are_short():
+    sizes = []
+
+    def mechanism(data, rng, size):
+        sizes.append(size)
+        return sum(data) + rng.laplace(size=size)
+
+    pair = vectorized(mechanism)
+    assert pair.can_couple()
+    assert max(sizes) >= 200
+    sizes.clear()
+    pair.inputs = Input([1, 1, 1]), Input(OTHER)
+    assert pair.can_couple()
+    assert sizes
+    assert max(sizes) <= 64
+
+
+def test_a_trial_on_copies_after_inputs_were_changed_is_a_first_one():
+    """Even if the change has no effect on the outputs, so that the trial on the inputs passed."""
+    sizes = []
+
+    def changes(data, rng, size):
+        data.append(0)
+        sizes.append(size)
+        return sum(data) + rng.laplace(size=size)
+
+    pair = vectorized(changes)
+    assert pair.can_couple()
+    assert any("changes its input" in note for note in pair.sampler.notes)
+    on_copies = [size for k, size in enumerate(sizes) if k > sizes.index(200)]
+    assert max(on_copies[on_copies.index(64) :]) >= 200
+
+
+@pytest.mark.parametrize(
+    ("on_three", "reason"),
+    [
+        (lambda rng, size: rng.laplace(size=(size, 2))[:, 0], "different noise"),
+        (lambda rng, size: np.repeat(rng.laplace(size=1), size), "first axis"),
+        (lambda rng, size: np.roll(rng.laplace(size=size), 1), "of others"),
+    ],
+)
+def test_a_short_trial_still_refuses(on_three, reason):
+    """Fine on the first pair of inputs, and not on another."""
+
+    def mechanism(data, rng, size):
+        return sum(data) + (on_three(rng, size) if len(data) == 3 else rng.laplace(size=size))
+
+    pair = vectorized(mechanism)
+    assert pair.can_couple()
+    pair.inputs = Input([1, 1, 1]), Input(OTHER)
+    assert not pair.can_couple()
+    (note,) = [note for note in pair.sampler.notes if "not shared" in note]
+    assert reason in note
+
+
 SCALED = {name: lambda s: (0.0, s) for name in FREE - {"multivariate_normal"}} | {
     "exponential": lambda s: (s,),
     "rayleigh": lambda s: (s,),
