@@ -1,8 +1,10 @@
-"""Fixtures for tests that run mechanisms in worker processes."""
+"""Fixtures for tests that run mechanisms in worker processes; failing helpers tell why."""
 
 import pytest
 
 from pytest_dp.sampling import sampler, workers
+
+pytest.register_assert_rewrite("coupling", "searching")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Outputs of every kind: tables, features, events, and the search for leaks that are planted."""
+"""Outputs of every kind: tables, features, events, their texts and thresholds."""
 
 from __future__ import annotations
 
@@ -7,28 +7,24 @@ import dataclasses
 import datetime as dt
 import enum
 import math
-import pickle
 import statistics
 import threading
-import time
 import warnings
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from searching import Broken, Colour, Plain, Point, Readable, check, look, planted
 
-from pytest_dp.auditors.search import rank_for
 from pytest_dp.counterexample import is_constant, simplest
 from pytest_dp.outputs.events import Between, Equals, Event
-from pytest_dp.outputs.families import search, thresholds
+from pytest_dp.outputs.families import thresholds
 from pytest_dp.outputs.features import LEN, Feature, features, leaf
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.calling import Raised
-from pytest_dp.sampling.pieces import joined
 
 
 @pytest.fixture(autouse=True)
@@ -36,22 +32,6 @@ def warnings_are_errors():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
-
-
-def look(one, two, eps=0.5, references=(), most=8):
-    """What the search finds for equally many outputs on D and on D'."""
-    table = tabulate(joined([one, two]))
-    first = np.arange(len(table)) < len(one)
-    return search(table, first, rank_for(eps)(len(one)), list(references), most=most), table, first
-
-
-def planted(one, two, **keywords):
-    """The best event for outputs that leak, checked and made simple, as text."""
-    found, table, first = look(one, two, **keywords)
-    check(found, table, first, [*one, *two])
-    best = simplest(found[0], table, first, rank_for(keywords.get("eps", 0.5))(len(one)))
-    assert best.rank > 20, f"{best.event}: {best.c1} against {best.c2}"
-    return str(best.event)
 
 
 HELPERS = {
@@ -63,38 +43,12 @@ HELPERS = {
 }
 
 
-def check(found, table, first, outputs, sample=25):
-    """Counts are sums of masks, masks are what single outputs give, events can be sent about."""
-    at = np.unique(np.linspace(0, len(outputs) - 1, min(sample, len(outputs))).astype(int))
-    for one in found:
-        mask = one.event.mask(table)
-        assert mask.dtype == bool
-        assert mask.shape == (len(table),)
-        assert one.c1 == int(np.sum(mask & first))
-        assert one.c2 == int(np.sum(mask & ~first))
-        assert str(one.event)
-        again = pickle.loads(pickle.dumps(one.event))
-        assert repr(again) == repr(one.event)
-        for i in at:
-            assert again(outputs[i]) == mask[i], (str(one.event), outputs[i])
-
-
 # --- outputs of every kind ---
-
-
-class Colour(enum.Enum):
-    RED = 1
-    BLUE = 2
 
 
 class Weight(enum.IntEnum):
     LIGHT = 1
     HEAVY = 2
-
-
-class Point(NamedTuple):
-    x: Any
-    y: Any
 
 
 @dataclasses.dataclass
@@ -106,31 +60,6 @@ class Answer:
 @dataclasses.dataclass
 class Unset:
     value: float = dataclasses.field(init=False)
-
-
-class Plain:
-    pass
-
-
-class Readable:
-    def __init__(self, value):
-        self.value = value
-
-    def __repr__(self):
-        return f"Readable({self.value})"
-
-
-class Broken:
-    __hash__ = None
-
-    def __eq__(self, other):
-        raise RuntimeError
-
-    def __repr__(self):
-        raise RuntimeError
-
-    def __len__(self):
-        raise RuntimeError
 
 
 class BrokenMapping(dict):
@@ -364,178 +293,6 @@ def test_ragged_references_are_no_vectors():
     features(table, [[[1], [1, 2]], {"a": 1}, 3.0, None, "ab", np.zeros((2, 2)), {1, 2}])
 
 
-# --- the five families, each with a leak that only it shows ---
-
-N = 600
-
-
-@pytest.fixture
-def r():
-    return np.random.default_rng(5)
-
-
-def bits(r, p, n=6):
-    return [bool(x) for x in r.random(n) < p]
-
-
-def test_family_categories_of_fixed_length(r):
-    one, two = ([bits(r, p) for _ in range(N)] for p in (0.5, 0.8))
-    assert "output.count(" in planted(one, two)
-
-
-def test_family_categories_of_fixed_length_by_hamming_distance(r):
-    reference = [True, False] * 3
-
-    def draw(flip):
-        return [bool(b) ^ bool(r.random() < flip) for b in reference]
-
-    one, two = [draw(0.5) for _ in range(N)], [draw(0.25) for _ in range(N)]
-    found, table, first = look(one, two, references=[reference], most=40)
-    check(found, table, first, one + two)
-    best = next(f for f in found if "hamming" in str(f.event))
-    assert best.rank == max(f.rank for f in found)
-
-
-def test_family_categories_of_variable_length(r):
-    one, two = ([["a", "b"] * int(r.poisson(m)) for _ in range(N)] for m in (2, 4))
-    assert "len(output)" in planted(one, two)
-    one = [[*"ab" * (i % 9), "x"] for i in range(N)]
-    two = [[*"ab" * (i % 9), "y"] for i in range(N)]
-    text = planted(one, two)
-    assert "'x'" in text or "'y'" in text
-
-
-def test_family_last_of_variable_length(r):
-    def draw(last):
-        return [bool(b) for b in r.random(r.integers(8, 14)) < 0.5] + [bool(r.random() < last)]
-
-    one, two = [draw(0.05) for _ in range(N)], [draw(0.95) for _ in range(N)]
-    assert "output[-1]" in planted(one, two)
-
-
-def test_family_numbers_of_fixed_length(r):
-    one, two = (list(r.normal(size=(N, 3)) + np.array([0, m, 0])) for m in (0, 3))
-    assert "output[1]" in planted(one, two)
-    one, two = (list(r.normal(size=(N, 40)) + m) for m in (0, 0.5))
-    assert "mean(output)" in planted(one, two)
-    one, two = r.normal(size=(N, 30)), r.normal(size=(N, 30))
-    two[np.arange(N), r.integers(30, size=N)] += 4
-    assert "max(output)" in planted(list(one), list(two))
-    assert "min(output)" in planted(list(-one), list(-two))
-
-
-def test_family_numbers_of_variable_length(r):
-    one, two = ([list(r.normal(size=r.poisson(m))) for _ in range(N)] for m in (3, 6))
-    found, table, first = look(one, two)
-    assert any("len(output)" in str(f.event) and f.rank > 0.95 * found[0].rank for f in found)
-    check(found, table, first, one + two)
-
-
-def test_family_mixed(r):
-    """False a number of times, then a number that leaks only after so many."""
-
-    def draw(shift):
-        length = int(r.integers(0, 4))
-        number = r.normal() + (shift if length == 2 else 0)
-        return [False] * length + [float(number)]
-
-    one, two = [draw(0) for _ in range(4 * N)], [draw(3) for _ in range(4 * N)]
-    text = planted(one, two)
-    assert "output[2]" in text or ("len(output)" in text and "output[-1]" in text)
-
-
-def test_family_mixed_in_a_context(r):
-    """The number leaks in one direction among short outputs, in the other among long ones."""
-
-    def draw(sign):
-        kind = bool(r.integers(2))
-        return [kind, float(r.normal() + sign * (2 if kind else -2))]
-
-    one, two = [draw(1) for _ in range(4 * N)], [draw(-1) for _ in range(4 * N)]
-    assert " and " in planted(one, two)
-
-
-# --- planted leaks ---
-
-
-def test_leak_half_integers(r):
-    one, two = ([int(x) + 0.5 for x in r.laplace(m, 1, N)] for m in (0, 3))
-    planted(one, two)
-    assert planted([0.5, 1.5] * 300, [1.5, 2.5] * 300) in ("output == 0.5", "output == 2.5")
-
-
-def test_leak_none_or_float(r):
-    one = [float(r.normal()) for _ in range(N)]
-    two = [None if r.random() < 0.3 else float(r.normal()) for _ in range(N)]
-    assert planted(one, two) in ("output is None", "output is not None", "output is a number")
-
-
-def test_leak_length(r):
-    one, two = ([list(r.normal(size=2 + (r.random() < p))) for _ in range(N)] for p in (0, 0.3))
-    assert "len(output)" in planted(one, two)
-
-
-def test_leak_exception(r):
-    one = [float(r.normal()) for _ in range(N)]
-    two = [Raised("ValueError") if r.random() < 0.2 else float(r.normal()) for _ in range(N)]
-    assert "raise" in planted(one, two)
-
-
-@pytest.mark.parametrize("place", [0, 1, 37, 98, 99])
-def test_leak_of_one_coordinate_of_a_hundred(r, place):
-    one, two = r.normal(size=(N, 100)), r.normal(size=(N, 100))
-    two[:, place] += 3
-    assert f"output[{place}]" in planted(one, two)
-
-
-def test_leak_of_one_coordinate_of_many_that_is_a_category(r):
-    one, two = ([bits(r, 0.5, 150) for _ in range(N)] for _ in range(2))
-    for output in two:
-        output[77] = False
-    assert "output[77]" in planted(one, two)
-
-
-def test_leak_recurring_value(r):
-    one = list(r.normal(size=N))
-    two = [0.12345 if r.random() < 0.2 else float(r.normal()) for _ in range(N)]
-    assert planted(one, two) == "output == 0.12345"
-
-
-def test_leak_nan(r):
-    one = list(r.normal(size=N))
-    two = [math.nan if r.random() < 0.2 else float(r.normal()) for _ in range(N)]
-    assert planted(one, two) == "isnan(output)"
-
-
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [
-        (lambda x: x, lambda x: str(x)),
-        (lambda x: [x, 1.0], lambda x: (x, 1.0)),
-        (lambda x: [x], lambda x: x),
-        (lambda x: {"a": x}, lambda x: None),
-        (lambda x: {"a": x}, lambda x: {"b": x}),
-        (lambda x: np.array([x]), lambda x: [x]),
-        (lambda x: Point(x, 1), lambda x: (x, 1)),
-        (lambda x: Plain(), lambda x: Broken()),
-        (lambda x: Readable(1), lambda x: Readable(2)),
-        (lambda x: Colour.RED, lambda x: Colour.BLUE),
-        (lambda x: True, lambda x: 1),
-        (lambda x: dt.date(2020, 1, 1), lambda x: dt.date(2020, 1, 2)),
-        (lambda x: (i for i in "ab"), lambda x: lambda: 3),
-    ],
-)
-def test_leak_type(r, one, two):
-    planted([one(float(x)) for x in r.normal(size=N)], [two(float(x)) for x in r.normal(size=N)])
-
-
-def test_leak_key(r):
-    def draw(p):
-        return {"a": float(r.normal()), **({"b": float(r.normal())} if r.random() < p else {})}
-
-    assert planted([draw(0.1) for _ in range(N)], [draw(0.9) for _ in range(N)])
-
-
 # --- text, thresholds ---
 
 
@@ -578,7 +335,7 @@ def test_thresholds_are_short():
     assert max(len(repr(float(cut))) for cut in cuts) <= 5
 
 
-# --- constants, size ---
+# --- constants, dicts ---
 
 
 def test_constants():
@@ -587,25 +344,6 @@ def test_constants():
     assert not is_constant(tabulate([1.5, 1.5, 2]))
     assert not is_constant(tabulate([[1], (1,)]))
     assert not is_constant(tabulate([]))
-
-
-@pytest.mark.parametrize(
-    ("make", "seconds"),
-    [
-        (lambda r: r.normal(size=(2_000, 1_000)), 4),
-        (lambda r: [list(map(float, r.normal(size=r.integers(1000)))) for _ in range(1_000)], 5),
-        (lambda r: [list(map(float, r.normal(size=1000))) for _ in range(500)], 4),
-        (lambda r: [["a", 1.0] * int(r.integers(500)) for _ in range(1_000)], 5),
-        (lambda r: [{str(k): 1.0 for k in range(100)} for _ in range(500)], 4),
-    ],
-)
-def test_large_outputs_are_fast(r, make, seconds):
-    one, two = make(r), make(r)
-    started = time.process_time()
-    found, _, _ = look(one, two)
-    spent = time.process_time() - started
-    found[0].event.mask(tabulate(one))
-    assert spent < seconds
 
 
 def test_dicts_are_read_the_same_fast_or_slow():

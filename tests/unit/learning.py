@@ -1,0 +1,40 @@
+"""What attacks learn from samples of a mechanism, beside exact log odds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pytest_dp.attacks import fit, quantities
+from pytest_dp.claim import expand
+from pytest_dp.outputs.table import tabulate
+
+
+def learned(outputs, first, classifier=None, features=None, seed=0):
+    """A model of these outputs, from the quantities that an audit would show it."""
+    [claim] = expand(
+        {"eps": 1.0, "pairs": [(0, 1)], "classifier": classifier, "features": features}
+    )
+    table = tabulate(outputs)
+    return fit(classifier, table, first, quantities(claim, table, [], first), seed)
+
+
+def both(draw, runs, seed):
+    """Outputs on D (0) and on D' (1), and which are on D."""
+    rng = np.random.default_rng(seed)
+    sides = [draw(d, rng, runs) for d in (0, 1)]
+    joined = [*sides[0], *sides[1]] if isinstance(sides[0], list) else np.concatenate(sides)
+    return joined, np.arange(2 * runs) < runs
+
+
+def gain(odds, first):
+    """Nats per output by which log odds predict the input better than a coin."""
+    return math.log(2) - float(np.logaddexp(0, np.where(first, -odds, odds)).mean())
+
+
+def compared(draw, exact, runs, seed, classifier=None):
+    """Log odds on fresh outputs: as learned, exact; and which outputs are on D."""
+    model = learned(*both(draw, runs, seed), classifier)
+    fresh, first = both(draw, 20_000, 1_000 + seed)
+    return model.log_odds(tabulate(fresh)), exact(fresh), first

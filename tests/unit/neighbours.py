@@ -1,0 +1,37 @@
+"""Neighbouring pairs of a claim, and what it is refused with."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import strategies as st
+
+from pytest_dp import ClaimError
+from pytest_dp.claim import expand
+from pytest_dp.inputs import pairs_of
+
+ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
+
+
+def pairs(root=None, **keywords):
+    return pairs_of(expand({"eps": 1.0, **keywords})[0], root)
+
+
+def plain(found):
+    return [(pair.d1, pair.d2) for pair in found]
+
+
+def refusal(root=None, **keywords):
+    with pytest.raises(ClaimError) as caught:
+        pairs(root, **keywords)
+    return str(caught.value)
+
+
+records = st.one_of(
+    st.integers(-2, 2),
+    st.sampled_from(["", "a", None, math.nan, float("nan"), 0.5, True]),
+    st.lists(st.integers(0, 1), max_size=2),
+    st.fixed_dictionaries({"a": st.sampled_from([0, 1, math.nan])}),
+)
+numbers = st.lists(st.integers(-3, 3), max_size=5)

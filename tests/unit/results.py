@@ -1,0 +1,105 @@
+"""Results of audits for reports, and one report of a violation, exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from pytest_dp.auditors.result import AuditResult, Counterexample
+from pytest_dp.claim import Claim
+from pytest_dp.report.text import Row
+
+
+@dataclass(frozen=True)
+class Event:
+    source: str
+
+    def __str__(self):
+        return self.source
+
+    def __call__(self, output):
+        raise NotImplementedError
+
+
+COUNT = "shop/stats.py::noisy_count[eps=1.0]"
+
+FOUND = Counterexample(
+    d1=[0],
+    d2=[],
+    event=Event("output >= 1.0"),
+    counts=(10_012, 1_351),
+    runs=(20_000, 20_000),
+    intervals=((0.48905, 0.51215), (0.0614, 0.0738)),
+    p_value=2.7e-212,
+    eps_lower=1.8909,
+    eps_clopper_pearson=1.8909,
+    difference="one record removed",
+    diagnosis=(
+        "Observed loss is about 2 x the claim: consistent with noise half as large as needed, or "
+        "less.",
+    ),
+)
+
+BROKEN = AuditResult(
+    verdict="violated",
+    claim=Claim(1.0, label="eps=1.0"),
+    name=COUNT,
+    method="sequential",
+    alpha=1e-6,
+    eps_lower=1.8909,
+    p_value=2.4e-10,
+    e_value=4.29e9,
+    bet_samples=1_840,
+    samples=184_000,
+    seconds=0.83,
+    resolution=1.31,
+    seed=0x8F2C,
+    counterexample=FOUND,
+    strongest="output >= 1.0",
+    pairs=(12, 40),
+)
+
+PASSED = replace(
+    BROKEN, verdict="no violation", counterexample=None, eps_lower=0.71, p_value=0.31, e_value=0.654
+)
+
+VIOLATION = """\
+claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
+
+  D  = [0]
+  D' = []                     (one record removed)
+  S  = {output >= 1.0}
+
+  Fresh runs of the mechanism M with an output in S:
+  Pr[M(D)  in S]  10,012/20,000 = 0.501   at least 0.489
+  Pr[M(D') in S]   1,351/20,000 = 0.068   at most  0.074
+  ratio                           7.41    at least 6.62
+  allowed by eps = 1.0            2.72
+  StatDP p-value 3e-212 | DP-Sniper bound 1.89
+  e-value 4e9 after 1,840 samples
+  A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.
+
+Observed loss is about 2 x the claim: consistent with noise half as large as
+  needed, or less.
+Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c"""
+
+
+def rows():
+    half = replace(PASSED, claim=Claim(0.5), eps_lower=0.0)
+    name = "shop/stats.py::sparse_vector_with_gap[eps=0.5-threshold=12]"
+    unknown = replace(half, verdict="inconclusive", resolution=math.inf, samples=912, seconds=60.3)
+    high = replace(half, resolution=0.6231, samples=2_400_000, seconds=125.3)
+    one = replace(PASSED, resolution=1.3101)
+    return [
+        Row.of(BROKEN, COUNT, "shop/stats.py", 8),
+        Row.of(one, "shop/stats.py::noisy_max[eps=1.0]", "shop/stats.py", 20),
+        Row.of(high, "shop/stats.py::noisy_max[eps=0.5]", "shop/stats.py", 20),
+        Row.of(replace(unknown, notes=("stopped by max_seconds=60",)), name, "shop/stats.py", 30),
+        Row.of_error(
+            "shop/stats.py::mean[eps=1.0]",
+            "shop/stats.py",
+            41,
+            "The mechanism raised on all 50 runs.\n\nValueError: a | b",
+            eps=1.0,
+        ),
+    ]

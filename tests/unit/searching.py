@@ -1,0 +1,82 @@
+"""The search for events that tell two inputs apart, and types of outputs that it meets."""
+
+from __future__ import annotations
+
+import enum
+import pickle
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pytest_dp.auditors.search import rank_for
+from pytest_dp.counterexample import simplest
+from pytest_dp.outputs.families import search
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.pieces import joined
+
+
+def look(one, two, eps=0.5, references=(), most=8):
+    """What the search finds for equally many outputs on D and on D'."""
+    table = tabulate(joined([one, two]))
+    first = np.arange(len(table)) < len(one)
+    return search(table, first, rank_for(eps)(len(one)), list(references), most=most), table, first
+
+
+def planted(one, two, **keywords):
+    """The best event for outputs that leak, checked and made simple, as text."""
+    found, table, first = look(one, two, **keywords)
+    check(found, table, first, [*one, *two])
+    best = simplest(found[0], table, first, rank_for(keywords.get("eps", 0.5))(len(one)))
+    assert best.rank > 20, f"{best.event}: {best.c1} against {best.c2}"
+    return str(best.event)
+
+
+def check(found, table, first, outputs, sample=25):
+    """Counts are sums of masks, masks are what single outputs give, events can be sent about."""
+    at = np.unique(np.linspace(0, len(outputs) - 1, min(sample, len(outputs))).astype(int))
+    for one in found:
+        mask = one.event.mask(table)
+        assert mask.dtype == bool
+        assert mask.shape == (len(table),)
+        assert one.c1 == int(np.sum(mask & first))
+        assert one.c2 == int(np.sum(mask & ~first))
+        assert str(one.event)
+        again = pickle.loads(pickle.dumps(one.event))
+        assert repr(again) == repr(one.event)
+        for i in at:
+            assert again(outputs[i]) == mask[i], (str(one.event), outputs[i])
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+class Plain:
+    pass
+
+
+class Readable:
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return f"Readable({self.value})"
+
+
+class Broken:
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def __repr__(self):
+        raise RuntimeError
+
+    def __len__(self):
+        raise RuntimeError

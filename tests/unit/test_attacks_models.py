@@ -1,0 +1,313 @@
+"""What holds for every model of an attack; logistic regression; classifiers that fail."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from learning import both, compared, gain, learned
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from pytest_dp import ClaimError
+from pytest_dp.attacks import quantities
+from pytest_dp.attacks.threshold import scores
+from pytest_dp.claim import expand
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.calling import Raised
+from pytest_dp.sampling.pickling import cloudpickle
+
+# -- All models ---------------------------------------------------------------------------------
+
+
+class Half:
+    """A classifier that has nothing to say."""
+
+    def fit(self, rows, labels):
+        return self
+
+    def predict_proba(self, rows):
+        return np.full((len(rows), 2), 0.5)
+
+
+MODELS = {
+    "additive": None,
+    "logistic": "logistic",
+    "mlp": "mlp",
+    "LogisticRegression": LogisticRegression(),
+    "RandomForestClassifier": RandomForestClassifier(n_estimators=10, max_depth=6),
+    "GaussianNB": GaussianNB(),
+}
+
+
+def mixed(d, rng, n):
+    """Outputs of many kinds; all of them tell a little."""
+    kinds = rng.choice(6, n, p=[[0.3, 0.2, 0.2, 0.1, 0.1, 0.1], [0.1, 0.2, 0.3, 0.2, 0.1, 0.1]][d])
+    x = rng.laplace(loc=d, size=(n, 3))
+    forms = [
+        lambda row: row.tolist(),
+        lambda row: row[:2].tolist(),
+        lambda row: float(row[0]),
+        lambda row: None,
+        lambda row: {"a": float(row[0]), "b": "xy"[int(row[1] > 0)]},
+        lambda row: Raised("KeyError"),
+    ]
+    return [forms[kind](row) for kind, row in zip(kinds.tolist(), x, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def models():
+    outputs, first = both(mixed, 2_000, 20)
+    return {name: learned(outputs, first, classifier) for name, classifier in MODELS.items()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equal_outputs_score_equally(models, name):
+    model, (outputs, _) = models[name], both(mixed, 60, 21)
+    expected = scores(model, tabulate(outputs))
+    assert len(np.unique(expected)) > 10
+    for size in (1, 7, 64):
+        parts = [outputs[i : i + size] for i in range(0, len(outputs), size)]
+        found = np.concatenate([scores(model, tabulate(part)) for part in parts])
+        np.testing.assert_array_equal(found, expected)
+    # In another order, between others, and as part of another table.
+    twice = scores(model, tabulate(outputs[::-1] + outputs))
+    np.testing.assert_array_equal(twice, np.concatenate([expected[::-1], expected]))
+    some = np.arange(len(outputs)) % 3 == 0
+    np.testing.assert_array_equal(
+        scores(model, tabulate(outputs).rows(some)), expected[np.flatnonzero(some)]
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_survives_the_way_to_another_process(models, name):
+    table = tabulate(both(mixed, 60, 22)[0])
+    copied = cloudpickle.loads(cloudpickle.dumps(models[name]))
+    np.testing.assert_array_equal(copied.log_odds(table), models[name].log_odds(table))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_unlike_any_before(models, name):
+    new = [
+        [1.0] * 7,
+        [],
+        "never seen",
+        ("tuple", (1, 2)),
+        {"c": [1, None]},
+        Raised("OSError"),
+        math.nan,
+        -math.inf,
+        1e300,
+        np.zeros((2, 2)),
+        [None, math.nan, "x"],
+    ]
+    assert np.isfinite(scores(models[name], tabulate(new))).all()
+    for one in new:
+        assert np.isfinite(scores(models[name], tabulate([one]))).all()
+    assert scores(models[name], tabulate([])).shape == (0,)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_learns_a_shift(name):
+    def draw(d, rng, n):
+        return d + rng.logistic(size=n)
+
+    odds, exact, first = compared(
+        draw,
+        lambda x: (
+            x * 0
+            + np.log(np.exp(-x) / (1 + np.exp(-x)) ** 2)
+            - np.log(np.exp(1 - x) / (1 + np.exp(1 - x)) ** 2)
+        ),
+        5_000,
+        23,
+        MODELS[name],
+    )
+    assert gain(odds, first) > 0.6 * gain(exact, first)
+    assert np.corrcoef(odds, exact)[0, 1] > 0.85
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_which_input_is_first_only_turns_the_sign(name):
+    outputs, first = both(lambda d, rng, n: 2 * d + rng.normal(size=n), 3_000, 24)
+    table = tabulate(np.linspace(-1, 3, 21))
+    one = learned(outputs, first, MODELS[name]).log_odds(table)
+    other = learned(outputs, ~first, MODELS[name]).log_odds(table)
+    assert one[0] > 1 > -1 > one[-1]
+    assert other[0] < -1 < 1 < other[-1]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_seed_decides_and_the_global_generator_is_left_alone(name):
+    outputs, first = both(lambda d, rng, n: d + rng.laplace(size=(n, 2)), 1_000, 25)
+    fresh = tabulate(both(lambda d, rng, n: d + rng.laplace(size=(n, 2)), 200, 26)[0])
+    found = []
+    for noise in (1, 2):
+        np.random.seed(noise)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        model = learned(outputs, first, MODELS[name], seed=5)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+        found.append(model.log_odds(fresh))
+    np.testing.assert_array_equal(found[0], found[1])
+    if name in ("mlp", "RandomForestClassifier"):
+        other = learned(outputs, first, MODELS[name], seed=6).log_odds(fresh)
+        assert np.abs(other - found[0]).max() > 1e-6
+
+
+def test_the_users_classifier_is_not_changed():
+    classifier = LogisticRegression()
+    learned(*both(lambda d, rng, n: d + rng.normal(size=n), 500, 27), classifier)
+    assert not hasattr(classifier, "coef_")
+    assert classifier.random_state is None
+
+
+@pytest.mark.parametrize("classifier", [None, "logistic", "mlp", LogisticRegression(), Half()])
+@pytest.mark.parametrize("outputs", [np.full(200, 4.0), [None] * 200, [[1, "a"]] * 200])
+def test_outputs_that_never_vary(classifier, outputs):
+    model = learned(outputs, np.arange(200) < 100, classifier)
+    odds = scores(model, tabulate(outputs[:3]))
+    assert np.isfinite(odds).all()
+    assert np.ptp(odds) == 0
+    if classifier != "mlp":  # which keeps some of what it started with
+        np.testing.assert_allclose(odds, 0, atol=0.05)
+
+
+# -- Logistic regression ------------------------------------------------------------------------
+
+
+def test_logistic_regression_is_at_its_optimum():
+    def draw(d, rng, n):
+        x = rng.normal(size=(n, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0.2], [0, 0, 3.0]]) + 0.4 * d
+        x[rng.random(n) < [0.05, 0.1][d], 1] = np.nan
+        return x
+
+    outputs, first = both(draw, 2_000, 30)
+    model = learned(outputs, first, "logistic")
+    # Newton's method on the same loss, with rows and the penalty written out here.
+    missing = np.isnan(outputs[:, 1])
+    columns = []
+    for i in range(3):
+        known = np.where(missing, np.nan, outputs[:, i]) if i == 1 else outputs[:, i]
+        columns.append(np.nan_to_num((known - np.nanmean(known)) / np.nanstd(known)))
+    rows = np.column_stack([*columns, missing, np.ones(len(outputs))])
+    weights, penalty = np.zeros(5), np.array([1e-6] * 4 + [0.0])
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-rows @ weights))
+        slope = rows.T @ (first - p) / len(rows) - penalty * weights
+        bend = (rows.T * (p * (1 - p))) @ rows / len(rows) + np.diag(penalty)
+        weights = weights + np.linalg.solve(bend, slope)
+    assert np.abs(slope).max() < 1e-12
+    assert np.abs(weights).min() > 0.05
+    np.testing.assert_allclose(model.log_odds(tabulate(outputs)), rows @ weights, atol=2e-4)
+
+
+def test_the_classifiers_of_the_paper_see_an_output_as_it_is():
+    outputs, first = both(lambda d, rng, n: d + rng.normal(size=(n, 3)), 50, 31)
+    table = tabulate(outputs)
+
+    def seen(**keywords):
+        [claim] = expand({"eps": 1.0, "pairs": [(0, 1)], **keywords})
+        return [feature.text for feature in quantities(claim, table, [], first)]
+
+    plain = ["output[0]", "output[1]", "output[2]"]
+    assert seen(classifier="logistic") == seen(classifier="mlp") == plain
+    for classifier in (None, "additive", GaussianNB()):
+        assert {*plain, "sum(output)", "output[1] - output[0]"} < set(seen(classifier=classifier))
+    assert seen(classifier="mlp", features=max) == [*plain, "max(output)"]
+
+
+# -- Classifiers that fail ----------------------------------------------------------------------
+
+
+class Broken(Half):
+    """A classifier that works up to a point."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def fit(self, rows, labels):
+        if self.what == "fit":
+            raise ValueError("not today")
+        return self
+
+    def predict_proba(self, rows):
+        if self.what == "raise":
+            raise RuntimeError("out of order")
+        return {
+            "flat": np.full(len(rows), 0.5),
+            "three": np.full((len(rows), 3), 1 / 3),
+            "one": np.full((len(rows), 1), 1.0),
+            "short": np.full((len(rows) - 1, 2), 0.5),
+            "text": [["a", "b"]] * len(rows),
+        }[self.what]
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("fit", "fit raised ValueError: not today"),
+        ("raise", "predict_proba raised RuntimeError: out of order"),
+        ("flat", r"of shape \(40,\) for 40 outputs"),
+        ("three", r"of shape \(40, 3\) for 40 outputs. Allowed: shape \(40, 2\)"),
+        ("one", r"of shape \(40, 1\) for 40 outputs"),
+        ("short", r"of shape \(39, 2\) for 40 outputs"),
+        ("text", "predict_proba raised ValueError"),
+    ],
+)
+def test_a_classifier_that_fails_is_named(what, said):
+    outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 20, 32)
+    with pytest.raises(ClaimError, match=f"Broken.*{said}"):
+        scores(learned(outputs, first, Broken(what)), tabulate(outputs))
+
+
+def test_classes_in_another_order():
+    class Turned(LogisticRegression):
+        def fit(self, rows, labels):
+            super().fit(rows, labels)
+            self.classes_ = self.classes_[::-1]
+            return self
+
+        def predict_proba(self, rows):
+            return super().predict_proba(rows)[:, ::-1]
+
+    outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 500, 33)
+    table = tabulate([-2.0, 3.0])
+    np.testing.assert_allclose(
+        learned(outputs, first, Turned()).log_odds(table),
+        learned(outputs, first, LogisticRegression()).log_odds(table),
+    )
+
+
+def test_what_a_classifier_cannot_tell_points_nowhere():
+    class Unsure(Half):
+        def predict_proba(self, rows):
+            sure = np.where(rows[:, 0] > 0, 0.8, np.nan)
+            return np.column_stack([1 - sure, sure])
+
+    outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 50, 35)
+    odds = learned(outputs, first, Unsure()).log_odds(tabulate([-5.0, 5.0]))
+    np.testing.assert_allclose(odds, [0, math.log(4)])
+
+
+def test_a_classifier_that_knows_nothing_is_refused():
+    class Lost(Half):
+        def predict_proba(self, rows):
+            return np.full((len(rows), 2), np.nan)
+
+    outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 50, 35)
+    with pytest.raises(ClaimError, match="Lost: predict_proba returned nothing but NaN"):
+        learned(outputs, first, Lost())
+
+
+def test_probabilities_of_nought_and_one_are_finite():
+    class Certain(Half):
+        def predict_proba(self, rows):
+            sure = (rows[:, 0] > 0).astype(float)
+            return np.column_stack([1 - sure, sure])
+
+    outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 50, 34)
+    odds = learned(outputs, first, Certain()).log_odds(tabulate(outputs))
+    assert np.isfinite(odds).all()
+    assert odds.min() < -20 < 20 < odds.max()

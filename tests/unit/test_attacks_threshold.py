@@ -1,0 +1,270 @@
+"""Attacks: where the threshold is put, and what an event promises."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from learning import both, learned
+from scipy.stats import laplace, norm
+
+from pytest_dp.attacks.threshold import (
+    Attack,
+    Cuts,
+    Profile,
+    Tally,
+    best_cut,
+    cautious,
+    cuts_for,
+    event_promise,
+    first_share,
+    fixed,
+    quick_promise,
+    scores,
+)
+from pytest_dp.evidence import ratio
+from pytest_dp.outputs.table import tabulate
+
+# -- The threshold ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Itself:
+    """The posterior whose score is the output."""
+
+    def log_odds(self, table):
+        return table.leaf("output")[0]
+
+
+@given(
+    st.lists(st.integers(-4, 4), min_size=1, max_size=60),
+    st.floats(0.001, 0.999),
+    st.sampled_from([1, -1]),
+)
+def test_a_fixed_share_is_covered_exactly(values, c, sign):
+    found = np.array(values, dtype=float)
+    attack = fixed(Itself(), sign, found, c)
+    assert 0 <= attack.tie <= 1
+    covered = math.fsum(attack(x) for x in values)
+    assert covered == pytest.approx(c * len(values), abs=1e-9)
+    # No output inside points less to its input than one outside.
+    by_sign = sorted(values, key=lambda x: -sign * x)
+    chances = [attack(x) for x in by_sign]
+    assert chances == sorted(chances, reverse=True)
+    assert len({chance for chance in chances if 0 < chance < 1}) <= 1
+
+
+def test_the_paper_by_hand():
+    attack = fixed(Itself(), 1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.4)
+    assert (attack.threshold, attack.tie) == (3.0, pytest.approx(1 / 3))
+    assert [attack(x) for x in (4, 3, 2)] == [1.0, pytest.approx(1 / 3), 0.0]
+    assert str(attack) == "score(output) > 3, and a random 33% of those at it"
+    mirrored = fixed(Itself(), -1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.45)
+    assert (mirrored.threshold, mirrored.tie) == (-3.0, pytest.approx(1 / 6))
+    assert [mirrored(x) for x in (2, 3, 4)] == [1.0, pytest.approx(1 / 6), 0.0]
+    assert str(Attack(Itself(), 1, 0.5)) == "score(output) > 0.5"
+
+
+def test_outputs_are_counted_where_they_are():
+    attack = Attack(Itself(), -1, -1.0, 0.25)
+    outputs = [0.0, 1.0, 1.0, 2.0, 0.5]
+    assert [attack(x) for x in outputs] == [1.0, 0.25, 0.25, 0.0, 1.0]
+    assert Tally(attack, None)(outputs).tolist() == [5, 2, 2, 0, 0]
+    assert Tally(None, None)(outputs).tolist() == [5, 0, 0, 0, 0]
+    assert Tally(None, None, attack)(outputs).tolist() == [5, 0, 0, 0, 2]
+    profile = Profile(Itself(), np.array([0.25, 1.5]), None)
+    assert profile(outputs).tolist() == [1, 3, 1, 0]
+
+
+def promised(p1, p2, runs, alpha):
+    """What events promise if their probabilities are known."""
+    share = first_share(p1, p2)
+    return ratio.predicted(p1, runs * share, p2, runs * (1 - share), alpha)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("runs", [2e4, 1e6])
+def test_the_best_threshold_is_found(turned, runs):
+    # Ever rarer outcomes with ever more loss towards one of the inputs.
+    steps = np.arange(20)
+    p = 0.6**steps
+    p /= p.sum()
+    q = p * np.exp(-0.1 * steps)
+    q /= q.sum()
+    if turned:
+        p, q = q, p
+    levels = np.log(p / q)
+    order = np.argsort(levels)
+    rng = np.random.default_rng(50)
+    one, two = (rng.multinomial(1_000_000, law[order]) for law in (p, q))
+    sorted_levels = levels[order]
+    cuts = cuts_for(np.repeat(sorted_levels, 3), 1_000_000)
+    np.testing.assert_allclose(cuts.levels, sorted_levels)
+    assert ((cuts.at > sorted_levels[:-1]) & (cuts.at < sorted_levels[1:])).all()
+    choice = best_cut(one, two, cuts, runs, 1e-3)
+    above = [[law[order][k:].sum() for k in range(1, 20)] for law in (p, q)]
+    up = promised(np.array(above[0]), np.array(above[1]), runs, 1e-3)
+    down = promised(1 - np.array(above[1]), 1 - np.array(above[0]), runs, 1e-3)
+    best = np.nanmax(np.append(up, down))
+    assert choice.sign == (1 if np.nanmax(up) >= np.nanmax(down) else -1)
+    k = int(np.searchsorted(cuts.at, choice.sign * choice.threshold))
+    assert (up if choice.sign > 0 else down)[k] > 0.97 * best
+    assert best * 0.85 < choice.promise < best * 1.03
+    inside = (p, q) if choice.sign > 0 else (q, p)
+    part = slice(k + 1, None) if choice.sign > 0 else slice(None, k + 1)
+    assert choice.p1 == pytest.approx(inside[0][order][part].sum(), rel=0.15)
+    assert choice.p2 == pytest.approx(inside[1][order][part].sum(), rel=0.15)
+
+
+def test_both_directions_are_mirror_images():
+    rng = np.random.default_rng(51)
+    levels = np.linspace(-1, 1.5, 12)
+    one, two = rng.integers(50, 500, 12), rng.integers(50, 500, 12)
+    cuts = Cuts(1_000, (levels[:-1] + levels[1:]) / 2, levels)
+    mirrored = Cuts(1_000, -cuts.at[::-1], -levels[::-1])
+    a = best_cut(one, two, cuts, 1e4, 0.01)
+    b = best_cut(two[::-1], one[::-1], mirrored, 1e4, 0.01)
+    assert a.sign == -b.sign
+    assert a.threshold == pytest.approx(b.threshold)
+    assert (a.p1, a.p2, a.promise) == pytest.approx((b.p1, b.p2, b.promise), rel=1e-4)
+
+
+def test_of_directions_that_promise_as_much_one_can_be_favoured():
+    cuts = Cuts(100_000, np.array([0.0]), np.array([-1.0, 1.0]))
+    one, two = np.array([2_000, 6_010]), np.array([6_000, 2_000])
+    for favoured in (1, -1):
+        assert best_cut(one, two, cuts, 1e4, 0.01, favoured).sign == favoured
+    # Not against the evidence: only on D is there an event that is rare on the other input.
+    one, two = np.array([7_000, 1_000]), np.array([7_990, 10])
+    for favoured in (1, 0, -1):
+        assert best_cut(one, two, cuts, 1e4, 0.01, favoured).sign == 1
+
+
+def test_nothing_to_cut():
+    cuts = cuts_for(np.zeros(100), 50)
+    assert len(cuts.at) == 0
+    assert best_cut(np.array([100]), np.array([100]), cuts, 1e4, 0.05) is None
+
+
+@pytest.mark.parametrize(("size", "ties"), [(300, False), (50_000, False), (50_000, True)])
+def test_thresholds_cover_all_scores(size, ties):
+    found = np.random.default_rng(52).laplace(size=size)
+    found = np.round(found, 2 if ties else 9)
+    cuts = cuts_for(found, size)
+    assert (np.diff(cuts.at) > 0).all()
+    assert len(cuts.levels) == len(cuts.at) + 1
+    assert len(cuts.at) <= 600
+    assert not np.isin(cuts.at, found).any()
+    counts = np.bincount(np.searchsorted(cuts.at, found), minlength=len(cuts.levels))
+    assert counts.min() >= 1
+    assert 1 <= counts[0] <= 25
+    assert 1 <= counts[-1] <= 25
+    between = np.searchsorted(cuts.at, cuts.levels)
+    np.testing.assert_array_equal(between, np.arange(len(cuts.levels)))
+
+
+def chosen_and_best(cuts, counts, p1, p2, runs, alpha):
+    """What the chosen cut is truly worth, and the best one; `p1`, `p2` are P(score > cut)."""
+    choice = best_cut(*counts, cuts, runs, alpha)
+    up, down = promised(p1, p2, runs, alpha), promised(1 - p2, 1 - p1, runs, alpha)
+    k = int(np.argmin(np.abs(cuts.at - choice.sign * choice.threshold)))
+    return (up if choice.sign > 0 else down)[k], np.nanmax(np.append(up, down))
+
+
+def between(cuts, found):
+    return np.bincount(np.searchsorted(cuts.at, found), minlength=len(cuts.levels))
+
+
+def test_noise_in_the_scores_does_not_make_rare_events_attractive():
+    # The scores tell one half of the outputs from the other, with a loss of 0.1 either way; the
+    # rest of them is noise, which a rare event among hundreds can seem to be more than.
+    spread, half = 0.03, 1 / (1 + math.exp(-0.1))
+    right = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+
+        def draw(chance, size, rng=rng):
+            return np.where(rng.random(size) < chance, 0.05, -0.05) + rng.normal(0, spread, size)
+
+        cuts = cuts_for(np.concatenate([draw(half, 50_000), draw(1 - half, 50_000)]), 50_000)
+        counts = [between(cuts, draw(chance, 40_000)) for chance in (half, 1 - half)]
+        high, low = norm.sf(cuts.at, 0.05, spread), norm.sf(cuts.at, -0.05, spread)
+        p1, p2 = half * high + (1 - half) * low, (1 - half) * high + half * low
+        chosen, best = chosen_and_best(cuts, counts, p1, p2, 300_000, 1e-6)
+        right += chosen > 0.85 * best
+    assert right >= 36
+
+
+def test_a_model_that_fitted_noise_does_not_make_rare_events_attractive():
+    # Half of all outputs lose 0.1 either way, and most others nearly as much.
+    grid = np.linspace(-120, 120, 20_001)
+    edges = np.concatenate([[-np.inf], (grid[:-1] + grid[1:]) / 2, [np.inf]])
+    laws = [np.diff(laplace.cdf(edges, d, 10)) for d in (0, 1)]
+    right = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+
+        def draw(d, rng, size):
+            return d + rng.laplace(scale=10, size=size)
+
+        trained, first = both(draw, 20_000, 100 + seed)
+        model = learned(trained, first)
+        cuts = cuts_for(scores(model, tabulate(trained)), 20_000)
+        if not len(cuts.at):
+            continue
+        counts = [between(cuts, scores(model, tabulate(draw(d, rng, 10_000)))) for d in (0, 1)]
+        above = scores(model, tabulate(grid))[None, :] > cuts.at[:, None]
+        chosen, best = chosen_and_best(cuts, counts, *(above @ law for law in laws), 300_000, 1e-6)
+        right += chosen > 0.85 * best
+    assert right >= 36
+
+
+@pytest.mark.parametrize(
+    ("c1", "c2"), [(500, 100), (100, 500), (30, 3), (4_000, 3_000), (9_900, 9_000)]
+)
+def test_what_an_event_promises(c1, c2):
+    n, runs, alpha = 10_000, 50_000, 1e-3
+    choice = event_promise(c1, n, c2, n, runs, alpha)
+    turned = event_promise(c2, n, c1, n, runs, alpha)
+    assert choice.sign == -turned.sign
+    assert (choice.p1, choice.p2, choice.promise) == (turned.p1, turned.p2, turned.promise)
+    if max(c1, c2) < 5_000:
+        assert choice.sign == (1 if c1 > c2 else -1)
+        high, low = max(c1, c2), min(c1, c2)
+        assert choice.p1 < high / n
+        assert choice.p2 > low / n
+        assert choice.promise < math.log(high / low)
+        known = float(promised(np.array(high / n), np.array(low / n), runs, alpha))
+        assert choice.promise < known
+        assert choice.promise > known - 3 * math.sqrt(1 / high + 1 / low) - 0.1
+        assert event_promise(c1, n, c2, n, 10 * runs, alpha).promise > choice.promise
+        rough = quick_promise(np.array([c1]), np.array([c2]), n, runs, alpha)[0]
+        assert rough == pytest.approx(choice.promise, abs=0.25 * abs(choice.promise) + 0.1)
+
+
+def test_an_event_that_was_hardly_seen_promises_nothing():
+    assert event_promise(0, 1_000, 0, 1_000, 1e5, 0.05).promise == -math.inf
+    assert event_promise(3, 1_000, 0, 1_000, 1e5, 0.05).promise == -math.inf
+    assert event_promise(8, 1_000, 0, 1_000, 1e5, 0.05).promise > 0
+
+
+def test_estimates_err_on_the_cautious_side():
+    rng = np.random.default_rng(53)
+    c1, c2 = rng.binomial(5_000, 0.1, 4_000), rng.binomial(5_000, 0.02, 4_000)
+    p1, p2 = cautious(c1, 5_000, c2, 5_000)
+    assert np.mean(p1 < 0.1) == pytest.approx(0.84, abs=0.04)
+    assert np.mean(p2 > 0.02) == pytest.approx(0.84, abs=0.05)
+
+
+@given(st.floats(1e-6, 0.999), st.floats(1e-6, 0.999))
+def test_samples_are_shared_out_to_estimate_the_ratio_best(p1, p2):
+    share = float(first_share(np.array(p1), np.array(p2)))
+    grid = np.linspace(0.05, 0.95, 181)
+    variance = (1 - p1) / p1 / grid + (1 - p2) / p2 / (1 - grid)
+    best = float(variance.min())
+    assert 0.05 <= share <= 0.95
+    assert (1 - p1) / p1 / share + (1 - p2) / p2 / (1 - share) <= best * (1 + 1e-6)

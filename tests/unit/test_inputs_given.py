@@ -1,0 +1,397 @@
+"""Pairs that are given, inputs that are named, and how they are described."""
+
+from __future__ import annotations
+
+import copy
+import math
+import sys
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from neighbours import ADD_REMOVE, REPLACE, numbers, pairs, records, refusal
+
+from pytest_dp import ClaimError, queries, values
+from pytest_dp.claim import Claim
+from pytest_dp.inputs import Pair, describe, pairs_of
+from pytest_dp.inputs.relations import why_no_neighbours
+
+# Explicit pairs
+
+
+@pytest.mark.parametrize(
+    ("relation", "d1", "d2", "difference"),
+    [
+        (None, [1, 2, 3], "anything", ""),
+        (None, [1, 0], [0, 1], ""),
+        (ADD_REMOVE, [1, 0], [0], "one record removed"),
+        (ADD_REMOVE, (1,), (2, 1), "one record added"),
+        (ADD_REMOVE, {1}, set(), "one record removed"),
+        (ADD_REMOVE, [[1], {"a": math.nan}], [{"a": float("nan")}], "one record removed"),
+        (ADD_REMOVE, np.array([1, 2]), np.array([2.0]), "one record removed"),
+        (ADD_REMOVE, np.array([[1, 2]]), np.empty((0, 2)), "one record removed"),
+        (ADD_REMOVE, pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [2]}), "one record removed"),
+        (REPLACE, [1, 0, 0], [0, 1, 1], "one record replaced"),
+        (REPLACE, {1, 2}, {1, 3}, "one record replaced"),
+        (REPLACE, pd.Series([1.0, math.nan]), pd.Series([2.0, math.nan]), "one record replaced"),
+        ("one_query", [1, 1], [1, 2], "one answer moved by 1"),
+        ("one_query", [1, 1.0], (1, 0.5), None),
+        ("one_query", [1, 1.0], [1, 0.5], "one answer moved by 0.5"),
+        ("one_query", [4.4], [3.4], "one answer moved by 1"),
+        ("one_query", [math.inf, 1], [math.inf, 2], "one answer moved by 1"),
+        ("one_query", [np.uint8(0)], [np.uint8(1)], "one answer moved by 1"),
+        ("all_queries", np.array([1, 1]), np.array([2, 0]), "every answer may move by 1"),
+        ("all_queries", [1, 1], [1, 2], "every answer may move by 1"),
+        ("any_two", 1, "a", "any two values"),
+        ("any_two", [1], {1}, "any two values"),
+    ],
+)
+def test_explicit_pairs(relation, d1, d2, difference):
+    if difference is None:
+        assert "one is a list, the other a tuple" in refusal(pairs=[(d1, d2)], neighbors=relation)
+        return
+    (pair,) = pairs(pairs=[(d1, d2)], neighbors=relation)
+    assert pair.d1 is d1
+    assert pair.d2 is d2
+    assert pair.difference == difference
+
+
+@pytest.mark.parametrize(
+    ("relation", "d1", "d2", "why"),
+    [
+        (ADD_REMOVE, [1, 0], [2], "2 records only in D and 1 record only in D'"),
+        (ADD_REMOVE, [1, 0], [1, 1], "1 record only in D and 1 record only in D'"),
+        (ADD_REMOVE, [1, 1, 1], [1], "2 records only in D and 0 records only in D'"),
+        (ADD_REMOVE, [1, 0], [0, 1], "they hold the same records"),
+        (ADD_REMOVE, [1, 0], (1,), "one is a list, the other a tuple"),
+        (ADD_REMOVE, 3, 4, "D is of type int, which is no dataset"),
+        (ADD_REMOVE, [1], "", "D' is of type str"),
+        (ADD_REMOVE, {"a": 1}, {}, "D is of type dict"),
+        (ADD_REMOVE, np.array([[1]]), np.array([]), "records of shape (1,), the other"),
+        (ADD_REMOVE, pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1, 2]}), "columns ['a']"),
+        (ADD_REMOVE, pd.Series([1], name="a"), pd.Series([], name="b"), "Series named 'a'"),
+        (REPLACE, [1, 0], [1], "1 record only in D and 0 records only in D'"),
+        (REPLACE, [1, 0], [2, 3], "2 records only in D and 2 records only in D'"),
+        (REPLACE, [1, 0], [0, 1], "they hold the same records"),
+        ("one_query", [1, 1], [2, 2], "2 answers differ"),
+        ("one_query", [1, 1], [1, 3], "the answer at index 1 differs by 2"),
+        ("one_query", [1], [2, 1], "their lengths are 1 and 2"),
+        ("one_query", 1, 2, "D is of type int, which is no vector"),
+        ("one_query", {1}, {2}, "D is of type set, which is no vector"),
+        ("one_query", [1, "a"], [2, "a"], "D holds 'a', which is no number"),
+        ("all_queries", [1, math.nan], [2, math.nan], "D holds nan, which is no number"),
+        ("all_queries", [[1]], [[2]], "D holds [1], which is no number"),
+        ("all_queries", [1, 5], [2, 7.5], "the answer at index 1 differs by 2.5"),
+        ("all_queries", [math.inf], [-math.inf], "the answer at index 0 differs by inf"),
+    ],
+)
+def test_explicit_pairs_that_are_no_neighbours(relation, d1, d2, why):
+    good = {
+        ADD_REMOVE: ([1], []),
+        REPLACE: ([1], [2]),
+        "one_query": ([1], [2]),
+        "all_queries": ([1], [2]),
+    }[relation]
+    message = refusal(pairs=[good, (d1, d2)], neighbors=relation)
+    assert f"pairs[1] is not a pair of neighbours under neighbors='{relation}'" in message
+    assert f"D = {describe(d1)} and D' = {describe(d2)}" in message
+    assert why in message
+    assert "Required: " in message
+    assert "such as (" in message
+    assert "leave neighbors= out" in message
+
+
+@pytest.mark.parametrize(
+    "relation", [None, ADD_REMOVE, REPLACE, "one_query", "all_queries", "any_two"]
+)
+@pytest.mark.parametrize("same", [[1, 2], [], np.array([1.0, math.nan]), pd.DataFrame({"a": [1]})])
+def test_identical_inputs_are_no_pair(relation, same):
+    message = refusal(pairs=[(same, copy.deepcopy(same))], neighbors=relation)
+    assert "pairs[0]" in message
+    assert "identical" in message
+    assert "Write two inputs that differ, such as (" in message
+
+
+@given(numbers, numbers)
+def test_relations_against_their_definition(d1, d2):
+    one, two = Counter(d1), Counter(d2)
+    distance = (one - two).total() + (two - one).total()
+    assert (why_no_neighbours(d1, d2, ADD_REMOVE) == "") == (distance == 1)
+    assert (why_no_neighbours(d1, d2, REPLACE) == "") == (distance == 2 and len(d1) == len(d2))
+    moved = [abs(a - b) for a, b in zip(d1, d2, strict=False) if a != b]
+    near = len(d1) == len(d2) and bool(moved) and max(moved) <= 1
+    assert (why_no_neighbours(d1, d2, "all_queries") == "") == near
+    assert (why_no_neighbours(d1, d2, "one_query") == "") == (near and len(moved) == 1)
+    for relation in (ADD_REMOVE, REPLACE, "all_queries", "one_query"):
+        there, back = why_no_neighbours(d1, d2, relation), why_no_neighbours(d2, d1, relation)
+        assert bool(there) == bool(back)
+
+
+def test_pairs_are_immutable_values():
+    pair = pairs(inputs=values([0, 1]))[0]
+    with pytest.raises(AttributeError):
+        pair.d1 = 3
+    assert pair == Pair(0, 1, "any two values")
+
+
+# Where inputs come from
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """Write modules below a root; sys.path and sys.modules are restored afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+
+    def write(**sources):
+        for name, source in sources.items():
+            file = tmp_path.joinpath(*name.split("__")).with_suffix(".py")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(source)
+        return tmp_path
+
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+SOURCE = """
+from pytest_dp import queries, values
+records = [[], [1]]
+class Group:
+    patterns = queries(2)
+def function(): return records
+def fails(): raise OSError("no such table")
+def takes(x): return x
+def array():
+    import numpy
+    return numpy.array([1])
+def strategy():
+    import hypothesis.strategies
+    return hypothesis.strategies.lists(hypothesis.strategies.integers())
+nothing = None
+"""
+
+
+def test_names_are_resolved(modules):
+    root = modules(dpi_folder__inputs=SOURCE)
+    found = pairs(root, inputs="dpi_folder.inputs:records", neighbors=ADD_REMOVE)
+    assert found == pairs(inputs=[[], [1]], neighbors=ADD_REMOVE)
+    assert found == pairs(root, inputs="dpi_folder.inputs:function", neighbors=ADD_REMOVE)
+    assert pairs(inputs="dpi_folder.inputs:Group.patterns") == pairs(inputs=queries(2))
+    # The root stays, at the end, for worker processes.
+    assert sys.path[-1] == str(root)
+    assert sys.path.count(str(root)) == 1
+
+
+def test_the_relation_is_checked_once_the_inputs_are_known(modules):
+    root = modules(dpi_relation=SOURCE)
+    message = refusal(root, inputs="dpi_relation:records")
+    assert "must say which are neighbours" in message
+    message = refusal(root, inputs="dpi_relation:Group.patterns", neighbors=REPLACE)
+    assert "does not fit inputs=queries(2)" in message
+
+
+def test_functions_are_called():
+    assert pairs(inputs=lambda: [[], [1]], neighbors=ADD_REMOVE)
+    assert pairs(inputs=lambda: values([0, 1])) == pairs(inputs=values([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "parts"),
+    [
+        ("fails", ["raised OSError: no such table", "called without arguments"]),
+        ("takes", ["raised TypeError", "missing 1 required", "called without arguments"]),
+        ("array", ["the function returned array([1]), of type ndarray", "inputs=[array([1])]"]),
+        ("strategy", ["Hypothesis strategies are not yet supported", "inputs=[[], [1], [1, 0]]"]),
+        ("nothing", ["is None, of type NoneType", "values([0, 1])"]),
+        ("recods", ["there is no 'recods'", "Did you mean 'records'?", "dpi_errors.py"]),
+        ("Group.pattern", ["there is no 'pattern'", "Did you mean 'patterns'?"]),
+    ],
+)
+def test_attributes_that_do_not_work(modules, attribute, parts):
+    root = modules(dpi_errors=SOURCE)
+    message = refusal(root, inputs=f"dpi_errors:{attribute}", neighbors=ADD_REMOVE)
+    assert f"dpi_errors:{attribute}" in message
+    for part in parts:
+        assert part in message
+
+
+def test_the_exception_of_a_function_is_kept():
+    def broken():
+        raise OSError("no such table")
+
+    with pytest.raises(ClaimError, match="broken: the function raised OSError") as caught:
+        pairs(inputs=broken)
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("tests.dp_inputs.records", "'tests.dp_inputs:records'"),
+        ("tests/dp_inputs.py:records", "'tests.dp_inputs:records'"),
+        ("records", "'tests.dp_inputs:records'"),
+        ("", "'tests.dp_inputs:records'"),
+        ("a:b:c", "'tests.dp_inputs:records'"),
+        ("json:", "'tests.dp_inputs:records'"),
+        (".json:x", "'tests.dp_inputs:records'"),
+    ],
+)
+def test_names_of_another_form(name, instead):
+    message = refusal(inputs=name)
+    assert f"Invalid inputs={name!r}" in message
+    assert '"module:attribute"' in message
+    assert instead in message
+
+
+def test_modules_that_are_not_there(modules):
+    root = modules(dpi_here=SOURCE, dpi_pkg__inner=SOURCE)
+    message = refusal(root, inputs="dpi_her:records")
+    assert "there is no module 'dpi_her'" in message
+    assert f"on sys.path and in {root}" in message
+    assert "'dpi_here'" in message
+    assert str(root) not in sys.path
+    assert "Did you mean 'inner'?" in refusal(root, inputs="dpi_pkg.iner:records")
+    assert "Did you mean 'dpi_pkg'" in refusal(root, inputs="dpi_pgk.inner:records")
+    assert "which is no package" in refusal(inputs="math.inner:records")
+
+
+def test_modules_that_cannot_be_imported(modules):
+    root = modules(
+        dpi_raises="1 / 0",
+        dpi_needs="import dpi_missing",
+        dpi_syntax="def",
+        dpi_exits="raise SystemExit(3)",
+    )
+    for name, said in (
+        ("dpi_raises", "ZeroDivisionError: division by zero"),
+        ("dpi_needs", "ModuleNotFoundError: No module named 'dpi_missing'"),
+        ("dpi_syntax", "SyntaxError"),
+        ("dpi_exits", "SystemExit: 3"),
+    ):
+        message = refusal(root, inputs=f"{name}:records")
+        assert f"importing '{name}' raised {said}" in message
+
+
+@pytest.mark.parametrize("relation", [None, ADD_REMOVE, "any_two"])
+def test_strategies_are_not_yet_supported(relation):
+    strategy = st.lists(st.integers())
+    given_as = [strategy, lambda: strategy]
+    if relation == ADD_REMOVE:
+        given_as.append([strategy])
+    for inputs in given_as:
+        message = refusal(inputs=inputs, neighbors=relation)
+        assert "Hypothesis strategies are not yet supported" in message
+        assert "inputs=[[], [1], [1, 0]]" in message
+
+
+def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, monkeypatch):
+    foreign, project = tmp_path / "installed", tmp_path / "project"
+    (foreign / "checks_of_others").mkdir(parents=True)
+    (foreign / "checks_of_others" / "__init__.py").touch()
+    (project / "checks_of_others").mkdir(parents=True)
+    (project / "checks_of_others" / "dp_inputs.py").write_text("records = [[0], [0, 1]]\n")
+    (project / "checks_of_others" / "broken.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(foreign))
+    claim = Claim(1.0, neighbors="add_remove_one", inputs="checks_of_others.dp_inputs:records")
+    assert len(pairs_of(claim, project)) > 1
+    claim = Claim(1.0, neighbors="add_remove_one", inputs="checks_of_others.broken:records")
+    with pytest.raises(ClaimError, match="ZeroDivisionError"):
+        pairs_of(claim, project)
+    assert "checks_of_others.broken" not in sys.modules
+
+
+# Descriptions
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([0, 1], "[0, 1]"),
+        ([], "[]"),
+        ((1,), "(1,)"),
+        ((), "()"),
+        (set(), "set()"),
+        ({"b", "a"}, "{'a', 'b'}"),
+        (frozenset({2, 1}), "frozenset({1, 2})"),
+        ("text", "'text'"),
+        (None, "None"),
+        ({"a": [1]}, "{'a': [1]}"),
+        (list(range(1000)), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ... 999] (1,000 records)"),
+        (np.array([1, 2]), "array([1, 2])"),
+        (np.zeros((100, 2)), "array([[0.0, 0.0], [0.0, 0.0], ... [0.0, 0.0]]) (100 records)"),
+        (pd.DataFrame({"a": [1], "b": ["x"]}), "DataFrame({'a': [1], 'b': ['x']})"),
+        (pd.DataFrame({"a": [], "b": []}), "DataFrame({'a': [], 'b': []})"),
+        (pd.Series([1, 2]), "Series([1, 2])"),
+        (
+            np.arange(40.0).reshape(4, 10),
+            "array([[0.0, 1.0, 2....], ... [30.0, 31.0, ...]]) (4 records)",
+        ),
+        (
+            pd.DataFrame({"a": [1] * 99, "b": ["x"] * 99}),
+            "DataFrame(a, b: (1, 'x'), (1, 'x'), ... (1, 'x')) (99 records)",
+        ),
+    ],
+)
+def test_describe(value, text):
+    assert describe(value, 62) == text
+
+
+class TwoLines:
+    def __repr__(self):
+        return "one\n   two"
+
+
+def test_describe_is_one_line():
+    assert describe(TwoLines()) == "one two"
+    assert describe([TwoLines()]) == "[one two]"
+
+
+class Broken:
+    def __init__(self, error):
+        self.error = error
+
+    def __repr__(self):
+        raise self.error
+
+
+class WrongRepr:
+    def __repr__(self):
+        return 3
+
+
+class BrokenList(list):
+    def __len__(self):
+        raise ValueError
+
+    __iter__ = __getitem__ = __len__
+
+
+def test_describe_never_raises():
+    assert describe(Broken(ValueError())) == "<Broken>"
+    assert describe([Broken(RecursionError()), 1]) == "[<Broken>, 1]"
+    assert describe(WrongRepr()) == "<WrongRepr>"
+    assert describe(BrokenList([1])) == "<BrokenList>"
+    endless = []
+    endless += [endless, endless]
+    assert "..." in describe(endless)
+
+
+@given(
+    st.recursive(records, lambda inner: st.lists(inner) | st.lists(inner).map(tuple)),
+    st.integers(20, 100),
+)
+def test_describe_fits_and_is_exact_if_it_can_be(value, width):
+    text = describe(value, width)
+    assert len(text) <= width
+    if len(repr(value)) <= width and repr(value).count("[") < 5:
+        assert text == repr(value)
+
+
+@given(st.lists(st.text() | st.floats(), min_size=40))
+def test_describe_names_the_length(value):
+    assert describe(value).endswith(f" ({len(value):,} records)")

@@ -1,0 +1,240 @@
+"""What users see of several results: the table, -v, and what GitHub gets, with its escaping."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from results import BROKEN, COUNT, VIOLATION, rows
+
+from pytest_dp.report import github
+from pytest_dp.report.text import Row, table, verbose
+
+TABLE = """\
+                     claimed    proven       would
+claim                    eps  at least  catch from  samples   time  status
+noisy_count              1.0      1.89           -     184k  0.8 s  VIOLATED
+noisy_max                1.0     0.710        1.32     184k  0.8 s  no violation
+noisy_max                0.5         -       0.624     2.4M  125 s  no violation
+sparse_vecto..d=12]      0.5         -     nothing      912   60 s  inconclusive
+mean                     1.0         -           -        -      -  ERROR
+
+would catch from: were the true eps this large on the inputs and events tried,
+19 of 20 such runs would find it; less may go unseen. No test can prove privacy.
+inconclusive: the audit could tell nothing; its warning, or -v, says why.
+ERROR: the audit did not run, so nothing is known about this claim."""
+
+
+# Rows and the table
+
+
+@pytest.mark.parametrize("row", range(5))
+def test_rows_survive_json(row):
+    before = rows()[row]
+    text = json.dumps(before.as_dict(), allow_nan=False)
+    assert Row.from_dict(json.loads(text)) == before
+
+
+def test_row_of_error_keeps_the_whole_message():
+    row = rows()[-1]
+    assert (row.status, row.name, row.eps) == ("error", "mean[eps=1.0]", 1.0)
+    assert row.headline == "The mechanism raised on all 50 runs."
+    assert row.details.endswith("ValueError: a | b")
+
+
+def test_table_exactly():
+    assert "\n".join(line for line, _ in table(rows())) == TABLE
+
+
+def test_table_lines_carry_their_status():
+    assert [status for _, status in table(rows())] == [
+        "",
+        "",
+        "violated",
+        "no violation",
+        "no violation",
+        "inconclusive",
+        "error",
+        *[""] * 5,
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 132])
+def test_table_keeps_to_the_width(width):
+    far = replace(rows()[1], name="test_" + "a" * 200, samples=10**9, seconds=4_000.0)
+    lines = [line for line, _ in table([*rows(), far], width)]
+    assert max(map(len, lines)) <= width
+    assert all(line == line.rstrip() for line in lines)
+    assert any(line.endswith("VIOLATED") for line in lines)
+
+
+def test_table_shows_whole_names_when_there_is_room():
+    text = "\n".join(line for line, _ in table(rows(), 132))
+    assert "sparse_vector_with_gap[eps=0.5-threshold=12]" in text
+
+
+def test_table_tells_files_apart():
+    twice = [rows()[1], replace(rows()[1], path="shop/sales.py")]
+    text = "\n".join(line for line, _ in table(twice, 120))
+    assert "shop/stats.py::noisy_max[eps=1.0]" in text
+    assert "shop/sales.py::noisy_max[eps=1.0]" in text
+
+
+def test_a_violated_row_never_reads_as_kept():
+    close = Row.of(replace(BROKEN, eps_lower=1.00042), COUNT, "shop/stats.py", 8)
+    equal = Row.of(replace(BROKEN, eps_lower=1.0), COUNT, "shop/stats.py", 8)
+    assert (close.cells()[1], equal.cells()[1]) == ("1.0004", "> 1.0")
+
+
+def test_no_rows_no_table():
+    assert table([]) == []
+    assert github.summary([]) == ""
+
+
+def test_verbose():
+    assert verbose(rows()[3]) == [
+        "sparse_vector_with_gap[eps=0.5-threshold=12]",
+        "  inconclusive: could not test eps = 0.5 with 912 samples in 1 min",
+        "  method       sequential, alpha 1e-06 (chance of a false alarm)",
+        "  pairs tried  12 of 40",
+        "  strongest    output >= 1.0",
+        "  p-value      0.31, by the bets",
+        "  e-value      0.65 after 1,840 samples",
+        "  samples      912 in 1 min",
+        "  seed         8f2c",
+        "  note         stopped by max_seconds=60",
+    ]
+    assert verbose(rows()[4]) == ["mean[eps=1.0]", "  The mechanism raised on all 50 runs."]
+
+
+# GitHub
+
+
+def test_annotation():
+    line = github.annotation(rows()[0], "src/shop/stats.py")
+    assert line.startswith(
+        "::error file=src/shop/stats.py,line=8,"
+        "title=Privacy claim violated%3A noisy_count[eps=1.0]::"
+        "claimed eps = 1.0, but eps >= 1.89 (99.9999 %25 confidence)%0A%0AD  = [0]%0A"
+    )
+    assert "\n" not in line
+    assert line.endswith("allowed by eps = 1.0            2.72")
+
+
+def test_annotation_escapes_properties_and_message():
+    row = replace(rows()[4], name="f[a,b:c\r\n%]", line=None, headline="50 %, a: b\r\n::error::c")
+    assert github.annotation(row, "a,b:c.py") == (
+        "::error file=a%2Cb%3Ac.py,title=Privacy claim not audited%3A f[a%2Cb%3Ac%0D%0A%25]::"
+        "50 %25, a: b%0D%0A::error::c"
+    )
+
+
+def test_annotation_by_status():
+    kinds = [github.annotation(row, "a.py").split(" ")[0] for row in rows()]
+    assert kinds == ["::error", "", "", "::warning", "::error"]
+
+
+def test_annotation_without_a_path():
+    assert github.annotation(rows()[0], "").startswith("::error line=8,title=")
+
+
+def cells_of(markdown):
+    """The cells of each line of the table; an escaped bar is no border."""
+    lines = [line for line in markdown.splitlines() if line.startswith("| ")]
+    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines]
+
+
+def test_summary():
+    text = github.summary(rows())
+    first, *_ = text.splitlines()
+    assert first == "## ❌ Privacy claims: 1 of 5 violated, 1 not audited, 1 inconclusive"
+    order = ["### ❌ `noisy_count", "### ❌ `mean", "### ⚠️ `sparse", "| status |"]
+    assert sorted(order, key=text.index) == order
+    short, full = text.split("<details>")[:2]
+    for part in ("D  = [0]", "D' = []", "S  = {output", "10,012/20,000", "1,351/20,000", "7.41"):
+        assert part in short
+    assert VIOLATION in full
+    assert "stopped by max\\_seconds=60" in text
+    cells = cells_of(text)
+    assert {len(line) for line in cells} == {7}
+    assert [line[0].split(" ", 2)[2].strip() for line in cells[2:]] == [
+        "violated",
+        "error",
+        "inconclusive",
+        "no violation",
+        "no violation",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "heading"),
+    [
+        ([1, 2], "## ✅ Privacy claims: no violation found in 2"),
+        ([0, 1], "## ❌ Privacy claims: 1 of 2 violated"),
+        ([1, 4], "## ❌ Privacy claims: 1 of 2 not audited"),
+        ([1, 2, 3], "## ⚠️ Privacy claims: 1 of 3 inconclusive"),
+    ],
+)
+def test_summary_heading(chosen, heading):
+    text = github.summary([rows()[i] for i in chosen])
+    assert text.splitlines()[0] == heading
+    assert "No test can prove privacy." in text
+
+
+def test_summary_survives_hostile_text():
+    row = replace(
+        rows()[0],
+        nodeid="a.py::f[a|b`c``d\n<img src=x>]",
+        name="f[a|b`c``d\n<img src=x>]",
+        headline="<b>|*x* `y`\nz",
+        details="````\n</details>\n\x1b[31mred\x1b[0m\n```",
+        counterexample="S  = {output == '```'}",
+    )
+    text = github.summary([row])
+    assert {len(line) for line in cells_of(text)} == {7}
+    assert "| ```f" not in text
+    assert "```a.py::f[a\\|b`c``d <img src=x>]```" in text
+    assert "&lt;b&gt;\\|\\*x\\* \\`y\\` z" in text
+    assert "<summary>Full counterexample: f[a|b`c``d &lt;img src=x&gt;]</summary>" in text
+    assert "`````text\n````\n</details>\nred\n```\n`````" in text
+    assert "````text\nS  = {output == '```'}\n````" in text
+
+
+def test_summary_stays_below_the_limit_of_github():
+    large = replace(rows()[0], details="x" * 200_000)
+    text = github.summary([large] * 10)
+    assert len(text.encode()) < 1024**2
+    assert "6 more did not fit here" in text
+    assert len(cells_of(text)) == 12
+
+
+def test_append(tmp_path):
+    path = tmp_path / "summary.md"
+    github.append(path, "## one\n")
+    github.append(str(path), "## zwei é \ud800")
+    github.append(path, "")
+    assert path.read_bytes().decode() == "## one\n\n## zwei é \\ud800\n"
+
+
+def test_append_takes_back_half_a_block(tmp_path, monkeypatch):
+    path = tmp_path / "summary.md"
+    path.write_text("before\n")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:3]))
+    with pytest.raises(OSError, match="No room"):
+        github.append(path, "## one\n")
+    assert path.read_text() == "before\n"
+
+
+def test_reports_load_neither_pytest_nor_numpy():
+    code = (
+        "import sys, pytest_dp.report.github, pytest_dp.report.text; "
+        "print({'pytest', 'numpy', 'scipy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

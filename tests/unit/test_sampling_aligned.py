@@ -1,0 +1,417 @@
+"""Shared random numbers, many draws a call, and any number of processes: where, and why not."""
+
+# ruff: noqa: NPY002
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from coupling import KEPT, KEY, OTHER, Held, Pair, assert_independent, data_dependent, legacy_gauss
+
+from pytest_dp.sampling import alignment
+from pytest_dp.sampling.alignment import BOUND, FREE
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.pieces import Input
+from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.sampler import Draw
+
+# --- many draws a call ---
+
+
+def vectorized(mechanism, **keywords):
+    return Pair(mechanism, vectorized="size", **keywords)
+
+
+def rejection_loop_on_its_own(data, rng, size):
+    noise = rng.laplace(size=size)
+    while (far := abs(noise) > 1.0).any():
+        noise = np.where(far, rng.laplace(size=size), noise)
+    return sum(data) + noise
+
+
+def two_steps(data, rng, size):
+    noise = rng.exponential(2.0, size) - rng.exponential(2.0, size)
+    return sum(data) + noise + rng.laplace(size=(size, 3)).sum(axis=1)
+
+
+def scaled_by_data(data, rng, size):
+    return sum(data) + rng.normal(0.0, np.arange(3) + len(data), (size, 3))[:, 0] / len(data)
+
+
+def geometric(data, rng, size):
+    return sum(data) + rng.geometric(0.1, size) - rng.geometric(0.1, size)
+
+
+def randomized_response(data, rng, size):
+    lies = rng.choice([False, True], size, p=[0.7, 0.3])
+    return sum(data) + lies
+
+
+def spherical(data, rng, size):
+    return rng.multivariate_normal([sum(data), 0.0], [[1.0, 0.5], [0.5, 2.0]], size)[:, 0]
+
+
+def branches(data, rng, size):
+    noise = rng.laplace(size=(size, 2))
+    return sum(data) + np.where(noise[:, 0] > 0, noise[:, 0], noise[:, 1])
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, rng, size: sum(data) + rng.laplace(size=size),
+        lambda data, rng, size: rng.laplace(sum(data), 1.0, size),
+        lambda data, rng, size: rng.normal(loc=np.full(size, float(sum(data)))),
+        lambda data, rng, size: list(sum(data) + rng.gumbel(size=size)),
+        lambda data, rng, size: sum(data) - np.log(rng.random(size)),
+        two_steps,
+        scaled_by_data,
+        geometric,
+        branches,
+        randomized_response,
+        spherical,
+        rejection_loop_on_its_own,
+    ],
+)
+@pytest.mark.parametrize("count", [2_000, 70_000])
+def test_many_draws_a_call_are_shared(mechanism, count):
+    pair = vectorized(mechanism)
+    assert pair.can_couple()
+    assert pair.sampler.notes == []
+    x, y = pair.draw(count)
+    if mechanism is not scaled_by_data:
+        assert set(np.round(np.subtract(x, y), 6)) == {1.0}
+    assert len(set(x)) >= 2
+    assert_independent(x, y)
+
+
+def binomial(data, rng, size):
+    return rng.binomial(100, 0.1 + 0.1 * len(data), size)
+
+
+def rejection_loop(data, rng, size):
+    noise = rng.laplace(size=size)
+    while (far := noise + len(data) < 0).any():
+        noise = np.where(far, rng.laplace(size=size), noise)
+    return sum(data) + noise
+
+
+def rejection_of_few(data, rng, size):
+    noise = rng.laplace(size=size)
+    while (far := abs(noise) > 1.0).any():
+        noise[far] = rng.laplace(size=far.sum())
+    return sum(data) + noise
+
+
+def shuffled_by_data(data, rng, size):
+    noise = rng.laplace(size=size)
+    return sum(data) + (noise[::-1] if len(data) > 1 else noise)
+
+
+def sorted_noise(data, rng, size):
+    return sum(data) + np.sort(rng.laplace(size=size))
+
+
+def running_sum(data, rng, size):
+    return sum(data) + np.cumsum(rng.laplace(size=size))
+
+
+def rolled(data, rng, size):
+    return sum(data) + np.roll(rng.laplace(size=size), len(data))
+
+
+def minus_the_mean(data, rng, size):
+    noise = rng.laplace(size=size)
+    return sum(data) + noise - noise.mean()
+
+
+def another_shape(data, rng, size):
+    return rng.laplace(size=(size, len(data))).sum(axis=1)
+
+
+def other_axis(data, rng, size):
+    return sum(data) + rng.laplace(size=(3, size)).sum(axis=0)
+
+
+def one_by_one(data, rng, size):
+    return [sum(data) + rng.laplace() for _ in range(size)]
+
+
+def permuted(data, rng, size):
+    return sum(data) + rng.permutation(rng.laplace(size=size))
+
+
+def of_a_copy(data, rng, size):
+    import copy
+
+    return sum(data) + np.sort(copy.deepcopy(rng).laplace(size=size)) + rng.laplace(size=size)
+
+
+def of_its_bits(data, rng, size):
+    other = np.random.Generator(rng.bit_generator)
+    return sum(data) + other.laplace(size=size) + rng.laplace(size=size)
+
+
+def past_the_methods(data, rng, size):
+    noise = np.random.Generator.laplace(rng, 0.0, 1.0, size)
+    return sum(data) + noise + rng.laplace(size=size)
+
+
+def into_memory(data, rng, size):
+    noise = np.empty(size)
+    rng.random(out=noise)
+    return sum(data) + noise
+
+
+def also_np_random(data, rng, size):
+    return sum(data) + rng.laplace(size=size) + np.random.laplace(size=size)
+
+
+def also_random(data, rng, size):
+    return sum(data) + rng.laplace(size=size) + random.random()
+
+
+def also_its_own(data, rng, size):
+    return sum(data) + rng.laplace(size=size) + KEPT.normal(size=size)
+
+
+def counts_calls():
+    calls = [0]
+
+    def mechanism(data, rng, size):
+        calls[0] += 1
+        return sum(data) + rng.laplace(size=size) + calls[0]
+
+    return mechanism
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "reason"),
+    [
+        (binomial, "different noise"),
+        (rejection_loop, "different noise"),
+        (another_shape, "different noise"),
+        (lambda data, rng, size: rng.integers(1 + len(data), size=size), "different noise"),
+        (rejection_of_few, "first axis"),
+        (other_axis, "first axis"),
+        (one_by_one, "first axis"),
+        (shuffled_by_data, "noise of others"),
+        (sorted_noise, "noise of others"),
+        (running_sum, "noise of others"),
+        (rolled, "noise of others"),
+        (minus_the_mean, "noise of others"),
+        (counts_calls(), "earlier calls"),
+        (permuted, "permutation"),
+        (lambda data, rng, size: sum(data) + rng.choice(size, size, False), "replace=False"),
+        (lambda data, rng, size: rng.choice(size, size, replace=False), "replace=False"),
+        (of_a_copy, "rng.__deepcopy__"),
+        (of_its_bits, "bit_generator"),
+        (past_the_methods, "past the methods"),
+        (into_memory, "out="),
+        (also_np_random, "more than rng"),
+        (also_random, "more than rng"),
+        (also_its_own, "more than rng"),
+        (lambda data, size: sum(data) + np.random.laplace(size=size), "more than rng"),
+    ],
+)
+def test_many_draws_a_call_that_cannot_be_shared(mechanism, reason):
+    pair = vectorized(mechanism)
+    assert not pair.can_couple()
+    (note,) = [note for note in pair.sampler.notes if "not shared" in note]
+    assert reason in note
+
+
+def test_many_draws_of_system_entropy():
+    pair = vectorized(lambda data, size: np.random.default_rng().laplace(size=size))
+    assert not pair.can_couple()
+    assert pair.sampler.notes == []
+
+
+@pytest.mark.parametrize("late", ["np.random", "shape", "shuffle", "more"])
+def test_many_draws_a_call_are_checked_while_drawing(late):
+    """As it should be in the trial, and not later on."""
+    calls = [0]
+
+    def mechanism(data, rng, size):
+        calls[0] += 1
+        noise = rng.laplace(size=size)
+        if calls[0] > 200:
+            if late == "np.random":
+                np.random.random()
+            elif late == "shape":
+                rng.laplace(size=len(data))
+            elif late == "more" and len(data) > 1:
+                rng.laplace(size=size)
+            elif late == "shuffle":
+                noise = np.sort(noise)
+        return sum(data) + noise
+
+    pair = vectorized(mechanism)
+    assert pair.can_couple()
+    with pytest.raises(CannotCouple):
+        pair.draw_batches(200, 100)
+
+
+def test_the_noise_of_two_inputs_is_compared_over_several_calls():
+    pair = vectorized(rejection_loop)
+    one, other = ([Draw(given, 300, KEY, True)] for given in pair.inputs)
+    pair.sampler.draw(one, Deadline(9.0))
+    with pytest.raises(CannotCouple, match="different noise"):
+        pair.sampler.draw(other, Deadline(9.0))
+
+
+def test_the_first_trial_is_long_and_further_ones_are_short():
+    sizes = []
+
+    def mechanism(data, rng, size):
+        sizes.append(size)
+        return sum(data) + rng.laplace(size=size)
+
+    pair = vectorized(mechanism)
+    assert pair.can_couple()
+    assert max(sizes) >= 200
+    sizes.clear()
+    pair.inputs = Input([1, 1, 1]), Input(OTHER)
+    assert pair.can_couple()
+    assert sizes
+    assert max(sizes) <= 64
+
+
+def test_a_trial_on_copies_after_inputs_were_changed_is_a_first_one():
+    """Even if the change has no effect on the outputs, so that the trial on the inputs passed."""
+    sizes = []
+
+    def changes(data, rng, size):
+        data.append(0)
+        sizes.append(size)
+        return sum(data) + rng.laplace(size=size)
+
+    pair = vectorized(changes)
+    assert pair.can_couple()
+    assert any("changes its input" in note for note in pair.sampler.notes)
+    on_copies = [size for k, size in enumerate(sizes) if k > sizes.index(200)]
+    assert max(on_copies[on_copies.index(64) :]) >= 200
+
+
+@pytest.mark.parametrize(
+    ("on_three", "reason"),
+    [
+        (lambda rng, size: rng.laplace(size=(size, 2))[:, 0], "different noise"),
+        (lambda rng, size: np.repeat(rng.laplace(size=1), size), "first axis"),
+        (lambda rng, size: np.roll(rng.laplace(size=size), 1), "of others"),
+    ],
+)
+def test_a_short_trial_still_refuses(on_three, reason):
+    """Fine on the first pair of inputs, and not on another."""
+
+    def mechanism(data, rng, size):
+        return sum(data) + (on_three(rng, size) if len(data) == 3 else rng.laplace(size=size))
+
+    pair = vectorized(mechanism)
+    assert pair.can_couple()
+    pair.inputs = Input([1, 1, 1]), Input(OTHER)
+    assert not pair.can_couple()
+    (note,) = [note for note in pair.sampler.notes if "not shared" in note]
+    assert reason in note
+
+
+SCALED = {name: lambda s: (0.0, s) for name in FREE - {"multivariate_normal"}} | {
+    "exponential": lambda s: (s,),
+    "rayleigh": lambda s: (s,),
+    "multivariate_normal": lambda s: ([s, 0.0], [[s, 0.0], [0.0, 2 * s]]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FREE))
+def test_some_methods_take_the_same_numbers_whatever_their_arguments(name):
+    ends = set()
+    for scale in (0.0, 1e-9, 1.0, 1e9):
+        rng = np.random.Generator(np.random.Philox(3))
+        getattr(rng, name)(*SCALED[name](scale), size=40_000)
+        ends.add(str(rng.bit_generator.state))
+    assert len(ends) == 1
+
+
+PLAIN = {name: scaled(1.0) for name, scaled in SCALED.items()} | {
+    "geometric": (0.5,),
+    "binomial": (7, 0.5),
+    "negative_binomial": (7, 0.5),
+    "poisson": (7,),
+    "integers": (7,),
+    "choice": (7,),
+    "gamma": (2.0,),
+    "standard_gamma": (2.0,),
+    "chisquare": (2.0,),
+    "standard_t": (2.0,),
+    "weibull": (2.0,),
+    "beta": (2.0, 3.0),
+    "dirichlet": ([2.0, 3.0],),
+    "multinomial": (7, [0.5, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FREE | BOUND))
+def test_rows_of_noise_do_not_depend_on_later_rows(name):
+    few, many = (np.random.Generator(np.random.Philox(3)) for _ in range(2))
+    args = PLAIN.get(name, ())
+    short = getattr(few, name)(*args, size=10)
+    assert np.array_equal(getattr(many, name)(*args, size=1_000)[:10], short)
+
+
+def test_the_recorder_passes_for_a_generator():
+    log = alignment.Log(np.random.default_rng(3), 5)
+    assert isinstance(log.recorder, np.random.Generator)
+    assert (log.recorder.laplace(size=5) == np.random.default_rng(3).laplace(size=5)).all()
+    assert len(log.digest()) == 32
+
+
+# --- processes ---
+
+
+@pytest.mark.usefixtures("always_share", "stop_workers")
+@pytest.mark.parametrize(
+    ("mechanism", "keywords"),
+    [
+        (data_dependent, {}),
+        (legacy_gauss, {}),
+        (Held(np.random.default_rng(3)), {}),
+        (lambda data, rng, size: sum(data) + rng.laplace(size=size), {"vectorized": "size"}),
+    ],
+)
+def test_one_and_two_processes_give_the_same(mechanism, keywords):
+    drawn = []
+    for n_jobs in (1, 2):
+        pair = Pair(mechanism, n_jobs=n_jobs, **keywords)
+        pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
+        assert pair.can_couple()
+        drawn.append(pair.draw(40_000 if keywords else 600))
+        assert pair.sampler.n_jobs == n_jobs
+    assert drawn[0] == drawn[1]
+    x, y = drawn[1]
+    assert set(np.round(np.subtract(x, y), 6)) == {1.0}
+
+
+@pytest.mark.usefixtures("always_share", "stop_workers")
+def test_outputs_that_are_the_same_on_both_inputs_are_no_copies():
+    pair = Pair(lambda data, rng: rng.laplace(), n_jobs=2)
+    pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
+    assert pair.can_couple()
+    x, y = pair.draw(600)
+    assert x == y
+    assert pair.sampler.n_jobs == 2
+    assert pair.sampler.notes == []
+
+
+@pytest.mark.usefixtures("always_share", "stop_workers")
+@pytest.mark.parametrize("keywords", [{}, {"vectorized": "size"}])
+def test_the_reason_comes_back_from_other_processes(keywords):
+    def remembers(data, rng):
+        later = hasattr(remembers, "calls")
+        remembers.calls = getattr(remembers, "calls", 0) + 1
+        return rng.laplace() + (remembers.calls if later and remembers.calls > 2_000 else 0)
+
+    pair = Pair(rejection_loop if keywords else remembers, n_jobs=2, **keywords)
+    pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
+    with pytest.raises(CannotCouple, match="different noise" if keywords else "earlier runs"):
+        pair.draw(20_000)

@@ -1,0 +1,345 @@
+"""Vectorised calls, inputs that are changed, exceptions, time limits and noiseless answers."""
+
+# ruff: noqa: NPY002, SIM105
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from drawing import Keeper, by_name, outputs, sampler
+
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.sampling.calling import Raised, same
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.pieces import Input
+from pytest_dp.sampling.sampler import Draw
+
+# --- vectorised mechanisms ---
+
+
+def drawn_vectorized(mechanism, count=100):
+    return outputs(mechanism, count, vectorized="size")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [
+        (lambda data, rng, size: rng.random(size + 1), "101 outputs|26|outputs for"),
+        (lambda data, rng, size: rng.random(), "a single value"),
+        (lambda data, rng, size: None, "a single value"),
+        (lambda data, rng, size: np.full(size, rng.random()), "share their noise"),
+        (lambda data, rng, size: [[rng.random()] * 2] * size, "share their noise"),
+    ],
+)
+def test_vectorized_mechanisms_that_are_wrong(mechanism, message):
+    with pytest.raises(ClaimError, match=message):
+        drawn_vectorized(mechanism)
+
+
+def test_vectorized_mechanism_that_raises():
+    def raises(data, size):
+        raise KeyError("inside")
+
+    with pytest.raises(MechanismError, match="KeyError") as caught:
+        drawn_vectorized(raises)
+    assert "calling.py" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, size: np.zeros(size),
+        lambda data, rng, size: rng.random(size) < 0.001,
+        lambda data, rng, size: rng.random((size, 3)),
+        lambda data, rng, size: [[rng.random()] * int(rng.integers(3)) for _ in range(size)],
+        lambda data, rng, size: tuple(rng.random(size)),
+        lambda data, rng, size: [None] * size,
+    ],
+)
+def test_vectorized_mechanisms_that_are_right(mechanism):
+    assert len(drawn_vectorized(mechanism, 3000)) == 3000
+
+
+# --- mechanisms that change their input ---
+
+
+def pops(data, rng):
+    data.pop()
+    return len(data) + rng.random()
+
+
+def sorts(data, rng):
+    first = data[0]
+    data.sort()
+    return first + rng.random()
+
+
+def adds_in_place(data, rng):
+    data += 1
+    return data.sum() + rng.random()
+
+
+def adds_column(data, rng):
+    data["new"] = len(data.columns)
+    return len(data.columns) + rng.random()
+
+
+def frame():
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"a": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "make"),
+    [
+        (pops, lambda: [1, 2, 3]),
+        (sorts, lambda: [3, 1, 2]),
+        (adds_in_place, lambda: np.arange(3.0)),
+        (adds_column, frame),
+        (lambda d, rng: d[0].append(1) or len(d[0]) + rng.random(), lambda: ([],)),
+        (lambda d, rng: d.setdefault("n", len(d)) + rng.random(), lambda: {"a": 1}),
+    ],
+)
+def test_a_changed_input_is_given_afresh(mechanism, make):
+    data = make()
+    some = sampler(mechanism)
+    given = Input(data)
+    drawn = some.draw([Draw(given, 200, (1, 0, 0)), Draw(given, 40, (1, 1, 0))], Deadline(30))
+    whole = {int(output) for part in drawn for output in part}
+    assert len(whole) == 1
+    assert some.notes == ["changes its input: every run was given a fresh copy"]
+    assert str(data) == str(make())
+    fresh = mechanism(make(), np.random.default_rng(0))
+    assert whole == {int(fresh)}
+
+
+def test_an_input_changed_only_now_and_then():
+    def sometimes(data, rng):
+        if rng.random() < 0.001:
+            data.append(0)
+        return len(data)
+
+    some = sampler(sometimes)
+    drawn = some.draw([Draw(Input([1]), 20_000, (1, 0, 0))], Deadline(30))[0]
+    assert set(drawn) == {1, 2}
+    assert drawn.count(2) < 100  # never seen by a later run
+    assert some.notes
+
+
+def test_an_unchanged_large_input_costs_little():
+    given = Input(list(range(300_000)))
+    some = sampler(lambda data, rng: len(data) + rng.random())
+    started = time.perf_counter()
+    some.draw([Draw(given, 20_000, (1, 0, 0))], Deadline(60))
+    assert time.perf_counter() - started < 20 * given.cost + 1
+    assert not some.notes
+
+
+def test_inputs_that_cannot_be_pickled_are_used_as_they_are():
+    lock = threading.Lock()
+    assert outputs(lambda data: data[0] is lock, 3, [lock]) == [True] * 3
+
+
+# --- exceptions are outputs ---
+
+
+def test_exceptions_on_some_runs_are_outputs():
+    def sometimes(data, rng):
+        draw = rng.integers(4)
+        if draw == 0:
+            raise ValueError("no")
+        if draw == 1:
+            sys.exit(1)
+        return float(draw)
+
+    drawn = outputs(sometimes, 200)
+    assert {repr(output) for output in drawn} == {
+        "raises ValueError",
+        "raises SystemExit",
+        "2.0",
+        "3.0",
+    }
+    assert Raised("ValueError") in drawn
+
+
+def test_the_first_traceback_is_kept_without_our_frames():
+    def inner(data):
+        raise ValueError("deep inside")
+
+    first, second = outputs(lambda data: inner(data), 2, key=(1,))[:2]
+    assert "deep inside" in first.trace
+    assert "in inner" in first.trace
+    assert "calling.py" not in first.trace
+    assert first == second
+
+
+# --- time ---
+
+
+def sleeps(data):
+    time.sleep(60)
+
+
+def spins(data):
+    while True:
+        pass
+
+
+def swallows_once(data):
+    try:
+        time.sleep(60)
+    except BaseException:
+        time.sleep(60)
+
+
+def swallows_all(data):
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+
+
+@pytest.mark.parametrize("mechanism", [sleeps, spins, swallows_once, swallows_all])
+def test_a_hang_is_interrupted(mechanism):
+    handler, tracer = signal.getsignal(signal.SIGALRM), sys.gettrace()
+    started = time.monotonic()
+    with pytest.raises(OutOfTime) as caught:
+        outputs(mechanism, seconds=0.2)
+    assert time.monotonic() - started < 4
+    assert mechanism.__name__ in caught.value.stack
+    assert "sampling" not in caught.value.stack.replace("test_sampling", "")
+    assert signal.getsignal(signal.SIGALRM) is handler
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert sys.gettrace() is tracer
+
+
+def test_slow_is_not_hung():
+    def slow(data):
+        time.sleep(0.03)
+        return 0
+
+    some = sampler(slow)
+    some.warm_up(Input([1]), Deadline(30))
+    with pytest.raises(OutOfTime) as caught:
+        some.draw([Draw(Input([1]), 1000, (1, 0, 0))], Deadline(0.4))
+    assert caught.value.stack == ""
+
+
+def test_an_alarm_of_somebody_else_is_left_alone():
+    def ring(number, frame):
+        raise AssertionError("not ours")
+
+    earlier = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 60)
+    try:
+        assert len(outputs(by_name)) == 40
+        assert signal.getsignal(signal.SIGALRM) is ring
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
+
+
+def test_off_the_main_thread_no_alarm_is_used():
+    drawn: list = []
+    thread = threading.Thread(target=lambda: drawn.extend(outputs(by_name)))
+    thread.start()
+    thread.join()
+    assert drawn == outputs(by_name)
+
+
+def test_a_passed_deadline_stops_before_the_next_piece():
+    with pytest.raises(OutOfTime) as caught:
+        outputs(by_name, seconds=-1)
+    assert caught.value.stack == ""
+
+
+# --- noiseless answers ---
+
+
+def noiseless(mechanism, data=(1, 2), eps_param=None, **keywords):
+    return sampler(mechanism, **keywords).call.noiseless(data, eps_param)
+
+
+def test_noiseless_answers():
+    assert noiseless(lambda d, rng: [x + rng.laplace() for x in d]) == [1, 2]
+    assert noiseless(lambda d, rng: sum(d) + rng.laplace(0, 3)) == 3
+    assert noiseless(lambda d, rng: np.argmax(np.asarray(d) + rng.exponential(2, len(d)))) == 1
+    by_eps = {"params": {"eps": 1.0}, "eps_param": "eps"}
+    assert noiseless(lambda d, eps: sum(d) + np.random.laplace(0, 1 / eps), **by_eps) == 3
+    by_vector = noiseless(lambda d, rng, size: sum(d) + rng.laplace(size=size), vectorized="size")
+    assert by_vector == 3
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda d: sum(d) + np.random.laplace(),
+        lambda d, rng: rng.integers(10),
+        lambda d, rng: None,
+        lambda d, rng: sys.exit(1),
+        lambda d, rng: 1 / 0,
+    ],
+)
+def test_no_noiseless_answer(mechanism):
+    assert noiseless(mechanism) is None
+
+
+def test_noiseless_does_not_hang():
+    def waits(data, rng):
+        while rng.laplace() < 1:
+            pass
+
+    assert noiseless(waits) is None
+
+
+def test_noiseless_changes_neither_input_nor_generators():
+    data, keeper = [2, 1], Keeper()
+
+    def mechanism(data, eps):
+        data.sort()
+        keeper.rng.random()
+        np.random.random()
+        return data[0]
+
+    before = str((np.random.get_state(), keeper.rng.bit_generator.state))
+    assert noiseless(mechanism, data, "eps", params={"eps": 1.0}) == 1
+    assert data == [2, 1]
+    assert str((np.random.get_state(), keeper.rng.bit_generator.state)) == before
+
+
+# --- equality of outputs ---
+
+
+class Broken:
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def __repr__(self):
+        raise RuntimeError
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, 1, True),
+        (float("nan"), float("nan"), True),
+        ((1, float("nan")), (1, float("nan")), True),
+        (np.array([1, np.nan]), np.array([1, np.nan]), True),
+        (np.array([1, 2]), np.array([1, 3]), False),
+        (np.array([1, 2]), np.array([1, 2, 3]), False),
+        (np.array(["a", None], dtype=object), np.array(["a", None], dtype=object), True),
+        ([np.arange(2)], [np.arange(2)], True),
+        (Broken(), Broken(), True),
+        (None, 0, False),
+    ],
+)
+def test_same(one, other, equal):
+    assert same(one, other) is equal
