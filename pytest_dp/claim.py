@@ -24,7 +24,7 @@ USED_BY: Mapping[str, tuple[str, ...]] = {
     "features": ("sequential", "dpsniper"),
     "floating_point": ("sequential", "dpsniper"),
     "c": ("dpsniper",),
-    "coupled": ("sequential",),
+    "coupled": ("sequential", "dpsniper"),
 }
 """Keywords that not every method uses."""
 LARGEST_EPS = 300.0

@@ -183,8 +183,8 @@ def dp_claim(
     floating_point : bool
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
     coupled : bool
-        For the sequential auditor: run both inputs with the same random numbers, where they can be
-        set, which takes far fewer samples. ``False`` draws them independently.
+        Run both inputs with the same random numbers, where they can be set, which takes far fewer
+        samples. ``False`` draws them independently, as StatDP and DP-Sniper with a fixed `c` do.
 
     References
     ----------

@@ -19,10 +19,8 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from pytest_dp.attacks import Posterior
-from pytest_dp.evidence import ratio
-from pytest_dp.outputs.events import Event
+from pytest_dp.evidence import paired, ratio
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
-from pytest_dp.sampling.calling import Outputs
 
 MOST_CUTS = 512
 CALIBRATION = 0.1
@@ -88,44 +86,6 @@ class Attack:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """Counts outputs between cut points of the score, and in an event.
-
-    Calling it gives an array: one count for each interval between cuts, then that of the event.
-    """
-
-    model: Posterior
-    cuts: Floats
-    event: Event | None
-
-    def __call__(self, outputs: Outputs) -> Ints:
-        table = tabulate(outputs)
-        between = np.searchsorted(self.cuts, scores(self.model, table))
-        inside = 0 if self.event is None else int(self.event.mask(table).sum())
-        return np.append(np.bincount(between, minlength=len(self.cuts) + 1), inside)
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Counts outputs: all, above an attack's threshold, at it, in an event, above another's."""
-
-    attack: Attack | None
-    event: Event | None
-    other: Attack | None = None
-
-    def __call__(self, outputs: Outputs) -> Ints:
-        table = tabulate(outputs)
-        above = at = inside = others = 0
-        if self.attack is not None:
-            above, at = (int(hits.sum()) for hits in self.attack.hits(table))
-        if self.event is not None:
-            inside = int(self.event.mask(table).sum())
-        if self.other is not None:
-            others = int(self.other.hits(table)[0].sum())
-        return np.array([len(table), above, at, inside, others])
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """A threshold, or an event, and what it promises.
 
@@ -139,6 +99,8 @@ class Choice:
         Cautious estimates of its probability on the likelier input and on the other one.
     promise : float
         The lower bound to expect, in nats.
+    coupled : bool
+        Whether it is to be expected of outputs with the same random numbers on both inputs.
     """
 
     sign: int
@@ -146,6 +108,7 @@ class Choice:
     p1: float
     p2: float
     promise: float
+    coupled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +151,7 @@ def best_cut(
     runs: float,
     alpha: float,
     favoured: int = 0,
+    lower: Ints | None = None,
 ) -> Choice | None:
     """The threshold, and the direction, that promise the largest bound; None if there is no cut.
 
@@ -202,6 +166,9 @@ def best_cut(
         Level of the bound.
     favoured : int
         A direction (1 or -1) to take if it promises nearly as much as the other one.
+    lower : ndarray of int, shape (k + 1,), optional
+        If outputs on D and D' were drawn in pairs, with the same random numbers: how many pairs
+        have the lower of their two scores between the cuts.
     """
     if not len(cuts.at):
         return None
@@ -215,13 +182,18 @@ def best_cut(
     ]
     learned = LEARNED * (total1 + total2) / 2 / max(cuts.learned, 1)
     modelled = _log_ratio(above[2], above[3]), _log_ratio(below[3], below[2])
-    up = _promises(above[0], total1, above[1], total2, runs, alpha, modelled[0], learned)
-    down = _promises(below[1], total2, below[0], total1, runs, alpha, modelled[1], learned)
-    k, j = int(np.argmax(up[0])), int(np.argmax(down[0]))
-    leads = {1: up[0][k] >= NEARLY * down[0][j], -1: up[0][k] * NEARLY > down[0][j]}
-    if leads.get(favoured, up[0][k] >= down[0][j]):
-        return Choice(1, float(cuts.at[k]), float(up[1][k]), float(up[2][k]), float(up[0][k]))
-    return Choice(-1, -float(cuts.at[j]), float(down[1][j]), float(down[2][j]), float(down[0][j]))
+    both = None if lower is None else _above(lower)
+    neither = None if both is None else total1 - above[0] - above[1] + both
+    found = [
+        _promises(above[0], total1, above[1], total2, runs, alpha, modelled[0], learned, both),
+        _promises(below[1], total2, below[0], total1, runs, alpha, modelled[1], learned, neither),
+    ]
+    best = [int(np.argmax(side.expected)) for side in found]
+    up, down = (float(side.expected[k]) for side, k in zip(found, best, strict=True))
+    leads = {1: up >= NEARLY * down, -1: up * NEARLY > down}
+    if leads.get(favoured, up >= down):
+        return found[0].choice(best[0], 1, float(cuts.at[best[0]]))
+    return found[1].choice(best[1], -1, -float(cuts.at[best[1]]))
 
 
 def _log_ratio(one: Floats, other: Floats) -> Floats:
@@ -259,13 +231,41 @@ def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
     return both * share
 
 
-def event_promise(c1: int, n1: int, c2: int, n2: int, runs: float, alpha: float) -> Choice:
-    """What an event promises, in the better of both directions, from its counts on D and D'."""
+def event_promise(
+    c1: int, n1: int, c2: int, n2: int, runs: float, alpha: float, both: int | None = None
+) -> Choice:
+    """What an event promises, in the better of both directions, from its counts on D and D'.
+
+    `both` counts pairs with both outputs in it, if outputs were drawn in pairs.
+    """
     one, two = np.array([c1]), np.array([c2])
-    up = _promises(one, n1, two, n2, runs, alpha)
-    down = _promises(two, n2, one, n1, runs, alpha)
-    sign, best = (1, up) if up[0][0] >= down[0][0] else (-1, down)
-    return Choice(sign, math.nan, float(best[1][0]), float(best[2][0]), float(best[0][0]))
+    together = None if both is None else np.array([both])
+    up = _promises(one, n1, two, n2, runs, alpha, both=together)
+    down = _promises(two, n2, one, n1, runs, alpha, both=together)
+    if up.expected[0] >= down.expected[0]:
+        return up.choice(0, 1, math.nan)
+    return down.choice(0, -1, math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Promises:
+    """Bounds to expect of many events, what is behind them, and whether of coupled outputs."""
+
+    expected: Floats
+    p1: Floats
+    p2: Floats
+    coupled: Bools
+
+    def choice(self, k: int, sign: int, threshold: float) -> Choice:
+        """One of them."""
+        return Choice(
+            sign,
+            threshold,
+            float(self.p1[k]),
+            float(self.p2[k]),
+            float(self.expected[k]),
+            bool(self.coupled[k]),
+        )
 
 
 def _promises(
@@ -277,17 +277,23 @@ def _promises(
     alpha: float,
     modelled: Floats | None = None,
     learned: float = 0.0,
-) -> tuple[Floats, Floats, Floats]:
+    both: Ints | Floats | None = None,
+) -> _Promises:
     """Bounds to expect, and the probabilities behind them, for many events at a time.
 
     `modelled` are losses that a model expects, to lean on where counts say little: else the best of
     many rare events would be one that was lucky. `learned` is their variance, in that of counts.
+    `both` are pairs of outputs in the event, where outputs were drawn in pairs.
     """
-    p1, p2 = cautious(c1, n1, c2, n2)
-    if modelled is not None:
+    # Of the variance of a loss, what pairs that agree do not cancel.
+    left = 1.0 if both is None else np.minimum((c1 + c2 - 2 * both + 1) / (c1 + c2 + 1), 1.0)
+    if modelled is None:
+        plain, careful = (c1 / n1, c2 / n2), cautious(c1, n1, c2, n2)
+        p1, p2 = (p + (q - p) * np.sqrt(left) for p, q in zip(plain, careful, strict=True))
+    else:
         rare = (c1 + c2 + 1.0) / (n1 + n2)
         seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
-        luck = 1 / (c1 + 0.5) + 1 / (c2 + 0.5)
+        luck = (1 / (c1 + 0.5) + 1 / (c2 + 0.5)) * left
         trust = 1 / luck, 1 / ((CALIBRATION * modelled) ** 2 + learned * luck)
         loss = (seen * trust[0] + modelled * trust[1]) / sum(trust)
         loss = loss - CAUTION / np.sqrt(sum(trust))
@@ -295,15 +301,19 @@ def _promises(
         p1 = 2 * rare - p2
     p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
     usable = (c1 > 3) & (p1 > 0)
-    expected = np.full(len(c1), -np.inf)
+    expected, coupled = np.full(len(c1), -np.inf), np.zeros(len(c1), bool)
     if usable.any():
         a, b = p1[usable], p2[usable]
         share = first_share(a, b)
         given = ratio.predicted(a, runs * share, b, runs * (1 - share), alpha)
+        if both is not None:
+            together = paired.predicted(a, b, both[usable] / n1, runs / 2, alpha)
+            coupled[usable] = together > given
+            given = np.fmax(given, together)
         expected[usable] = np.where(np.isnan(given), -np.inf, given)
     # Of events in nearly all outputs, the complement tells more in the other direction.
     nearly_sure = (p1 > MOST_LIKELY) & (p2 > 1 - MOST_LIKELY)
-    return np.where(nearly_sure, -np.inf, expected), p1, p2
+    return _Promises(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
 
 
 def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:

@@ -4,8 +4,9 @@ Algorithm 2 of the paper trains a classifier for every pair and direction on sam
 picks the witness with the largest estimated power. Here pairs are compared by successive halving:
 each round draws more, scores each half of it by a model of the other half, and keeps the better
 half of the pairs. Both directions of a pair, and pairs with an input in common, share their
-samples. With a fixed `c`, the search is that of the paper. Nothing found here is evidence: what
-comes out is tested on fresh samples.
+samples; where a mechanism is fit for it, all inputs are run with the same random numbers, so that
+they differ by the data alone. With a fixed `c`, the search is that of the paper. Nothing found here
+is evidence: what comes out is tested on fresh samples.
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorithms 1 and 2.
 """
@@ -20,12 +21,11 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
+from pytest_dp.attacks.counting import Profile, Profiles, Tally
 from pytest_dp.attacks.threshold import (
     NEARLY,
     Attack,
     Choice,
-    Profile,
-    Tally,
     best_cut,
     cuts_for,
     event_promise,
@@ -39,9 +39,10 @@ from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import Rank, search
 from pytest_dp.outputs.features import Feature
-from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
+from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
 from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
 SEARCH_SHARE = 0.15
@@ -92,6 +93,8 @@ class Witness:
         1 if D makes the attack (or the event) likelier, -1 if D' does.
     p1, p2 : float
         Cautious estimates of its probability on the likelier input, and on the other.
+    coupled : bool
+        Whether to count in outputs with the same random numbers on both inputs.
     examples : tuple
         Some outputs inside the attack, and some outside.
     middle : Attack or None
@@ -104,6 +107,7 @@ class Witness:
     sign: int
     p1: float
     p2: float
+    coupled: bool = False
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
     middle: Attack | None = None
 
@@ -122,15 +126,23 @@ def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
     everyone = line_up(job, pool, budget, Rival)
     if job.claim.c is not None:
         return everyone, _as_published(job, pool, everyone, job.claim.c)
-    best = _best_pair(job, pool, everyone, budget)
-    return everyone, _witness(job, pool, best)
+    pool.coupled = job.claim.coupled and all(
+        job.sampler.can_couple(pool.inputs[r.first], pool.inputs[r.second], job.deadline)
+        for r in everyone
+    )
+    try:
+        return everyone, _witness(job, pool, _best_pair(job, pool, everyone, budget))
+    except CannotCouple as reason:
+        job.sampler.note(f"started again without shared random numbers, as {reason}")
+        pool.start_again()
+        return everyone, _witness(job, pool, _best_pair(job, pool, everyone, budget))
 
 
 def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Rival:
     deadline = job.deadline.sooner(2 * SEARCH_SHARE)
     a_round = budget / (math.ceil(math.log2(len(rivals))) + 1)
     runs = 0
-    draw_up_to(job, pool, rivals[:1], FIRST_LOOK, deadline)
+    draw_up_to(job, pool, rivals, FIRST_LOOK, deadline)
     most = _most_kept(pool)
     while True:
         before, inputs = runs, {i for r in rivals for i in (r.first, r.second)}
@@ -170,8 +182,17 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
     rival.gain = float(np.log(2) - np.logaddexp(0, np.where(first, -score, score)).mean())
     cuts = cuts_for(score, min(half, TRAINED_EARLY))
     between = np.searchsorted(cuts.at, score)
-    one, two = (np.bincount(between[s], minlength=len(cuts.levels)) for s in (first, ~first))
-    choice = best_cut(one, two, cuts, (1 - SEARCH_SHARE) * job.max_samples, job.alpha)
+    one, two = between[first], between[~first]
+    width = len(cuts.levels)
+    lower = np.bincount(np.minimum(one, two), minlength=width) if pool.coupled else None
+    choice = best_cut(
+        np.bincount(one, minlength=width),
+        np.bincount(two, minlength=width),
+        cuts,
+        (1 - SEARCH_SHARE) * job.max_samples,
+        job.alpha,
+        lower=lower,
+    )
     rival.promise = -math.inf if choice is None else choice.promise
 
 
@@ -198,17 +219,17 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
         return lambda c1, c2: 100 * quick_promise(c1, c2, searched, left, job.alpha)
 
     event = readable(rival, table, first, about, rank_of, NEARLY)
-    profile = Profile(model, cuts.at, event)
     runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
-    one, two = _profiles(job, pool, rival, profile, runs)
+    found = _profiles(job, pool, rival, Profile(model, cuts.at, event), runs)
     left = _left(job)
     reading = None
     if event is not None:
-        reading = event_promise(int(one[-1]), runs, int(two[-1]), runs, left, job.alpha)
+        c1, c2 = found.inside
+        reading = event_promise(c1, runs, c2, runs, left, job.alpha, found.both)
     favoured = 0 if reading is None else reading.sign
-    attack = best_cut(one[:-1], two[:-1], cuts, left, job.alpha, favoured)
-    found = witness_of(rival, model, attack, event, reading)
-    return None if found is None else with_examples(found, table)
+    attack = best_cut(found.one, found.two, cuts, left, job.alpha, favoured, found.lower)
+    witness = witness_of(rival, model, attack, event, reading)
+    return None if witness is None else with_examples(witness, table)
 
 
 def witness_of(
@@ -221,7 +242,9 @@ def witness_of(
     """The attack, the readable event, or both in one direction: whatever promises enough."""
     if event is not None and reading is not None and reading.promise > -math.inf:
         if attack is None or reading.promise >= NEARLY * attack.promise:
-            return Witness(rival, None, event, reading.sign, reading.p1, reading.p2)
+            return Witness(
+                rival, None, event, reading.sign, reading.p1, reading.p2, reading.coupled
+            )
         if reading.sign != attack.sign or reading.promise <= 0:
             event = None
     else:
@@ -229,21 +252,22 @@ def witness_of(
     if attack is None or attack.promise == -math.inf:
         return None
     chosen = Attack(model, attack.sign, attack.threshold)
-    return Witness(rival, chosen, event, attack.sign, attack.p1, attack.p2)
+    return Witness(rival, chosen, event, attack.sign, attack.p1, attack.p2, attack.coupled)
 
 
 def _left(job: Job) -> float:
     return max(2.0, min(job.max_samples - job.sampler.runs, job.affordable()))
 
 
-def _profiles(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> tuple[Ints, Ints]:
-    """How the scores of fresh outputs on either input are spread."""
+def _profiles(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> Profiles:
+    """Where fresh outputs on either input lie."""
+    key = CHOOSING, rival.first, rival.second
     draws = [
-        Draw(pool.inputs[i], runs, (CHOOSING, i, side))
-        for side, i in enumerate((rival.first, rival.second))
+        Draw(pool.inputs[i], runs, key if pool.coupled else (*key, i), pool.coupled)
+        for i in (rival.first, rival.second)
     ]
-    one, two = job.sampler.measure(draws, profile, job.deadline)
-    return np.sum(one, axis=0), np.sum(two, axis=0)
+    one, two = (np.concatenate(part) for part in job.sampler.measure(draws, profile, job.deadline))
+    return Profiles.of(one, two, len(profile.cuts) + 1, coupled=pool.coupled)
 
 
 def readable(

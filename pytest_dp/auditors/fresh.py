@@ -1,26 +1,30 @@
 """What an attack, and a readable event beside it, count on samples that nobody has looked at.
 
 With an event beside it, the attack's bound spends nine tenths of alpha and the event's the rest,
-which costs either next to nothing, so that both bounds hold at once.
+which costs either next to nothing, so that both bounds hold at once. Where both inputs are run with
+the same random numbers, pairs of outputs are counted. If a mechanism then proves unfit for that,
+what was counted is dropped, and other samples are counted at the small share of alpha that is left.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.attacks.threshold import Tally, first_share
+from pytest_dp.attacks.counting import Hits, Tally
+from pytest_dp.attacks.threshold import first_share
 from pytest_dp.auditors.dd_search import Witness
 from pytest_dp.auditors.job import CLUMPED, Job
-from pytest_dp.auditors.pool import TESTED, Pool
+from pytest_dp.auditors.pool import PAIRED, TESTED, Pool
 from pytest_dp.auditors.result import Counterexample
 from pytest_dp.counterexample import diagnose, is_constant
-from pytest_dp.evidence import clopper_pearson, homogeneity, ratio, statdp
+from pytest_dp.evidence import clopper_pearson, homogeneity, paired, ratio, statdp
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.outputs.table import Ints, tabulate
+from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 
@@ -28,13 +32,20 @@ FEWEST = 100
 """Samples of either input below which both get as many."""
 ATTACK_SHARE = 0.9
 """Of alpha, what the attack's bound gets where a readable event is counted as well."""
+PAIRED_SHARE = 0.98
+"""Of alpha, for pairs; what is left is for counting again without shared random numbers."""
+A_BATCH = 500_000
+"""Pairs of outputs that are counted at a time."""
+SHARPEST = 1e-9
+"""Level around which the p-value that is shown for pairs is sharpest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Fresh outputs in an event: on the likelier input and on the other.
 
-    `equal` are those among the first `common` runs of either.
+    `equal` are those among the first `common` runs of either. `both` counts pairs with both outputs
+    in the event; None if outputs did not come in pairs.
     """
 
     c1: int
@@ -43,6 +54,13 @@ class Counts:
     n2: int
     equal: tuple[int, int]
     common: int
+    both: int | None = None
+
+    @property
+    def in_pairs(self) -> tuple[int, int, int]:
+        """Pairs with both outputs in the event, only the likelier, only the other."""
+        both = self.both or 0
+        return both, self.c1 - both, self.c2 - both
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +71,58 @@ class Tested:
     event: Counts | None
     clumps: tuple[float, ...] = ()
     """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
+    share: float = 1.0
+    """Of alpha, what they may spend."""
 
 
 def count(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
-    """Count in `total` fresh samples, more of them on the input that needs more.
+    """Count in `total` fresh samples; None if there is not one for each input."""
+    if not witness.coupled:
+        return _count_apart(job, pool, witness, total)
+    before = job.sampler.runs
+    try:
+        return _count_pairs(job, pool, witness, total // 2)
+    except CannotCouple as reason:
+        job.sampler.note(f"counted again without shared random numbers, as {reason}")
+        tested = _count_apart(job, pool, witness, total - (job.sampler.runs - before))
+        return None if tested is None else replace(tested, share=1 - PAIRED_SHARE)
 
-    None if there is not one for each.
-    """
+
+def _count_pairs(job: Job, pool: Pool, witness: Witness, pairs: int) -> Tested | None:
+    """Count in so many pairs of outputs, each drawn with the same random numbers."""
+    if pairs < 1:
+        return None
+    sides = _sides(witness)
+    hits = Hits(Tally(witness.attack, witness.event, witness.middle))
+    joint, groups = np.zeros((4, 3), int), ([], [])  # type: tuple[Ints, tuple[list[Ints], ...]]
+    for batch, start in enumerate(range(0, pairs, A_BATCH)):
+        key, size = (PAIRED, *sides, batch), min(A_BATCH, pairs - start)
+        draws = [Draw(pool.inputs[i], size, key, shared=True) for i in sides]
+        parts = job.sampler.measure(draws, hits, job.deadline)
+        one, two = (np.concatenate(part, axis=1) for part in parts)
+        joint += np.stack([(one & two).sum(1), one.sum(1), two.sum(1)], axis=1)
+        for group, part in zip(groups, parts, strict=True):
+            group += [np.array([found.shape[1], *found.sum(1)]) for found in part]
+    attack, event = (
+        Counts(int(c1), pairs, int(c2), pairs, (int(c1), int(c2)), pairs, int(both))
+        for both, c1, c2 in (joint[0], joint[2])
+    )
+    return Tested(
+        attack if witness.attack is not None else None,
+        event if witness.event is not None else None,
+        _clumps([np.array(group) for group in groups]),
+        PAIRED_SHARE,
+    )
+
+
+def _sides(witness: Witness) -> tuple[int, int]:
+    """The likelier input and the other, by their places in the pool."""
+    first, second = witness.rival.first, witness.rival.second
+    return (first, second) if witness.sign > 0 else (second, first)
+
+
+def _count_apart(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
+    """Count in independent samples, more of them on the input that needs more."""
     share = 0.5
     if job.fixed_c is None:
         share = float(first_share(np.array(witness.p1), np.array(witness.p2)))
@@ -69,9 +132,7 @@ def count(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
     common = min(n1, n2)
     if common < 1:
         return None
-    likelier, other = witness.rival.first, witness.rival.second
-    if witness.sign < 0:
-        likelier, other = other, likelier
+    likelier, other = _sides(witness)
     draws = [
         Draw(pool.inputs[likelier], common, (TESTED, likelier, 0)),
         Draw(pool.inputs[other], common, (TESTED, other, 1)),
@@ -85,14 +146,18 @@ def count(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
     sums = [g.sum(axis=0) for g in groups]
     attack = _counts(job, sums, more, witness.attack.tie) if witness.attack is not None else None
     event = _counts(job, [s[[0, 3, 3, 3]] for s in sums], more, 0.0) if witness.event else None
-    clumps: tuple[float, ...] = ()
+    return Tested(attack, event, _clumps(groups))
+
+
+def _clumps(groups: list[Ints]) -> tuple[float, ...]:
+    """Shares of runs that were in one of the events, if they vary beyond chance; else empty."""
     for group in groups:
         attacked = group[:, 1], group[:, 2], group[:, 1] + group[:, 2]
         for hits in (*attacked, group[:, 3], group[:, 4]):
             p, shares = homogeneity.p_value(hits, group[:, 0])
             if p < CLUMPED:
-                clumps = clumps or tuple(shares)
-    return Tested(attack, event, clumps)
+                return tuple(shares)
+    return ()
 
 
 def _counts(job: Job, sums: list[Ints], more: int, tie: float) -> Counts:
@@ -116,6 +181,9 @@ class Bounded:
         if job.fixed_c is not None:  # as published
             self.eps_lower = self.eps_clopper_pearson
             self.p_value = clopper_pearson.p_value(*four, job.claim.eps)
+        elif counts.both is not None:
+            self.eps_lower = paired.eps_lower(*counts.in_pairs, alpha)
+            self.p_value = paired.p_value(*counts.in_pairs, job.claim.eps, alpha)
         else:
             self.eps_lower = ratio.eps_lower(*four, alpha)
             self.p_value = ratio.p_value(*four, job.claim.eps, alpha)
@@ -124,6 +192,8 @@ class Bounded:
     def loss(self) -> tuple[float, float]:
         """Two-sided interval of the loss on what was counted, in nats."""
         counts = self.counts
+        if counts.both is not None:
+            return paired.interval(*counts.in_pairs, self.alpha)
         return ratio.interval(counts.c1, counts.n1, counts.c2, counts.n2, self.alpha)
 
     def described(self, witness: Witness) -> str:
@@ -141,7 +211,7 @@ def bounds(job: Job, tested: Tested) -> list[Bounded]:
     both = tested.attack is not None and tested.event is not None
     shares = {"attack": ATTACK_SHARE, "event": 1 - ATTACK_SHARE} if both else {}
     found = [
-        Bounded(kind, counts, shares.get(kind, 1.0) * job.alpha, job)
+        Bounded(kind, counts, shares.get(kind, 1.0) * tested.share * job.alpha, job)
         for kind, counts in (("attack", tested.attack), ("event", tested.event))
         if counts is not None
     ]
@@ -164,6 +234,10 @@ def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Co
     )
     pair = witness.rival.pair if witness.sign > 0 else witness.rival.pair.reversed()
     event: Any = witness.event if found.kind == "event" else witness.attack
+    if counts.both is None:
+        p_value = statdp.p_value_both(*counts.equal, counts.common, eps)
+    else:
+        p_value = paired.p_value(*counts.in_pairs, eps, SHARPEST)
     readable = witness.event if found.kind == "event" else None
     return Counterexample(
         d1=pair.d1,
@@ -175,7 +249,7 @@ def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Co
             clopper_pearson.interval(counts.c1, counts.n1, found.alpha),
             clopper_pearson.interval(counts.c2, counts.n2, found.alpha),
         ),
-        p_value=statdp.p_value_both(*counts.equal, counts.common, eps),
+        p_value=p_value,
         eps_lower=found.eps_lower,
         eps_clopper_pearson=found.eps_clopper_pearson,
         difference=pair.difference,
@@ -188,6 +262,7 @@ def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Co
         ),
         attack=witness.attack,
         examples=witness.examples if found.kind == "attack" else ((), ()),
+        both=counts.both,
     )
 
 
@@ -198,14 +273,34 @@ def resolution(counts: Counts, eps: float, alpha: float) -> float:
     half. The test gets 99 %, which leaves a share for the search to fail.
     """
     p1 = min(counts.c1 / counts.n1, 0.5)
-    spread = 2.326 / math.sqrt(2)
+    expected = _expected_apart if counts.both is None else _expected_in_pairs
+    return smallest_loss(lambda loss: expected(p1, p1 * math.exp(-loss), counts, alpha) > eps, eps)
 
-    def caught(loss: float) -> bool:
-        p2 = p1 * math.exp(-loss)
-        low = p1 - spread * math.sqrt(p1 * (1 - p1) / counts.n1)
-        high = p2 + spread * math.sqrt(p2 * (1 - p2) / counts.n2)
-        if low <= 0 or high >= 1:
-            return False
-        return float(ratio.predicted(low, counts.n1, high, counts.n2, alpha)) > eps
 
-    return smallest_loss(caught, eps)
+_SPREAD = 2.326 / math.sqrt(2)
+"""Standard errors that either of two frequencies is off: by chance, less than 1 % of all bounds are
+lower than what is then expected."""
+
+
+def _expected_apart(p1: float, p2: float, counts: Counts, alpha: float) -> float:
+    low = p1 - _SPREAD * math.sqrt(p1 * (1 - p1) / counts.n1)
+    high = p2 + _SPREAD * math.sqrt(p2 * (1 - p2) / counts.n2)
+    if low <= 0 or high >= 1:
+        return -math.inf
+    return float(ratio.predicted(low, counts.n1, high, counts.n2, alpha))
+
+
+def _expected_in_pairs(p1: float, p2: float, counts: Counts, alpha: float) -> float:
+    """For outputs that are in the event together as far as those that were counted."""
+    one, two, common = (c / counts.n1 for c in (counts.c1, counts.c2, counts.both or 0))
+    together = (common - one * two) / max(min(one, two) - one * two, 1e-12)
+    both = min(max(p1 * p2 + together * (p2 - p1 * p2), 0.0), p2)
+    either = p1 + p2 - both
+    if p1 <= 0:
+        return -math.inf
+    q, b = (p1 - both) / p1, (p2 - both) / either  # as in `evidence.paired`
+    q = max(q - _SPREAD * math.sqrt(q * (1 - q) / (counts.n1 * p1)), 0.0)
+    b = min(b + _SPREAD * math.sqrt(b * (1 - b) / (counts.n1 * either)), 1.0)
+    p1 = either * (1 - b)
+    both = (1 - q) * p1
+    return float(paired.predicted(p1, both + either * b, both, counts.n1, alpha))

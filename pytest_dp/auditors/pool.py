@@ -25,6 +25,8 @@ SEARCHED = 1
 """First part of the keys of all samples of a pool."""
 TESTED = 2
 """The same, of samples that are tested: none of them was ever searched."""
+PAIRED = 7
+"""The same, of those that are tested in pairs, with the same random numbers on both inputs."""
 FEWEST = 20
 """Samples of each input below which a first look tells nothing."""
 
@@ -50,6 +52,8 @@ class Pool:
     inputs: list[Input] = field(default_factory=list)
     drawn: list[list[Outputs]] = field(default_factory=list)
     position: dict[Any, int] = field(default_factory=dict)
+    coupled: bool = False
+    """Whether all inputs are run with the same random numbers."""
 
     def add(self, data: Any) -> int:
         """The position of an input, which is added if it is new."""
@@ -60,6 +64,11 @@ class Pool:
             self.inputs.append(given)
             self.drawn.append([])
         return self.position[key]
+
+    def start_again(self) -> None:
+        """Forget all samples, and draw without shared random numbers from here on."""
+        self.drawn = [[] for _ in self.inputs]
+        self.coupled = False
 
     def count(self, which: int) -> int:
         """How many samples of an input there are."""
@@ -97,7 +106,7 @@ def line_up(job: Job, pool: Pool, budget: float, kind: type[C]) -> list[C]:
 
 
 def draw_up_to(job: Job, pool: Pool, contenders: list[C], runs: int, deadline: Deadline) -> None:
-    """Draw until every input of these pairs has so many samples.
+    """Draw until every input of these pairs has so many samples; they had as many of each before.
 
     Raises
     ------
@@ -109,7 +118,9 @@ def draw_up_to(job: Job, pool: Pool, contenders: list[C], runs: int, deadline: D
     for i in wanted:
         missing = runs - pool.count(i)
         if missing > 0:
-            draws.append(Draw(pool.inputs[i], missing, (SEARCHED, i, len(pool.drawn[i]))))
+            stream = () if pool.coupled else (i,)
+            key = SEARCHED, *stream, len(pool.drawn[i])
+            draws.append(Draw(pool.inputs[i], missing, key, pool.coupled))
             who.append(i)
     for i, outputs in zip(who, job.sampler.draw(draws, deadline), strict=True):
         pool.drawn[i].append(outputs)

@@ -30,7 +30,8 @@ class Counterexample:
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
         first and the upper one of the second, hold together with confidence ``1 - alpha``.
     p_value : float
-        StatDP's p-value of the claim on these counts, for both directions.
+        StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs,
+        that of `pytest_dp.evidence.paired`.
     eps_lower : float
         What the event shows by itself, in nats; where `event` is the readable form of a learned
         attack, that attack may show more (`AuditResult.eps_lower`).
@@ -47,6 +48,9 @@ class Counterexample:
         readable form, where that breaks the claim by itself, else the attack.
     examples : tuple of (outputs, outputs)
         Where `event` is a learned attack: some outputs inside it, and some outside.
+    both : int or None
+        Of outputs that were drawn in pairs, with the same random numbers on both inputs: how many
+        pairs had both in the event. None where they were independent.
     """
 
     d1: Any
@@ -62,6 +66,7 @@ class Counterexample:
     diagnosis: tuple[str, ...] = ()
     attack: Callable[[Any], float] | None = None
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
+    both: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

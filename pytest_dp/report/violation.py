@@ -178,8 +178,9 @@ def _evidence(result: AuditResult, found: Counterexample | None = None) -> list[
     said = []
     if found is not None:
         bound = found.eps_clopper_pearson
+        whose = "StatDP" if found.both is None else "paired"
         parts = [
-            f"StatDP p-value {numbers.p_value(found.p_value)}",
+            f"{whose} p-value {numbers.p_value(found.p_value)}",
             f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}",
         ]
         if result.e_value is None:

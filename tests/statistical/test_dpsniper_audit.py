@@ -73,33 +73,37 @@ def test_the_bound_of_the_paper_holds_too(c):
     assert np.median(reached) > (0.5 if c == 0.1 else 0.0)
 
 
-def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch):
+@pytest.mark.parametrize("coupled", [False, True])
+def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled):
     """The tests above can fail: here is the mistake that they guard against."""
     from pytest_dp.auditors import dpsniper, fresh, pool
 
     def says_nothing(records, rng, size):
-        return rng.normal(size=(size, 8))
+        noise = rng.normal(size=(size, 8))
+        return -noise if records else noise
 
     def above():
-        common = {"eps": 1e-3, "alpha": ALPHA, "max_samples": 4_000}
-        return sum(sniped(says_nothing, seed=k, **common).eps_lower > 0 for k in range(12))
+        common = {"eps": 1e-3, "alpha": ALPHA, "max_samples": 4_000, "coupled": coupled}
+        return sum(sniped(says_nothing, seed=k, **common).eps_lower > 0 for k in range(24))
 
-    assert above() <= 3
+    assert above() <= 5
 
     def peek(job, pool, witness):
         table, first = pool.table(witness.rival)
-        first = first if witness.sign > 0 else ~first
         if witness.attack is not None:
             hits = witness.attack.hits(table)[0]
         else:
             hits = witness.event.mask(table)
-        c1, c2, n = int(hits[first].sum()), int(hits[~first].sum()), int(first.sum())
-        counts = fresh.Counts(c1, n, c2, n, (c1, c2), n)
-        return fresh.Tested(counts, None)
+        one, two = (hits[first], hits[~first])[:: witness.sign]
+        assert pool.coupled == coupled
+        both = int((one & two).sum()) if coupled else None
+        c1, c2, n = int(one.sum()), int(two.sum()), len(one)
+        return fresh.Tested(fresh.Counts(c1, n, c2, n, (c1, c2), n, both), None)
 
-    assert pool.SEARCHED != pool.TESTED
+    assert pool.SEARCHED != pool.TESTED != pool.PAIRED != pool.SEARCHED
     monkeypatch.setattr(dpsniper, "_test", peek)
-    assert above() >= 7
+    found = above()
+    assert found >= 12
 
 
 class Remembered:

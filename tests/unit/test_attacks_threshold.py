@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from learning import both, learned
 from scipy.stats import laplace, norm
 
+from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
 from pytest_dp.attacks.threshold import (
     Attack,
     Cuts,
-    Profile,
-    Tally,
     best_cut,
     cautious,
     cuts_for,
@@ -27,6 +26,8 @@ from pytest_dp.attacks.threshold import (
     scores,
 )
 from pytest_dp.evidence import ratio
+from pytest_dp.outputs.events import Between, Event
+from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import tabulate
 
 # -- The threshold ------------------------------------------------------------------------------
@@ -76,8 +77,23 @@ def test_outputs_are_counted_where_they_are():
     assert Tally(attack, None)(outputs).tolist() == [5, 2, 2, 0, 0]
     assert Tally(None, None)(outputs).tolist() == [5, 0, 0, 0, 0]
     assert Tally(None, None, attack)(outputs).tolist() == [5, 0, 0, 0, 2]
-    profile = Profile(Itself(), np.array([0.25, 1.5]), None)
-    assert profile(outputs).tolist() == [1, 3, 1, 0]
+    above, at, inside, others = Hits(Tally(attack, None, attack))(outputs).astype(int).tolist()
+    assert above == others == [1, 0, 0, 0, 1]
+    assert at == [0, 1, 1, 0, 0]
+    assert not any(inside)
+
+
+def test_outputs_are_placed_between_cuts_and_paired():
+    event = Event((Between(Feature("output", "leaf", "output"), 0.9, 1.1),))
+    profile = Profile(Itself(), np.array([0.25, 1.5]), event)
+    one, two = profile([0.0, 1.0, 1.0, 2.0, 0.5]), profile([0.0, 0.0, 1.0, 1.0, 9.0])
+    assert one.tolist() == [0, 3, 3, 4, 2]
+    found = Profiles.of(one, two, 3, coupled=True)
+    assert (found.one.tolist(), found.two.tolist()) == ([1, 3, 1], [2, 2, 1])
+    assert found.lower.tolist() == [2, 3, 0]
+    assert (found.inside, found.both) == ((2, 2), 1)
+    apart = Profiles.of(one, two, 3, coupled=False)
+    assert (apart.one.tolist(), apart.lower, apart.both) == ([1, 3, 1], None, None)
 
 
 def promised(p1, p2, runs, alpha):

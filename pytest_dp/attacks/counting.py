@@ -1,0 +1,97 @@
+"""What samplers count of outputs while they draw them: by score, above a threshold, in an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_dp.attacks import Posterior
+from pytest_dp.attacks.threshold import Attack, scores
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
+from pytest_dp.sampling.calling import Outputs
+
+Codes = npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Places outputs between cut points of the score, and in or outside an event.
+
+    Calling it gives, for each output, 2 k if its score is in the k-th interval between cuts, and
+    one more if it is in the event.
+    """
+
+    model: Posterior
+    cuts: Floats
+    event: Event | None
+
+    def __call__(self, outputs: Outputs) -> Codes:
+        table = tabulate(outputs)
+        between = np.searchsorted(self.cuts, scores(self.model, table))
+        inside = 0 if self.event is None else self.event.mask(table)
+        return (2 * between + inside).astype(np.int16)
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """What profiles say of outputs on D and D'.
+
+    Attributes
+    ----------
+    one, two : ndarray of int, shape (k,)
+        How many score in each interval, on D and on D'.
+    lower : ndarray of int, shape (k,), or None
+        How many pairs have the lower of their scores there, for outputs drawn in pairs.
+    inside : tuple of int
+        How many are in the event, on D and on D'.
+    both : int or None
+        How many pairs have both in the event.
+    """
+
+    one: Ints
+    two: Ints
+    lower: Ints | None
+    inside: tuple[int, int]
+    both: int | None
+
+    @classmethod
+    def of(cls, one: Codes, two: Codes, width: int, *, coupled: bool) -> Profiles:
+        """Count the codes of a `Profile`; if coupled, those at the same place make a pair."""
+        places, events = (one >> 1, two >> 1), ((one & 1).astype(bool), (two & 1).astype(bool))
+        first, second = (np.bincount(side, minlength=width) for side in places)
+        lower = np.bincount(np.minimum(*places), minlength=width) if coupled else None
+        both = int((events[0] & events[1]).sum()) if coupled else None
+        return cls(first, second, lower, (int(events[0].sum()), int(events[1].sum())), both)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts outputs: all, above an attack's threshold, at it, in an event, above another's."""
+
+    attack: Attack | None
+    event: Event | None
+    other: Attack | None = None
+
+    def __call__(self, outputs: Outputs) -> Ints:
+        return np.array([len(outputs), *(int(hits.sum()) for hits in self.hits(tabulate(outputs)))])
+
+    def hits(self, table: Table) -> list[Bools]:
+        """Which outputs are above the threshold, at it, in the event, above the other one's."""
+        nothing = np.zeros(len(table), bool)
+        above, at = self.attack.hits(table) if self.attack is not None else (nothing, nothing)
+        inside = self.event.mask(table) if self.event is not None else nothing
+        others = self.other.hits(table)[0] if self.other is not None else nothing
+        return [above, at, inside, others]
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a `Tally` counts, output by output. Calling it gives an array of shape (4, n)."""
+
+    tally: Tally
+
+    def __call__(self, outputs: Outputs) -> Bools:
+        return np.array(self.tally.hits(tabulate(outputs)))

@@ -1,0 +1,185 @@
+"""The same as `pytest_dp.evidence.ratio`, for outputs on two inputs that come in pairs.
+
+Where both inputs are run with the same random numbers, the outputs of a pair mostly are in the
+event together or not at all, and only the pairs that differ keep the two frequencies from agreeing.
+Of n independent pairs, `both` had both outputs in the event, `first` only that of the first input,
+and `second` only the other.
+
+Given how many pairs have any output in the event, N, the counts (first, second, both) are
+multinomial with probabilities (a, b, 1 - a - b), and `p1 / p2 = (1 - b) / (1 - a)`. Given N,
+`second ~ Bin(N, b)`; given that too, `first ~ Bin(N - second, q)` with `q = a / (1 - b)`. So
+`pytest_dp.evidence._region` applies, with `x1 = q`, `x2 = b` and the log ratio
+`ln(1 - b) - ln(1 - q (1 - b))`, which rises with q and falls with b. Its standard errors by way of
+q, and of b, are to each other as `sqrt(q (1 - q))` to `sqrt(b) / (1 - b)`, to first order.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pytest_dp.evidence import _region
+from pytest_dp.evidence._region import MARGIN, SMALLEST, Floats, Indices
+from pytest_dp.evidence._validation import check_level
+
+
+def p_value(both: int, first: int, second: int, eps: float, alpha: float) -> float:
+    """A valid p-value of the hypothesis `p1 <= exp(eps) * p2`.
+
+    Parameters
+    ----------
+    both, first, second : int
+        Pairs with both outputs, only that of the first input, and only that of the second input, in
+        the event. Pairs are independent of each other.
+    eps : float
+        The claim in nats; may be negative.
+    alpha : float
+        The level that the p-value will be compared with, as in `ratio.p_value`.
+
+    Returns
+    -------
+    float
+        At most `alpha` for every `eps` below `eps_lower`; 1.0 instead of anything above 0.5.
+
+    Raises
+    ------
+    ValueError
+        If the counts, `eps` or `alpha` are impossible.
+
+    Examples
+    --------
+    >>> round(p_value(4_500, 500, 3, eps=0.1, alpha=0.1), 2)
+    0.14
+    """
+    _check(both, first, second, alpha)
+    if not math.isfinite(eps):
+        raise ValueError(f"Invalid eps, {eps!r}: it must be finite.")
+    if both + first == 0 or alpha < SMALLEST:
+        return 1.0
+    return _Paired(both, first, second, alpha).p_value(eps, alpha)
+
+
+def eps_lower(both: int, first: int, second: int, alpha: float) -> float:
+    """Lower confidence bound on `ln(p1 / p2)`.
+
+    Parameters
+    ----------
+    both, first, second : int
+        As in `p_value`; the first input is the one that makes the event likelier.
+    alpha : float
+        Probability that the bound is too high. More than 0.5 gains nothing.
+
+    Returns
+    -------
+    float
+        The bound in nats, `-inf` if the first input had no output in the event. It may be negative
+        and is never infinite upwards. Every smaller ε has a `p_value` of at most `alpha`.
+
+    Raises
+    ------
+    ValueError
+        If the counts or `alpha` are impossible.
+
+    Examples
+    --------
+    >>> round(eps_lower(45_000, 5_000, 30, alpha=0.1), 3)
+    0.103
+    """
+    _check(both, first, second, alpha)
+    if both + first == 0 or alpha < SMALLEST:
+        return -math.inf
+    return _Paired(both, first, second, alpha).eps_lower()
+
+
+def interval(both: int, first: int, second: int, alpha: float) -> tuple[float, float]:
+    """Two-sided confidence interval for `ln(p1 / p2)`, error `alpha / 2` on each side.
+
+    Parameters and errors as in `eps_lower`. An end is infinite if the event never occurred on one
+    of the inputs.
+    """
+    _check(both, first, second, alpha)
+    return (
+        eps_lower(both, first, second, alpha / 2),
+        -eps_lower(both, second, first, alpha / 2),
+    )
+
+
+def predicted(
+    p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
+) -> Floats:
+    """About the median of `eps_lower` over samples: for choosing between events, proves nothing.
+
+    Parameters
+    ----------
+    p1, p2, both : array_like of float
+        Probabilities (or estimates of them) of an output in the event on the first input, on the
+        second, and on both, broadcast against each other.
+    pairs : array_like of float
+        Pairs of outputs.
+    alpha : float
+        As in `eps_lower`.
+
+    Returns
+    -------
+    ndarray of float
+        In nats; `-inf` where `p1` is 0.
+
+    Raises
+    ------
+    ValueError
+        If `alpha` is impossible.
+    """
+    check_level("alpha", alpha)
+    given = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
+    first, second, common, runs = np.broadcast_arrays(*given)
+    common = np.minimum(common, np.minimum(first, second))
+    any_of_both = np.maximum(first + second - common, 1e-300)
+    alone = (first - common) / np.maximum(first, 1e-300), (second - common) / any_of_both
+    smallest = _region.predicted(
+        alone, (runs * first, runs * any_of_both), alpha, _log_ratio, _odds
+    )
+    expected: Floats = np.where(first > 0, smallest, -np.inf)
+    return expected
+
+
+def _check(both: int, first: int, second: int, alpha: float) -> None:
+    for name, count in (("both", both), ("first", first), ("second", second)):
+        if count < 0:
+            raise ValueError(f"Invalid {name}, {count!r}: it must be at least 0.")
+    check_level("alpha", alpha)
+
+
+def _log_ratio(q: Floats, b: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log1p(-b) - np.log1p(-q * (1 - b))
+    return found
+
+
+def _odds(q: Floats, b: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        found: Floats = b / (1 - b) ** 2 / (q * (1 - q))
+    return found
+
+
+class _Paired(_region.Grid):
+    """The region of (q, b)."""
+
+    def __init__(self, both: int, first: int, second: int, alpha: float) -> None:
+        super().__init__(first, first + both, second, first + both + second, alpha)
+        q, b = self.first.at, self.second.at
+        with np.errstate(divide="ignore"):
+            self.variance1, self.variance2 = q * (1 - q), b / (1 - b) ** 2
+
+    def log_ratio(self, i: Indices, j: Indices, size: int) -> Floats:
+        q, b = self.first.at[i], self.second.at[self.ends(i, j, size)[1]]
+        ratio: Floats = _log_ratio(q, b) - MARGIN
+        return ratio
+
+    def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
+        end_i, end_j = self.ends(i, j, size)
+        one, other = self.variance1[i], self.variance1[end_i]
+        peak = (self.first.at[i] < 0.5) & (self.first.at[end_i] > 0.5)
+        high1 = np.where(peak, 0.25, np.maximum(one, other))
+        return self.variance2[j] / high1, self.variance2[end_j] / np.minimum(one, other)
