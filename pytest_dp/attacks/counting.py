@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.threshold import Attack, scores
+from pytest_dp.attacks.threshold import Attack, Counted, scores
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
@@ -29,7 +29,10 @@ class Profile:
     event: Event | None
 
     def __call__(self, outputs: Outputs) -> Codes:
-        table = tabulate(outputs)
+        return self.places(tabulate(outputs))
+
+    def places(self, table: Table) -> Codes:
+        """The same, of outputs in a table."""
         between = np.searchsorted(self.cuts, scores(self.model, table))
         inside = 0 if self.event is None else self.event.mask(table)
         return (2 * between + inside).astype(np.int16)
@@ -56,6 +59,11 @@ class Profiles:
     lower: Ints | None
     inside: tuple[int, int]
     both: int | None
+
+    @property
+    def by_score(self) -> Counted:
+        """What is counted by score alone."""
+        return self.one, self.two, self.lower
 
     @classmethod
     def of(cls, one: Codes, two: Codes, width: int, *, coupled: bool) -> Profiles:

@@ -16,26 +16,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit
 
 from pytest_dp.attacks import Posterior
-from pytest_dp.evidence import paired, ratio
+from pytest_dp.attacks.promises import Choice, Hints, losses, promises
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
 
 MOST_CUTS = 512
-CALIBRATION = 0.1
-"""How far a model's loss, calibrated on the whole, may be off for one event, as a share."""
 NEARLY = 0.97
 """Share of a promise that is worth giving up for something that is easier to read."""
-MOST_LIKELY = 0.9
-"""Probability above which an event's complement, in the other direction, tells more."""
 
-CAUTION = 1.5
-"""Standard errors by which a loss is taken to be smaller than it looks."""
 LEARNED = 0.25
 """Variance of a model's loss for an event, as a share of that of the counts it was learned from."""
-SMALLEST_SHARE = 0.05
-"""Of the samples of the test, what each input gets at least."""
+BOLDER = 1.25
+"""How many times as much as another attack a bold one has to promise."""
+CLEARLY = 2.0
+"""Standard errors by which its loss has to be the larger one."""
+BOLD_CAUTION = 0.5
+"""Standard errors by which it is taken to be weaker than it looks, on either side."""
 
 
 def scores(model: Posterior, table: Table) -> Floats:
@@ -83,32 +81,6 @@ class Attack:
     def __str__(self) -> str:
         share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
         return f"score(output) > {self.threshold:.4g}{share}"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A threshold, or an event, and what it promises.
-
-    Attributes
-    ----------
-    sign : int
-        1 if the event is likelier on D, -1 if on D'.
-    threshold : float
-        As in `Attack`; NaN for an event.
-    p1, p2 : float
-        Cautious estimates of its probability on the likelier input and on the other one.
-    promise : float
-        The lower bound to expect, in nats.
-    coupled : bool
-        Whether it is to be expected of outputs with the same random numbers on both inputs.
-    """
-
-    sign: int
-    threshold: float
-    p1: float
-    p2: float
-    promise: float
-    coupled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +156,10 @@ def best_cut(
     modelled = _log_ratio(above[2], above[3]), _log_ratio(below[3], below[2])
     both = None if lower is None else _above(lower)
     neither = None if both is None else total1 - above[0] - above[1] + both
+    hints = [Hints(expected, learned) for expected in modelled]
     found = [
-        _promises(above[0], total1, above[1], total2, runs, alpha, modelled[0], learned, both),
-        _promises(below[1], total2, below[0], total1, runs, alpha, modelled[1], learned, neither),
+        promises(above[0], total1, above[1], total2, runs, alpha, both, hints[0]),
+        promises(below[1], total2, below[0], total1, runs, alpha, neither, hints[1]),
     ]
     best = [int(np.argmax(side.expected)) for side in found]
     up, down = (float(side.expected[k]) for side, k in zip(found, best, strict=True))
@@ -194,6 +167,55 @@ def best_cut(
     if leads.get(favoured, up >= down):
         return found[0].choice(best[0], 1, float(cuts.at[best[0]]))
     return found[1].choice(best[1], -1, -float(cuts.at[best[1]]))
+
+
+Counted = tuple[Ints, Ints, Ints | None]
+"""How many outputs on D, and on D', score between cuts, and the lower of the scores of pairs."""
+
+
+def bold_cut(
+    fresh: Counted, known: Counted, cuts: Cuts, runs: float, alpha: float, than: Choice
+) -> Choice | None:
+    """A cut rarer than that of a choice, in its direction, that promises much more; None if none.
+
+    By counts alone, as a model may have learned too little of rare outputs, and with less caution:
+    for a test beside that of the choice. As that costs alpha, its loss has to be clearly larger.
+
+    Parameters
+    ----------
+    fresh, known : tuple of ndarray
+        Of outputs that the model was not learned from, and of those that it was, which count too
+        as far as that is not decided.
+    cuts, runs, alpha
+        As in `best_cut`.
+    than : Choice
+    """
+    one, two, both, total = _beyond(fresh, than.sign)
+    seen, variance = losses(one, total, two, total, both)
+    clear = seen - CLEARLY * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
+    every = fresh[0] + known[0], fresh[1] + known[1], _sum(fresh[2], known[2])
+    one, two, both, total = _beyond(every, than.sign)
+    found = promises(one, total, two, total, runs, alpha, both, caution=BOLD_CAUTION)
+    at = than.sign * cuts.at
+    expected = np.where(clear & (at > than.threshold), found.expected, -np.inf)
+    k = int(np.argmax(expected))
+    if expected[k] <= BOLDER * max(than.promise, 0.0):
+        return None
+    return found.choice(k, than.sign, float(at[k]))
+
+
+def _sum(one: Ints | None, other: Ints | None) -> Ints | None:
+    return None if one is None or other is None else one + other
+
+
+def _beyond(counted: Counted, sign: int) -> tuple[Floats, Floats, Floats | None, int]:
+    """Outputs beyond each cut on the likelier input and on the other, on both, and of how many."""
+    one, two = _above(counted[0]), _above(counted[1])
+    both = None if counted[2] is None else _above(counted[2])
+    total = int(counted[0].sum())
+    if sign > 0:
+        return one, two, both, total
+    return total - two, total - one, None if both is None else total - one - two + both, total
 
 
 def _log_ratio(one: Floats, other: Floats) -> Floats:
@@ -229,116 +251,6 @@ def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
             break
     share: Floats = np.clip(expit(found @ basis), 1e-9, 1 - 1e-9)
     return both * share
-
-
-def event_promise(
-    c1: int, n1: int, c2: int, n2: int, runs: float, alpha: float, both: int | None = None
-) -> Choice:
-    """What an event promises, in the better of both directions, from its counts on D and D'.
-
-    `both` counts pairs with both outputs in it, if outputs were drawn in pairs.
-    """
-    one, two = np.array([c1]), np.array([c2])
-    together = None if both is None else np.array([both])
-    up = _promises(one, n1, two, n2, runs, alpha, both=together)
-    down = _promises(two, n2, one, n1, runs, alpha, both=together)
-    if up.expected[0] >= down.expected[0]:
-        return up.choice(0, 1, math.nan)
-    return down.choice(0, -1, math.nan)
-
-
-@dataclass(frozen=True, slots=True)
-class _Promises:
-    """Bounds to expect of many events, what is behind them, and whether of coupled outputs."""
-
-    expected: Floats
-    p1: Floats
-    p2: Floats
-    coupled: Bools
-
-    def choice(self, k: int, sign: int, threshold: float) -> Choice:
-        """One of them."""
-        return Choice(
-            sign,
-            threshold,
-            float(self.p1[k]),
-            float(self.p2[k]),
-            float(self.expected[k]),
-            bool(self.coupled[k]),
-        )
-
-
-def _promises(
-    c1: Ints | Floats,
-    n1: int,
-    c2: Ints | Floats,
-    n2: int,
-    runs: float,
-    alpha: float,
-    modelled: Floats | None = None,
-    learned: float = 0.0,
-    both: Ints | Floats | None = None,
-) -> _Promises:
-    """Bounds to expect, and the probabilities behind them, for many events at a time.
-
-    `modelled` are losses that a model expects, to lean on where counts say little: else the best of
-    many rare events would be one that was lucky. `learned` is their variance, in that of counts.
-    `both` are pairs of outputs in the event, where outputs were drawn in pairs.
-    """
-    # Of the variance of a loss, what pairs that agree do not cancel.
-    left = 1.0 if both is None else np.minimum((c1 + c2 - 2 * both + 1) / (c1 + c2 + 1), 1.0)
-    if modelled is None:
-        plain, careful = (c1 / n1, c2 / n2), cautious(c1, n1, c2, n2)
-        p1, p2 = (p + (q - p) * np.sqrt(left) for p, q in zip(plain, careful, strict=True))
-    else:
-        rare = (c1 + c2 + 1.0) / (n1 + n2)
-        seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
-        luck = (1 / (c1 + 0.5) + 1 / (c2 + 0.5)) * left
-        trust = 1 / luck, 1 / ((CALIBRATION * modelled) ** 2 + learned * luck)
-        loss = (seen * trust[0] + modelled * trust[1]) / sum(trust)
-        loss = loss - CAUTION / np.sqrt(sum(trust))
-        p2 = 2 * rare / (1 + np.exp(loss))
-        p1 = 2 * rare - p2
-    p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
-    usable = (c1 > 3) & (p1 > 0)
-    expected, coupled = np.full(len(c1), -np.inf), np.zeros(len(c1), bool)
-    if usable.any():
-        a, b = p1[usable], p2[usable]
-        share = first_share(a, b)
-        given = ratio.predicted(a, runs * share, b, runs * (1 - share), alpha)
-        if both is not None:
-            together = paired.predicted(a, b, both[usable] / n1, runs / 2, alpha)
-            coupled[usable] = together > given
-            given = np.fmax(given, together)
-        expected[usable] = np.where(np.isnan(given), -np.inf, given)
-    # Of events in nearly all outputs, the complement tells more in the other direction.
-    nearly_sure = (p1 > MOST_LIKELY) & (p2 > 1 - MOST_LIKELY)
-    return _Promises(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
-
-
-def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:
-    """Estimates of two probabilities, both a standard error towards a smaller ratio."""
-    p1 = (c1 - np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))) / n1
-    p2 = np.minimum((c2 + 1 + np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)) / n2, 1 - 0.5 / n2)
-    return p1, p2
-
-
-def first_share(p1: Floats, p2: Floats) -> Floats:
-    """The share of samples for the likelier side that estimates the ratio best (Neyman)."""
-    s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
-    share: Floats = np.clip(s1 / (s1 + s2), SMALLEST_SHARE, 1 - SMALLEST_SHARE)
-    return share
-
-
-def quick_promise(c1: Ints, c2: Ints, searched: int, runs: float, alpha: float) -> Floats:
-    """Roughly `event_promise`, for events by the thousand."""
-    high, low = np.maximum(c1, c2), np.minimum(c1, c2)
-    p1, p2 = cautious(high, searched, low, searched)
-    z = -ndtri(alpha)
-    with np.errstate(all="ignore"):
-        slack = z * np.sqrt(2 / runs * ((1 - p1) / p1 + (1 - p2) / p2))
-        promise = np.where((high > 3) & (p1 > 0), np.log(p1 / p2) - slack, -np.inf)
-    return np.asarray(promise, dtype=np.float64)
 
 
 def fixed(model: Posterior, sign: int, found: Floats, c: float) -> Attack:

@@ -14,30 +14,26 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
-from pytest_dp.attacks.counting import Profile, Profiles, Tally
+from pytest_dp.attacks.counting import Codes, Profile, Profiles, Tally
+from pytest_dp.attacks.promises import event_promise, quick_promise
 from pytest_dp.attacks.threshold import (
     NEARLY,
     Attack,
-    Choice,
     best_cut,
+    bold_cut,
     cuts_for,
-    event_promise,
     fixed,
-    quick_promise,
     scores,
 )
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
-from pytest_dp.counterexample import simplest
-from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.families import Rank, search
+from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of
+from pytest_dp.outputs.families import Rank
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
@@ -45,7 +41,7 @@ from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
-SEARCH_SHARE = 0.15
+SEARCH_SHARE = 0.25
 """Share of the samples, and of the time, in which pairs are compared and the model is trained."""
 CHOICE_SHARE = 0.1
 """Share of the samples on which the threshold is chosen."""
@@ -57,15 +53,10 @@ FIRST_LOOK = 16
 """Samples by which the length of outputs is estimated."""
 TRAINED_EARLY = 40_000
 """Samples of each input from which a model is learned while there are several pairs."""
-READ = 200_000
-"""Samples of each input among which a readable event is looked for."""
-MOST_CONDITIONS = 3
-"""Conditions that a readable event is made of, at most."""
 FEWEST_ABOVE = 50
 """Samples above a threshold by which it can be placed."""
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what the paper spends before the last step."""
-RankOf = Callable[[int], Rank]
 CHOOSING, CHECKING = 3, 4
 """First parts of the keys of samples on which a threshold is chosen, and a power estimated."""
 
@@ -76,40 +67,6 @@ class Rival(Contender):
 
     promise: float = -math.inf
     gain: float = -math.inf
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """What goes into the test.
-
-    Attributes
-    ----------
-    rival : Contender
-    attack : Attack or None
-        None where the readable event promises as much.
-    event : Event or None
-        A readable event, if there is one.
-    sign : int
-        1 if D makes the attack (or the event) likelier, -1 if D' does.
-    p1, p2 : float
-        Cautious estimates of its probability on the likelier input, and on the other.
-    coupled : bool
-        Whether to count in outputs with the same random numbers on both inputs.
-    examples : tuple
-        Some outputs inside the attack, and some outside.
-    middle : Attack or None
-        An event of about half of the outputs, by which runs that are not independent show best.
-    """
-
-    rival: Contender
-    attack: Attack | None
-    event: Event | None
-    sign: int
-    p1: float
-    p2: float
-    coupled: bool = False
-    examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
-    middle: Attack | None = None
 
 
 def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
@@ -220,7 +177,9 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
 
     event = readable(rival, table, first, about, rank_of, NEARLY)
     runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
-    found = _profiles(job, pool, rival, Profile(model, cuts.at, event), runs)
+    profile = Profile(model, cuts.at, event)
+    one, two = _placed(job, pool, rival, profile, runs)
+    found = Profiles.of(one, two, len(cuts.levels), coupled=pool.coupled)
     left = _left(job)
     reading = None
     if event is not None:
@@ -229,98 +188,30 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     favoured = 0 if reading is None else reading.sign
     attack = best_cut(found.one, found.two, cuts, left, job.alpha, favoured, found.lower)
     witness = witness_of(rival, model, attack, event, reading)
-    return None if witness is None else with_examples(witness, table)
-
-
-def witness_of(
-    rival: Contender,
-    model: Posterior,
-    attack: Choice | None,
-    event: Event | None,
-    reading: Choice | None,
-) -> Witness | None:
-    """The attack, the readable event, or both in one direction: whatever promises enough."""
-    if event is not None and reading is not None and reading.promise > -math.inf:
-        if attack is None or reading.promise >= NEARLY * attack.promise:
-            return Witness(
-                rival, None, event, reading.sign, reading.p1, reading.p2, reading.coupled
-            )
-        if reading.sign != attack.sign or reading.promise <= 0:
-            event = None
-    else:
-        event = None
-    if attack is None or attack.promise == -math.inf:
+    if witness is None:
         return None
-    chosen = Attack(model, attack.sign, attack.threshold)
-    return Witness(rival, chosen, event, attack.sign, attack.p1, attack.p2, attack.coupled)
+    if attack is not None and witness.attack is not None:
+        old = profile.places(table)
+        known = Profiles.of(old[first], old[~first], len(cuts.levels), coupled=pool.coupled)
+        alpha = BOLD_SHARE * job.alpha
+        bold = bold_cut(found.by_score, known.by_score, cuts, left, alpha, attack)
+        if bold is not None:
+            witness = replace(witness, bold=Attack(model, bold.sign, bold.threshold))
+    return with_examples(witness, table)
 
 
 def _left(job: Job) -> float:
     return max(2.0, min(job.max_samples - job.sampler.runs, job.affordable()))
 
 
-def _profiles(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> Profiles:
+def _placed(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> list[Codes]:
     """Where fresh outputs on either input lie."""
     key = CHOOSING, rival.first, rival.second
     draws = [
         Draw(pool.inputs[i], runs, key if pool.coupled else (*key, i), pool.coupled)
         for i in (rival.first, rival.second)
     ]
-    one, two = (np.concatenate(part) for part in job.sampler.measure(draws, profile, job.deadline))
-    return Profiles.of(one, two, len(profile.cuts) + 1, coupled=pool.coupled)
-
-
-def readable(
-    rival: Contender, table: Table, first: Bools, about: list[Feature], rank_of: RankOf, kept: float
-) -> Event | None:
-    """The most promising event that a person can read.
-
-    Parameters
-    ----------
-    rival : Contender
-    table : Table
-        As many outputs on either input.
-    first : ndarray of bool, shape (n,)
-        Which of them are on D.
-    about : list of Feature
-        What the event may speak about.
-    rank_of : callable
-        How promising counts among so many outputs are.
-    kept : float
-        Share of the rank that an event which is simpler must keep.
-    """
-    half = len(first) // 2
-    searched = min(half, READ)
-    some = np.arange(len(first)) % half < searched  # the first ones of either input
-    table, first = table.rows(some), first[some]
-    about = [feature for feature in about if feature.kind != "bit"]
-    rank = rank_of(searched)
-    found = search(table, first, rank, rival.references, most=1, about=about)
-    if not found:
-        return None
-    best = simplest(found[0], table, first, rank, kept=kept)
-    for _ in range(MOST_CONDITIONS - 1):  # a further condition must be worth reading it
-        inside = best.event.mask(table)
-        part, sides = table.rows(inside), first[inside]
-        spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
-        others = [f for f in about if f not in spoken_of]
-        more = search(part, sides, rank, rival.references, most=1, about=others)
-        if not more or best.rank <= 0 or more[0].rank < 1.1 * best.rank:
-            break
-        event = Event((*best.event.conditions, *more[0].event.conditions))
-        best = replace(more[0], event=event)
-    return best.event
-
-
-def with_examples(witness: Witness, table: Table) -> Witness:
-    """The witness with three outputs inside its attack and three outside, if it has one."""
-    if witness.attack is None:
-        return witness
-    inside = witness.attack.hits(table)[0]
-    some, others = (
-        tuple(table.raw[int(row)] for row in np.flatnonzero(side)[:3]) for side in (inside, ~inside)
-    )
-    return replace(witness, examples=(some, others))
+    return [np.concatenate(part) for part in job.sampler.measure(draws, profile, job.deadline)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 
-from pytest_dp.auditors.dd_search import Witness, find_witness
+from pytest_dp.auditors.dd_search import find_witness
 from pytest_dp.auditors.fresh import Tested, bounds, count, counterexample, resolution, shown
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.two_stage import search_then_test
+from pytest_dp.auditors.witness import Witness
 
 FAR_ABOVE = 0.6
 """Share of the claim below which all that was found is called far below it."""

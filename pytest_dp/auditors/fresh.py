@@ -1,7 +1,8 @@
 """What an attack, and a readable event beside it, count on samples that nobody has looked at.
 
 With an event beside it, the attack's bound spends nine tenths of alpha and the event's the rest,
-which costs either next to nothing, so that both bounds hold at once. Where both inputs are run with
+which costs either next to nothing, so that both bounds hold at once. A bold attack, where there is
+one, has its share before them. Where both inputs are run with
 the same random numbers, pairs of outputs are counted. If a mechanism then proves unfit for that,
 what was counted is dropped, and other samples are counted at the small share of alpha that is left.
 """
@@ -15,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.attacks.counting import Hits, Tally
-from pytest_dp.attacks.threshold import first_share
-from pytest_dp.auditors.dd_search import Witness
+from pytest_dp.attacks.promises import first_share
 from pytest_dp.auditors.job import CLUMPED, Job
 from pytest_dp.auditors.pool import PAIRED, TESTED, Pool
 from pytest_dp.auditors.result import Counterexample
+from pytest_dp.auditors.witness import BOLD_SHARE, Witness
 from pytest_dp.counterexample import diagnose, is_constant
 from pytest_dp.evidence import clopper_pearson, homogeneity, paired, ratio, statdp
 from pytest_dp.evidence._search import smallest_loss
@@ -36,6 +37,10 @@ PAIRED_SHARE = 0.98
 """Of alpha, for pairs; what is left is for counting again without shared random numbers."""
 A_BATCH = 500_000
 """Pairs of outputs that are counted at a time."""
+ATTAINED = 0.95
+"""Of a mechanism's loss, what an attack on pairs is taken to have. Pairs tell so much in the test
+that what a search misses is no longer small against what the test cannot know.
+"""
 SHARPEST = 1e-9
 """Level around which the p-value that is shown for pairs is sharpest."""
 
@@ -65,10 +70,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What the attack, and the readable event, counted; None for the one that is not tested."""
+    """What the attack, the readable event and a bold attack counted; None where there is none."""
 
     attack: Counts | None
     event: Counts | None
+    bold: Counts | None = None
     clumps: tuple[float, ...] = ()
     """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
     share: float = 1.0
@@ -93,7 +99,7 @@ def _count_pairs(job: Job, pool: Pool, witness: Witness, pairs: int) -> Tested |
     if pairs < 1:
         return None
     sides = _sides(witness)
-    hits = Hits(Tally(witness.attack, witness.event, witness.middle))
+    hits = Hits(_tally(witness))
     joint, groups = np.zeros((4, 3), int), ([], [])  # type: tuple[Ints, tuple[list[Ints], ...]]
     for batch, start in enumerate(range(0, pairs, A_BATCH)):
         key, size = (PAIRED, *sides, batch), min(A_BATCH, pairs - start)
@@ -103,16 +109,22 @@ def _count_pairs(job: Job, pool: Pool, witness: Witness, pairs: int) -> Tested |
         joint += np.stack([(one & two).sum(1), one.sum(1), two.sum(1)], axis=1)
         for group, part in zip(groups, parts, strict=True):
             group += [np.array([found.shape[1], *found.sum(1)]) for found in part]
-    attack, event = (
+    attack, event, bold = (
         Counts(int(c1), pairs, int(c2), pairs, (int(c1), int(c2)), pairs, int(both))
-        for both, c1, c2 in (joint[0], joint[2])
+        if used is not None
+        else None
+        for used, (both, c1, c2) in (
+            (witness.attack, joint[0]),
+            (witness.event, joint[2]),
+            (witness.bold, joint[3]),
+        )
     )
-    return Tested(
-        attack if witness.attack is not None else None,
-        event if witness.event is not None else None,
-        _clumps([np.array(group) for group in groups]),
-        PAIRED_SHARE,
-    )
+    clumps = _clumps([np.array(group) for group in groups])
+    return Tested(attack, event, bold, clumps, PAIRED_SHARE)
+
+
+def _tally(witness: Witness) -> Tally:
+    return Tally(witness.attack, witness.event, witness.bold or witness.middle)
 
 
 def _sides(witness: Witness) -> tuple[int, int]:
@@ -141,12 +153,14 @@ def _count_apart(job: Job, pool: Pool, witness: Witness, total: int) -> Tested |
     if n1 - n2 not in (0, -1):
         which = (likelier, other)[more]
         draws.append(Draw(pool.inputs[which], abs(n1 - n2), (TESTED, which, 2)))
-    tally = Tally(witness.attack, witness.event, witness.middle)
-    groups = [np.array(g) for g in job.sampler.measure(draws, tally, job.deadline)]
+    groups = [np.array(g) for g in job.sampler.measure(draws, _tally(witness), job.deadline)]
     sums = [g.sum(axis=0) for g in groups]
     attack = _counts(job, sums, more, witness.attack.tie) if witness.attack is not None else None
-    event = _counts(job, [s[[0, 3, 3, 3]] for s in sums], more, 0.0) if witness.event else None
-    return Tested(attack, event, _clumps(groups))
+    event, bold = (
+        _counts(job, [s[[0, column, column]] for s in sums], more, 0.0) if used else None
+        for used, column in ((witness.event, 3), (witness.bold, 4))
+    )
+    return Tested(attack, event, bold, _clumps(groups))
 
 
 def _clumps(groups: list[Ints]) -> tuple[float, ...]:
@@ -198,8 +212,7 @@ class Bounded:
 
     def described(self, witness: Witness) -> str:
         """The event or attack with its counts."""
-        counts, loss = self.counts, self.loss
-        what = witness.event if self.kind == "event" else witness.attack
+        counts, loss, what = self.counts, self.loss, getattr(witness, self.kind)
         return (
             f"{what}: {counts.c1:,} of {counts.n1:,} against {counts.c2:,} of {counts.n2:,}, a "
             f"loss of {loss[0]:.3g} to {loss[1]:.3g}"
@@ -208,11 +221,17 @@ class Bounded:
 
 def bounds(job: Job, tested: Tested) -> list[Bounded]:
     """What was counted, the strongest first; all of it holds at once with confidence 1 - alpha."""
+    left = tested.share * job.alpha * (1.0 if tested.bold is None else 1 - BOLD_SHARE)
     both = tested.attack is not None and tested.event is not None
-    shares = {"attack": ATTACK_SHARE, "event": 1 - ATTACK_SHARE} if both else {}
+    alphas = {
+        "attack": left * (ATTACK_SHARE if both else 1.0),
+        "event": left * (1 - ATTACK_SHARE if both else 1.0),
+        "bold": BOLD_SHARE * tested.share * job.alpha,
+    }
+    counted = {"attack": tested.attack, "event": tested.event, "bold": tested.bold}
     found = [
-        Bounded(kind, counts, shares.get(kind, 1.0) * tested.share * job.alpha, job)
-        for kind, counts in (("attack", tested.attack), ("event", tested.event))
+        Bounded(kind, counts, alphas[kind], job)
+        for kind, counts in counted.items()
         if counts is not None
     ]
     return sorted(found, key=lambda one: -one.eps_lower)
@@ -233,7 +252,7 @@ def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Co
         for i, (c, n) in zip(sides, hits, strict=True)
     )
     pair = witness.rival.pair if witness.sign > 0 else witness.rival.pair.reversed()
-    event: Any = witness.event if found.kind == "event" else witness.attack
+    event: Any = getattr(witness, found.kind)
     if counts.both is None:
         p_value = statdp.p_value_both(*counts.equal, counts.common, eps)
     else:
@@ -260,8 +279,8 @@ def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Co
             eps,
             (one, two),
         ),
-        attack=witness.attack,
-        examples=witness.examples if found.kind == "attack" else ((), ()),
+        attack=witness.bold if found.kind == "bold" else witness.attack,
+        examples=witness.examples if found.kind != "event" else ((), ()),
         both=counts.both,
     )
 
@@ -273,8 +292,12 @@ def resolution(counts: Counts, eps: float, alpha: float) -> float:
     half. The test gets 99 %, which leaves a share for the search to fail.
     """
     p1 = min(counts.c1 / counts.n1, 0.5)
-    expected = _expected_apart if counts.both is None else _expected_in_pairs
-    return smallest_loss(lambda loss: expected(p1, p1 * math.exp(-loss), counts, alpha) > eps, eps)
+    expected, attained = (
+        (_expected_apart, 1.0) if counts.both is None else (_expected_in_pairs, ATTAINED)
+    )
+    return smallest_loss(
+        lambda loss: expected(p1, p1 * math.exp(-attained * loss), counts, alpha) > eps, eps
+    )
 
 
 _SPREAD = 2.326 / math.sqrt(2)

@@ -10,21 +10,14 @@ import numpy as np
 
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.lenses import ByScore
-from pytest_dp.attacks.threshold import (
-    Attack,
-    Choice,
-    Cuts,
-    best_cut,
-    cautious,
-    event_promise,
-    first_share,
-)
+from pytest_dp.attacks.promises import Choice, cautious, event_promise, first_share
+from pytest_dp.attacks.threshold import Attack, Cuts, best_cut
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.auditors.dd_search import Witness, readable, with_examples, witness_of
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.search import rank_for
+from pytest_dp.auditors.witness import Witness, readable, with_examples, witness_of
 from pytest_dp.counterexample import KEPT
 from pytest_dp.evidence import ratio
 from pytest_dp.outputs.table import Floats

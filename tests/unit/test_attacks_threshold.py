@@ -13,18 +13,8 @@ from learning import both, learned
 from scipy.stats import laplace, norm
 
 from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
-from pytest_dp.attacks.threshold import (
-    Attack,
-    Cuts,
-    best_cut,
-    cautious,
-    cuts_for,
-    event_promise,
-    first_share,
-    fixed,
-    quick_promise,
-    scores,
-)
+from pytest_dp.attacks.promises import Choice, cautious, event_promise, first_share, quick_promise
+from pytest_dp.attacks.threshold import Attack, Cuts, best_cut, bold_cut, cuts_for, fixed, scores
 from pytest_dp.evidence import ratio
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.features import Feature
@@ -134,6 +124,55 @@ def test_the_best_threshold_is_found(turned, runs):
     part = slice(k + 1, None) if choice.sign > 0 else slice(None, k + 1)
     assert choice.p1 == pytest.approx(inside[0][order][part].sum(), rel=0.15)
     assert choice.p2 == pytest.approx(inside[1][order][part].sum(), rel=0.15)
+
+
+def tails(growing, runs, rng):
+    """Counts of two laws on ever rarer outcomes, in pairs; their loss grows, or stays at 0.5."""
+    p = 0.5 ** np.arange(1, 13)
+    loss = np.where(growing, 0.3 * np.arange(12), 0.5)
+    q = p * np.exp(-loss)
+    cells = np.concatenate([q, p - q, [1 - p.sum()]])  # on both sides, on D only, on neither
+    counts = rng.multinomial(runs, cells)
+    both, only = counts[:12], counts[12:24]
+    rest = runs - both.sum() - only.sum()
+    one, two = (
+        np.concatenate([[rest + more], part])
+        for more, part in ((0, both + only), (only.sum(), both))
+    )
+    lower = np.concatenate([[rest + only.sum()], both])
+    return one, two, lower
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_bold_cut_is_rarer_and_promises_more(sign):
+    rng = np.random.default_rng(53)
+    levels = np.arange(13.0)
+    cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
+    fresh, known = tails(True, 100_000, rng), tails(True, 100_000, rng)
+    if sign < 0:
+        cuts = Cuts(1_000, -cuts.at[::-1], -levels[::-1])
+        fresh, known = (
+            (two[::-1], one[::-1], (one + two - lower)[::-1]) for one, two, lower in (fresh, known)
+        )
+    # Halfway up, with a loss that is known to be about 1.
+    than = Choice(sign, 2.6, 0.1, 0.04, 0.8, coupled=True)
+    bold = bold_cut(fresh, known, cuts, 1e6, 0.05, than)
+    assert bold.sign == sign
+    assert bold.threshold > 4
+    assert 1.0 < bold.promise < 3.6
+    assert bold.p1 < 0.02
+
+
+def test_a_bold_cut_is_seldom_luck():
+    levels = np.arange(13.0)
+    cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
+    than = Choice(1, 0.6, 0.5, 0.5 * math.exp(-0.5), 0.48, coupled=True)
+    found = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        counted = tails(False, 20_000, rng), tails(False, 20_000, rng)
+        found += bold_cut(*counted, cuts, 1e5, 0.05, than) is not None
+    assert found <= 15
 
 
 def test_both_directions_are_mirror_images():

@@ -1,0 +1,182 @@
+"""What an event promises before it is tested: the lower bound on its loss to expect."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from pytest_dp.evidence import paired, ratio
+from pytest_dp.outputs.table import Bools, Floats, Ints
+
+CALIBRATION = 0.1
+"""How far a model's loss, calibrated on the whole, may be off for one event, as a share."""
+MOST_LIKELY = 0.9
+"""Probability above which an event's complement, in the other direction, tells more."""
+CAUTION = 1.5
+"""Standard errors by which a loss is taken to be smaller than it looks."""
+SMALLEST_SHARE = 0.05
+"""Of the samples of the test, what each input gets at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A threshold, or an event, and what it promises.
+
+    Attributes
+    ----------
+    sign : int
+        1 if the event is likelier on D, -1 if on D'.
+    threshold : float
+        As in `Attack`; NaN for an event.
+    p1, p2 : float
+        Cautious estimates of its probability on the likelier input and on the other one.
+    promise : float
+        The lower bound to expect, in nats.
+    coupled : bool
+        Whether it is to be expected of outputs with the same random numbers on both inputs.
+    """
+
+    sign: int
+    threshold: float
+    p1: float
+    p2: float
+    promise: float
+    coupled: bool = False
+
+
+def event_promise(
+    c1: int, n1: int, c2: int, n2: int, runs: float, alpha: float, both: int | None = None
+) -> Choice:
+    """What an event promises, in the better of both directions, from its counts on D and D'.
+
+    `both` counts pairs with both outputs in it, if outputs were drawn in pairs.
+    """
+    one, two = np.array([c1]), np.array([c2])
+    together = None if both is None else np.array([both])
+    up = promises(one, n1, two, n2, runs, alpha, together)
+    down = promises(two, n2, one, n1, runs, alpha, together)
+    if up.expected[0] >= down.expected[0]:
+        return up.choice(0, 1, math.nan)
+    return down.choice(0, -1, math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """Bounds to expect of many events, what is behind them, and whether of coupled outputs."""
+
+    expected: Floats
+    p1: Floats
+    p2: Floats
+    coupled: Bools
+
+    def choice(self, k: int, sign: int, threshold: float) -> Choice:
+        """One of them."""
+        return Choice(
+            sign,
+            threshold,
+            float(self.p1[k]),
+            float(self.p2[k]),
+            float(self.expected[k]),
+            bool(self.coupled[k]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Losses that a model expects, to lean on where counts say little.
+
+    Else the best of many rare events would be one that was lucky. `learned` is their variance, in
+    that of counts.
+    """
+
+    losses: Floats
+    learned: float
+
+
+def promises(
+    c1: Ints | Floats,
+    n1: int,
+    c2: Ints | Floats,
+    n2: int,
+    runs: float,
+    alpha: float,
+    both: Ints | Floats | None = None,
+    hints: Hints | None = None,
+    caution: float = 1.0,
+) -> Promises:
+    """Bounds to expect, and the probabilities behind them, for many events at a time.
+
+    `both` are pairs of outputs in the event, where outputs were drawn in pairs. `caution` is meant
+    in standard errors, where there are no hints.
+    """
+    if hints is None:
+        plain, careful = (c1 / n1, c2 / n2), cautious(c1, n1, c2, n2)
+        share = caution * np.sqrt(_uncancelled(c1, c2, both))
+        p1, p2 = (p + share * (q - p) for p, q in zip(plain, careful, strict=True))
+    else:
+        rare = (c1 + c2 + 1.0) / (n1 + n2)
+        seen, luck = losses(c1, n1, c2, n2, both)
+        trust = 1 / luck, 1 / ((CALIBRATION * hints.losses) ** 2 + hints.learned * luck)
+        loss = (seen * trust[0] + hints.losses * trust[1]) / sum(trust)
+        loss = loss - CAUTION / np.sqrt(sum(trust))
+        p2 = 2 * rare / (1 + np.exp(loss))
+        p1 = 2 * rare - p2
+    p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
+    usable = (c1 > 3) & (p1 > 0)
+    expected, coupled = np.full(len(c1), -np.inf), np.zeros(len(c1), bool)
+    if usable.any():
+        a, b = p1[usable], p2[usable]
+        share = first_share(a, b)
+        given = ratio.predicted(a, runs * share, b, runs * (1 - share), alpha)
+        if both is not None:
+            together = paired.predicted(a, b, both[usable] / n1, runs / 2, alpha)
+            coupled[usable] = together > given
+            given = np.fmax(given, together)
+        expected[usable] = np.where(np.isnan(given), -np.inf, given)
+    # Of events in nearly all outputs, the complement tells more in the other direction.
+    nearly_sure = (p1 > MOST_LIKELY) & (p2 > 1 - MOST_LIKELY)
+    return Promises(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
+
+
+def losses(
+    c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, both: Ints | Floats | None
+) -> tuple[Floats, Floats]:
+    """What events seem to lose, and the variance of that, from counts as in `promises`."""
+    seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
+    return seen, (1 / (c1 + 0.5) + 1 / (c2 + 0.5)) * _uncancelled(c1, c2, both)
+
+
+def _uncancelled(c1: Ints | Floats, c2: Ints | Floats, both: Ints | Floats | None) -> Floats:
+    """Of the variance of a loss, what pairs that agree do not cancel, as a share."""
+    if both is None:
+        return np.ones(len(c1))
+    found: Floats = np.minimum((c1 + c2 - 2 * both + 1) / (c1 + c2 + 1), 1.0)
+    return found
+
+
+def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:
+    """Estimates of two probabilities, both a standard error towards a smaller ratio."""
+    p1 = (c1 - np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))) / n1
+    p2 = np.minimum((c2 + 1 + np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)) / n2, 1 - 0.5 / n2)
+    return p1, p2
+
+
+def first_share(p1: Floats, p2: Floats) -> Floats:
+    """The share of samples for the likelier side that estimates the ratio best (Neyman)."""
+    s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
+    share: Floats = np.clip(s1 / (s1 + s2), SMALLEST_SHARE, 1 - SMALLEST_SHARE)
+    return share
+
+
+def quick_promise(c1: Ints, c2: Ints, searched: int, runs: float, alpha: float) -> Floats:
+    """Roughly `event_promise`, for events by the thousand."""
+    high, low = np.maximum(c1, c2), np.minimum(c1, c2)
+    p1, p2 = cautious(high, searched, low, searched)
+    z = -ndtri(alpha)
+    with np.errstate(all="ignore"):
+        slack = z * np.sqrt(2 / runs * ((1 - p1) / p1 + (1 - p2) / p2))
+        promise = np.where((high > 3) & (p1 > 0), np.log(p1 / p2) - slack, -np.inf)
+    return np.asarray(promise, dtype=np.float64)

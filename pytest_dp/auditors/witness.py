@@ -1,0 +1,143 @@
+"""What a search hands over to the test: an attack, an event that can be read, or both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.attacks import Posterior
+from pytest_dp.attacks.promises import Choice
+from pytest_dp.attacks.threshold import NEARLY, Attack
+from pytest_dp.auditors.pool import Contender
+from pytest_dp.counterexample import simplest
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.families import Rank, search
+from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.table import Bools, Table
+
+READ = 200_000
+"""Samples of each input among which a readable event is looked for."""
+MOST_CONDITIONS = 3
+"""Conditions that a readable event is made of, at most."""
+BOLD_SHARE = 0.5
+"""Of alpha, what a bold attack's bound gets."""
+RankOf = Callable[[int], Rank]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What goes into the test.
+
+    Attributes
+    ----------
+    rival : Contender
+    attack : Attack or None
+        None where the readable event promises as much.
+    event : Event or None
+        A readable event, if there is one.
+    sign : int
+        1 if D makes the attack (or the event) likelier, -1 if D' does.
+    p1, p2 : float
+        Cautious estimates of its probability on the likelier input, and on the other.
+    coupled : bool
+        Whether to count in outputs with the same random numbers on both inputs.
+    examples : tuple
+        Some outputs inside the attack, and some outside.
+    middle : Attack or None
+        An event of about half of the outputs, by which runs that are not independent show best.
+    bold : Attack or None
+        A part of the attack, far rarer, that may have a much larger loss.
+    """
+
+    rival: Contender
+    attack: Attack | None
+    event: Event | None
+    sign: int
+    p1: float
+    p2: float
+    coupled: bool = False
+    examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
+    middle: Attack | None = None
+    bold: Attack | None = None
+
+
+def witness_of(
+    rival: Contender,
+    model: Posterior,
+    attack: Choice | None,
+    event: Event | None,
+    reading: Choice | None,
+) -> Witness | None:
+    """The attack, the readable event, or both in one direction: whatever promises enough."""
+    if event is not None and reading is not None and reading.promise > -math.inf:
+        if attack is None or reading.promise >= NEARLY * attack.promise:
+            return Witness(
+                rival, None, event, reading.sign, reading.p1, reading.p2, reading.coupled
+            )
+        if reading.sign != attack.sign or reading.promise <= 0:
+            event = None
+    else:
+        event = None
+    if attack is None or attack.promise == -math.inf:
+        return None
+    chosen = Attack(model, attack.sign, attack.threshold)
+    return Witness(rival, chosen, event, attack.sign, attack.p1, attack.p2, attack.coupled)
+
+
+def readable(
+    rival: Contender, table: Table, first: Bools, about: list[Feature], rank_of: RankOf, kept: float
+) -> Event | None:
+    """The most promising event that a person can read.
+
+    Parameters
+    ----------
+    rival : Contender
+    table : Table
+        As many outputs on either input.
+    first : ndarray of bool, shape (n,)
+        Which of them are on D.
+    about : list of Feature
+        What the event may speak about.
+    rank_of : callable
+        How promising counts among so many outputs are.
+    kept : float
+        Share of the rank that an event which is simpler must keep.
+    """
+    half = len(first) // 2
+    searched = min(half, READ)
+    some = np.arange(len(first)) % half < searched  # the first ones of either input
+    table, first = table.rows(some), first[some]
+    about = [feature for feature in about if feature.kind != "bit"]
+    rank = rank_of(searched)
+    found = search(table, first, rank, rival.references, most=1, about=about)
+    if not found:
+        return None
+    best = simplest(found[0], table, first, rank, kept=kept)
+    for _ in range(MOST_CONDITIONS - 1):  # a further condition must be worth reading it
+        inside = best.event.mask(table)
+        part, sides = table.rows(inside), first[inside]
+        spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
+        others = [f for f in about if f not in spoken_of]
+        more = search(part, sides, rank, rival.references, most=1, about=others)
+        if not more or best.rank <= 0 or more[0].rank < 1.1 * best.rank:
+            break
+        event = Event((*best.event.conditions, *more[0].event.conditions))
+        best = replace(more[0], event=event)
+    return best.event
+
+
+def with_examples(witness: Witness, table: Table) -> Witness:
+    """The witness with three outputs inside its attack and three outside, if it has one."""
+    if witness.attack is None:
+        return witness
+    inside = witness.attack.hits(table)[0]
+    boldest = inside if witness.bold is None else witness.bold.hits(table)[0]
+    some, others = (
+        tuple(table.raw[int(row)] for row in np.flatnonzero(side)[:3])
+        for side in (boldest if boldest.any() else inside, ~inside)
+    )
+    return replace(witness, examples=(some, others))

@@ -1,0 +1,166 @@
+"""Whole audits with DP-Sniper in which both inputs are run with the same random numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+
+import numpy as np
+import pytest
+from sniping import AT_THEIR_CLAIM, consistent, run, sniped
+
+from pytest_dp import MechanismError
+from pytest_dp.auditors.fresh import ATTACK_SHARE, PAIRED_SHARE, SHARPEST
+from pytest_dp.auditors.pool import PAIRED, SEARCHED
+from pytest_dp.evidence import paired, ratio
+from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.sampler import Sampler
+
+ALPHA = 0.1
+
+
+def allowed(audits, alpha=ALPHA):
+    return audits * alpha + 2 * math.sqrt(alpha * (1 - alpha) * audits)
+
+
+@pytest.mark.parametrize(
+    ("name", "true", "runs"),
+    [
+        *((name, 1.0, 4_000) for name in AT_THEIR_CLAIM),
+        ("laplace", 0.1, 40_000),
+        ("geometric", 0.1, 40_000),
+    ],
+)
+def test_the_bound_of_pairs_exceeds_the_truth_no_more_often_than_alpha(name, true, runs):
+    results = [run(name, 0.9 * true, true, k, alpha=ALPHA, max_samples=runs) for k in range(60)]
+    assert sum(result.eps_lower > true for result in results) <= allowed(60)
+    assert np.median([result.eps_lower for result in results]) > 0.5 * true
+
+
+def test_little_is_lost_where_most_noise_is_shared():
+    def gap(coupled):
+        bounds = [run("laplace", 0.1, 0.1, k, alpha=ALPHA, coupled=coupled) for k in range(9)]
+        return 0.1 - np.median([result.eps_lower for result in bounds])
+
+    assert 0 < gap(True) < 0.5 * gap(False)
+
+
+def test_what_a_counterexample_says_of_pairs():
+    result = run("laplace", 0.05, 0.1, 1, alpha=ALPHA)
+    found = result.counterexample
+    assert result.violated
+    (c1, c2), both = found.counts, found.both
+    assert found.runs[0] == found.runs[1]
+    assert 0 < both <= min(c1, c2)
+    alpha = PAIRED_SHARE * ALPHA
+    if found.event is not found.attack and found.attack is not None:
+        alpha *= 1 - ATTACK_SHARE
+    assert found.eps_lower == paired.eps_lower(both, c1 - both, c2 - both, alpha)
+    assert found.p_value == paired.p_value(both, c1 - both, c2 - both, 0.05, SHARPEST)
+    assert found.eps_lower <= result.eps_lower < 0.1 < result.loss[1]
+    alone = run("laplace", 0.05, 0.1, 1, alpha=ALPHA, coupled=False).counterexample
+    assert alone is None or alone.both is None
+
+
+def test_pairs_are_counted_over_several_batches(monkeypatch):
+    from pytest_dp.auditors import fresh
+
+    monkeypatch.setattr(fresh, "A_BATCH", 7_000)
+    result = run("laplace", 0.05, 0.1, 1, alpha=ALPHA)
+    assert result.violated
+    assert result.counterexample.runs[0] > 3 * 7_000
+    assert 0.08 < result.eps_lower < 0.11
+
+
+def refusing(monkeypatch, first):
+    """Let shared draws with keys of this kind turn out impossible."""
+    measure = Sampler.measure
+
+    def refuse(self, draws, function, deadline):
+        if draws[0].shared and draws[0].key[0] == first:
+            raise CannotCouple("it remembers")
+        return measure(self, draws, function, deadline)
+
+    monkeypatch.setattr(Sampler, "measure", refuse)
+
+
+def test_what_proves_unfit_in_the_test_is_counted_again_at_the_alpha_that_is_left(monkeypatch):
+    refusing(monkeypatch, PAIRED)
+    result = run("laplace", 0.3, 1.0, 1, alpha=ALPHA)
+    assert "counted again without shared random numbers, as it remembers" in result.notes
+    found = result.counterexample
+    assert found.both is None
+    (c1, c2), (n1, n2) = found.counts, found.runs
+    assert found.eps_lower == ratio.eps_lower(c1, n1, c2, n2, (1 - PAIRED_SHARE) * ALPHA)
+    assert consistent(result)
+
+
+def test_what_proves_unfit_in_the_search_is_searched_again(monkeypatch):
+    refusing(monkeypatch, SEARCHED)
+    result = run("laplace", 0.3, 1.0, 1, alpha=ALPHA)
+    assert "started again without shared random numbers, as it remembers" in result.notes
+    assert result.violated
+    assert result.counterexample.both is None
+    assert result.samples <= 100_000
+
+
+def test_what_cannot_be_shared_is_said_and_drawn_independently():
+    def shuffles(records, rng, size):
+        noise = rng.laplace(size=size)
+        return len(records) + noise[rng.permutation(size)]
+
+    result = sniped(shuffles, 0.3)
+    assert result.violated
+    assert result.counterexample.both is None
+    assert any("not shared between inputs" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_share_noise_are_no_violation(share, seed):
+    def mechanism(records, rng, size):
+        noise = rng.laplace(size=size)
+        return len(records) + np.where(rng.random(size) < share, noise[0], noise)
+
+    with contextlib.suppress(MechanismError):
+        assert not sniped(mechanism, 1.0, seed, alpha=1e-3).violated
+
+
+def test_outputs_that_exclude_each_other_are_drawn_apart():
+    def lies(truth, rng, size):
+        """The same coin makes both inputs lie: no pair agrees."""
+        return (rng.random(size) < 0.3) ^ bool(truth)
+
+    results = [sniped(lies, 0.7, seed, pairs=[(0, 1)], alpha=ALPHA) for seed in range(5)]
+    assert all(result.violated for result in results)
+    assert all(result.counterexample.both is None for result in results)
+
+
+def test_a_bold_attack_does_not_raise_the_bound_above_the_truth():
+    """Outcomes ever rarer, on either input, with the same loss: the rarest look best by luck."""
+    chances = 0.5 ** np.arange(1, 15)
+    chances = np.append(chances, 1 - chances.sum())
+    ratios = np.where(np.arange(15) < 3, 1.0, math.exp(0.5))
+    tilted = chances / ratios
+    tilted[0] += 1 - tilted.sum()
+
+    def mechanism(truth, rng, size):
+        return np.searchsorted(np.cumsum(tilted if truth else chances), rng.random(size))
+
+    truth = float(np.abs(np.log(chances / tilted)).max())
+    results = [
+        sniped(mechanism, 0.1, k, alpha=0.2, max_samples=3_000, pairs=[(0, 1)]) for k in range(60)
+    ]
+    assert sum(result.eps_lower > truth for result in results) <= allowed(60, 0.2)
+    assert any(result.eps_lower > 0.3 for result in results)
+
+
+def test_a_mechanism_with_one_draw_a_call():
+    def scalar(records, rng):
+        return len(records) + rng.laplace(scale=10.0)
+
+    common = {"vectorized": None, "alpha": ALPHA, "max_samples": 20_000}
+    results = [sniped(scalar, 0.05, k, **common) for k in range(20)]
+    assert sum(result.violated for result in results) >= 18
+    assert all(result.counterexample.both for result in results if result.violated)
+    assert sum(result.eps_lower > 0.1 for result in results) <= allowed(20)
