@@ -11,9 +11,12 @@ from __future__ import annotations
 import argparse
 import functools
 import time
+import timeit
 from collections.abc import Callable
 from statistics import median
 from typing import Any
+
+import numpy as np
 
 from benchmarks import vectorized
 from benchmarks.common import count, progress, table
@@ -24,16 +27,27 @@ SCALAR = 400_000
 SHARED = 2_000_000
 """Runs over which two processes are compared with one: some 40 s of work, in which the start of a
 process, about a second, is lost."""
-BUSY = 400
-"""Steps of the scalar mechanism's loop: with its noise, about 20 µs of Python a call."""
+A_CALL = 20e-6
+"""Seconds that a call of the scalar mechanism takes."""
 
 
-def slow(answer, eps, rng):
+def slow(answer, eps, rng, steps=100):
     """Laplace noise, and some work in Python."""
     total = 0
-    for step in range(BUSY):
+    for step in range(steps):
         total += step
     return answer + rng.laplace(scale=1 / eps) + 0 * total
+
+
+def as_slow_as_wanted() -> Callable[..., Any]:
+    """The scalar mechanism with as many steps as take `A_CALL` on this machine."""
+    rng = np.random.default_rng(1)
+
+    def seconds(steps: int) -> float:
+        return min(timeit.repeat(lambda: slow(0.0, 1.0, rng, steps), number=2_000)) / 2_000
+
+    few, many = seconds(0), seconds(1_000)
+    return functools.partial(slow, steps=round(1_000 * (A_CALL - few) / (many - few)))
 
 
 class Timed:
@@ -85,16 +99,17 @@ def main() -> None:
     options = parser.parse_args()
 
     run(slow, 10_000)  # the first audit of a process pays for imports
+    scalar = as_slow_as_wanted()
     rows = []
     measured = [("Laplace, vectorised", vectorized.laplace, n) for n in VECTORIZED]
-    for name, mechanism, samples in [*measured, ("20 µs of Python", slow, SCALAR)]:
+    for name, mechanism, samples in [*measured, ("20 µs of Python", scalar, SCALAR)]:
         samples = round(samples * options.scale)
-        keywords = {} if mechanism is slow else {"vectorized": "size"}
+        keywords = {} if mechanism is scalar else {"vectorized": "size"}
         repeats = options.repeats if samples < 10_000_000 else 1
         costs = [inside_and_outside(mechanism, samples, **keywords) for _ in range(repeats)]
         inside, outside = (median(cost[i] for cost in costs) for i in (0, 1))
         ratio = median(cost[1] / cost[0] for cost in costs)
-        target = 0.15 if mechanism is slow else 2
+        target = 0.15 if mechanism is scalar else 2
         rows.append([name, count(samples), repeats, f"{inside:.3f}", f"{outside:.3f}"])
         rows[-1] += [f"{1e6 * inside / samples:.3g}", f"{ratio:.3g}", target]
         progress(f"{rows[-1]}")
@@ -104,7 +119,7 @@ def main() -> None:
         return
 
     samples = round(SHARED * options.scale)
-    seconds = [[run(slow, samples, jobs) for jobs in (1, 2)] for _ in range(options.repeats)]
+    seconds = [[run(scalar, samples, jobs) for jobs in (1, 2)] for _ in range(options.repeats)]
     progress(f"{seconds}")
     one, two = (median(column) for column in zip(*seconds, strict=True))
     gain = median(first / second for first, second in seconds)
