@@ -191,6 +191,7 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     if witness is None:
         return None
     if attack is not None and witness.attack is not None:
+        # Rare outputs are few: those that the model was learned from count as well.
         old = profile.places(table)
         known = Profiles.of(old[first], old[~first], len(cuts.levels), coupled=pool.coupled)
         alpha = BOLD_SHARE * job.alpha

@@ -2,9 +2,11 @@
 
 With an event beside it, the attack's bound spends nine tenths of alpha and the event's the rest,
 which costs either next to nothing, so that both bounds hold at once. A bold attack, where there is
-one, has its share before them. Where both inputs are run with
-the same random numbers, pairs of outputs are counted. If a mechanism then proves unfit for that,
-what was counted is dropped, and other samples are counted at the small share of alpha that is left.
+one, gets its share before them.
+
+Where both inputs are run with the same random numbers, pairs of outputs are counted. If a mechanism
+then proves unfit for that, what was counted is dropped, and other samples are counted at the small
+share of alpha that is left.
 """
 
 from __future__ import annotations
@@ -100,7 +102,8 @@ def _count_pairs(job: Job, pool: Pool, witness: Witness, pairs: int) -> Tested |
         return None
     sides = _sides(witness)
     hits = Hits(_tally(witness))
-    joint, groups = np.zeros((4, 3), int), ([], [])  # type: tuple[Ints, tuple[list[Ints], ...]]
+    joint = np.zeros((4, 3), int)  # on both inputs, on the likelier one, on the other
+    groups: tuple[list[Ints], list[Ints]] = ([], [])
     for batch, start in enumerate(range(0, pairs, A_BATCH)):
         key, size = (PAIRED, *sides, batch), min(A_BATCH, pairs - start)
         draws = [Draw(pool.inputs[i], size, key, shared=True) for i in sides]
