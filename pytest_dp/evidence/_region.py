@@ -4,12 +4,12 @@ What is known: `c1 ~ Bin(n1, x1)` and `c2 ~ Bin(n2, x2)`, independent, or the fi
 where `n1` depends on it. What is wanted: a lower bound on a log ratio that rises with x1 and falls
 with x2.
 
-One point (x1, x2). `u1 = P(Bin(n1, x1) >= c1)` and `u2 = P(Bin(n2, x2) <= c2)` are independent, and
-at the true point neither is smaller than a uniform variable. Hence `Z = Φ⁻¹(1 - u)` lies below some
-standard normal N, for each of the two. With weights that the data have no part in, only the point,
-`S = (w1 Z1 + w2 Z2) / sqrt(w1² + w2²)` lies below a normal too (Stouffer et al., "The American
-Soldier", 1949). Weights that are the standard errors of what x1, and x2, contribute to the log
-ratio make S the score statistic to first order.
+One point (x1, x2). Let `u1 = P(Bin(n1, x1) >= c1)` and `u2 = P(Bin(n2, x2) <= c2)`. At the true
+point u2 is no smaller than a uniform variable, and nor is u1 whatever c2 was. Hence the two values
+of `Z = Φ⁻¹(1 - u)` lie below independent standard normals N. With weights that the data have no
+part in, only the point, `S = (w1 Z1 + w2 Z2) / sqrt(w1² + w2²)` lies below a normal too (Stouffer
+et al., "The American Soldier", 1949). Weights that are the standard errors of what x1, and x2,
+contribute to the log ratio make S the score statistic to first order.
 
 All points. Fix m with `4 Φ(-m) = β`. Except with probability β, both `|N| < m`. Then both `Z < m`
 at the true point, and raising Z to at least -m leaves it below N. So the points with `Z1 < m`,
@@ -268,7 +268,10 @@ def _lines(a: float, b: float, m: float) -> Floats:
     Z, a little beyond ±m; from there on they get sparser towards 0 and 1.
     """
     knots = np.linspace(-m - 1e-3, m + 1e-3, _KNOTS)
-    inner = np.log(betaincinv(a, b, ndtr(knots))) - np.log(betaincinv(b, a, ndtr(-knots)))
+    tail, up = ndtr(-np.abs(knots)), knots > 0
+    at = np.where(up, betainccinv(a, b, tail), betaincinv(a, b, tail))
+    rest = np.where(up, betaincinv(b, a, tail), betainccinv(b, a, tail))
+    inner = np.log(at) - np.log(rest)
     finite = np.isfinite(inner)
     if np.count_nonzero(finite) < 2:  # beyond what scipy can invert
         return np.array([0.0, 1.0])

@@ -74,8 +74,9 @@ def eps_lower(both: int, first: int, second: int, alpha: float) -> float:
     Returns
     -------
     float
-        The bound in nats, `-inf` if the first input had no output in the event. It may be negative
-        and is never infinite upwards. Every smaller ε has a `p_value` of at most `alpha`.
+        The bound in nats, `-inf` if the first input had no output in the event, or too few for a
+        tiny alpha. It may be negative and is never infinite upwards. Every smaller ε has a
+        `p_value` of at most `alpha`.
 
     Raises
     ------
@@ -152,8 +153,9 @@ def _check(both: int, first: int, second: int, alpha: float) -> None:
 
 
 def _log_ratio(q: Floats, b: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        found: Floats = np.log1p(-b) - np.log1p(-q * (1 - b))
+    with np.errstate(divide="ignore"):  # either form is exact where it is used
+        rest = np.where(q < 0.5, np.log1p(-q * (1 - b)), np.log((1 - q) + q * b))
+        found: Floats = np.log1p(-b) - rest
     return found
 
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sniping import AT_THEIR_CLAIM, consistent, run, sniped
 
 from pytest_dp import MechanismError
-from pytest_dp.auditors.fresh import ATTACK_SHARE, PAIRED_SHARE, SHARPEST
+from pytest_dp.auditors.dd_search import CHOOSING
+from pytest_dp.auditors.fresh import (
+    ATTACK_SHARE,
+    PAIRED_SHARE,
+    SHARPEST,
+    Counts,
+    Tested,
+    bounds,
+)
 from pytest_dp.auditors.pool import PAIRED, SEARCHED
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.sampling.restarting import CannotCouple
@@ -65,11 +75,35 @@ def test_what_a_counterexample_says_of_pairs():
 def test_pairs_are_counted_over_several_batches(monkeypatch):
     from pytest_dp.auditors import fresh
 
+    keys = []
+    measure = Sampler.measure
+
+    def recorded(self, draws, function, deadline):
+        assert len({draw.key for draw in draws}) == (1 if draws[0].shared else len(draws))
+        keys.append(draws[0].key)
+        shared = keys[-1][0] in (SEARCHED, CHOOSING, PAIRED)
+        assert all(draw.shared for draw in draws) == shared
+        return measure(self, draws, function, deadline)
+
+    monkeypatch.setattr(Sampler, "measure", recorded)
     monkeypatch.setattr(fresh, "A_BATCH", 7_000)
     result = run("laplace", 0.05, 0.1, 1, alpha=ALPHA)
+    assert len(set(keys)) == len(keys)
+    assert sum(key[0] == PAIRED for key in keys) > 3
     assert result.violated
     assert result.counterexample.runs[0] > 3 * 7_000
     assert 0.08 < result.eps_lower < 0.11
+
+
+@pytest.mark.parametrize("share", [1.0, PAIRED_SHARE])
+def test_all_that_is_counted_together_spends_its_share_of_alpha(share):
+    job = SimpleNamespace(alpha=0.1, fixed_c=None, claim=SimpleNamespace(eps=0.5))
+    counts = Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
+    for attack, event, bold in itertools.product((counts, None), repeat=3):
+        if attack or event:
+            found = bounds(job, Tested(attack, event, bold, (), share))
+            spent = math.fsum(one.alpha for one in found)
+            assert spent == pytest.approx(share * job.alpha)
 
 
 def refusing(monkeypatch, first):

@@ -15,7 +15,7 @@ from scipy.stats import laplace, norm
 from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
 from pytest_dp.attacks.promises import Choice, cautious, event_promise, first_share, quick_promise
 from pytest_dp.attacks.threshold import Attack, Cuts, best_cut, bold_cut, cuts_for, fixed, scores
-from pytest_dp.evidence import ratio
+from pytest_dp.evidence import paired, ratio
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import tabulate
@@ -161,6 +161,65 @@ def test_a_bold_cut_is_rarer_and_promises_more(sign):
     assert bold.threshold > 4
     assert 1.0 < bold.promise < 3.6
     assert bold.p1 < 0.02
+
+
+def test_a_bold_cut_is_always_rarer():
+    levels = np.arange(13.0)
+    cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
+    counted = tails(True, 100_000, np.random.default_rng(54))
+    for threshold in (1.6, 3.6, 5.6, 7.6):
+        than = Choice(1, threshold, 0.1, 0.099, 0.01)
+        bold = bold_cut(counted, counted, cuts, 1e6, 0.05, than)
+        assert bold is None or bold.threshold > threshold
+    assert bold_cut(counted, counted, cuts, 1e6, 0.05, Choice(1, 99.0, 0.1, 0.099, 0.01)) is None
+
+
+def test_a_bold_cut_needs_more_than_what_the_model_was_learned_from():
+    """On its own samples, a model makes noise look like a loss."""
+    levels = np.arange(13.0)
+    cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
+    than = Choice(1, 0.6, 0.5, 0.5 * math.exp(-0.5), 0.48, coupled=True)
+    found = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        fresh, known = tails(False, 100_000, rng), tails(True, 100_000, rng)
+        found += bold_cut(fresh, known, cuts, 1e5, 0.05, than) is not None
+    assert found <= 8
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_pairs_the_best_threshold_is_found_by_what_pairs_can_show(turned):
+    # One half of the outputs on D lies beyond the first cut, with a loss of 0.3 wherever it is.
+    rng = np.random.default_rng(55)
+    cells = np.full(10, 0.05 * math.exp(-0.3)), np.full(10, 0.05 * (1 - math.exp(-0.3)))
+    counts = rng.multinomial(20_000, np.concatenate([*cells, [0.5]]))
+    both, only, neither = counts[:10], counts[10:20], counts[20]
+    one, two, lower = np.append(neither, both + only), np.append(neither + only.sum(), both), both
+    lower = np.append(neither + only.sum(), lower)
+    levels = np.append(-0.2, 0.3 + 0.001 * np.arange(10))
+    cuts = Cuts(100_000, (levels[:-1] + levels[1:]) / 2, levels)
+    if turned:
+        cuts = Cuts(100_000, -cuts.at[::-1], -levels[::-1])
+        one, two, lower = two[::-1], one[::-1], (one + two - lower)[::-1]
+    choice = best_cut(one, two, cuts, 20_000, 0.05, lower=lower)
+    apart = best_cut(one, two, cuts, 20_000, 0.05)
+    assert choice.coupled
+    assert not apart.coupled
+    assert choice.sign == apart.sign == (-1 if turned else 1)
+    p2 = 0.5 * math.exp(-0.3)
+    best = float(paired.predicted(0.5, p2, p2, 10_000, 0.05))
+    assert 0.93 * best < choice.promise < 1.02 * best
+    assert apart.promise < choice.promise
+
+
+def test_pairs_that_exclude_each_other_promise_no_less_than_independent_outputs():
+    with_pairs = event_promise(3_000, 10_000, 2_000, 10_000, 1e4, 0.05, both=0)
+    apart = event_promise(3_000, 10_000, 2_000, 10_000, 1e4, 0.05)
+    assert not with_pairs.coupled
+    assert with_pairs.promise == pytest.approx(apart.promise)
+    nested = event_promise(3_000, 10_000, 2_000, 10_000, 1e4, 0.05, both=2_000)
+    assert nested.coupled
+    assert nested.promise > apart.promise
 
 
 def test_a_bold_cut_is_seldom_luck():

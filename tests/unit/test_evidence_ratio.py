@@ -284,9 +284,17 @@ def test_no_hits_of_the_second_input_leave_poisson_s_limit():
 
 
 def test_what_scipy_cannot_invert_costs_the_bound_but_not_validity(monkeypatch):
-    monkeypatch.setattr(_region, "betaincinv", lambda a, b, u: np.full(np.shape(u), np.nan))
+    for inverse in ("betaincinv", "betainccinv"):
+        monkeypatch.setattr(_region, inverse, lambda a, b, u: np.full(np.shape(u), np.nan))
     assert ratio.eps_lower(50, 100, 10, 100, 0.1) == -math.inf
     assert ratio.p_value(50, 100, 10, 100, 0.0, 0.1) == 1.0
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e-20, 1e-60, 1e-200])
+def test_tiny_levels_cost_no_more_than_their_standard_errors(alpha):
+    bound = ratio.eps_lower(100_000, 1_000_000, 50_000, 1_000_000, alpha)
+    error = math.sqrt(0.9 / 100_000 + 0.95 / 50_000)
+    assert math.log(2) - bound == pytest.approx(stats.norm.isf(alpha) * error, rel=0.06)
 
 
 def test_interval_is_two_bounds_and_turns_with_the_inputs():
