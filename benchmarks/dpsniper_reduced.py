@@ -3,7 +3,7 @@
 The published tool was measured three times on two cores, with 8 M samples for 4 ordered pairs of
 inputs and 20 M for 16. We get a fraction of those.
 
-Run with ``python -m benchmarks.dpsniper_reduced [--seeds 5] [--share 0.5] [--only SVT3 ...]``.
+Run with ``python -m benchmarks.dpsniper_reduced [--seeds 5] [--share 0.35] [--only SVT3 ...]``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MEASURED = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--share", type=float, default=0.5, help="of the tool's samples")
+    parser.add_argument("--share", type=float, default=0.35, help="of the tool's samples")
     parser.add_argument("--only", nargs="+", choices=MEASURED, default=list(MEASURED))
     options = parser.parse_args()
 

@@ -12,15 +12,9 @@ import pytest
 from sniping import AT_THEIR_CLAIM, consistent, run, sniped
 
 from pytest_dp import MechanismError
+from pytest_dp.auditors import fresh
 from pytest_dp.auditors.dd_search import CHOOSING
-from pytest_dp.auditors.fresh import (
-    ATTACK_SHARE,
-    PAIRED_SHARE,
-    SHARPEST,
-    Counts,
-    Tested,
-    bounds,
-)
+from pytest_dp.auditors.fresh import ATTACK_SHARE, PAIRED_SHARE, SHARPEST
 from pytest_dp.auditors.pool import PAIRED, SEARCHED
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.sampling.restarting import CannotCouple
@@ -73,8 +67,6 @@ def test_what_a_counterexample_says_of_pairs():
 
 
 def test_pairs_are_counted_over_several_batches(monkeypatch):
-    from pytest_dp.auditors import fresh
-
     keys = []
     measure = Sampler.measure
 
@@ -98,10 +90,10 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
 @pytest.mark.parametrize("share", [1.0, PAIRED_SHARE])
 def test_all_that_is_counted_together_spends_its_share_of_alpha(share):
     job = SimpleNamespace(alpha=0.1, fixed_c=None, claim=SimpleNamespace(eps=0.5))
-    counts = Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
+    counts = fresh.Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
     for attack, event, bold in itertools.product((counts, None), repeat=3):
         if attack or event:
-            found = bounds(job, Tested(attack, event, bold, (), share))
+            found = fresh.bounds(job, fresh.Tested(attack, event, bold, (), share))
             spent = math.fsum(one.alpha for one in found)
             assert spent == pytest.approx(share * job.alpha)
 
