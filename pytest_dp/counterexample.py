@@ -96,8 +96,8 @@ def _sentences(
 ) -> Iterator[str]:
     if all(constant):
         yield (
-            f"M returned the same value in all {min(runs):,} runs on each input: missing noise or "
-            "a fixed seed?"
+            "M returned the same value in all of its runs on each input: missing noise, a fixed "
+            "seed, or a cache that repeats its first answer?"
         )
         return
     leak = None if event is None else _leak(event)

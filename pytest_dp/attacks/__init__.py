@@ -88,7 +88,13 @@ def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> Non
 
 
 def fit(
-    classifier: Any, table: Table, first: Bools, features: list[Feature], seed: int
+    classifier: Any,
+    table: Table,
+    first: Bools,
+    features: list[Feature],
+    seed: int,
+    *,
+    paired: bool = False,
 ) -> Posterior:
     """Learn to tell the outputs in `first` from the others.
 
@@ -102,6 +108,9 @@ def fit(
     features : list of Feature
     seed : int
         For classifiers that draw random numbers.
+    paired : bool
+        Whether the outputs on both inputs, in the order of their rows, share their random numbers;
+        only the additive model makes use of it.
 
     Raises
     ------
@@ -109,7 +118,7 @@ def fit(
         If the classifier fails.
     """
     if classifier is None or (isinstance(classifier, str) and classifier == "additive"):
-        return additive.fit(table, first, features)
+        return additive.fit(table, first, features, paired=paired)
     if isinstance(classifier, str) and classifier == "logistic":
         return linear.fit(table, first, features)
     return linear.fit_classifier(classifier, table, first, features, seed)

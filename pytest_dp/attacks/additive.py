@@ -48,6 +48,8 @@ OF_PLACES = ("leaf", "difference")
 """Kinds that are left out where many numbers may all leak alike."""
 HELD_OUT = 5
 """One output in so many decides whether they do."""
+SHARPEST = 100.0
+"""Most by which shared random numbers are taken to sharpen what outputs tell."""
 IDLE = 0.02
 """Spread, relative to the largest, below which a quantity is left out."""
 
@@ -76,7 +78,9 @@ class Additive:
         return total
 
 
-def fit(table: Table, first: Bools, features: Sequence[Feature]) -> Additive:
+def fit(
+    table: Table, first: Bools, features: Sequence[Feature], *, paired: bool = False
+) -> Additive:
     """Learn to tell outputs on the first input from those on the second.
 
     Parameters
@@ -87,6 +91,8 @@ def fit(table: Table, first: Bools, features: Sequence[Feature]) -> Additive:
         Which of them are outputs on the first input.
     features : sequence of Feature
         The quantities to learn from.
+    paired : bool
+        Whether the outputs on both inputs, in the order of their rows, share their random numbers.
 
     Returns
     -------
@@ -94,27 +100,32 @@ def fit(table: Table, first: Bools, features: Sequence[Feature]) -> Additive:
     """
     alike = [feature for feature in features if feature.kind not in OF_PLACES]
     if any(feature.kind == "above" for feature in alike):
-        known = np.arange(len(table)) % HELD_OUT > 0
+        known = np.empty(len(table), dtype=bool)
+        for side in (first, ~first):  # pairs stay together
+            known[side] = np.arange(np.count_nonzero(side)) % HELD_OUT > 0
         parts = (table.rows(known), first[known]), (table.rows(~known), first[~known])
-        if _explained(*parts, alike) > _explained(*parts, features):
+        if _explained(*parts, alike, paired) > _explained(*parts, features, paired):
             features = alike
-    return _fitted(table, first, features)
+    return _fitted(table, first, features, paired)
 
 
 def _explained(
-    known: tuple[Table, Bools], held_out: tuple[Table, Bools], features: Sequence[Feature]
+    known: tuple[Table, Bools],
+    held_out: tuple[Table, Bools],
+    features: Sequence[Feature],
+    paired: bool,
 ) -> float:
     """Log likelihood of the outputs that were held out from a fit."""
-    odds = _fitted(*known, features).log_odds(held_out[0])
+    odds = _fitted(*known, features, paired).log_odds(held_out[0])
     return -float(np.logaddexp(0, np.where(held_out[1], -odds, odds)).sum())
 
 
-def _fitted(table: Table, first: Bools, features: Sequence[Feature]) -> Additive:
+def _fitted(table: Table, first: Bools, features: Sequence[Feature], paired: bool) -> Additive:
     columns = _columns(table, features)
     if not columns:
         return Additive((), (), 0.0)
     codes = [column.codes(table) for column in columns]
-    weights, intercept = _Fit(columns, codes, first).run()
+    weights, intercept = _Fit(columns, codes, first, paired).run()
     spread = np.array([np.std(weight[code]) for weight, code in zip(weights, codes, strict=True)])
     keep = spread > IDLE * spread.max()  # each column costs time to evaluate
     kept = [(c, w) for c, w, yes in zip(columns, weights, keep, strict=True) if yes]
@@ -140,7 +151,9 @@ class _Fit:
     the last one is the intercept. Sums over outputs are made for each bin first.
     """
 
-    def __init__(self, columns: Sequence[Column], codes: Sequence[Codes], first: Bools) -> None:
+    def __init__(
+        self, columns: Sequence[Column], codes: Sequence[Codes], first: Bools, paired: bool
+    ) -> None:
         self.columns, self.codes, self.first = columns, codes, first
         self.starts = np.concatenate([[0], np.cumsum([column.width for column in columns])])
         kept = np.ones(self.starts[-1] + 1, dtype=bool)
@@ -160,6 +173,7 @@ class _Fit:
             family += [kinds.setdefault((kind, steps), len(kinds)) for steps in (True, False)]
         kept[:-1] &= (occupied[:-1] > 0) & (occupied[:-1] < len(first))
         self.kept, self.groups, self.family = kept, groups[kept][:-1], np.array(family)
+        self.sharpness = self._sharpness() if paired else 1.0
 
     def run(self) -> tuple[list[Floats], float]:
         """Weights of the bins of each column, and the intercept."""
@@ -168,15 +182,16 @@ class _Fit:
         highest, damping = -np.inf, 1.0
         for _ in range(PASSES):
             odds = self._odds(here)
-            likelihood = -float(np.logaddexp(0, np.where(self.first, -odds, odds)).sum())
+            losses = np.logaddexp(0, np.where(self.first, -odds, odds))
+            likelihood = -self.sharpness * float(losses.sum())
             if likelihood < highest:  # the curvature is only known from some of the outputs
                 here, damping = (here + best) / 2, damping / 2
                 continue
             gain, highest, best = likelihood - highest, likelihood, here
             if gain < 0.5:
                 break
-            curvature = self._curvature(odds)
-            target = times(curvature, here) + self._slope(odds)
+            curvature = self.sharpness * self._curvature(odds)
+            target = times(curvature, here) + self.sharpness * self._slope(odds)
             updates = UPDATES
             if not scale.any():
                 scale += 1 / _common_precision(curvature, target)
@@ -184,6 +199,26 @@ class _Fit:
             found, scale, weight = self._evidence(curvature, target, scale, weight, updates)
             here = here + damping * (found - here)
         return self._by_bin(best), float(best[-1])
+
+    def _sharpness(self) -> float:
+        """How many times smaller the variance of the slope is than if outputs did not share noise.
+
+        In pairs whose outputs agree on a parameter, what they say about it cancels. As agreement
+        differs between parameters, the least counts for all of them.
+        """
+        one, two = (
+            self._by_parameter(self._sums(side.astype(np.float64), self.codes))
+            for side in (self.first, ~self.first)
+        )
+        shared, pairs = [], np.count_nonzero(self.first)
+        for column, codes in zip(self.columns, self.codes, strict=True):
+            a, b = codes[self.first], codes[~self.first]
+            agree = (a == b) | ((a < column.ordered) & (b < column.ordered))
+            shared.append(np.bincount(np.minimum(a, b)[agree], minlength=column.width))
+        both = self._by_parameter(np.concatenate([*shared, [pairs]]).astype(np.float64))
+        apart = (one + two - 2 * both)[:-1]
+        independent = ((one + two) * (1 - (one + two) / (2 * pairs)))[:-1]
+        return float(np.clip((independent + 1) / (apart + 1), 1, SHARPEST).min(initial=SHARPEST))
 
     def _evidence(
         self, curvature: Floats, target: Floats, scale: Floats, weight: Floats, updates: int

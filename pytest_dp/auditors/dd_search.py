@@ -88,11 +88,14 @@ def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
         for r in everyone
     )
     try:
-        return everyone, _witness(job, pool, _best_pair(job, pool, everyone, budget))
+        found = _witness(job, pool, _best_pair(job, pool, everyone, budget))
     except CannotCouple as reason:
         job.sampler.note(f"started again without shared random numbers, as {reason}")
+        found = None
+    if found is None and pool.coupled:  # too many outputs may agree for anything to be learned
         pool.start_again()
-        return everyone, _witness(job, pool, _best_pair(job, pool, everyone, budget))
+        found = _witness(job, pool, _best_pair(job, pool, everyone, budget))
+    return everyone, found
 
 
 def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Rival:
@@ -131,7 +134,7 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
     odds, sides = [], []
     for known, fresh in (((0, half), (half, runs)), ((half, runs), (0, half))):
         learned = known[0], min(known[1], known[0] + TRAINED_EARLY)
-        model = _learn(job, rival, *pool.table(rival, *learned))[0]
+        model = _learn(job, pool, rival, *pool.table(rival, *learned))[0]
         table, first = pool.table(rival, *fresh)
         odds.append(scores(model, table))
         sides.append(first)
@@ -153,9 +156,12 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
     rival.promise = -math.inf if choice is None else choice.promise
 
 
-def _learn(job: Job, rival: Rival, table: Table, first: Bools) -> tuple[Posterior, list[Feature]]:
+def _learn(
+    job: Job, pool: Pool, rival: Rival, table: Table, first: Bools
+) -> tuple[Posterior, list[Feature]]:
     about = quantities(job.claim, table, rival.references, first)
-    return fit(job.claim.classifier, table, first, about, job.seed), about
+    classifier = job.claim.classifier
+    return fit(classifier, table, first, about, job.seed, paired=pool.coupled), about
 
 
 def _check(job: Job, model: Posterior, about: list[Feature], table: Table) -> None:
@@ -167,7 +173,7 @@ def _check(job: Job, model: Posterior, about: list[Feature], table: Table) -> No
 def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     """The attack, or the readable event, to test on the pair that was picked."""
     table, first = pool.table(rival)
-    model, about = _learn(job, rival, table, first)
+    model, about = _learn(job, pool, rival, table, first)
     _check(job, model, about, table)
     cuts = cuts_for(scores(model, table), len(first) // 2)
     left = _left(job)
@@ -238,7 +244,7 @@ def _as_published(job: Job, pool: Pool, rivals: list[Rival], c: float) -> Witnes
         draw_up_to(job, pool, [rival], FIRST_LOOK, job.deadline)
         draw_up_to(job, pool, [rival], min(runs, _most_kept(pool)), job.deadline)
         table, first = pool.table(rival)
-        model, about = _learn(job, rival, table, first)
+        model, about = _learn(job, pool, rival, table, first)
         _check(job, model, about, table)
         sides = tuple(enumerate((rival.first, rival.second)))
         drawn = job.sampler.measure(

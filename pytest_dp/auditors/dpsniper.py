@@ -60,11 +60,16 @@ def _conclude(
     violated = eps_lower > eps
     if violated and tested.clumps:
         raise job.clumped(str(witness.event or witness.attack), tested.clumps)
-    caught = resolution(best.counts, eps, best.alpha)
+    caught = resolution(best.counts, eps, best.alpha, job.fixed_c)
     loss = best.loss
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(caught):
         verdict = "inconclusive"
+        if job.fixed_c is not None and job.fixed_c * math.exp(eps) >= 1:
+            job.sampler.note(
+                f"an event with c={job.fixed_c:g} cannot show a loss above "
+                f"{-math.log(job.fixed_c):.2g}: give a smaller c, or leave it out"
+            )
     if not violated and loss[1] < FAR_ABOVE * eps:
         job.sampler.note(
             f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of eps = "

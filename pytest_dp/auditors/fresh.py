@@ -288,12 +288,17 @@ def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Co
     )
 
 
-def resolution(counts: Counts, eps: float, alpha: float) -> float:
+def resolution(counts: Counts, eps: float, alpha: float, c: float | None = None) -> float:
     """The smallest loss that this attack would have shown with 95 % power (approximate).
+
+    With a fixed `c` the rarer side has that probability, and nothing above ``-ln c`` can be shown;
+    as that may not be where most of a loss shows, a tenth of it is taken to be missed.
 
     Of an attack that has nearly the mechanism's full loss, the likelier side is seldom above one
     half. The test gets 99 %, which leaves a share for the search to fail.
     """
+    if c is not None:
+        return smallest_loss(lambda loss: _expected_as_published(c, loss, counts, alpha) > eps, eps)
     p1 = min(counts.c1 / counts.n1, 0.5)
     expected, attained = (
         (_expected_apart, 1.0) if counts.both is None else (_expected_in_pairs, ATTAINED)
@@ -314,6 +319,14 @@ def _expected_apart(p1: float, p2: float, counts: Counts, alpha: float) -> float
     if low <= 0 or high >= 1:
         return -math.inf
     return float(ratio.predicted(low, counts.n1, high, counts.n2, alpha))
+
+
+def _expected_as_published(c: float, loss: float, counts: Counts, alpha: float) -> float:
+    p1 = min(c * math.exp(0.9 * loss), 1.0)
+    low = p1 - _SPREAD * math.sqrt(p1 * (1 - p1) / counts.n1)
+    high = c + _SPREAD * math.sqrt(c * (1 - c) / counts.n2)
+    hits = max(int(low * counts.n1), 0), min(math.ceil(high * counts.n2), counts.n2)
+    return clopper_pearson.eps_lower(hits[0], counts.n1, hits[1], counts.n2, alpha)
 
 
 def _expected_in_pairs(p1: float, p2: float, counts: Counts, alpha: float) -> float:

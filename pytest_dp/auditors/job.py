@@ -98,7 +98,7 @@ class Job:
             planned = 2 ** math.floor(math.log2(max(affordable, 2)))
             self.max_samples = min(self.max_samples, planned)
             self.sampler.note(
-                f"a run takes {1e3 * (self.sampler.seconds_a_run or 0):.2g} ms: planned for "
+                f"a run takes {self.a_run}: planned for "
                 f"{self.max_samples:,} samples to stay within "
                 f"max_seconds={self.settings.max_seconds:g}"
             )
@@ -107,6 +107,12 @@ class Job:
         """A p-value that rounding does not make disagree with the verdict of the same test."""
         alpha = self.alpha
         return min(p_value, alpha) if violated else max(p_value, math.nextafter(alpha, 1))
+
+    @property
+    def a_run(self) -> str:
+        """What a run takes, for people: ``2.1 ms``, ``0.3 s``."""
+        cost = self.sampler.seconds_a_run or 0.0
+        return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
 
     def hung(self, out: OutOfTime) -> MechanismError:
         """The error for a mechanism that does not return."""
@@ -142,6 +148,7 @@ class Job:
             alpha=self.alpha,
             samples=self.sampler.runs,
             max_samples=self.settings.max_samples,
+            max_seconds=self.settings.max_seconds,
             seconds=time.monotonic() - self.started,
             seed=self.seed,
             replayable=self.sampler.replayable,

@@ -159,6 +159,10 @@ def never_varies(job: Job, pool: Pool) -> bool:
     everything = joined([part for outputs in drawn for part in outputs])
     if len(everything) < 2 or not is_constant(tabulate(everything)):
         return False
-    hint = "is a return missing?" if everything[0] is None else "missing noise or a fixed seed?"
+    hint = (
+        "is a return missing?"
+        if everything[0] is None
+        else "missing noise, a fixed seed or a cache?"
+    )
     job.sampler.note(f"returned the same value in all {len(everything):,} runs: {hint}")
     return True

@@ -111,6 +111,7 @@ class AuditResult:
         Two-sided interval of the strongest attack's own loss in nats, with confidence
         ``1 - alpha`` by itself; from auditors that estimate it.
     max_samples : int or None
+    max_seconds : float or None
         The effort that was allowed.
     pairs : tuple of (int, int)
         Pairs of neighbouring inputs tried, and available.
@@ -136,6 +137,7 @@ class AuditResult:
     strongest: str = ""
     loss: tuple[float, float] | None = None
     max_samples: int | None = None
+    max_seconds: float | None = None
     bet_samples: int | None = None
     pairs: tuple[int, int] = (0, 0)
     replayable: bool = True

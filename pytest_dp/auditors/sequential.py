@@ -30,6 +30,7 @@ from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.strongest import Strongest, grows, shorter, strongest
 from pytest_dp.evidence.betting import Ledger, smallest_eps, telling_event
 from pytest_dp.outputs.table import Ints
+from pytest_dp.sampling.calling import same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.pieces import Input, joined
 from pytest_dp.sampling.restarting import CannotCouple
@@ -54,6 +55,10 @@ FIRST_GAME = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
 MOST_KEPT = 100_000
 """Pairs of outputs, for one pair of inputs, that are kept at most."""
+NO_DIFFERENCE = (
+    "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
+    "differ in anything that the mechanism looks at?"
+)
 A_BATCH = 0.05
 """Share of the time that one batch may take; slow mechanisms get smaller batches."""
 
@@ -171,8 +176,8 @@ class Game:
         if affordable == size:
             return size
         job.sampler.note(
-            f"a run takes {1e3 * (job.sampler.seconds_a_run or 0):.2g} ms: looked at the clock, so "
-            "another run may show somewhat different numbers"
+            f"a run takes {job.a_run}: looked at the clock, so another "
+            " run may show somewhat different numbers"
         )
         return min(size, max(FEWEST, affordable))
 
@@ -262,6 +267,8 @@ class Game:
         self._note_if_late()
         if not violated and (says_nothing or math.isinf(caught)):
             verdict = "inconclusive"
+            if all(arm.coupled and all(map(same, arm.one, arm.two)) for arm in self.seen):
+                job.sampler.note(NO_DIFFERENCE)
         return job.result(
             verdict,
             eps_lower=eps_lower,

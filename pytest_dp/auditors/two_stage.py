@@ -55,7 +55,10 @@ def search_then_test(
     except OutOfTime as out:
         if out.stack:
             raise job.hung(out) from None
-        job.sampler.note(f"stopped after max_seconds={job.settings.max_seconds:g}, before the test")
+        job.sampler.note(
+            f"stopped before the test, as too little of max_seconds={job.settings.max_seconds:g} "
+            "was left for it"
+        )
         return job.result("inconclusive")
     says_nothing = never_varies(job, pool) or len(contenders) < len(job.pairs)
     tried = len(contenders), len(job.pairs)

@@ -123,6 +123,7 @@ def _options(result: AuditResult) -> list[str]:
         method=result.claim.method,
         alpha=result.claim.alpha,
         max_samples=result.claim.max_samples,
+        max_seconds=result.claim.max_seconds,
     )
     options = []
     if result.method != written.method:
@@ -131,6 +132,8 @@ def _options(result: AuditResult) -> list[str]:
         options.append(f"--dp-alpha={result.alpha!r}")
     if result.max_samples not in (None, written.max_samples):
         options.append(f"--dp-max-samples={result.max_samples}")
+    if result.max_seconds not in (None, written.max_seconds):
+        options.append(f"--dp-max-seconds={result.max_seconds:g}")
     return options
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from sniping import AT_THEIR_CLAIM, consistent, run, sniped
 
-from pytest_dp import MechanismError
+from benchmarks.cases import CORPUS
+from pytest_dp import MechanismError, audit
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.dd_search import CHOOSING
 from pytest_dp.auditors.fresh import ATTACK_SHARE, PAIRED_SHARE, SHARPEST
@@ -190,3 +191,50 @@ def test_a_mechanism_with_one_draw_a_call():
     assert sum(result.violated for result in results) >= 18
     assert all(result.counterexample.both for result in results if result.violated)
     assert sum(result.eps_lower > 0.1 for result in results) <= allowed(20)
+
+
+@pytest.mark.parametrize("method", ["dpsniper", "sequential"])
+def test_inputs_that_make_no_difference(method):
+    result = audit(
+        lambda records, rng: rng.laplace(),
+        eps=1.0,
+        pairs=[([1, 0], [1])],
+        method=method,
+        max_samples=20_000,
+        seed=1,
+    )
+    assert not result.violated
+    if method == "dpsniper":
+        assert result.verdict == "no violation"
+        assert 1.0 < result.resolution < 2.0
+    else:
+        assert any("gave the same outputs" in note for note in result.notes)
+
+
+def test_an_event_that_is_too_likely_says_so():
+    result = run("laplace", 1.0, 1.0, 1, c=0.6)
+    assert result.verdict == "inconclusive"
+    assert any("cannot show a loss above 0.51" in note for note in result.notes)
+    assert not any("cannot show" in note for note in run("laplace", 1.0, 1.0, 1, c=0.2).notes)
+
+
+@pytest.mark.parametrize("c", [0.05, 0.2])
+def test_the_resolution_of_a_fixed_event(c):
+    claimed = run("laplace", 1.0, 1.0, 0, c=c)
+    assert 1.0 < claimed.resolution < -math.log(c)
+    caught = [run("laplace", 1.0, claimed.resolution, k, c=c).violated for k in range(1, 21)]
+    assert sum(caught) >= 18
+
+
+def test_less_is_needed_to_learn_from_pairs():
+    """A sparse vector mechanism that loses a little at each step, with few samples."""
+    case = next(case for case in CORPUS if case.name == "SVT4")
+    common = {"method": "dpsniper", "alpha": ALPHA, "max_samples": 50_000, "n_jobs": 1}
+
+    def median(coupled):
+        keywords = {**case.keywords(0.1, many=True), **common, "coupled": coupled}
+        found = [audit(case.vectorized, **keywords, seed=k).eps_lower for k in range(5)]
+        return np.median(found)
+
+    assert median(True) > 0.06
+    assert median(False) < 0.03

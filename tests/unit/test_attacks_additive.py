@@ -12,6 +12,7 @@ from learning import both, compared, gain, learned
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
+from pytest_dp.attacks.additive import fit
 from pytest_dp.attacks.bins import MOST_CATEGORIES, Whole, bins, whole
 from pytest_dp.outputs.features import LEN, leaf
 from pytest_dp.outputs.table import tabulate
@@ -37,6 +38,41 @@ def test_laplace_noise(sign, eps):
     # Both plateaus, which carry the whole loss.
     assert odds[exact > 0.999 * eps].mean() == pytest.approx(eps, rel=0.1, abs=0.02)
     assert odds[exact < -0.999 * eps].mean() == pytest.approx(-eps, rel=0.1, abs=0.02)
+
+
+def noisy_bits(d, rng, n):
+    """Eight numbers from shared noise, of which 1 in 20 turns with the input."""
+    u = rng.random((n, 8))
+    return (u < 0.5 + 0.025 * (2 * d - 1)).astype(float)
+
+
+def test_pairs_that_share_their_noise_teach_more():
+    def exact(outputs):
+        return (2 * outputs.sum(axis=1) - 8) * -math.log(0.525 / 0.475)
+
+    fresh = noisy_bits(0, np.random.default_rng(1), 5_000)
+    better = 0
+    for seed in range(10):
+        outputs = np.concatenate([noisy_bits(d, np.random.default_rng(seed), 250) for d in (0, 1)])
+        table, first = tabulate(outputs), np.arange(500) < 250
+        about = [leaf(f"output[{k}]") for k in range(8)]
+        close = [
+            np.mean(
+                (fit(table, first, about, paired=p).log_odds(tabulate(fresh)) - exact(fresh)) ** 2
+            )
+            for p in (False, True)
+        ]
+        better += close[1] < 0.5 * close[0]
+    assert better >= 9
+
+
+def test_outputs_that_share_nothing_are_not_taken_for_pairs():
+    rng = np.random.default_rng(2)
+    outputs = np.concatenate([noisy_bits(d, rng, 1_000) for d in (0, 1)])
+    table, first = tabulate(outputs), np.arange(2_000) < 1_000
+    about = [leaf(f"output[{k}]") for k in range(8)]
+    alone, paired = (fit(table, first, about, paired=p).log_odds(table) for p in (False, True))
+    assert np.abs(alone - paired).max() < 0.05
 
 
 def test_a_leak_of_which_each_of_many_numbers_has_a_bit():

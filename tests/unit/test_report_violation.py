@@ -271,6 +271,9 @@ def test_the_command_carries_what_the_claim_does_not_say():
     assert "--dp-method" not in violation(replace(here, method="sequential"))
     command = violation(here).splitlines()[-1]
     assert command.endswith("--dp-method=dpsniper --dp-alpha=0.01 --dp-max-samples=20000")
+    hurried = violation(replace(here, max_seconds=5.0)).splitlines()
+    assert " ".join(line.strip() for line in hurried[-2:]).endswith(" --dp-max-seconds=5")
+    assert "--dp-max-seconds" not in violation(replace(here, max_seconds=60.0))
     claimed = replace(here, claim=Claim(1.0, method="dpsniper", alpha=0.01, max_samples=20_000))
     assert violation(claimed).splitlines()[-1].endswith("--dp-seed=8f2c")
 
