@@ -203,22 +203,18 @@ class _Fit:
     def _sharpness(self) -> float:
         """How many times smaller the variance of the slope is than if outputs did not share noise.
 
-        In pairs whose outputs agree on a parameter, what they say about it cancels. As agreement
-        differs between parameters, the least counts for all of them.
+        In pairs whose outputs are in the same bin, what they say about it cancels. As that differs
+        between bins, the least counts for all of them.
         """
-        one, two = (
-            self._by_parameter(self._sums(side.astype(np.float64), self.codes))
-            for side in (self.first, ~self.first)
-        )
-        shared, pairs = [], np.count_nonzero(self.first)
+        ratios = []
         for column, codes in zip(self.columns, self.codes, strict=True):
-            a, b = codes[self.first], codes[~self.first]
-            agree = (a == b) | ((a < column.ordered) & (b < column.ordered))
-            shared.append(np.bincount(np.minimum(a, b)[agree], minlength=column.width))
-        both = self._by_parameter(np.concatenate([*shared, [pairs]]).astype(np.float64))
-        apart = (one + two - 2 * both)[:-1]
-        independent = ((one + two) * (1 - (one + two) / (2 * pairs)))[:-1]
-        return float(np.clip((independent + 1) / (apart + 1), 1, SHARPEST).min(initial=SHARPEST))
+            one, two = codes[self.first], codes[~self.first]
+            every = np.bincount(one, minlength=column.width) + np.bincount(
+                two, minlength=column.width
+            )
+            apart = every - 2 * np.bincount(one[one == two], minlength=column.width)
+            ratios.append(((every + 1) / (apart + 1))[every > 0])
+        return float(np.clip(np.concatenate(ratios).min(), 1, SHARPEST))
 
     def _evidence(
         self, curvature: Floats, target: Floats, scale: Floats, weight: Floats, updates: int

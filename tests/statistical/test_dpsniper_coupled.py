@@ -186,7 +186,7 @@ def test_a_mechanism_with_one_draw_a_call():
     def scalar(records, rng):
         return len(records) + rng.laplace(scale=10.0)
 
-    common = {"vectorized": None, "alpha": ALPHA, "max_samples": 20_000}
+    common = {"vectorized": None, "alpha": ALPHA, "max_samples": 40_000}
     results = [sniped(scalar, 0.05, k, **common) for k in range(20)]
     assert sum(result.violated for result in results) >= 18
     assert all(result.counterexample.both for result in results if result.violated)
