@@ -209,11 +209,10 @@ class _Fit:
         ratios = []
         for column, codes in zip(self.columns, self.codes, strict=True):
             one, two = codes[self.first], codes[~self.first]
-            every = np.bincount(one, minlength=column.width) + np.bincount(
-                two, minlength=column.width
-            )
+            every = sum(np.bincount(side, minlength=column.width) for side in (one, two))
             apart = every - 2 * np.bincount(one[one == two], minlength=column.width)
-            ratios.append(((every + 1) / (apart + 1))[every > 0])
+            independent = every * (1 - every / len(self.first))
+            ratios.append(((independent + 1) / (apart + 1))[every > 0])
         return float(np.clip(np.concatenate(ratios).min(), 1, SHARPEST))
 
     def _evidence(
