@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.threshold import Attack, Counted, scores
+from pytest_dp.attacks.threshold import Attack, Counted, counted, scores
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
@@ -29,10 +29,7 @@ class Profile:
     event: Event | None
 
     def __call__(self, outputs: Outputs) -> Codes:
-        return self.places(tabulate(outputs))
-
-    def places(self, table: Table) -> Codes:
-        """The same, of outputs in a table."""
+        table = tabulate(outputs)
         between = np.searchsorted(self.cuts, scores(self.model, table))
         inside = 0 if self.event is None else self.event.mask(table)
         return (2 * between + inside).astype(np.int16)
@@ -44,35 +41,24 @@ class Profiles:
 
     Attributes
     ----------
-    one, two : ndarray of int, shape (k,)
-        How many score in each interval, on D and on D'.
-    lower : ndarray of int, shape (k,), or None
-        How many pairs have the lower of their scores there, for outputs drawn in pairs.
+    by_score : tuple of ndarray
+        As from `counted`.
     inside : tuple of int
         How many are in the event, on D and on D'.
     both : int or None
         How many pairs have both in the event.
     """
 
-    one: Ints
-    two: Ints
-    lower: Ints | None
+    by_score: Counted
     inside: tuple[int, int]
     both: int | None
-
-    @property
-    def by_score(self) -> Counted:
-        """What is counted by score alone."""
-        return self.one, self.two, self.lower
 
     @classmethod
     def of(cls, one: Codes, two: Codes, width: int, *, coupled: bool) -> Profiles:
         """Count the codes of a `Profile`; if coupled, those at the same place make a pair."""
-        places, events = (one >> 1, two >> 1), ((one & 1).astype(bool), (two & 1).astype(bool))
-        first, second = (np.bincount(side, minlength=width) for side in places)
-        lower = np.bincount(np.minimum(*places), minlength=width) if coupled else None
-        both = int((events[0] & events[1]).sum()) if coupled else None
-        return cls(first, second, lower, (int(events[0].sum()), int(events[1].sum())), both)
+        by_score = counted(one >> 1, two >> 1, width, coupled=coupled)
+        both = int((one & two & 1).sum()) if coupled else None
+        return cls(by_score, (int((one & 1).sum()), int((two & 1).sum())), both)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit, logit
 
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.promises import Choice, Hints, losses, promises
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
+
+Codes = npt.NDArray[np.integer[Any]]
 
 MOST_CUTS = 512
 NEARLY = 0.97
@@ -116,6 +119,17 @@ def cuts_for(found: Floats, learned: int) -> Cuts:
     return Cuts(learned, at, ordered[middle])
 
 
+Counted = tuple[Ints, Ints, Ints | None]
+"""How many outputs on D, and on D', score between cuts, and the lower of the scores of pairs."""
+
+
+def counted(one: Codes, two: Codes, width: int, *, coupled: bool) -> Counted:
+    """Count the places of scores between cuts; if coupled, the k-th outputs make a pair."""
+    first, second = (np.bincount(side, minlength=width) for side in (one, two))
+    lower = np.bincount(np.minimum(one, two), minlength=width) if coupled else None
+    return first, second, lower
+
+
 def best_cut(
     profile1: Ints,
     profile2: Ints,
@@ -167,10 +181,6 @@ def best_cut(
     if leads.get(favoured, up >= down):
         return found[0].choice(best[0], 1, float(cuts.at[best[0]]))
     return found[1].choice(best[1], -1, -float(cuts.at[best[1]]))
-
-
-Counted = tuple[Ints, Ints, Ints | None]
-"""How many outputs on D, and on D', score between cuts, and the lower of the scores of pairs."""
 
 
 def bold_cut(

@@ -26,6 +26,7 @@ from pytest_dp.attacks.threshold import (
     Attack,
     best_cut,
     bold_cut,
+    counted,
     cuts_for,
     fixed,
     scores,
@@ -142,17 +143,10 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
     rival.gain = float(np.log(2) - np.logaddexp(0, np.where(first, -score, score)).mean())
     cuts = cuts_for(score, min(half, TRAINED_EARLY))
     between = np.searchsorted(cuts.at, score)
-    one, two = between[first], between[~first]
     width = len(cuts.levels)
-    lower = np.bincount(np.minimum(one, two), minlength=width) if pool.coupled else None
-    choice = best_cut(
-        np.bincount(one, minlength=width),
-        np.bincount(two, minlength=width),
-        cuts,
-        (1 - SEARCH_SHARE) * job.max_samples,
-        job.alpha,
-        lower=lower,
-    )
+    one, two, lower = counted(between[first], between[~first], width, coupled=pool.coupled)
+    left = (1 - SEARCH_SHARE) * job.max_samples
+    choice = best_cut(one, two, cuts, left, job.alpha, lower=lower)
     rival.promise = -math.inf if choice is None else choice.promise
 
 
@@ -175,7 +169,8 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     table, first = pool.table(rival)
     model, about = _learn(job, pool, rival, table, first)
     _check(job, model, about, table)
-    cuts = cuts_for(scores(model, table), len(first) // 2)
+    score = scores(model, table)
+    cuts = cuts_for(score, len(first) // 2)
     left = _left(job)
 
     def rank_of(searched: int) -> Rank:
@@ -184,24 +179,24 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     event = readable(rival, table, first, about, rank_of, NEARLY)
     runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
     profile = Profile(model, cuts.at, event)
-    one, two = _placed(job, pool, rival, profile, runs)
-    found = Profiles.of(one, two, len(cuts.levels), coupled=pool.coupled)
+    places = _placed(job, pool, rival, profile, runs)
+    found = Profiles.of(places[0], places[1], len(cuts.levels), coupled=pool.coupled)
     left = _left(job)
     reading = None
     if event is not None:
         c1, c2 = found.inside
         reading = event_promise(c1, runs, c2, runs, left, job.alpha, found.both)
     favoured = 0 if reading is None else reading.sign
-    attack = best_cut(found.one, found.two, cuts, left, job.alpha, favoured, found.lower)
+    one, two, lower = found.by_score
+    attack = best_cut(one, two, cuts, left, job.alpha, favoured, lower)
     witness = witness_of(rival, model, attack, event, reading)
     if witness is None:
         return None
     if attack is not None and witness.attack is not None:
         # Rare outputs are few: those that the model was learned from count as well.
-        old = profile.places(table)
-        known = Profiles.of(old[first], old[~first], len(cuts.levels), coupled=pool.coupled)
-        alpha = BOLD_SHARE * job.alpha
-        bold = bold_cut(found.by_score, known.by_score, cuts, left, alpha, attack)
+        old = np.searchsorted(cuts.at, score)
+        known = counted(old[first], old[~first], len(cuts.levels), coupled=pool.coupled)
+        bold = bold_cut(found.by_score, known, cuts, left, BOLD_SHARE * job.alpha, attack)
         if bold is not None:
             witness = replace(witness, bold=Attack(model, bold.sign, bold.threshold))
     return with_examples(witness, table)

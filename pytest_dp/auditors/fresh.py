@@ -43,7 +43,7 @@ ATTAINED = 0.95
 """Of a mechanism's loss, what an attack on pairs is taken to have. Pairs tell so much in the test
 that what a search misses is no longer small against what the test cannot know.
 """
-SHARPEST = 1e-9
+SHOWN_AT = 1e-9
 """Level around which the p-value that is shown for pairs is sharpest."""
 
 
@@ -259,7 +259,7 @@ def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Co
     if counts.both is None:
         p_value = statdp.p_value_both(*counts.equal, counts.common, eps)
     else:
-        p_value = paired.p_value(*counts.in_pairs, eps, SHARPEST)
+        p_value = paired.p_value(*counts.in_pairs, eps, SHOWN_AT)
     readable = witness.event if found.kind == "event" else None
     return Counterexample(
         d1=pair.d1,

@@ -31,7 +31,7 @@ apart in Z, all that costs about half a percent of the distance between estimate
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -77,7 +77,7 @@ class Axis:
     z: Floats
 
 
-class Grid:
+class Grid(ABC):
     """Grid lines of the points with `Z1 < m` and `Z2 < m`.
 
     Cell (i, j) lies between the lines i and i + 1 of x1, and between j and j + 1 of x2. A block of

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from pytest_dp.evidence import _region
 from pytest_dp.evidence._region import MARGIN, SMALLEST, Floats, Indices
-from pytest_dp.evidence._validation import check_level
+from pytest_dp.evidence._validation import check_finite, check_level
 
 
 def p_value(both: int, first: int, second: int, eps: float, alpha: float) -> float:
@@ -54,8 +54,7 @@ def p_value(both: int, first: int, second: int, eps: float, alpha: float) -> flo
     0.14
     """
     _check(both, first, second, alpha)
-    if not math.isfinite(eps):
-        raise ValueError(f"Invalid eps, {eps!r}: it must be finite.")
+    check_finite(eps)
     if both + first == 0 or alpha < SMALLEST:
         return 1.0
     return _Paired(both, first, second, alpha).p_value(eps, alpha)

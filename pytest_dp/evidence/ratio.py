@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from pytest_dp.evidence import _region
 from pytest_dp.evidence._region import MARGIN, SMALLEST, Floats, Indices
-from pytest_dp.evidence._validation import check_count, check_level
+from pytest_dp.evidence._validation import check_count, check_finite, check_level
 
 _TILT = 0.5
 """Limit to the exponent of the weights' correction, which is too coarse for few counts."""
@@ -59,8 +59,7 @@ def p_value(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> flo
     0.11
     """
     _check(c1, n1, c2, n2, alpha)
-    if not math.isfinite(eps):
-        raise ValueError(f"Invalid eps, {eps!r}: it must be finite.")
+    check_finite(eps)
     if c1 == 0 or alpha < SMALLEST:
         return 1.0
     return _Independent(c1, n1, c2, n2, alpha).p_value(eps, alpha)

@@ -1,6 +1,12 @@
 """Mechanisms whose loss is exactly known, for audits right at their claim."""
 
+import math
+
 import numpy as np
+
+from pytest_dp import values
+
+COUNTS = {"pairs": [([0], [])]}
 
 
 def laplace(records, scale, rng, size):
@@ -14,3 +20,15 @@ def geometric(records, decay, rng, size):
 
 def randomized_response(truth, keep, rng, size):
     return np.where(rng.random(size) < keep, truth, 1 - truth)
+
+
+# Mechanisms whose true loss is `eps`, exactly.
+AT_THEIR_CLAIM = {
+    "laplace": (laplace, lambda eps: {"scale": 1 / eps}, COUNTS),
+    "geometric": (geometric, lambda eps: {"decay": math.exp(-eps)}, COUNTS),
+    "randomized response": (
+        randomized_response,
+        lambda eps: {"keep": math.exp(eps) / (1 + math.exp(eps))},
+        {"inputs": values([0, 1])},
+    ),
+}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
+import boundary
 import numpy as np
 import pytest
-from boundary import geometric, laplace, randomized_response
+from boundary import COUNTS
 
 from pytest_dp import audit, values
-
-COUNTS = {"pairs": [([0], [])]}
 
 
 def sniped(mechanism, eps=1.0, seed=1, **more):
@@ -35,13 +34,7 @@ def chances_for(eps):
 
 # Mechanisms whose true loss is `eps`, exactly.
 AT_THEIR_CLAIM = {
-    "laplace": (laplace, lambda eps: {"scale": 1 / eps}, COUNTS),
-    "geometric": (geometric, lambda eps: {"decay": math.exp(-eps)}, COUNTS),
-    "randomized response": (
-        randomized_response,
-        lambda eps: {"keep": math.exp(eps) / (1 + math.exp(eps))},
-        {"inputs": values([0, 1])},
-    ),
+    **boundary.AT_THEIR_CLAIM,
     "four outcomes": (four_outcomes, chances_for, {"inputs": values([0, 1])}),
 }
 

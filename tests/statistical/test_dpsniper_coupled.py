@@ -15,7 +15,7 @@ from benchmarks.cases import CORPUS
 from pytest_dp import MechanismError, audit
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.dd_search import CHOOSING
-from pytest_dp.auditors.fresh import ATTACK_SHARE, PAIRED_SHARE, SHARPEST
+from pytest_dp.auditors.fresh import ATTACK_SHARE, PAIRED_SHARE, SHOWN_AT
 from pytest_dp.auditors.pool import PAIRED, SEARCHED
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.sampling.restarting import CannotCouple
@@ -61,7 +61,7 @@ def test_what_a_counterexample_says_of_pairs():
     if found.event is not found.attack and found.attack is not None:
         alpha *= 1 - ATTACK_SHARE
     assert found.eps_lower == paired.eps_lower(both, c1 - both, c2 - both, alpha)
-    assert found.p_value == paired.p_value(both, c1 - both, c2 - both, 0.05, SHARPEST)
+    assert found.p_value == paired.p_value(both, c1 - both, c2 - both, 0.05, SHOWN_AT)
     assert found.eps_lower <= result.eps_lower < 0.1 < result.loss[1]
     alone = run("laplace", 0.05, 0.1, 1, alpha=ALPHA, coupled=False).counterexample
     assert alone is None or alone.both is None

@@ -7,18 +7,18 @@ import math
 import time
 from types import SimpleNamespace
 
+import boundary
 import numpy as np
 import pytest
-from boundary import geometric, laplace, randomized_response
+from boundary import COUNTS
 
 from benchmarks.cases import CORPUS
-from pytest_dp import MechanismError, audit, queries, values
+from pytest_dp import MechanismError, audit, queries
 from pytest_dp.auditors import sequential
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.sampling.sampler import Sampler
 
 ALPHA = 0.05
-COUNTS = {"pairs": [([0], [])]}
 
 
 def histogram(counts, eps, rng, size):
@@ -27,13 +27,7 @@ def histogram(counts, eps, rng, size):
 
 # Mechanisms whose true loss is `eps`, exactly.
 AT_THEIR_CLAIM = {
-    "laplace": (laplace, lambda eps: {"scale": 1 / eps}, COUNTS),
-    "geometric": (geometric, lambda eps: {"decay": math.exp(-eps)}, COUNTS),
-    "randomized response": (
-        randomized_response,
-        lambda eps: {"keep": math.exp(eps) / (1 + math.exp(eps))},
-        {"inputs": values([0, 1])},
-    ),
+    **boundary.AT_THEIR_CLAIM,
     "histogram": (
         histogram,
         lambda eps: {"eps": eps},

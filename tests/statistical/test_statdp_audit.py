@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from boundary import geometric, laplace, randomized_response
+from boundary import AT_THEIR_CLAIM, COUNTS, laplace
 
 import pytest_dp
 from benchmarks.cases import STATDP
@@ -21,19 +21,6 @@ audit = partial(pytest_dp.audit, method="statdp")
 def noisy_max(answers, eps, rng, size):
     noise = rng.laplace(scale=2 / eps, size=(size, len(answers)))
     return (np.asarray(answers) + noise).argmax(axis=1)
-
-
-COUNTS = {"pairs": [([0], [])]}
-# Mechanisms whose true loss is `eps`, exactly.
-AT_THEIR_CLAIM = {
-    "laplace": (laplace, lambda eps: {"scale": 1 / eps}, COUNTS),
-    "geometric": (geometric, lambda eps: {"decay": math.exp(-eps)}, COUNTS),
-    "randomized response": (
-        randomized_response,
-        lambda eps: {"keep": math.exp(eps) / (1 + math.exp(eps))},
-        {"inputs": values([0, 1])},
-    ),
-}
 
 
 def run(name, claimed, true, seed, **more):

@@ -79,11 +79,11 @@ def test_outputs_are_placed_between_cuts_and_paired():
     one, two = profile([0.0, 1.0, 1.0, 2.0, 0.5]), profile([0.0, 0.0, 1.0, 1.0, 9.0])
     assert one.tolist() == [0, 3, 3, 4, 2]
     found = Profiles.of(one, two, 3, coupled=True)
-    assert (found.one.tolist(), found.two.tolist()) == ([1, 3, 1], [2, 2, 1])
-    assert found.lower.tolist() == [2, 3, 0]
+    assert [side.tolist() for side in found.by_score] == [[1, 3, 1], [2, 2, 1], [2, 3, 0]]
     assert (found.inside, found.both) == ((2, 2), 1)
     apart = Profiles.of(one, two, 3, coupled=False)
-    assert (apart.one.tolist(), apart.lower, apart.both) == ([1, 3, 1], None, None)
+    assert apart.by_score[0].tolist() == [1, 3, 1]
+    assert (apart.by_score[2], apart.both) == (None, None)
 
 
 def promised(p1, p2, runs, alpha):
