@@ -12,16 +12,20 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-MOST_OBJECTS = 20_000
-"""How many objects the search looks at before it gives up."""
+MOST_OBJECTS, MOST_OF_OTHERS = 5_000, 500
+"""How many objects the search looks at: reached from the mechanism's own code and data, and from
+what packages that others wrote provide. Compiled functions, say, drag a whole compiler along."""
+MOST_A_CONTAINER = 1_000
+"""Members of a container that are looked at."""
 
 _LEAVES = {str, bytes, int, float, complex, bool, type(None), np.ndarray}
 _KINDS = (np.random.Generator, np.random.RandomState, random.Random)
@@ -52,25 +56,58 @@ def find(*roots: Any) -> Hidden:
     """Look for generators reachable from `roots`: attributes, closures, globals, containers."""
     known = {id(random._inst), id(np.random.mtrand._rand)}  # noqa: SLF001
     found: dict[int, tuple[Any, str]] = {}
-    seen: set[int] = set()
+    own = {_package_of(_unwrapped(root)) for root in roots}
     # Nearest first, and in the same order in every process: it decides who gets which stream.
-    queue: deque[tuple[Any, str]] = deque(
-        (root, getattr(root, "__name__", "mechanism")) for root in roots
-    )
-    while queue and len(seen) < MOST_OBJECTS:
-        thing, place = queue.popleft()
-        if type(thing) in _LEAVES or id(thing) in seen:
+    queue = deque((root, getattr(root, "__name__", "mechanism")) for root in roots)
+    others: deque[tuple[Any, str]] = deque()  # reached through packages that others wrote
+    left, left_of_others = MOST_OBJECTS, MOST_OF_OTHERS
+    seen: set[int] = set()
+    while queue or others:
+        thing, place = queue.popleft() if queue else others.popleft()
+        if id(thing) in seen:
             continue
         seen.add(id(thing))
         if issubclass(type(thing), _KINDS):
             if id(thing) not in known and not isinstance(thing, random.SystemRandom):
                 found[id(thing)] = (thing, place)
             continue
+        package = _package_of(thing)
+        reachable = (item for item in _reachable(thing, place) if type(item[0]) not in _LEAVES)
         try:
-            queue.extend(islice(_reachable(thing, place), MOST_OBJECTS))
+            if package in own or not is_installed(sys.modules.get(package)):
+                reached = list(islice(reachable, left))
+                left -= len(reached)
+                queue += reached
+            else:
+                reached = list(islice(reachable, left_of_others))
+                left_of_others -= len(reached)
+                others += reached
         except Exception:
             continue
     return Hidden(tuple(g for g, _ in found.values()), tuple(place for _, place in found.values()))
+
+
+def _unwrapped(root: Any) -> Any:
+    while isinstance(root, functools.partial):
+        root = root.func
+    return root
+
+
+def _package_of(thing: Any) -> str:
+    """The package that a function, a class or an object's class is from."""
+    named = issubclass(type(thing), (types.FunctionType, types.BuiltinFunctionType, type))
+    module = getattr(thing if named else type(thing), "__module__", None)
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def is_installed(module: types.ModuleType | None) -> bool:
+    """Whether a module is part of an installed package, as far as its place can tell."""
+    return _is_in_site(getattr(module, "__file__", None) or "")
+
+
+@functools.cache
+def _is_in_site(file: str) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def _reachable(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
@@ -86,13 +123,22 @@ def _reachable(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
         yield from ((value, f"{place}'s arguments") for value in thing.args)
         yield from ((value, f"{name}=") for name, value in thing.keywords.items())
     elif isinstance(thing, dict):
-        yield from ((value, f"{place}[{key!r}]") for key, value in list(thing.items()))
+        items = list(islice(thing.items(), MOST_A_CONTAINER))
+        if not _all_leaves(value for _, value in items):
+            yield from ((value, f"{place}[{key!r}]") for key, value in items)
     elif isinstance(thing, list | tuple | set | frozenset):
-        yield from ((value, place) for value in list(thing))
+        values = list(islice(thing, MOST_A_CONTAINER))
+        if not _all_leaves(values):
+            yield from ((value, place) for value in values)
     elif isinstance(thing, type):
         yield from _of_class(thing)
     elif not isinstance(thing, types.ModuleType):
         yield from _of_object(thing, place)
+
+
+def _all_leaves(values: Iterable[Any]) -> bool:
+    """Whether there is nothing to look into, which is quickly said of much data."""
+    return _LEAVES.issuperset(map(type, values))
 
 
 def _of_function(function: types.FunctionType, place: str) -> Iterator[tuple[Any, str]]:

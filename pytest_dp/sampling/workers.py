@@ -9,12 +9,10 @@ import importlib.util
 import itertools
 import os
 import sys
-import sysconfig
 import time
 import traceback
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -98,7 +96,7 @@ def pack(call: Call, given: Input, piece: Piece) -> Packed:
     """
     thing = call, given, piece
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
-    if module is not None and module.__name__ != "__main__" and _is_own_code(module):
+    if module is not None and module.__name__ != "__main__" and _travels(module):
         try:
             return Packed(_dumped(thing, module.__name__), module.__name__)
         except Exception:  # most often a module variable that cannot travel
@@ -337,12 +335,9 @@ def tried(
     return Trial(os.getpid(), Fingerprint(digest(once), surprise(once)), once == twice)
 
 
-def _is_own_code(module: Any) -> bool:
-    file = getattr(module, "__file__", None)
-    if not file:
-        return False
-    installed = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-    return not any(Path(file).is_relative_to(place) for place in installed)
+def _travels(module: Any) -> bool:
+    """Whether it is the user's own code, which may have been patched."""
+    return bool(getattr(module, "__file__", None)) and not hidden.is_installed(module)
 
 
 def _importable(module: Any) -> bool:

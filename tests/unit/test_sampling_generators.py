@@ -286,6 +286,76 @@ def test_a_generator_beside_much_data_is_found():
     assert len(hidden.find(keeper, {}).generators) == 1
 
 
+class Node:
+    """Part of a graph in which everything leads to everything."""
+
+
+class Foreign(Node):
+    """The same, in a package that somebody else wrote."""
+
+    __module__ = "compiler.nodes"
+
+
+@pytest.fixture
+def compiler(monkeypatch):
+    """An installed package, as a compiler of functions is."""
+    module = types.ModuleType("compiler")
+    module.__file__ = "/somewhere/site-packages/compiler/__init__.py"
+    monkeypatch.setitem(sys.modules, "compiler", module)
+
+
+def graph(kind, size=30_000):
+    nodes = [kind() for _ in range(size)]
+    for number, node in enumerate(nodes):
+        node.left, node.right = nodes[2 * number % size], nodes[(2 * number + 1) % size]
+        node.table = {k: (nodes[7 * number % size], [k]) for k in range(3)}
+    return nodes[1]
+
+
+def seconds_to_find(mechanism):
+    def once():
+        started = time.process_time()
+        hidden.find(mechanism, {})
+        return time.process_time() - started
+
+    return min(once() for _ in range(5))
+
+
+def several_large_containers():
+    rows = [[i, {i: (i, [i])}] for i in range(100_000)]
+    floats = [float(i) for i in range(300_000)]
+    table = {i: {i: []} for i in range(100_000)}
+    return lambda data: len(rows) + len(floats) + len(table)
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(
+    "things", [lambda: graph(Node), lambda: graph(Foreign), several_large_containers]
+)
+def test_the_search_for_generators_is_quick_whatever_there_is_to_search(things):
+    thing = things()
+    assert seconds_to_find(lambda data: thing) < 0.05
+
+
+@pytest.mark.usefixtures("compiler")
+def test_what_others_wrote_does_not_keep_own_generators_from_being_found():
+    """A compiled function, in a package of its own, of a function with a generator."""
+    first, compiled, last = np.random.default_rng(1), graph(Foreign), np.random.default_rng(2)
+    deep = [[[[[[[[last]]]]]]]]
+    compiled.py_func = lambda data: first.random()
+    found = hidden.find(lambda data: compiled(data) + deep[0][0][0][0][0][0][0][0].random())
+    assert {id(one) for one in found.generators} == {id(first), id(last)}
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_generator_in_an_installed_package_is_found():
+    """Two steps inside: an object of the package that holds another one, which has it."""
+    outer = Foreign()
+    outer.inner = Foreign()
+    outer.inner.rng = np.random.default_rng(3)
+    assert hidden.find(lambda data: outer.inner.rng.random()).generators == (outer.inner.rng,)
+
+
 def test_globals_and_system_entropy_are_not_hidden_generators():
     source = random.SystemRandom()
     module = np.random.mtrand._rand
