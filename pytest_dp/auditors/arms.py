@@ -113,9 +113,9 @@ def learn(job: Job, arm: Arm) -> None:
         odds[half] = _on_the_scale_of(odds[half], final[half])
     by_score = ByScore(model, cuts_of(odds))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
-    arm.lenses = (by_score, *lenses)
-    arm.record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft)
-    arm.learned = arm.kept
+    record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft)
+    # All at once: what comes before may be interrupted.
+    arm.lenses, arm.record, arm.learned = (by_score, *lenses), record, arm.kept
 
 
 def _on_the_scale_of(found: Floats, scale: Floats) -> Floats:

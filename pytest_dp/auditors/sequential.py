@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from pytest_dp.auditors.strongest import Strongest, grows, shorter, strongest
 from pytest_dp.evidence.betting import Ledger, smallest_eps, telling_event
 from pytest_dp.outputs.table import Ints
 from pytest_dp.sampling.calling import same
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.pieces import Input, joined
 from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw
@@ -151,7 +152,7 @@ class Game:
             else:
                 self._bet(arm, size, deadline)
             if arm.kept >= RELEARN * arm.learned:
-                learn(job, arm)
+                within(deadline.remaining(), partial(learn, job, arm))
                 if arm.coupled and self.ledger.prefers_apart(arm.record):
                     arm.draw_apart()
             arm.hope = hope(arm.record, job.claim.eps, job.claim.delta, arm.learned)
@@ -302,7 +303,7 @@ class Game:
         affordable = min(self.job.max_samples - self.job.sampler.runs, self.job.affordable()) / 4
         if 0 < size <= affordable and self._at_most(size) == size:
             self._draw(arm, size, self.job.deadline)
-            learn(self.job, arm)
+            within(self.job.deadline.remaining(), partial(learn, self.job, arm))
 
     def _shown(self, known: list[Arm]) -> Strongest | None:
         """What was found, on fresh samples; None if there is no time for them."""

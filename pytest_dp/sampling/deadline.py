@@ -1,4 +1,4 @@
-"""Running out of time, also inside a mechanism that never returns."""
+"""Running out of time, also inside a mechanism that never returns, or a long computation."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_dp.sampling.calling import Call
+
+T = TypeVar("T")
 
 HUNG = 5.0
 """Seconds from which a run that is interrupted counts as hung, if most took far less."""
@@ -31,10 +33,11 @@ class _TimeUp(BaseException):
 
     def __init__(self, frame: FrameType | None) -> None:
         super().__init__()
-        self.inside = self.deleting = False
+        self.inside = self.computing = self.delicate = False
         self.in_draw = 0
         self.stack = ""
         frames: list[FrameType] = []
+        importing = False
         while frame is not None:
             if frame.f_code in _DRAWS:
                 self.inside = True
@@ -43,12 +46,24 @@ class _TimeUp(BaseException):
                     line for inner in reversed(frames) for line in traceback.format_stack(inner, 1)
                 ).rstrip()
                 break
-            self.deleting |= frame.f_code.co_name == "__del__"
+            if frame.f_code is _compute.__code__:
+                self.inside = self.computing = True
+                break
+            self.delicate |= frame.f_code.co_name == "__del__"
+            importing |= frame.f_code.co_filename == "<frozen importlib._bootstrap>"
             frames.append(frame)
             frame = frame.f_back
+        # Python would print what is raised in __del__, and go on; half an import is worth less
+        # than none, but a mechanism may hang in one.
+        self.delicate |= importing and self.computing
+
+
+def _compute(compute: Callable[[], T]) -> T:
+    return compute()
 
 
 _DRAWS = {Call._collect.__code__, Call._draw_vectorized.__code__}  # noqa: SLF001
+_INTERRUPTED = {*_DRAWS, _compute.__code__}
 
 
 class Deadline:
@@ -106,7 +121,7 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
         up = _TimeUp(frame)
         if not up.inside:  # between runs the deadline is seen anyway
             return
-        if up.deleting:  # Python would print what is raised there, and go on
+        if up.delicate:
             signal.setitimer(signal.ITIMER_REAL, 0.01, 1.0)
             return
         rings += 1
@@ -122,6 +137,8 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
         yield
     except _TimeUp as up:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        if up.computing:
+            raise OutOfTime from None
         stuck = time.monotonic() - entered - up.in_draw * (seconds_a_run or 0.0)
         usual = seconds_a_run or 0.0
         # Not just slow: seconds, and many times what runs usually take.
@@ -135,6 +152,22 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
             sys.settrace(tracer)
 
 
+def within(seconds: float, compute: Callable[[], T]) -> T:
+    """What a computation of ours returns; it is given up after so many seconds, where it can be.
+
+    It should change nothing that is used afterwards, or all at once and at its end.
+
+    Raises
+    ------
+    OutOfTime
+        If it takes longer, or if there was no time to begin with.
+    """
+    if seconds <= 0:
+        raise OutOfTime
+    with interruptible(Deadline(seconds), None):
+        return _compute(compute)
+
+
 def _raise_again(up: _TimeUp, frame: FrameType | None) -> None:
     """Raise once more on the next line: in a handler that swallows everything, that gets out."""
 
@@ -143,7 +176,7 @@ def _raise_again(up: _TimeUp, frame: FrameType | None) -> None:
             raise up
         return trace
 
-    while frame is not None and frame.f_code not in _DRAWS:
+    while frame is not None and frame.f_code not in _INTERRUPTED:
         frame.f_trace = trace
         frame = frame.f_back
     sys.settrace(lambda *_: None)  # in frames that are there already, nowhere else

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, takewhile
 from typing import TypeVar
 
 import numpy as np
 
 from pytest_dp.sampling.calling import Outputs, Raised
+from pytest_dp.sampling.deadline import Deadline, within
 from pytest_dp.sampling.fingerprint import Fingerprint
 from pytest_dp.sampling.pieces import Done, Input, Piece, joined
 
@@ -93,6 +95,7 @@ def measured(
     groups: list[Group],
     function: Callable[[Outputs], T],
     heed: Callable[[Done], None],
+    deadline: Deadline,
 ) -> Iterator[T]:
     """What the function says of the outputs of each group, as pieces come in.
 
@@ -104,10 +107,17 @@ def measured(
     function : callable
     heed : callable
         Is shown every piece first, and may raise.
+    deadline : Deadline
+
+    Raises
+    ------
+    OutOfTime
+        If it passed, and whatever still runs is to be interrupted.
     """
     for group in groups:
         parts: list[Outputs] = []
         for done in islice(ran, len(group)):
             heed(done)
             parts.append(done.outputs)
-        yield function(joined(parts))
+        outputs = joined(parts)
+        yield within(deadline.to_the_last(), partial(function, outputs))

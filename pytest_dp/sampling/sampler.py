@@ -247,7 +247,7 @@ class Sampler:
             self.seconds_a_run,
             self._idle or frozenset(),
         )
-        return list(measured(ran, groups, function, heed))
+        return list(measured(ran, groups, function, heed, deadline))
 
     def _in_workers(
         self,

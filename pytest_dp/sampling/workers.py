@@ -255,7 +255,7 @@ def _work(
             order.seconds_a_run,
             order.idle,
         )
-        values.extend(measured(ran, groups, function, heed))
+        values.extend(measured(ran, groups, function, heed, deadline))
         return _sent(Shared(trial, summaries, values))
     except CannotShare as reason:
         return _sent(Shared(trial, summaries, [], reason))

@@ -14,7 +14,7 @@ from drawing import Keeper, by_name, outputs, sampler
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling.calling import Raised, same
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw
 
@@ -257,6 +257,60 @@ def test_a_passed_deadline_stops_before_the_next_piece():
     with pytest.raises(OutOfTime) as caught:
         outputs(by_name, seconds=-1)
     assert caught.value.stack == ""
+
+
+# --- computations that are given up ---
+
+
+def computes():
+    return sum(number * number for number in range(10**9))
+
+
+def imports_a_while():
+    time.sleep(0.1)
+    import takes_a_while
+
+    assert takes_a_while.done
+    computes()
+
+
+def test_a_computation_is_given_up():
+    handler = signal.getsignal(signal.SIGALRM)
+    started = time.monotonic()
+    with pytest.raises(OutOfTime) as caught:
+        within(0.1, computes)
+    assert time.monotonic() - started < 2
+    assert caught.value.stack == ""  # it does not hang
+    assert signal.getsignal(signal.SIGALRM) is handler
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_computation_that_is_quick_enough():
+    assert within(60, lambda: 3) == 3
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_computation_is_not_begun_without_time():
+    with pytest.raises(OutOfTime):
+        within(0.0, lambda: pytest.fail("it was begun"))
+
+
+def test_no_import_is_left_half_done(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "takes_a_while.py").write_text("import time\ntime.sleep(0.3)\ndone = True\n")
+    with pytest.raises(OutOfTime):
+        within(0.2, imports_a_while)
+    assert sys.modules.pop("takes_a_while").done
+
+
+def test_measuring_ends_with_the_time():
+    """The mechanism is quick; what is done with its outputs is not."""
+    some = sampler(by_name)
+    draws = [Draw(Input([1]), 40, (1, 0, 0))]
+    started = time.monotonic()
+    with pytest.raises(OutOfTime):
+        some.measure(draws, lambda outputs: computes(), Deadline(0.2))
+    assert time.monotonic() - started < 2
 
 
 # --- noiseless answers ---
