@@ -12,6 +12,7 @@ share of alpha that is left.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,6 +69,17 @@ class Counts:
         """Pairs with both outputs in the event, only the likelier, only the other."""
         both = self.both or 0
         return both, self.c1 - both, self.c2 - both
+
+
+NO_COUNTS = Counts(0, 0, 0, 0, (0, 0), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How often an event came among outputs that are not fresh, and among how many of them."""
+
+    counts: tuple[int, int]
+    runs: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +257,32 @@ def shown(found: list[Bounded], eps: float) -> Bounded:
     return next((one for one in found if one.kind == "event" and one.eps_lower > eps), found[0])
 
 
-def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Counterexample:
-    """What was counted, as it is reported."""
-    counts, eps = found.counts, job.claim.eps
+def counterexample(
+    job: Job,
+    pool: Pool,
+    witness: Witness,
+    found: Bounded | None,
+    seen: Callable[[Any], Seen] | None = None,
+) -> Counterexample:
+    """What was counted, as it is reported.
+
+    Parameters
+    ----------
+    job : Job
+    pool : Pool
+    witness : Witness
+    found : Bounded or None
+        None where no effort was left for fresh runs.
+    seen : callable, optional
+        How often an event came among the outputs that were bet on.
+    """
+    if found is None:
+        kind, counts, alpha = "attack" if witness.event is None else "event", NO_COUNTS, job.alpha
+    else:
+        kind, counts, alpha = found.kind, found.counts, found.alpha
+    event: Any = getattr(witness, kind)
+    before = None if seen is None else seen(event)
+    runs, eps = (counts.n1, counts.n2), job.claim.eps
     sides = (witness.rival.first, witness.rival.second)[:: witness.sign]
     hits = (counts.c1, counts.n1), (counts.c2, counts.n2)
     one, two = (  # in the search, and as far as the test can tell
@@ -255,36 +290,34 @@ def counterexample(job: Job, pool: Pool, witness: Witness, found: Bounded) -> Co
         for i, (c, n) in zip(sides, hits, strict=True)
     )
     pair = witness.rival.pair if witness.sign > 0 else witness.rival.pair.reversed()
-    event: Any = getattr(witness, found.kind)
     if counts.both is None:
-        p_value = statdp.p_value_both(*counts.equal, counts.common, eps)
+        p_value = statdp.p_value_both(*counts.equal, counts.common, eps) if all(runs) else 1.0
     else:
         p_value = paired.p_value(*counts.in_pairs, eps, SHOWN_AT)
-    readable = witness.event if found.kind == "event" else None
+    readable = witness.event if kind == "event" else None
+    known = (counts.c1, counts.c2), runs
+    if before is not None and not counts.c2 and before.counts[1]:
+        known = before.counts, before.runs  # a few fresh runs are no reason to say "never"
     return Counterexample(
         d1=pair.d1,
         d2=pair.d2,
         event=event,
         counts=(counts.c1, counts.c2),
-        runs=(counts.n1, counts.n2),
+        runs=runs,
         intervals=(
-            clopper_pearson.interval(counts.c1, counts.n1, found.alpha),
-            clopper_pearson.interval(counts.c2, counts.n2, found.alpha),
+            clopper_pearson.interval(counts.c1, counts.n1, alpha) if counts.n1 else (0.0, 1.0),
+            clopper_pearson.interval(counts.c2, counts.n2, alpha) if counts.n2 else (0.0, 1.0),
         ),
         p_value=p_value,
-        eps_lower=found.eps_lower,
-        eps_clopper_pearson=found.eps_clopper_pearson,
+        eps_lower=-math.inf if found is None else found.eps_lower,
+        eps_clopper_pearson=-math.inf if found is None else found.eps_clopper_pearson,
         difference=pair.difference,
-        diagnosis=diagnose(
-            readable,
-            (counts.c1, counts.c2),
-            (counts.n1, counts.n2),
-            eps,
-            (one, two),
-        ),
-        attack=witness.bold if found.kind == "bold" else witness.attack,
-        examples=witness.examples if found.kind != "event" else ((), ()),
+        diagnosis=diagnose(readable, *known, eps, (one, two)) if all(known[1]) else (),
+        attack=witness.bold if kind == "bold" else witness.attack,
+        examples=witness.examples if kind != "event" else ((), ()),
         both=counts.both,
+        bet_counts=None if before is None else before.counts,
+        bet_runs=None if before is None else before.runs,
     )
 
 

@@ -25,7 +25,7 @@ class Counterexample:
     counts : tuple of int
         How many fresh outputs of ``M(d1)`` and of ``M(d2)`` fell in the event.
     runs : tuple of int
-        How many outputs of each were drawn.
+        How many outputs of each were drawn; both 0 where no effort was left for fresh ones.
     intervals : tuple of (float, float)
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
         first and the upper one of the second, hold together with confidence ``1 - alpha``.
@@ -51,6 +51,9 @@ class Counterexample:
     both : int or None
         Of outputs that were drawn in pairs, with the same random numbers on both inputs: how many
         pairs had both in the event. None where they were independent.
+    bet_counts, bet_runs : tuple of int, or None
+        As `counts` and `runs`, among the outputs that were bet on, from auditors that bet. For
+        information only: the event was chosen when some of them were known already.
     """
 
     d1: Any
@@ -67,6 +70,8 @@ class Counterexample:
     attack: Callable[[Any], float] | None = None
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
     both: int | None = None
+    bet_counts: tuple[int, int] | None = None
+    bet_runs: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm, hope, learn
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool, always_raises, never_varies
-from pytest_dp.auditors.result import AuditResult, Verdict
-from pytest_dp.auditors.strongest import Strongest, grows, shorter, strongest
+from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
+from pytest_dp.auditors.strongest import Strongest, grows, seen_before, shorter, strongest
 from pytest_dp.evidence.betting import Ledger, smallest_eps, telling_event
 from pytest_dp.outputs.table import Ints
 from pytest_dp.sampling.calling import same
@@ -134,6 +134,7 @@ class Game:
         self.ledger = Ledger(job.claim.eps, job.claim.delta, share * job.alpha)
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
+        self.bet = 0  # pairs of outputs, on the pair of inputs that refuted the claim
         self.late = False
 
     def play(self, deadline: Deadline) -> None:
@@ -253,18 +254,15 @@ class Game:
         caught = math.inf
         if found is not None:
             witness, tested = found.witness, found.tested
-            if violated and tested.clumps:
+            if violated and tested is not None and tested.clumps:
                 raise job.clumped(str(witness.event or witness.attack), tested.clumps)
-            bounded = fresh.bounds(job, tested)
+            bounded = [] if tested is None else fresh.bounds(job, tested)
             caught = self._resolution(found.arm)
-            extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
+            if bounded:
+                extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
             if violated:
-                shown = fresh.shown(bounded, job.claim.eps)
-                example = fresh.counterexample(job, self.pool, witness, shown)
-                longer = self._compared(found.arm)
-                said = (*example.diagnosis, longer) if longer else example.diagnosis
-                extra["counterexample"] = replace(example, diagnosis=said)
-                eps_lower = max(eps_lower, bounded[0].eps_lower)
+                extra["counterexample"] = self._counterexample(found, bounded)
+                eps_lower = max([eps_lower, *(one.eps_lower for one in bounded)])
         self._note_if_late()
         if not violated and (says_nothing or math.isinf(caught)):
             verdict = "inconclusive"
@@ -278,6 +276,14 @@ class Game:
             **bets,
             **extra,
         )
+
+    def _counterexample(self, found: Strongest, bounded: list[fresh.Bounded]) -> Counterexample:
+        witness = found.witness
+        shown = fresh.shown(bounded, self.job.claim.eps) if bounded else None
+        seen = partial(seen_before, found.arm, witness, pairs=self.bet)
+        example = fresh.counterexample(self.job, self.pool, witness, shown, seen)
+        longer = self._compared(found.arm)
+        return replace(example, diagnosis=(*example.diagnosis, longer)) if longer else example
 
     def _note_if_late(self) -> None:
         job = self.job
@@ -310,6 +316,7 @@ class Game:
         try:
             if self.ledger.refuted:
                 winner = max(known, key=lambda arm: float(self.earned[arm.number]))
+                self.bet = winner.kept
                 self._look_closer(winner, PROBED)
                 known = [winner]
             return strongest(self.job, self.pool, known, self.ledger.refuted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pytest_dp.auditors.witness import Witness, readable, with_examples, witness
 from pytest_dp.counterexample import KEPT
 from pytest_dp.evidence import ratio
 from pytest_dp.outputs.table import Floats
+from pytest_dp.sampling.deadline import OutOfTime
 
 SMALLEST = 8_000
 """Fresh samples on which a violation is shown, at least."""
@@ -40,15 +41,18 @@ CLEAR = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Strongest:
-    """An attack, the pair that it was learned on, and what it counted on fresh samples."""
+    """An attack, the pair that it was learned on, and what it counted on fresh samples.
+
+    `tested` is None where no effort was left for them, after the claim was refuted.
+    """
 
     arm: Arm
     witness: Witness
-    tested: fresh.Tested
+    tested: fresh.Tested | None
 
 
 def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest | None:
-    """Count the strongest attack on fresh samples; None if there is none, or none are left.
+    """Count the strongest attack on fresh samples; None if there is none.
 
     Parameters
     ----------
@@ -57,15 +61,16 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     arms : list of Arm
         Those in question.
     refuted : bool
-        If so, there are as many fresh samples as a clear picture needs; else all that are left.
+        If so, there are as many fresh samples as a clear picture needs, and what was found is
+        returned even without any; else all that are left are used.
     """
     left = int(min(job.max_samples - job.sampler.runs, job.affordable()))
-    if left < 2:
+    if left < 2 and not refuted:
         return None
     if refuted:
-        most = max(MOST, MOST_A_BET * 2 * sum(arm.drawn for arm in arms))
-        left = job.runs_within(SHOWN_IN * job.settings.max_seconds, min(left, most))
-    choices = [_choice(job, arm, left) for arm in arms]
+        left = min(left, max(MOST, MOST_A_BET * 2 * sum(arm.drawn for arm in arms)))
+    planned = max(left, fresh.FEWEST)
+    choices = [_choice(job, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].promise)
     arm, choice = arms[best], choices[best]
     eps = job.claim.eps
@@ -80,7 +85,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     if event is not None:
         inside, sides = event.mask(table.rows(unseen)), first[unseen]
         c1, c2, runs = int(inside[sides].sum()), int(inside[~sides].sum()), int(sides.sum())
-        reading = event_promise(c1, runs, c2, runs, left, job.alpha)
+        reading = event_promise(c1, runs, c2, runs, planned, job.alpha)
         one, two = (c1, c2) if reading.sign > 0 else (c2, c1)
         excess = float(_excess(np.array([one]), np.array([two]), runs, eps)[0]) * math.sqrt(2)
     attack: Choice | None = choice
@@ -99,8 +104,15 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     if refuted:
         witness = replace(witness, middle=_middle(arm))
     total = _enough(job, witness, left) if refuted else left
-    tested = fresh.count(job, pool, witness, total)
-    return None if tested is None else Strongest(arm, with_examples(witness, table), tested)
+    try:
+        tested = fresh.count(job, pool, witness, total)
+    except OutOfTime as out:
+        if out.stack or not refuted:
+            raise
+        tested = None
+    if tested is None and not refuted:
+        return None
+    return Strongest(arm, with_examples(witness, table), tested)
 
 
 def _choice(job: Job, arm: Arm, left: int) -> Choice:
@@ -163,20 +175,36 @@ def _excess(c1: Floats, c2: Floats, runs: float, eps: float) -> Floats:
 
 
 def _enough(job: Job, witness: Witness, left: int) -> int:
-    """Samples that show clearly what the witness is worth."""
+    """Samples that show clearly what the witness is worth, of those that are left.
+
+    A clear picture may take its share of the time; to show that the claim is broken, all of it.
+    """
     eps, p1, p2 = job.claim.eps, np.array([witness.p1]), np.array([witness.p2])
     loss = math.log(max(witness.p1, 1e-12) / witness.p2)
-    wanted = eps + CLEAR * min(loss - eps, 2.0)
     share = first_share(p1, p2)
-    total = SMALLEST
-    while total < left and loss > eps:
-        bound = ratio.predicted(
-            p1, total * share, p2, total * (1 - share), fresh.ATTACK_SHARE * job.alpha
-        )
-        if bound[0] >= wanted:
-            return min(2 * total, left)  # as what was found by searching looks stronger than it is
-        total *= 2
-    return left
+
+    def needed(wanted: float, total: int) -> int:
+        while total < left and loss > eps:
+            one, two = total * share, total * (1 - share)
+            bound = ratio.predicted(p1, one, p2, two, fresh.ATTACK_SHARE * job.alpha)
+            if bound[0] > wanted:
+                return 2 * total  # as what was found by searching looks stronger than it is
+            total *= 2
+        return left
+
+    clear = min(needed(eps + CLEAR * min(loss - eps, 2.0), SMALLEST), left)
+    quick = job.runs_within(SHOWN_IN * job.settings.max_seconds, clear)
+    return quick if loss <= eps else max(quick, min(needed(eps, fresh.FEWEST), left))
+
+
+def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> fresh.Seen:
+    """How often an event came among the first `pairs` outputs on either input."""
+    table, first = arm.table()
+    inside = event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
+    inside &= np.arange(len(first)) % arm.kept < pairs
+    likelier = first if witness.sign > 0 else ~first
+    counts = int(np.sum(inside & likelier)), int(np.sum(inside & ~likelier))
+    return fresh.Seen(counts, (pairs, pairs))
 
 
 def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:

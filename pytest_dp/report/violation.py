@@ -64,42 +64,78 @@ def violation(result: AuditResult) -> str:
 
 def counterexample(result: AuditResult, found: Counterexample, width: int) -> list[str]:
     """D, D' and S, then expected against observed, aligned."""
+    lines = [*_pair(found, width), *field("S  = ", f"{{{found.event}}}", width)]
+    lines += [*_examples(found, width), ""]
+    if _by_bets(result, found):
+        lines += [*wrap(_bets_in_words(result, found), width), ""]
+        if not any(found.runs):
+            lines.append(
+                "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
+            )
+            return [*lines[:-1], *wrap(lines[-1], width)]
+        heading = (
+            "Fresh runs of the mechanism M with an output in S, too few to refute the claim by "
+            "themselves:"
+        )
+    else:
+        heading = "Fresh runs of the mechanism M with an output in S:"
+    return [*lines, *wrap(heading, width), *_counts(result, found)]
+
+
+def _by_bets(result: AuditResult, found: Counterexample) -> bool:
+    """Whether it was the bets that refuted the claim, and fresh runs alone would not."""
+    return result.e_value is not None and found.eps_lower <= result.claim.eps
+
+
+def _bets_in_words(result: AuditResult, found: Counterexample) -> str:
+    """What was seen in the runs that were bet on, and what the bets make of it."""
+    eps, bets = numbers.claimed(result.claim.eps), numbers.e_value(result.e_value or 0.0)
+    proof = (
+        f"Bets against eps = {eps}, each made before the runs that decided it, "
+        f"multiplied their stake by {bets}."
+    )
+    if found.bet_counts is None or found.bet_runs is None:
+        return proof
+    (c1, c2), (n1, n2) = found.bet_counts, found.bet_runs
+    if n1 == 0 or n2 == 0 or c1 / n1 <= math.exp(min(result.claim.eps, 700)) * c2 / n2:
+        return proof  # S alone does not explain it
+    here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
+    often = f"S came {here} times on D, and never in {numbers.count(n2)} on D'"
+    if c2:
+        ratio = numbers.ratio(c1 * n2 / (n1 * c2), digits=2)
+        often = f"S came {ratio} times as often on D ({here}) as on D' ({there})"
+    allowed = numbers.ratio_of(result.claim.eps)
+    return (
+        f"In {numbers.count(n1 + n2)} runs, {often}; eps = {eps} allows {allowed} times as "
+        f"often. {proof}"
+    )
+
+
+def _counts(result: AuditResult, found: Counterexample) -> list[str]:
+    """How many fresh runs were in S, and what follows."""
     eps, bound = result.claim.eps, found.eps_lower
     allowed, proven = numbers.allowed_and_proven(eps, bound)
-    # Where it was bets that refuted the claim, these runs may show less than it allows.
-    proves = bound > eps or result.e_value is not None
-    over = f"at least {proven}" if proves else f"more than {allowed}"
     counts = [
         f"{numbers.count(c)}/{numbers.count(n)}"
         for c, n in zip(found.counts, found.runs, strict=True)
     ]
     widest = max(map(len, counts))
     p1, p2 = (c / n for c, n in zip(found.counts, found.runs, strict=True))
-    at_least = numbers.probability(found.intervals[0][0], "down")
-    at_most = numbers.probability(found.intervals[1][1], "up")
+    shown = [
+        f"at least {numbers.probability(found.intervals[0][0], 'down')}",
+        f"at most  {numbers.probability(found.intervals[1][1], 'up')}",
+        f"at least {proven}" if bound > eps else f"more than {allowed}",
+    ]
+    if _by_bets(result, found):
+        shown = ["", "", ""]  # bounds that fall short of the claim would seem to take it back
     table = [
-        (
-            f"Pr[M(D)  in S]  {counts[0]:>{widest}} =",
-            numbers.probability(p1),
-            f"at least {at_least}",
-        ),
-        (
-            f"Pr[M(D') in S]  {counts[1]:>{widest}} =",
-            numbers.probability(p2),
-            f"at most  {at_most}",
-        ),
-        ("ratio", numbers.ratio(p1 / p2 if p2 else math.inf), over),
+        (f"Pr[M(D)  in S]  {counts[0]:>{widest}} =", numbers.probability(p1), shown[0]),
+        (f"Pr[M(D') in S]  {counts[1]:>{widest}} =", numbers.probability(p2), shown[1]),
+        ("ratio", numbers.ratio(p1 / p2 if p2 else math.inf), shown[2]),
         (f"allowed by eps = {numbers.claimed(eps)}", allowed, ""),
     ]
     left, middle = (max(len(row[i]) for row in table) for i in (0, 1))
-    return [
-        *_pair(found, width),
-        *field("S  = ", f"{{{found.event}}}", width),
-        *_examples(found, width),
-        "",
-        "Fresh runs of the mechanism M with an output in S:",
-        *(f"{a:{left}} {b:{middle}}   {c}".rstrip() for a, b, c in table),
-    ]
+    return [f"{a:{left}} {b:{middle}}   {c}".rstrip() for a, b, c in table]
 
 
 def reproduce(result: AuditResult) -> list[str]:
@@ -179,7 +215,7 @@ def _sketched(output: Any) -> str:
 
 def _evidence(result: AuditResult, found: Counterexample | None = None) -> list[str]:
     said = []
-    if found is not None:
+    if found is not None and not _by_bets(result, found):
         bound = found.eps_clopper_pearson
         whose = "StatDP" if found.both is None else "paired"
         parts = [
@@ -195,10 +231,7 @@ def _evidence(result: AuditResult, found: Counterexample | None = None) -> list[
         said.append(
             "There was no effort left to show a counterexample: raise max_samples or max_seconds."
         )
-    elif found.eps_lower <= result.claim.eps and result.e_value is not None:
-        alone = f"These runs alone show eps >= {numbers.lower(found.eps_lower)}"
-        said.append(f"{alone}; it is the e-value that refutes the claim.")
-    elif result.eps_lower > 1.005 * found.eps_lower:
+    elif result.eps_lower > max(1.005 * found.eps_lower, result.claim.eps):
         more = numbers.lower(result.eps_lower)
         said.append(f"A learned attack on the same pair, with another S, shows eps >= {more}.")
     often = numbers.one_in(result.alpha)

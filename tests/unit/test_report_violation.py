@@ -206,19 +206,80 @@ def test_the_e_value_has_a_line_of_its_own(value, samples, line):
     assert "  e-value      " + line.removeprefix("e-value ") in shown
 
 
-def test_fresh_runs_that_show_less_than_the_e_value_promise_no_more():
-    weak = replace(FOUND, eps_lower=0.98736, eps_clopper_pearson=0.7891, p_value=0.17, attack=len)
-    lines = violation(replace(BROKEN, eps_lower=1.0, counterexample=weak)).splitlines()
-    assert lines[0] == "claimed eps = 1.0, but eps > 1.0 (99.9999 % confidence)"
-    assert "  ratio                           7.41    at least 2.68" in lines
-    start = lines.index("  e-value 4e9 after 1,840 samples")
-    assert lines[start + 1 : start + 3] == [
-        "  These runs alone show eps >= 0.987; it is the e-value that refutes the",
-        "  claim.",
+WEAK = replace(
+    BROKEN,
+    eps_lower=1.0,
+    counterexample=replace(
+        FOUND,
+        counts=(13, 0),
+        runs=(13, 13),
+        eps_lower=0.0,
+        eps_clopper_pearson=-math.inf,
+        p_value=0.17,
+        attack=len,
+        bet_counts=(72, 10),
+        bet_runs=(80, 80),
+        diagnosis=(),
+    ),
+)
+
+
+def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
+    assert violation(WEAK).splitlines() == [
+        "claimed eps = 1.0, but eps > 1.0 (99.9999 % confidence)",
+        "",
+        "  D  = [0]",
+        "  D' = []                     (one record removed)",
+        "  S  = {output >= 1.0}",
+        "",
+        "  In 160 runs, S came 7.2 times as often on D (72 of 80) as on D' (10 of",
+        "  80); eps = 1.0 allows 2.72 times as often. Bets against eps = 1.0, each",
+        "  made before the runs that decided it, multiplied their stake by 4e9.",
+        "",
+        "  Fresh runs of the mechanism M with an output in S, too few to refute the",
+        "  claim by themselves:",
+        "  Pr[M(D)  in S]  13/13 = 1",
+        "  Pr[M(D') in S]   0/13 = 0",
+        "  ratio                   infinite",
+        "  allowed by eps = 1.0    2.72",
+        "  e-value 4e9 after 1,840 samples",
+        "  A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.",
+        "",
+        'Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c',
     ]
-    assert not any("learned attack" in line for line in lines)
-    nothing = replace(BROKEN, eps_lower=1.0, counterexample=replace(weak, eps_lower=0.0))
-    assert "at least 1.00" in violation(nothing)
+
+
+@pytest.mark.parametrize("bound", [-math.inf, -0.2, 0.0, 0.9, 1.0])
+@pytest.mark.parametrize("runs", [0, 13])
+def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
+    found = replace(
+        WEAK.counterexample, counts=(runs, 0), runs=(runs, runs), eps_lower=bound, both=0
+    )
+    weak = replace(WEAK, counterexample=found)
+    for text in (violation(weak), Row.of(weak, COUNT, "shop/stats.py", 8).counterexample):
+        said = " ".join(text.split())
+        assert "eps >=" not in said
+        assert "at least" not in said
+        assert "DP-Sniper" not in said
+        assert "p-value" not in said
+        assert "S came 7.2 times as often on D" in said
+        assert ("raise max_samples or max_seconds" in said) == (runs == 0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((64, 0), "In 160 runs, S came 64 of 80 times on D, and never in 80 on D'; eps = 1.0 "),
+        ((20, 10), None),  # the bets were on more than S
+        ((0, 0), None),
+        (None, None),
+    ],
+)
+def test_only_what_speaks_for_the_verdict_is_said_about_the_bets(counts, said):
+    found = replace(WEAK.counterexample, bet_counts=counts)
+    text = " ".join(violation(replace(WEAK, counterexample=found)).split())
+    assert "S came" not in text if said is None else said in text
+    assert "multiplied their stake by 4e9." in text
 
 
 def test_a_violation_without_fresh_runs_still_shows_its_evidence():

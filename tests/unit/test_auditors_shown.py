@@ -1,0 +1,44 @@
+"""What a refuted claim is shown with when hardly any effort is left for fresh runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_dp import audit
+from pytest_dp.report.violation import violation
+
+MECHANISMS = {
+    "no noise": lambda d, rng: len(d),
+    "hardly any": lambda d, rng: len(d) + rng.laplace(scale=0.05),
+    "a label": lambda d, rng: "yes" if d and rng.random() < 0.99 else "no",
+    "raises": lambda d, rng: 1 / len(d),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("coupled", [True, False])
+def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
+    ways = set()
+    for most in (*range(120, 260, 7), 2_000):
+        result = audit(
+            MECHANISMS[name],
+            eps=1.0,
+            pairs=[([1], [])],
+            max_samples=most,
+            seed=1,
+            coupled=coupled,
+            n_jobs=1,
+        )
+        if not result.violated:
+            continue
+        found = result.counterexample
+        assert found is not None, "D, D' and S are always shown"
+        (c1, c2), (n1, n2) = found.bet_counts, found.bet_runs
+        assert n1 == n2 <= result.bet_samples // 2
+        assert c1 / n1 > 2.718 * c2 / n2
+        text = " ".join(violation(result).split())
+        alone = found.eps_lower > 1.0
+        ways.add(alone)
+        assert ("eps >= " in text) == alone
+        assert ("S came" in text) == (not alone)
+    assert ways == {True, False}, "both ways were seen"
