@@ -15,6 +15,7 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.counterexample import is_constant
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
+from pytest_dp.outputs.leaves import unread
 from pytest_dp.outputs.table import Bools, Table, tabulate
 from pytest_dp.sampling.calling import Outputs, Raised
 from pytest_dp.sampling.deadline import Deadline
@@ -152,17 +153,41 @@ def always_raises(job: Job, pool: Pool) -> None:
 
 
 def never_varies(job: Job, pool: Pool) -> bool:
-    """Whether nothing ever varied, which is said: perfectly private, and hardly what was meant."""
-    drawn = [outputs for outputs in pool.drawn if outputs]
-    if not is_constant(tabulate(joined([outputs[0][:32] for outputs in drawn]))):
+    """Whether nothing ever varied that can be read. That is said, and so is what cannot be read."""
+    unreadable = cannot_be_read(pool)
+    if unreadable:
+        if job.claim.features is not None:
+            return False
+        job.sampler.note(f"{unreadable}: return plain values, or use features=")
+    if not is_constant(_first_of_each(pool)):
         return False
-    everything = joined([part for outputs in drawn for part in outputs])
+    everything = joined([part for outputs in pool.drawn for part in outputs])
     if len(everything) < 2 or not is_constant(tabulate(everything)):
         return False
-    hint = (
-        "is a return missing?"
-        if everything[0] is None
-        else "missing noise, a fixed seed or a cache?"
-    )
-    job.sampler.note(f"returned the same value in all {len(everything):,} runs: {hint}")
+    if not unreadable:
+        hint = (
+            "is a return missing?"
+            if everything[0] is None
+            else "missing noise, a fixed seed or a cache?"
+        )
+        job.sampler.note(f"returned the same value in all {len(everything):,} runs: {hint}")
     return True
+
+
+def cannot_be_read(pool: Pool) -> str:
+    """What there is in the outputs that does not show what it holds; empty if all does."""
+    some = _first_of_each(pool)
+    hidden = unread(some.levels)
+    if not hidden:
+        return ""
+    types = {type(output).__name__ for output in some.raw}
+    whole = [kind for kind in hidden if kind in types]
+    what = (
+        f"outputs of type {' and '.join(whole)}" if whole else f"{' and '.join(hidden)} in outputs"
+    )
+    return f"{what} cannot be read"
+
+
+def _first_of_each(pool: Pool) -> Table:
+    """The first outputs on each input."""
+    return tabulate(joined([outputs[0][:32] for outputs in pool.drawn if outputs]))

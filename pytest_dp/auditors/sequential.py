@@ -26,7 +26,7 @@ from pytest_dp.attacks.lenses import Reader, joint_counts
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm, hope, learn
 from pytest_dp.auditors.job import Job
-from pytest_dp.auditors.pool import Pool, always_raises, never_varies
+from pytest_dp.auditors.pool import Pool, always_raises, cannot_be_read, never_varies
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
 from pytest_dp.auditors.strongest import Strongest, grows, seen_before, shorter, strongest
 from pytest_dp.evidence.betting import Ledger, smallest_eps, telling_event
@@ -266,7 +266,8 @@ class Game:
         self._note_if_late()
         if not violated and (says_nothing or math.isinf(caught)):
             verdict = "inconclusive"
-            if all(arm.coupled and all(map(same, arm.one, arm.two)) for arm in self.seen):
+            alike = all(arm.coupled and all(map(same, arm.one, arm.two)) for arm in self.seen)
+            if alike and not cannot_be_read(self.pool):
                 job.sampler.note(NO_DIFFERENCE)
         return job.result(
             verdict,

@@ -34,6 +34,8 @@ class Between:
 
     def __str__(self) -> str:
         text = self.feature.text
+        if self.feature.kind == "test":
+            return text if self.high is None else f"not {text}"
         show = plain if self.feature.kind in WHOLE else repr
         if self.high is None:
             return f"{text} >= {show(self.low or 0.0)}"
@@ -58,6 +60,8 @@ class Equals:
     def __str__(self) -> str:
         if np.isnan(self.value):
             return f"isnan({self.feature.text})"
+        if self.feature.kind == "test":
+            return self.feature.text if self.value else f"not {self.feature.text}"
         return f"{self.feature.text} == {plain(self.value)}"
 
 

@@ -20,6 +20,7 @@ from pytest_dp.outputs.quantities import (
     numeric,
     summary,
 )
+from pytest_dp.outputs.readings import readings
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, tabulate
 
 Kind = Literal[
@@ -39,13 +40,16 @@ Kind = Literal[
     "user",
     "bit",
     "lowest bit",
+    "reading",
+    "test",
 ]
 WHOLE: frozenset[Kind] = frozenset(
-    {"len", "count", "hamming", "argmax", "argmin", "above", "bit", "lowest bit"}
+    {"len", "count", "hamming", "argmax", "argmin", "above", "bit", "lowest bit", "test"}
 )
 """Kinds that are whole numbers."""
 _MANY = 64
 _MANY_BITS = 8
+_MANY_READ = 16
 _ALIKE = 10
 """Numbers in an output above which they are also looked at as many of one sort."""
 _QUARTERS, _QUARTERED = (0.25, 0.5, 0.75), 200_000
@@ -66,7 +70,8 @@ class Feature:
         How a person would write it: ``"output[2]"``, ``"len(output)"``.
     kind : str
     argument : hashable
-        The place of a leaf, the category that is counted, the leaves compared with, ...
+        The place of a leaf, the category that is counted, the leaves compared with, what is read
+        out of a category, ...
     """
 
     text: str
@@ -100,6 +105,8 @@ class Feature:
                 return numeric(bit(table, *self.argument))
             case "lowest bit":
                 return numeric(lowest_bit(table, self.argument))
+            case "reading" | "test":
+                return numeric(self.argument.values(table))
             case _:
                 return numeric(summary(table, self.kind))
 
@@ -129,7 +136,8 @@ def features(table: Table, references: list[Any], first: Bools | None = None) ->
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     found = [LEN] if len(lengths) > 1 else []
-    found += _telling([leaf(place) for place in table.place_index], table, first)
+    leaves = _telling([leaf(place) for place in table.place_index], table, first)
+    found += leaves + _readings(leaves, table, first)
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         found.append(LAST)
     found += _summaries(table, SUMMARIES)
@@ -195,6 +203,19 @@ def _summaries(table: Table, kinds: tuple[Kind, ...]) -> list[Feature]:
     if not any(len(s.places) > 1 for s in containers) or not np.any(table.codes == NUMBER):
         return []
     return [Feature(f"{kind}({_every(table)})", kind) for kind in kinds]
+
+
+def _readings(leaves: list[Feature], table: Table, first: Bools | None) -> list[Feature]:
+    """What is read out of categories that hardly ever recur."""
+    found: dict[str, list[Feature]] = {"first": [], "test": [], "reading": []}
+    for one in leaves if table.levels else ():
+        for reading in readings(one.argument, table):
+            kind: Kind = "test" if reading.is_test else "reading"
+            rank = "first" if reading.comes_first else kind
+            found[rank].append(Feature(str(reading), kind, reading))
+    return [
+        feature for group in found.values() for feature in _telling(group, table, first, _MANY_READ)
+    ]
 
 
 def _levels(table: Table) -> list[Feature]:

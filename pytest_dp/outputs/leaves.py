@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -42,6 +42,11 @@ def written(category: tuple[str, Hashable]) -> str:
     if kind == "str" or not isinstance(value, str):
         return repr(value)
     return value or kind
+
+
+def unread(categories: Iterable[tuple[str, Hashable]]) -> list[str]:
+    """The types of which objects are all alike here, since nothing shows what they hold."""
+    return sorted({kind for kind, value in categories if value == "" and kind != "str"})
 
 
 def take_apart(thing: Any, place: str, places: list[str], leaves: list[Any], depth: int) -> None:

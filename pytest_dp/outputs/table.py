@@ -123,6 +123,11 @@ class Table:
         """What functions of the user gave for these outputs, so that each is called only once."""
         return {}
 
+    @cached_property
+    def readings(self) -> dict[Any, Any]:
+        """What was read out of the categories (see `readings`), so that each is read only once."""
+        return {}
+
     def leaf(self, place: str) -> tuple[Floats, Ints]:
         """Numbers and codes of the leaves at one place, shape (n,) each."""
         where = self.place_index.get(place, [])
@@ -159,6 +164,7 @@ class Table:
         kept = self.structure[keep]
         part = Table(self.structures, kept, offsets, numbers, codes, self.levels, raw)
         vars(part)["place_index"] = self.place_index  # of the same structures
+        vars(part)["readings"] = self.readings  # of the same levels
         for function, (given, given_codes) in self.results.items():
             part.results[function] = given[keep], given_codes[keep]
         return part

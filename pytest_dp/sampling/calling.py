@@ -7,7 +7,7 @@ import inspect
 import re
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -24,19 +24,17 @@ Outputs = Sequence[Any] | npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The outcome of a run that raised: it can leak like any other output."""
+    """The outcome of a run that raised: it can leak like any other output, and so can its message.
+
+    The trace is for the reader; outcomes that only differ in it are equal.
+    """
 
     kind: str
-    trace: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Raised) and other.kind == self.kind
-
-    def __hash__(self) -> int:
-        return hash(self.kind)
+    trace: str = field(default="", compare=False)
+    message: str = ""
 
     def __repr__(self) -> str:
-        return f"raises {self.kind}"
+        return f"raises {self.kind}" + (f": {self.message}" if self.message else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +206,17 @@ def prepare(mechanism: Any, claim: Claim) -> Call:
 
 
 def _raised(error: BaseException, first: bool) -> Raised:
-    return Raised(type(error).__name__, _trace(error) if first else "")
+    return Raised(type(error).__name__, _trace(error) if first else "", _said(error))
+
+
+def _said(error: BaseException) -> str:
+    """All that an exception says: its message, what was added to it, and its attributes."""
+    try:
+        said = str(error)
+    except Exception:  # of its own
+        said = shown(error)
+    extra = "".join(f"; {name}={value!s}" for name, value in vars(error).items())
+    return _ADDRESS.sub("", said + extra)
 
 
 def _trace(error: BaseException) -> str:

@@ -158,12 +158,38 @@ def test_exceptions_on_some_runs_are_outputs():
 
     drawn = outputs(sometimes, 200)
     assert {repr(output) for output in drawn} == {
-        "raises ValueError",
-        "raises SystemExit",
+        "raises ValueError: no",
+        "raises SystemExit: 1",
         "2.0",
         "3.0",
     }
-    assert Raised("ValueError") in drawn
+    assert Raised("ValueError", message="no") in drawn
+
+
+class RefusedError(Exception):
+    def __init__(self, count):
+        self.count = count
+
+
+class MuteError(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+def test_all_that_an_exception_says_is_kept():
+    def message(error):
+        def raises(data):
+            raise error
+
+        return outputs(raises, 1)[0].message
+
+    assert message(ValueError("3.27 is too large")) == "3.27 is too large"
+    assert message(RefusedError(7)) == "7; count=7"
+    assert message(MuteError(1.5)) == "MuteError(1.5)"
+    noted = ValueError("no")
+    noted.add_note("for 3 patients")
+    assert "for 3 patients" in message(noted)
+    assert message(ValueError(object())) == "<object object>"  # addresses differ from run to run
 
 
 def test_the_first_traceback_is_kept_without_our_frames():

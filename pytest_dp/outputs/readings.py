@@ -1,0 +1,230 @@
+"""What texts and other categories carry besides being one: lengths, numbers in them, beginnings.
+
+Texts that hardly ever recur say nothing as categories: each output has its own. What they have in
+common still tells, so it is read out of them: how long they are, the numbers that stand in them,
+which characters are where, and the words and beginnings that come again and again. The message of
+an exception is such a text, and so is the repr of an object that shows what it holds. Whole numbers
+beyond what floats hold exactly are categories too, whose last digits are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.outputs.table import Floats, Table
+from pytest_dp.sampling.calling import Raised
+
+FEW = 64
+"""Different categories at a place up to which nothing is read out of them, if each recurs."""
+LOOKED_AT = 2_000
+"""Categories at a place by which it is decided what to read out of them."""
+MOST_NUMBERS, MOST_CHARACTERS, MOST_WORDS = 6, 32, 64
+BEGINNINGS = (2, 4, 8, 16)
+OFTEN = 0.01
+"""Share of the texts that a word or a beginning needs to be spoken about."""
+MODULI = (2, 10, 1_000, 2**32)
+"""What the remainders of huge whole numbers are taken by."""
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WORD = re.compile(r"[^\W\d_]{3,}")  # single characters are looked at anyway
+
+Content = Any
+"""The text of a category; of a huge whole number, itself."""
+_Reader = Callable[[Content, Any], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A number that is read out of the category at a place.
+
+    Attributes
+    ----------
+    place : str
+    family : str
+        Which categories are read, a key of `_WRITTEN`.
+    what : str
+        What is read, a key of `_READERS`.
+    argument : str or int, optional
+    """
+
+    place: str
+    family: str
+    what: str
+    argument: str | int = 0
+
+    def values(self, table: Table) -> Floats:
+        """Its value for every output, shape (n,); NaN where there is nothing to read."""
+        known = table.readings.get((self.family, self.what, self.argument))
+        if known is None:
+            known = self._known(table)
+            table.readings[self.family, self.what, self.argument] = known
+        values: Floats = known[table.leaf(self.place)[1]]  # the last two are for no category
+        return values
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is 0 or 1, for false or true."""
+        return self.what in ("is", "has", "starts")
+
+    @property
+    def comes_first(self) -> bool:
+        """Whether it tells so much that it is never left out."""
+        return self.what in ("len", "float", "numbers", "number", "less", "modulo", "size", "is")
+
+    def _known(self, table: Table) -> Floats:
+        reader = _READERS[self.what][0]
+        found = np.full(len(table.levels) + 2, np.nan)
+        for code, content in enumerate(_contents(table, self.family)):
+            if content is not None:
+                found[code] = reader(content, self.argument)
+        return found
+
+    def __str__(self) -> str:
+        argument: Any = self.argument
+        if self.family == "bytes" and isinstance(argument, str):
+            argument = argument.encode("latin-1")
+        if self.family == "bytes" and self.what == "character":
+            return f"{self.place}[{argument}]"
+        return _READERS[self.what][1].format(_WRITTEN[self.family].format(self.place), argument)
+
+
+def _contents(table: Table, family: str) -> list[Content | None]:
+    """By code: what the categories of one family hold, None for all others."""
+    if family not in table.readings:
+        table.readings[family] = [_content(family, *category) for category in table.levels]
+    found: list[Content | None] = table.readings[family]
+    return found
+
+
+def _content(family: str, kind: str, value: Any) -> Content | None:
+    match family:
+        case "str" | "int":
+            return value if kind == family else None
+        case "bytes":
+            return value.decode("latin-1") if isinstance(value, bytes) else None
+        case "kind":
+            return value.kind if isinstance(value, Raised) else None
+        case "message":
+            return value.message if isinstance(value, Raised) else None
+        case _:
+            return (value or None) if kind != "str" and isinstance(value, str) else None
+
+
+def readings(place: str, table: Table) -> list[Reading]:
+    """What to read out of the categories at a place."""
+    found: list[Reading] = []
+    codes = table.leaf(place)[1]
+    codes = codes[codes >= 0]
+    if not len(codes) or _all_recur(codes):
+        return found
+    some = codes[:: max(1, len(codes) // LOOKED_AT)].tolist()
+    for family in _WRITTEN:
+        known = _contents(table, family)
+        held = [known[code] for code in some if known[code] is not None]
+        if len(set(held)) < 2:
+            continue
+        wanted = _READ_IN.get(family, _of_texts)(held)
+        found += [Reading(place, family, *one) for one in wanted]
+    return found
+
+
+def _all_recur(codes: Any) -> bool:
+    """Whether there are few categories, each of them often: they then tell all there is."""
+    counts = np.bincount(codes)
+    counts = counts[counts > 0]
+    return len(counts) <= FEW and bool(counts.min() > 4)
+
+
+_Wanted = list[tuple[str, Any]]
+
+
+def _of_integers(held: list[int]) -> _Wanted:
+    middle = sorted(held)[len(held) // 2]
+    found: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
+    return found + [("modulo", modulus) for modulus in MODULI]
+
+
+def _of_kinds(held: list[str]) -> _Wanted:
+    return [("is", kind) for kind in sorted(set(held))]
+
+
+def _of_texts(held: list[str]) -> _Wanted:
+    found: _Wanted = []
+    longest = max(map(len, held))
+    if min(map(len, held)) < longest:
+        found.append(("len", 0))
+    if sum(not np.isnan(_as_float(text, 0)) for text in held) > len(held) / 2:
+        found.append(("float", 0))
+    counts = [len(_NUMBER.findall(text)) for text in held]
+    if min(counts) < max(counts):
+        found.append(("numbers", 0))
+    found += [("number", i) for i in range(min(max(counts), MOST_NUMBERS))]
+    ends = [*range(min(longest, MOST_CHARACTERS)), *range(-min(longest, 4), 0)]
+    found += [("character", at) for at in ends]
+    marks = Counter(mark for text in held for mark in set(text) if not mark.isdigit())
+    found += [("count", mark) for mark in _often(marks, len(held))]
+    starts = Counter(text[:n] for text in held for n in BEGINNINGS if len(text) > n)
+    found += [("starts", start) for start in _often(starts, len(held))]
+    words = Counter(word for text in held for word in set(_WORD.findall(text)))
+    return found + [("has", word) for word in _often(words, len(held))]
+
+
+def _often(counts: Counter[str], of: int) -> list[str]:
+    """What many texts have, the commonest first."""
+    common = [one for one, n in counts.items() if n >= max(2, OFTEN * of)]
+    return sorted(common, key=lambda one: (-counts[one], one))[:MOST_WORDS]
+
+
+def _as_float(content: Content, _: Any) -> float:
+    try:
+        return float(content)
+    except ValueError:
+        return np.nan
+    except OverflowError:
+        return np.inf if content > 0 else -np.inf
+
+
+def _number(text: str, which: int) -> float:
+    found = _NUMBER.findall(text)
+    return float(found[which]) if which < len(found) else np.nan
+
+
+def _character(text: str, at: int) -> float:
+    return float(ord(text[at])) if -len(text) <= at < len(text) else np.nan
+
+
+def _difference(number: int, less: int) -> float:
+    return _as_float(number - less, 0)
+
+
+_READERS: dict[str, tuple[_Reader, str]] = {
+    "len": (lambda text, _: float(len(text)), "len({})"),
+    "float": (_as_float, "float({})"),
+    "numbers": (lambda text, _: float(len(_NUMBER.findall(text))), "len(numbers({}))"),
+    "number": (_number, "numbers({})[{}]"),
+    "character": (_character, "ord({}[{}])"),
+    "count": (lambda text, mark: float(text.count(mark)), "{}.count({!r})"),
+    "is": (lambda kind, wanted: float(kind == wanted), "raises {1}"),
+    "has": (lambda text, word: float(word in text), "{1!r} in {0}"),
+    "starts": (lambda text, start: float(text.startswith(start)), "{}.startswith({!r})"),
+    "less": (_difference, "{} - {}"),
+    "modulo": (lambda number, modulus: float(number % modulus), "{} % {}"),
+    "size": (lambda number, _: float(number.bit_length()), "{}.bit_length()"),
+}
+"""What is read: how, and how it is written; ``numbers`` are those that stand in a text."""
+_WRITTEN = {
+    "str": "{}",
+    "bytes": "{}",
+    "kind": "{}",
+    "message": "str(error)",
+    "repr": "repr({})",
+    "int": "{}",
+}
+"""How each family is written: texts, bytes, the kinds and the messages of exceptions, and so on."""
+_READ_IN: dict[str, Callable[[list[Any]], _Wanted]] = {"int": _of_integers, "kind": _of_kinds}
