@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from pytest_dp.attacks.bins import Codes, Column, bins, row_share, whole
 from pytest_dp.attacks.inverse import inverse_root, times
+from pytest_dp.attacks.logistic import expit
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
 
+from pytest_dp.attacks.logistic import expit, logit
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.threshold import Attack, Counted, counted, scores
+from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
 
-Codes = npt.NDArray[np.int16]
+Codes = npt.NDArray[np.integer[Any]]
+
+Counted = tuple[Ints, Ints, Ints | None]
+"""How many outputs on D, and on D', score between cuts, and the lower of the scores of pairs."""
+
+
+def counted(one: Codes, two: Codes, width: int, *, coupled: bool) -> Counted:
+    """Count the places of scores between cuts; if coupled, the k-th outputs make a pair."""
+    first, second = (np.bincount(side, minlength=width) for side in (one, two))
+    lower = np.bincount(np.minimum(one, two), minlength=width) if coupled else None
+    return first, second, lower
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ Blocks of this size stay in one thread, and give the same digits on any number o
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
 
 from pytest_dp.outputs.table import Floats
 
@@ -37,7 +36,7 @@ def inverse_root(matrix: Floats) -> Floats:
         column = a[j:, j].copy()
         for k in range(j):
             column -= factor[j:, k] @ factor[j, k].T
-        root[j, j] = dtrtri(np.linalg.cholesky(column[0]), lower=1)[0]
+        root[j, j] = np.tril(np.linalg.inv(np.linalg.cholesky(column[0])))
         factor[j + 1 :, j] = column[1:] @ root[j, j].T
     for i in range(1, count):
         row = np.zeros((i, BLOCK, BLOCK))

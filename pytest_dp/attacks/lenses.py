@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
 
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.threshold import scores
+from pytest_dp.attacks.logistic import expit, logit
+from pytest_dp.attacks.scores import scores
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, logit
 
+from pytest_dp.attacks.logistic import expit, logit
 from pytest_dp.errors import ClaimError
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Table
@@ -121,6 +120,8 @@ def fit(table: Table, first: Bools, features: list[Feature]) -> Logistic:
         penalty = 0.5 * RIDGE * float(parameters[:-1] @ parameters[:-1])
         gradient = np.append(rows.T @ slope + RIDGE * parameters[:-1], slope.sum())
         return float(np.logaddexp(0, -sign * odds).mean()) + penalty, gradient
+
+    from scipy.optimize import minimize  # which takes a while to load
 
     found = minimize(
         loss,

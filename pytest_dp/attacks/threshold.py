@@ -12,18 +12,16 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorit
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import expit, logit
 
 from pytest_dp.attacks import Posterior
+from pytest_dp.attacks.counting import Counted
+from pytest_dp.attacks.logistic import expit, logit
 from pytest_dp.attacks.promises import Choice, Hints, losses, promises
-from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
-
-Codes = npt.NDArray[np.integer[Any]]
+from pytest_dp.attacks.scores import Attack
+from pytest_dp.outputs.table import Floats, Ints
 
 MOST_CUTS = 512
 NEARLY = 0.97
@@ -37,53 +35,6 @@ CLEARLY = 2.0
 """Standard errors by which its loss has to be the larger one."""
 BOLD_CAUTION = 0.5
 """Standard errors by which it is taken to be weaker than it looks, on either side."""
-
-
-def scores(model: Posterior, table: Table) -> Floats:
-    """Log odds, rounded so that equal outputs score the same in batches of any size."""
-    rounded: Floats = np.round(model.log_odds(table), 9) + 0.0
-    return rounded
-
-
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """A randomised event: outputs that score above a threshold, and a share of those right at it.
-
-    ``attack(output)`` is the probability that the attack includes an output. The score is the
-    learned log odds of the input that it points to against the other.
-
-    Attributes
-    ----------
-    model : Posterior
-    sign : int
-        1 if it includes outputs that point to D, -1 if those that point to D'.
-    threshold : float
-        In nats: ``sign`` times the log odds.
-    tie : float
-        Probability with which outputs at the threshold are included.
-    """
-
-    model: Posterior = field(repr=False)
-    sign: int
-    threshold: float
-    tie: float = 0.0
-
-    def hits(self, table: Table) -> tuple[Bools, Bools]:
-        """Which outputs score above the threshold, and which right at it."""
-        found = self.sign * scores(self.model, table)
-        return found > self.threshold, found == self.threshold
-
-    def score(self, output: Any) -> float:
-        """The score of one output, in nats."""
-        return float(self.sign * scores(self.model, tabulate([output]))[0])
-
-    def __call__(self, output: Any) -> float:
-        above, at = self.hits(tabulate([output]))
-        return float(above[0]) or self.tie * float(at[0])
-
-    def __str__(self) -> str:
-        share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
-        return f"score(output) > {self.threshold:.4g}{share}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +68,6 @@ def cuts_for(found: Floats, learned: int) -> Cuts:
     places = np.concatenate([[0], np.searchsorted(ordered, at), [len(ordered)]])
     middle = np.minimum((places[:-1] + places[1:]) // 2, len(ordered) - 1)
     return Cuts(learned, at, ordered[middle])
-
-
-Counted = tuple[Ints, Ints, Ints | None]
-"""How many outputs on D, and on D', score between cuts, and the lower of the scores of pairs."""
-
-
-def counted(one: Codes, two: Codes, width: int, *, coupled: bool) -> Counted:
-    """Count the places of scores between cuts; if coupled, the k-th outputs make a pair."""
-    first, second = (np.bincount(side, minlength=width) for side in (one, two))
-    lower = np.bincount(np.minimum(one, two), minlength=width) if coupled else None
-    return first, second, lower
 
 
 def best_cut(

@@ -15,7 +15,7 @@ import numpy as np
 
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.lenses import Bins, ByEvent, ByScore, Lens, cuts_of, joint_counts
-from pytest_dp.attacks.threshold import scores
+from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.auditors.search import rank_for

@@ -19,18 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
-from pytest_dp.attacks.counting import Codes, Profile, Profiles, Tally
+from pytest_dp.attacks.counting import Codes, Profile, Profiles, Tally, counted
 from pytest_dp.attacks.promises import event_promise, quick_promise
-from pytest_dp.attacks.threshold import (
-    NEARLY,
-    Attack,
-    best_cut,
-    bold_cut,
-    counted,
-    cuts_for,
-    fixed,
-    scores,
-)
+from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fixed
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of

@@ -11,7 +11,8 @@ import numpy as np
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.lenses import ByScore
 from pytest_dp.attacks.promises import Choice, cautious, event_promise, first_share
-from pytest_dp.attacks.threshold import Attack, Cuts, best_cut
+from pytest_dp.attacks.scores import Attack
+from pytest_dp.attacks.threshold import Cuts, best_cut
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.job import Job

@@ -11,7 +11,8 @@ import numpy as np
 
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.promises import Choice
-from pytest_dp.attacks.threshold import NEARLY, Attack
+from pytest_dp.attacks.scores import Attack
+from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.events import Event

@@ -27,9 +27,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
-from scipy.special import logsumexp
 
+from pytest_dp.evidence._isotonic import increasing
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.outputs.table import Floats, Ints
 
@@ -133,7 +132,7 @@ def soft_attacks(joint: Floats, prices: Floats) -> Floats:
         Exponentials of the losses that are bet against.
     """
     one, two = joint.sum(1) + 0.5, joint.sum(0) + 0.5
-    p = isotonic_regression(one / (one + two), weights=one + two).x
+    p = increasing(one / (one + two), one + two)
     price = prices[:, None]
     size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
     most = size.max(axis=1, keepdims=True)
@@ -309,7 +308,8 @@ def _log_total(hard: Floats, soft: Floats, cash: Floats) -> Floats:
     """Log sums for every rung."""
     parts = (hard, soft, cash[:, None])
     everything = np.concatenate([part.reshape(len(cash), -1) for part in parts], axis=1)
-    total: Floats = logsumexp(everything, axis=1)
+    most = everything.max(axis=1)
+    total: Floats = most + np.log(np.exp(everything - most[:, None]).sum(axis=1))
     return total
 
 

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from pytest_dp import ClaimError
 from pytest_dp.attacks import quantities
-from pytest_dp.attacks.threshold import scores
+from pytest_dp.attacks.scores import scores
 from pytest_dp.claim import expand
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.calling import Raised

@@ -14,7 +14,8 @@ from scipy.stats import laplace, norm
 
 from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
 from pytest_dp.attacks.promises import Choice, cautious, event_promise, first_share, quick_promise
-from pytest_dp.attacks.threshold import Attack, Cuts, best_cut, bold_cut, cuts_for, fixed, scores
+from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.attacks.threshold import Cuts, best_cut, bold_cut, cuts_for, fixed
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.features import Feature

@@ -3,7 +3,7 @@ import pytest
 
 from pytest_dp.attacks import additive
 from pytest_dp.attacks.lenses import MOST_BINS, ByEvent, ByScore, Reader, cuts_of, joint_counts
-from pytest_dp.attacks.threshold import scores
+from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.arms import _on_the_scale_of, hope
 from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
 from pytest_dp.outputs.events import Between, Event

@@ -1,0 +1,58 @@
+"""What a posterior says of outputs, as a number: their score, and attacks that go by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.attacks import Posterior
+from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
+
+
+def scores(model: Posterior, table: Table) -> Floats:
+    """Log odds, rounded so that equal outputs score the same in batches of any size."""
+    rounded: Floats = np.round(model.log_odds(table), 9) + 0.0
+    return rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A randomised event: outputs that score above a threshold, and a share of those right at it.
+
+    ``attack(output)`` is the probability that the attack includes an output. The score is the
+    learned log odds of the input that it points to against the other.
+
+    Attributes
+    ----------
+    model : Posterior
+    sign : int
+        1 if it includes outputs that point to D, -1 if those that point to D'.
+    threshold : float
+        In nats: ``sign`` times the log odds.
+    tie : float
+        Probability with which outputs at the threshold are included.
+    """
+
+    model: Posterior = field(repr=False)
+    sign: int
+    threshold: float
+    tie: float = 0.0
+
+    def hits(self, table: Table) -> tuple[Bools, Bools]:
+        """Which outputs score above the threshold, and which right at it."""
+        found = self.sign * scores(self.model, table)
+        return found > self.threshold, found == self.threshold
+
+    def score(self, output: Any) -> float:
+        """The score of one output, in nats."""
+        return float(self.sign * scores(self.model, tabulate([output]))[0])
+
+    def __call__(self, output: Any) -> float:
+        above, at = self.hits(tabulate([output]))
+        return float(above[0]) or self.tie * float(at[0])
+
+    def __str__(self) -> str:
+        share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
+        return f"score(output) > {self.threshold:.4g}{share}"

@@ -1,0 +1,43 @@
+"""Small numerical functions of our own, against those of scipy."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.special
+from scipy.optimize import isotonic_regression
+
+from pytest_dp.attacks.logistic import expit, logit
+from pytest_dp.evidence._isotonic import increasing
+
+
+def test_the_logistic_function():
+    odds = np.concatenate([np.linspace(-800, 800, 4_001), [-np.inf, np.inf, 0.0]])
+    np.testing.assert_allclose(expit(odds), scipy.special.expit(odds), rtol=1e-14, atol=1e-300)
+
+
+def test_its_inverse():
+    p = np.concatenate([np.geomspace(1e-300, 0.5, 1_000), 1 - np.geomspace(1e-15, 0.5, 1_000)])
+    np.testing.assert_allclose(logit(p), scipy.special.logit(p), rtol=1e-12, atol=1e-15)
+    assert logit([0.0, 1.0]).tolist() == [-np.inf, np.inf]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 10, 255])
+def test_isotonic_regression(length):
+    rng = np.random.default_rng(length)
+    for _ in range(20):
+        values = rng.integers(0, 9, length) / 8 if rng.random() < 0.5 else rng.normal(size=length)
+        weights = rng.uniform(0.1, 5, length)
+        expected = isotonic_regression(values, weights=weights).x
+        np.testing.assert_allclose(increasing(values, weights), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_workers_do_without_scipy():
+    """Eight of them start at once for a slow mechanism, on two cores perhaps."""
+    code = (
+        "import sys, pytest_dp.sampling.workers, pytest_dp.attacks.lenses\n"
+        "print(*(name for name in ('scipy', 'pytest', 'hypothesis') if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
