@@ -28,7 +28,9 @@ class Posterior(Protocol):
         """``ln P(D | output) - ln P(D' | output)`` under equal priors, in nats, shape (n,)."""
 
 
-def quantities(claim: Claim, table: Table, references: list[Any], first: Bools) -> list[Feature]:
+def quantities(
+    claim: Claim, table: Table, references: list[Any], first: Bools, paired: int = 0
+) -> list[Feature]:
     """What a classifier is shown of each output.
 
     The two classifiers of the paper see the numbers and categories of an output, all others also
@@ -41,9 +43,9 @@ def quantities(claim: Claim, table: Table, references: list[Any], first: Bools) 
         If the user's function raises, or gives anything but as many numbers for every output.
     """
     if isinstance(claim.classifier, str) and claim.classifier in AS_PUBLISHED:
-        found = [f for f in features(table, [], first) if f.kind in ("leaf", "len")]
+        found = [f for f in features(table, [], first, paired) if f.kind in ("leaf", "len")]
     else:
-        found = all_features(table, references, first)
+        found = all_features(table, references, first, paired)
     if claim.features is not None:
         found = found + user_features(claim.features, table)
     if claim.floating_point:

@@ -155,7 +155,8 @@ class _Fit:
         self, columns: Sequence[Column], codes: Sequence[Codes], first: Bools, paired: bool
     ) -> None:
         self.columns, self.codes, self.first = columns, codes, first
-        self.starts = np.concatenate([[0], np.cumsum([column.width for column in columns])])
+        self.widths = [column.width for column in columns]
+        self.starts = np.concatenate([[0], np.cumsum(self.widths)])
         kept = np.ones(self.starts[-1] + 1, dtype=bool)
         groups = np.empty(self.starts[-1] + 1, dtype=np.int64)
         kinds: dict[tuple[str, bool], int] = {}
@@ -260,8 +261,8 @@ class _Fit:
     def _sums(self, values: Floats, codes: Sequence[npt.NDArray[np.integer]]) -> Floats:
         """Sums over the outputs in each bin, and over all of them."""
         sums = [
-            np.bincount(c, values, minlength=column.width)
-            for c, column in zip(codes, self.columns, strict=True)
+            np.bincount(c, values, minlength=width)
+            for c, width in zip(codes, self.widths, strict=True)
         ]
         return np.concatenate([*sums, [values.sum()]])
 
@@ -275,13 +276,12 @@ class _Fit:
         codes: list[Ints] = [c[::every].astype(np.int64) for c in self.codes]
         cross = np.zeros((len(self.kept), len(self.kept)))
         cross[-1] = cross[:, -1] = counted = self._sums(some, codes)
-        for j, column in enumerate(self.columns):
+        for j, width in enumerate(self.widths):
             rows = slice(self.starts[j], self.starts[j + 1])
-            for k in range(j + 1, len(self.columns)):
-                other = self.columns[k]
-                both: Ints = codes[j] * other.width + codes[k]
-                joint = np.bincount(both, some, column.width * other.width)
-                joint = joint.reshape(column.width, other.width)
+            for k in range(j + 1, len(self.widths)):
+                other = self.widths[k]
+                both: Ints = codes[j] * other + codes[k]
+                joint = np.bincount(both, some, width * other).reshape(width, other)
                 columns = slice(self.starts[k], self.starts[k + 1])
                 cross[rows, columns] = joint
                 cross[columns, rows] = joint.T

@@ -50,6 +50,8 @@ class Arm(Contender):
         Batches that were kept, on D and on D'.
     drawn, kept, learned : int
         Pairs of outputs drawn, kept, and known when the lenses were made.
+    paired : int
+        Of those that were kept, how many share their random numbers: the first ones.
     batches : int
     coupled : bool
         Whether both inputs are run with the same random numbers.
@@ -65,6 +67,7 @@ class Arm(Contender):
     drawn: int = 0
     kept: int = 0
     learned: int = 0
+    paired: int = 0
     batches: int = 0
     coupled: bool = False
     lenses: tuple[Lens, ...] = ()
@@ -90,13 +93,15 @@ def learn(job: Job, arm: Arm) -> None:
     """Make new lenses from all that was kept, and the record of what they would have shown."""
     table, first = arm.table()
     row = np.arange(len(first)) % arm.kept
-    lower = row < arm.kept // 2
+    middle = arm.kept // 2
+    lower = row < middle
+    paired = min(arm.paired, middle), max(arm.paired - middle, 0)
     joint: list[Floats] = []
     lenses: list[Lens] = []
     odds = np.zeros(len(first))
-    for known, fresh in ((lower, ~lower), (~lower, lower)):
+    for known, fresh, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
         part, sides = table.rows(known), first[known]
-        model, about = _model(job, arm, part, sides, LEARNED_ACROSS)
+        model, about = _model(job, arm, part, sides, LEARNED_ACROSS, pairs)
         unseen = table.rows(fresh)
         odds[fresh] = scores(model, unseen)
         for event in _events(job, arm, part, sides, about):
@@ -105,7 +110,7 @@ def learn(job: Job, arm: Arm) -> None:
                 continue
             lenses.append(seen)
             joint.append(_joint(seen.bins(unseen), first[fresh], 2))
-    model, about = _model(job, arm, table, first, 2 * LEARNED_ACROSS)
+    model, about = _model(job, arm, table, first, 2 * LEARNED_ACROSS, arm.paired)
     if job.claim.classifier is not None or job.claim.features is not None:
         check_by_itself(model, about, table)
     final = scores(model, table)
@@ -131,12 +136,12 @@ def _joint(bins: Bins, first: Bools, width: int) -> Floats:
 
 
 def _model(
-    job: Job, arm: Arm, table: Table, first: Bools, most: int
+    job: Job, arm: Arm, table: Table, first: Bools, most: int, paired: int
 ) -> tuple[Posterior, list[Feature]]:
     if len(first) > 2 * most:
         some = np.arange(len(first)) % (len(first) // 2) < most
         table, first = table.rows(some), first[some]
-    about = quantities(job.claim, table, arm.references, first)
+    about = quantities(job.claim, table, arm.references, first, paired)
     return fit(job.claim.classifier, table, first, about, job.seed), about
 
 

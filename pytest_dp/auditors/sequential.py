@@ -221,6 +221,7 @@ class Game:
                 outputs = joined([outputs for _, outputs in part if outputs is not None])
                 kept.append(outputs)
                 self.pool.drawn[i].append(outputs)
+            arm.paired += size if arm.coupled else 0
             arm.kept += size
         one, two = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
         return [

@@ -79,7 +79,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     half = arm.kept // 2
     row = np.arange(len(first)) % arm.kept
     known, unseen = row < half, row >= half
-    about = quantities(job.claim, table, arm.references, first)
+    about = quantities(job.claim, table, arm.references, first, arm.paired)
     rank_of = rank_for(eps)
     event = readable(arm, table.rows(known), first[known], about, rank_of, KEPT)
     reading, excess = None, -math.inf

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,6 +20,18 @@ from pytest_dp.outputs.quantities import (
     summary,
 )
 from pytest_dp.outputs.readings import readings
+from pytest_dp.outputs.screening import (
+    FEWEST_PAIRS,
+    LOOKED_AT,
+    MANY,
+    MANY_IN_PAIRS,
+    Places,
+    at_most,
+    choose,
+    differing,
+    some_rows,
+    telling,
+)
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, tabulate
 
 Kind = Literal[
@@ -47,7 +58,6 @@ WHOLE: frozenset[Kind] = frozenset(
     {"len", "count", "hamming", "argmax", "argmin", "above", "bit", "lowest bit", "test"}
 )
 """Kinds that are whole numbers."""
-_MANY = 64
 _MANY_BITS = 8
 _MANY_READ = 16
 _ALIKE = 10
@@ -55,7 +65,11 @@ _ALIKE = 10
 _QUARTERS, _QUARTERED = (0.25, 0.5, 0.75), 200_000
 """Levels of all numbers above which they are counted; numbers by which those are found."""
 _SCREENED, _SCREENED_ROWS = 2_000, 1_000
-"""Of many features, how many are compared, on how many outputs of each input."""
+"""Of many features of other kinds, how many are compared, on how many outputs of each input."""
+_OF_ALL: frozenset[Kind] = frozenset(
+    {"len", "count", "hamming", "argmax", "argmin", "above", "mean", "min", "max", "sum"}
+)
+"""Kinds that take a look at all of an output, which is done only once."""
 SUMMARIES: tuple[Kind, ...] = ("mean", "min", "max")
 MORE_SUMMARIES: tuple[Kind, ...] = ("sum", "argmax", "argmin")
 
@@ -80,6 +94,13 @@ class Feature:
 
     def columns(self, table: Table) -> tuple[Floats, Ints]:
         """Its value for every output: numbers, and codes as in `Table`, shape (n,) each."""
+        if self.kind not in _OF_ALL:
+            return self._worked_out(table)
+        if self not in table.results:
+            table.results[self] = self._worked_out(table)
+        return table.results[self]
+
+    def _worked_out(self, table: Table) -> tuple[Floats, Ints]:
         match self.kind:
             case "leaf":
                 return table.leaf(self.argument)
@@ -120,7 +141,9 @@ LEN = Feature("len(output)", "len")
 LAST = Feature("output[-1]", "last")
 
 
-def features(table: Table, references: list[Any], first: Bools | None = None) -> list[Feature]:
+def features(
+    table: Table, references: list[Any], first: Bools | None = None, paired: int = 0
+) -> list[Feature]:
     """The quantities that StatDP's event families speak about, for outputs such as these.
 
     Parameters
@@ -132,31 +155,54 @@ def features(table: Table, references: list[Any], first: Bools | None = None) ->
     first : ndarray of bool, shape (n,), optional
         Which outputs are those on the first input: of very many places, those where the two sides
         differ are chosen.
+    paired : int, optional
+        So many outputs on either input, from the start, share their random numbers in order.
     """
+    return _of_places(table, references, first, choose(table, first, paired))
+
+
+def _of_places(
+    table: Table, references: list[Any], first: Bools | None, places: Places
+) -> list[Feature]:
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     found = [LEN] if len(lengths) > 1 else []
-    leaves = _telling([leaf(place) for place in table.place_index], table, first)
+    leaves = _spread([leaf(place) for place in places.chosen], MANY)
     found += leaves + _readings(leaves, table, first)
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         found.append(LAST)
     found += _summaries(table, SUMMARIES)
     if any(len(structure.places) > 1 for structure in containers):
-        for level in list(table.levels)[:_MANY]:
+        for level in list(table.levels)[:MANY]:
             found.append(Feature(f"output.count({written(level)})", "count", level))
-        found += [_distance(reference) for reference in references if _is_vector(reference)]
+        found += [_distance(reference) for reference in references if _is_short_vector(reference)]
     return list(dict.fromkeys(found))
 
 
-def all_features(table: Table, references: list[Any], first: Bools | None = None) -> list[Feature]:
+def all_features(
+    table: Table, references: list[Any], first: Bools | None = None, paired: int = 0
+) -> list[Feature]:
     """The quantities of `features`, and more, for those who can weigh many against each other.
 
     Further: sums, where the largest and the smallest number stand, how many of many numbers are
     above a level, and how much each number of a flat output differs from the one before. Parameters
     are those of `features`.
     """
-    found = features(table, references, first) + _summaries(table, MORE_SUMMARIES)
-    return found + _levels(table) + _differences(table, first)
+    places = choose(table, first, paired)
+    found = _of_places(table, references, first, places) + _summaries(table, MORE_SUMMARIES)
+    found += _levels(table)
+    if not places.all and first is not None and paired >= FEWEST_PAIRS:
+        found = [feature for feature in found if _differs(feature, table, first, paired)]
+    return found + _differences(table, first, places, paired)
+
+
+def _differs(feature: Feature, table: Table, first: Bools, paired: int) -> bool:
+    """Whether a quantity differs between the two outputs of some pair; places were chosen."""
+    if feature.kind == "leaf":
+        return True
+    numbers, codes = feature.columns(table)
+    one, two = (np.flatnonzero(side)[:paired] for side in (first, ~first))
+    return bool(differing(numbers[:, None], codes[:, None], one, two)[0][0])
 
 
 def float_features(table: Table, first: Bools | None = None) -> list[Feature]:
@@ -220,11 +266,12 @@ def _readings(leaves: list[Feature], table: Table, first: Bools | None) -> list[
 
 def _levels(table: Table) -> list[Feature]:
     """How many numbers lie above a level, for outputs of many: a leak that each has a bit of."""
-    is_number = table.codes == NUMBER
-    numbers = table.numbers[is_number & np.isfinite(table.numbers)]
-    if not len(numbers) or np.bincount(table.owner[is_number]).max() <= _ALIKE:
+    step = max(1, len(table.codes) // _QUARTERED)
+    part = table if step == 1 else table.rows(np.arange(len(table)) % step == 0)
+    is_number = part.codes == NUMBER
+    some = part.numbers[is_number & np.isfinite(part.numbers)]
+    if not len(some) or np.bincount(part.owner[is_number]).max() <= _ALIKE:
         return []
-    some = numbers[:: math.ceil(len(numbers) / _QUARTERED)]
     levels = {float(f"{level:.3g}") for level in np.quantile(some, _QUARTERS)}
     every = _every(table)
     return [Feature(f"sum(x >= {at:g} for x in {every})", "above", at) for at in sorted(levels)]
@@ -241,8 +288,8 @@ def _positions(table: Table) -> Ints:
     return np.arange(len(table.codes)) - table.offsets[table.owner]
 
 
-def _differences(table: Table, first: Bools | None) -> list[Feature]:
-    """Differences of neighbours that are both numbers in some flat output."""
+def _differences(table: Table, first: Bools | None, places: Places, paired: int) -> list[Feature]:
+    """Differences of neighbours that are both numbers in some flat output, and of partners."""
     is_number, position = table.codes == NUMBER, _positions(table)
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
     flat = np.array([structure.is_flat for structure in table.structures], dtype=bool)
@@ -252,8 +299,23 @@ def _differences(table: Table, first: Bools | None) -> list[Feature]:
         (f"output[{i}]", f"output[{i - 1}]")
         for i in np.flatnonzero(np.bincount(position[1:][both])).tolist()
     ]
-    found = [Feature(f"{one} - {other}", "difference", (one, other)) for one, other in pairs]
-    return _telling(found, table, first)
+    if first is None:
+        return _spread([_difference(*pair) for pair in pairs], MANY)
+    pairs = list(dict.fromkeys([*pairs, *places.partners]))
+    if len(pairs) > (MANY if places.all else MANY_IN_PAIRS):
+        rows = some_rows(first, LOOKED_AT // len(pairs))
+        index, numbers, _ = table.matrix(rows)
+        column = {place: i for i, place in enumerate(index)}
+        one = numbers[:, np.array([column[place] for place, _ in pairs])]
+        two = numbers[:, np.array([column[place] for _, place in pairs])]
+        with np.errstate(invalid="ignore", over="ignore"):
+            kept = telling(one - two, None, first[rows], at_most(first), paired)[0]
+        pairs = [pairs[i] for i in kept.tolist()]
+    return [_difference(*pair) for pair in pairs]
+
+
+def _difference(one: str, other: str) -> Feature:
+    return Feature(f"{one} - {other}", "difference", (one, other))
 
 
 def _numeric_places(table: Table) -> list[str]:
@@ -267,7 +329,7 @@ def _numeric_places(table: Table) -> list[str]:
 
 
 def _telling(
-    found: list[Feature], table: Table, first: Bools | None, most: int = _MANY
+    found: list[Feature], table: Table, first: Bools | None, most: int = MANY
 ) -> list[Feature]:
     """Of very many features, those where the two sides look most different."""
     if len(found) > most and first is not None:
@@ -304,9 +366,10 @@ def _gap(numbers: Floats, codes: Ints, first: Bools) -> float:
     return widest
 
 
-def _is_vector(reference: Any) -> bool:
+def _is_short_vector(reference: Any) -> bool:
+    """Whether a person could compare outputs with it."""
     try:
-        return bool(np.ndim(reference) == 1)
+        return bool(np.ndim(reference) == 1) and len(reference) <= MANY
     except ValueError:  # lists of several lengths
         return False
 

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table
+from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table, all_numbers
 
 
 def numeric(numbers: Floats) -> tuple[Floats, Ints]:
     """Numbers and codes of a quantity that an output lacks where it is NaN."""
-    return numbers, np.where(np.isnan(numbers), ABSENT, NUMBER)
+    absent = np.isnan(numbers)
+    if not absent.any():
+        return numbers, all_numbers(len(numbers))
+    return numbers, np.where(absent, ABSENT, NUMBER)
 
 
 def summary(table: Table, kind: str) -> Floats:
@@ -47,8 +50,13 @@ def summary(table: Table, kind: str) -> Floats:
 
 def above(table: Table, level: float) -> Floats:
     """How many numbers in each output are at least as large as a level."""
-    owners = table.owner[(table.codes == NUMBER) & (table.numbers >= level)]
-    return np.bincount(owners, minlength=len(table)).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        high = table.numbers >= level  # NaN, so not where there is no number
+    if len(table.structures) == 1:
+        width = len(table.structures[0].places)
+        found: Floats = high.reshape(len(table), width).sum(axis=1).astype(np.float64)
+        return found
+    return np.bincount(table.owner[high], minlength=len(table)).astype(np.float64)
 
 
 def difference(table: Table, place: str, less: str) -> tuple[Floats, Ints]:

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, compress
 from typing import Any
 
@@ -60,6 +60,28 @@ class Structure:
     places: tuple[str, ...]
     length: int | None = None
     is_flat: bool = False
+
+
+class _Same:
+    """A structure, told apart by identity: sooner than by its places."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.structure is self.structure
+
+    def __hash__(self) -> int:
+        return id(self.structure)
+
+
+@lru_cache(maxsize=64)
+def _one_index(same: _Same) -> dict[str, list[tuple[int, int]]]:
+    """As `Table.place_index`, of a single structure."""
+    index: dict[str, list[tuple[int, int]]] = {}
+    for position, place in enumerate(same.structure.places):
+        index.setdefault(place, []).append((0, position))
+    return index
 
 
 SCALAR = Structure("scalar", ("output",))
@@ -112,6 +134,8 @@ class Table:
     @cached_property
     def place_index(self) -> dict[str, list[tuple[int, int]]]:
         """For each place: the structures that have it, and at which position."""
+        if len(self.structures) == 1:
+            return _one_index(_Same(self.structures[0]))
         index: dict[str, list[tuple[int, int]]] = {}
         for number, structure in enumerate(self.structures):
             for position, place in enumerate(structure.places):
@@ -144,6 +168,25 @@ class Table:
         at = self.offsets[rows] + found[rows]
         numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
         return numbers, codes
+
+    def matrix(self, rows: Ints) -> tuple[list[str], Floats, Ints]:
+        """All places, and numbers and codes of some outputs there, shape (rows, places) each."""
+        if len(self.structures) == 1:
+            places = list(self.structures[0].places)
+            shape = len(self), len(places)
+            return places, self.numbers.reshape(shape)[rows], self.codes.reshape(shape)[rows]
+        places = list(self.place_index)
+        column = {place: i for i, place in enumerate(places)}
+        numbers = np.full((len(rows), len(places)), np.nan)
+        codes = np.full(numbers.shape, ABSENT)
+        for number, structure in enumerate(self.structures):
+            some = np.flatnonzero(self.structure[rows] == number)
+            if not len(some) or not structure.places:
+                continue
+            at = self.offsets[rows[some]][:, None] + np.arange(len(structure.places))
+            to = np.ix_(some, np.array([column[place] for place in structure.places]))
+            numbers[to], codes[to] = self.numbers[at], self.codes[at]
+        return places, numbers, codes
 
     def last(self) -> tuple[Floats, Ints]:
         """Numbers and codes of the last leaf of every flat output."""
@@ -192,7 +235,7 @@ def tabulate(outputs: Outputs) -> Table:
     types = set(map(type, outputs))
     if types and types <= _REAL:
         numbers = _floats(outputs)
-        return _uniform(SCALAR, len(outputs), numbers, _all_numbers(len(numbers)), {}, outputs)
+        return _uniform(SCALAR, len(outputs), numbers, all_numbers(len(numbers)), {}, outputs)
     if types and types <= _REAL | _PLAIN:
         levels: dict[tuple[str, Hashable], int] = {}
         numbers, codes = _leaves(outputs, types, levels)
@@ -229,14 +272,21 @@ def _uniform(
     return Table([structure], np.zeros(n, np.int64), offsets, numbers, codes, levels, raw)
 
 
+@lru_cache(maxsize=16)
+def _array_structure(kind: str, shape: tuple[int, ...]) -> Structure:
+    places = tuple(f"output[{', '.join(map(str, i))}]" for i in np.ndindex(shape))
+    is_flat = len(shape) == 1 or shape[:1] == (0,)
+    return Structure(kind, places, shape[0] if shape else None, is_flat)
+
+
+@lru_cache(maxsize=64)
+def _flat_structure(kind: str, length: int) -> Structure:
+    return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
+
+
 def _of_array(outputs: npt.NDArray[Any], kind: str) -> Table:
     n, shape = len(outputs), outputs.shape[1:]
-    if kind == "scalar":
-        structure = SCALAR
-    else:
-        places = tuple(f"output[{', '.join(map(str, i))}]" for i in np.ndindex(shape))
-        is_flat = len(shape) == 1 or shape[:1] == (0,)
-        structure = Structure(kind, places, shape[0] if shape else None, is_flat)
+    structure = SCALAR if kind == "scalar" else _array_structure(kind, shape)
     flat = outputs.reshape(-1)
     if outputs.dtype.kind == "b":
         levels: dict[tuple[str, Hashable], int] = {("bool", False): 0, ("bool", True): 1}
@@ -244,7 +294,7 @@ def _of_array(outputs: npt.NDArray[Any], kind: str) -> Table:
             structure, n, np.full(flat.size, np.nan), flat.astype(np.int64), levels, outputs
         )
     numbers = flat.astype(np.float64, copy=False)
-    return _uniform(structure, n, numbers, _all_numbers(flat.size), {}, outputs)
+    return _uniform(structure, n, numbers, all_numbers(flat.size), {}, outputs)
 
 
 def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
@@ -255,17 +305,14 @@ def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
         return None
     levels: dict[tuple[str, Hashable], int] = {}
     if types <= _REAL:
-        numbers, codes = _floats(flat), _all_numbers(len(flat))
+        numbers, codes = _floats(flat), all_numbers(len(flat))
     else:
         numbers, codes = _leaves(flat, types, levels)
     sizes = np.fromiter(map(len, outputs), np.int64, len(outputs))
     counts = np.bincount(sizes)
     lengths = np.flatnonzero(counts)
     structure = (np.cumsum(counts > 0) - 1)[sizes]
-    structures = [
-        Structure(kind, tuple(f"output[{i}]" for i in range(length)), int(length), True)
-        for length in lengths
-    ]
+    structures = [_flat_structure(kind, int(length)) for length in lengths]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return Table(structures, structure, offsets, numbers, codes, levels, outputs)
 
@@ -351,7 +398,7 @@ def _leaves(
     if others == types:
         return np.full(len(flat), np.nan), _codes(flat, others, levels)
     if not others:
-        return _floats(flat), _all_numbers(len(flat))
+        return _floats(flat), all_numbers(len(flat))
     codes = np.full(len(flat), NUMBER)
     if types <= {bool, *_REAL}:
         numbers = _floats(flat)
@@ -403,7 +450,8 @@ def _truth_codes(truth: Bools, levels: dict[tuple[str, Hashable], int]) -> Ints:
     return np.array(codes, dtype=np.int64)[truth.view(np.uint8)]
 
 
-def _all_numbers(leaves: int) -> Ints:
+def all_numbers(leaves: int) -> Ints:
+    """Codes of so many leaves that all are numbers."""
     return np.broadcast_to(np.int64(NUMBER), leaves)
 
 

@@ -1,0 +1,218 @@
+"""Of very many quantities of an output, those that are worth learning from.
+
+Where both inputs were run with the same random numbers, the quantities that differ between the two
+outputs of a pair name the few that matter: all others came out as if the inputs were the same.
+Else, those at which the two sides look most different on as many outputs as that is affordable for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pytest_dp.outputs.table import NUMBER, Bools, Floats, Ints, Table
+
+MANY, MANY_IN_PAIRS, FEW = 64, 16, 16
+"""Places that are learned from at most; so many from which on they are chosen where pairs show
+which matter; and so many where there are few outputs."""
+A_QUANTITY = 30
+"""Outputs for each quantity to learn from."""
+LOOKED_AT = 2_000_000
+"""Numbers by which places are chosen, on either input."""
+
+SORTED = 2_000_000
+"""Numbers, over all quantities, that are sorted to see how far the two sides are apart."""
+COMPARED = 1_000_000
+"""Numbers that are compared between the two outputs of pairs at a time."""
+ROUNDING = 1e-9
+"""Relative difference up to which two numbers may be the same but for rounding."""
+FEWEST_PAIRS = 8
+"""Pairs below which nobody knows what differs."""
+PARTNERED, MOST_PARTNERS = 8, 8
+"""Quantities that differ for which partners are looked for, and how many are taken."""
+RELATED = 5.0
+"""Standard errors beyond which two quantities go together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places of an output to learn from.
+
+    Attributes
+    ----------
+    chosen : list of str
+    partners : list of (str, str)
+        Two of them that go together, as in `telling`.
+    all : bool
+        Whether there are no others.
+    """
+
+    chosen: list[str]
+    partners: list[tuple[str, str]] = field(default_factory=list)
+    all: bool = True
+
+
+def choose(table: Table, first: Bools | None, paired: int) -> Places:
+    """The places of these outputs to learn from; parameters as in `telling`."""
+    places = list(table.place_index)
+    if first is None or len(places) <= (MANY_IN_PAIRS if paired >= FEWEST_PAIRS else MANY):
+        return Places(places)
+    rows = some_rows(first, LOOKED_AT // len(places))
+    places, numbers, codes = table.matrix(rows)
+    kinds = codes if table.levels or len(table.structures) > 1 else None
+    chosen, partners = telling(numbers, kinds, first[rows], at_most(first), paired)
+    named = [(places[one], places[other]) for one, other in partners]
+    return Places([places[i] for i in chosen.tolist()], named, all=False)
+
+
+def some_rows(first: Bools, most: int) -> Ints:
+    """The first outputs on either input, so many at most, but enough to say something."""
+    most = max(most, 2 * FEWEST_PAIRS)
+    return np.concatenate([np.flatnonzero(side)[:most] for side in (first, ~first)])
+
+
+def at_most(first: Bools) -> int:
+    """How many quantities of a kind to choose, for so many outputs."""
+    return int(np.clip(len(first) / A_QUANTITY, FEW, MANY))
+
+
+def telling(
+    numbers: Floats, codes: Ints | None, first: Bools, most: int, paired: int = 0
+) -> tuple[Ints, list[tuple[int, int]]]:
+    """The columns to learn from, in increasing order, and pairs of them that go together.
+
+    Parameters
+    ----------
+    numbers, codes : ndarray, shape (n, columns)
+        As in `Table`; no codes if everything is a number.
+    first : ndarray of bool, shape (n,)
+        Which outputs are those on the first input.
+    most : int
+        How many columns to choose.
+    paired : int, optional
+        So many outputs on either input, from the start, share their random numbers in order.
+
+    Returns
+    -------
+    chosen : ndarray of int
+    partners : list of (int, int)
+        A column that differs between the outputs of a pair, and one that may not differ itself but
+        came from related noise, so that both together say more. These are among the chosen ones.
+    """
+    one, two = np.flatnonzero(first), np.flatnonzero(~first)
+    if min(paired, len(one), len(two)) < FEWEST_PAIRS:
+        return _furthest(numbers, codes, one, two, np.arange(numbers.shape[1]), most), []
+    moved, touched = differing(numbers, codes, one[:paired], two[:paired])
+    chosen = _furthest(numbers, codes, one, two, np.flatnonzero(moved), most)
+    partners = _partners(numbers, one, chosen, ~moved & ~touched)
+    others = np.array([other for _, other in partners], dtype=np.int64)
+    return np.unique(np.concatenate([chosen, others])), partners
+
+
+def differing(numbers: Floats, codes: Ints | None, one: Ints, two: Ints) -> tuple[Bools, Bools]:
+    """Which columns differ in some pair of rows: by more than rounding, and at all."""
+    width = numbers.shape[1]
+    moved, touched = np.zeros(width, bool), np.zeros(width, bool)
+    if not width or not len(one):
+        return moved, touched
+    some = np.abs(numbers[one[:: max(1, len(one) // 100)]])
+    with np.errstate(all="ignore"):
+        usual = np.median(np.where(np.isfinite(some), some, 0.0), axis=0)
+    step = max(1, COMPARED // width)
+    for start in range(0, len(one), step):
+        rows, others = one[start : start + step], two[start : start + step]
+        a, b = numbers[rows], numbers[others]
+        unequal = (a != b) & ~(np.isnan(a) & np.isnan(b))
+        if codes is not None:
+            other_kind = codes[rows] != codes[others]
+            unequal |= other_kind
+        found = unequal.any(axis=0)
+        touched |= found
+        at = np.flatnonzero(found & ~moved)
+        if not len(at):
+            continue
+        a, b, unequal = a[:, at], b[:, at], unequal[:, at]
+        with np.errstate(all="ignore"):
+            near = np.abs(a - b) <= ROUNDING * (np.abs(a) + np.abs(b) + usual[at])
+        near &= np.isfinite(a) & np.isfinite(b)
+        if codes is not None:
+            near &= ~other_kind[:, at]
+        moved[at] |= (unequal & ~near).any(axis=0)
+    return moved, touched
+
+
+def _furthest(
+    numbers: Floats, codes: Ints | None, one: Ints, two: Ints, among: Ints, most: int
+) -> Ints:
+    """Of some columns, those at which the two sides are furthest apart."""
+    if len(among) <= most:
+        return among
+    rows = min(len(one), len(two), max(FEWEST_PAIRS, SORTED // (2 * len(among))))
+    some = np.concatenate([one[:rows], two[:rows]])
+    kinds = None if codes is None else codes[np.ix_(some, among)]
+    found = gaps(numbers[np.ix_(some, among)], kinds)
+    return np.sort(among[np.argsort(-found, kind="stable")[:most]])
+
+
+def gaps(numbers: Floats, codes: Ints | None) -> Floats:
+    """How many standard errors apart two samples are, for each column of two times n rows.
+
+    The first n rows are the one sample, the others the other one. Of half-lines in either direction
+    and of single values, the one that shows most counts; of categories as well.
+    """
+    if codes is None or np.all(codes == NUMBER):
+        return _widest(numbers)
+    plain = np.where(codes == NUMBER, numbers, -np.inf)
+    return np.maximum(_widest(plain), _widest(codes.astype(np.float64)))
+
+
+def _widest(values: Floats) -> Floats:
+    rows, width = values.shape
+    if not rows or not width:
+        return np.zeros(width)
+    columns = np.ascontiguousarray(values.T)
+    columns = np.minimum(columns, np.finfo(np.float64).max)
+    columns[np.isnan(columns)] = np.inf  # as one value, and none of the others
+    order = np.argsort(columns, axis=1)
+    ordered = np.take_along_axis(columns, order, axis=1)
+    ends = np.ones((width, rows), bool)
+    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    # Both samples are equally large, so that sums over a column are 0: one running sum will do.
+    ahead = np.cumsum(np.where(order < rows // 2, 1, -1).ravel())
+    at = np.flatnonzero(ends)
+    lead, below = ahead[at], at % rows + 1
+    starts = np.flatnonzero(ends.ravel()[:-1]) + 1 if ends.size > 1 else np.zeros(0, int)
+    starts = np.concatenate([[0], starts])
+    counted = at + 1 - starts
+    gained = np.diff(lead, prepend=0)
+    above = rows - below
+    before = lead - gained
+    shown = np.maximum(np.abs(lead) / np.sqrt(below + 1.0), np.abs(gained) / np.sqrt(counted + 1.0))
+    over = np.abs(before) / np.sqrt(above + counted + 1.0)
+    first_of = np.flatnonzero(at // rows != np.concatenate([[-1], at[:-1] // rows]))
+    widest: Floats = np.maximum.reduceat(np.maximum(shown, over), first_of)
+    return widest
+
+
+def _partners(numbers: Floats, one: Ints, chosen: Ints, still: Bools) -> list[tuple[int, int]]:
+    """Columns that never differ, but go with one that does, by the signs around their medians."""
+    candidates, targets = np.flatnonzero(still), chosen[:PARTNERED]
+    if not len(candidates) or not len(targets):
+        return []
+    rows = one[: max(FEWEST_PAIRS, COMPARED // len(candidates))]
+    sides = [_signs(numbers[np.ix_(rows, some)]) for some in (candidates, targets)]
+    together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
+    best = np.argsort(-together.max(axis=1), kind="stable")[:MOST_PARTNERS]
+    return [
+        (int(targets[k]), int(candidates[j]))
+        for j in best
+        for k in np.flatnonzero(together[j] > RELATED)
+    ]
+
+
+def _signs(numbers: Floats) -> Floats:
+    """1 above the median of a column, -1 below, 0 at it or where there is no number."""
+    known = np.where(np.isfinite(numbers), numbers, 0.0)
+    signs: Floats = np.sign(known - np.median(known, axis=0))
+    return signs

@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+
+from pytest_dp.outputs.features import all_features, features
+from pytest_dp.outputs.screening import FEW, MANY, choose, differing, gaps, telling
+from pytest_dp.outputs.table import NUMBER, tabulate
+
+HALF = 60
+FIRST = np.arange(2 * HALF) < HALF
+
+
+def by_hand(values, first):
+    """The widest gap over all half-lines and single values, one by one."""
+    widest = 0.0
+    for at in np.unique(values):
+        for inside in (values <= at, values >= at, values == at):
+            one, two = np.sum(inside & first), np.sum(inside & ~first)
+            widest = max(widest, abs(one - two) / np.sqrt(one + two + 1))
+    return widest
+
+
+@pytest.mark.parametrize("kind", ["continuous", "whole numbers", "constant", "infinite"])
+def test_gaps_are_those_over_all_half_lines_and_values(kind):
+    rng = np.random.default_rng(1)
+    numbers = {
+        "continuous": rng.laplace(size=(2 * HALF, 7)) + 0.5 * FIRST[:, None],
+        "whole numbers": rng.integers(0, 6, size=(2 * HALF, 7)) * 1.0,
+        "constant": np.zeros((2 * HALF, 7)),
+        "infinite": np.where(rng.random((2 * HALF, 7)) < 0.3, np.inf, rng.random((2 * HALF, 7))),
+    }[kind]
+    expected = [by_hand(column, FIRST) for column in numbers.T]
+    np.testing.assert_allclose(gaps(numbers, None), expected)
+
+
+def test_gaps_see_categories_among_numbers_and_tell_nan_from_infinity():
+    numbers, codes = np.zeros((2 * HALF, 3)), np.full((2 * HALF, 3), NUMBER)
+    codes[:10, 0], numbers[:10, 0] = 0, np.nan
+    numbers[:10, 1], numbers[HALF : HALF + 10, 1] = np.nan, np.inf
+    found = gaps(numbers, codes)
+    assert found[0] == pytest.approx(10 / np.sqrt(11))
+    assert found[1] == pytest.approx(10 / np.sqrt(11))
+    assert found[2] == 0
+
+
+def test_what_differs_between_the_outputs_of_a_pair():
+    rng = np.random.default_rng(2)
+    same = rng.laplace(size=(HALF, 6))
+    one, two = same.copy(), same.copy()
+    two[:, 1] += 1e-13  # by rounding
+    two[7, 2] += 0.1  # once
+    one[5, 3] = two[5, 3] = np.nan
+    one[5, 4], two[5, 4] = np.nan, 0.0
+    one[5, 5], two[5, 5] = np.inf, 1e300
+    rows = np.arange(HALF)
+    moved, touched = differing(np.concatenate([one, two]), None, rows, rows + HALF)
+    assert moved.tolist() == [False, False, True, False, True, True]
+    assert touched.tolist() == [False, True, True, False, True, True]
+
+
+def test_categories_differ_too():
+    codes = np.zeros((2 * HALF, 3), np.int64)
+    codes[:, 2] = NUMBER
+    codes[3, 1] = 1
+    numbers = np.where(codes == NUMBER, 1.0, np.nan)
+    rows = np.arange(HALF)
+    moved, _ = differing(numbers, codes, rows, rows + HALF)
+    assert moved.tolist() == [False, True, False]
+
+
+def test_with_shared_noise_the_columns_that_differ_are_chosen_and_their_partners():
+    rng = np.random.default_rng(3)
+    noise = rng.laplace(size=(HALF, 500))
+    noise[:, 77] = 2 * noise[:, 300]  # one value, used twice
+    numbers = np.concatenate([noise, noise])
+    numbers[FIRST, 300] += 1e-3  # far too little to see without pairs
+    chosen, partners = telling(numbers, None, FIRST, MANY, paired=HALF)
+    assert chosen.tolist() == [77, 300]
+    assert partners == [(300, 77)]
+
+
+def test_without_pairs_the_columns_that_look_different_are_chosen():
+    rng = np.random.default_rng(4)
+    numbers = rng.laplace(size=(2 * HALF, 500))
+    numbers[FIRST, 300] += 4
+    chosen, partners = telling(numbers, None, FIRST, 16)
+    assert len(chosen) == 16
+    assert 300 in chosen
+    assert partners == []
+
+
+@pytest.mark.parametrize("make", [np.asarray, lambda rows: rows.tolist(), "dicts"])
+def test_of_thousands_of_places_the_one_that_moves_is_learned_from(make):
+    rng = np.random.default_rng(5)
+    noise = rng.laplace(size=(24, 3_000))
+    numbers = np.concatenate([noise, noise])
+    first = np.arange(48) < 24
+    numbers[first, 1_234] += 1
+    if make == "dicts":
+        outputs = [{f"bin {i}": x for i, x in enumerate(row)} for row in numbers.tolist()]
+        place = "output['bin 1234']"
+    else:
+        outputs, place = make(numbers), "output[1234]"
+    table = tabulate(outputs)
+    assert choose(table, first, 24).chosen == [place]
+    found = all_features(table, [], first, 24)
+    assert [f.text for f in found if f.kind == "leaf"] == [place]
+    assert {f.kind for f in found} >= {"mean", "sum"}
+    assert len(found) < 20
+    assert len([f for f in features(table, [], first) if f.kind == "leaf"]) == FEW
+
+
+def test_differences_of_neighbours_that_differ_in_pairs():
+    rng = np.random.default_rng(6)
+    steps = rng.laplace(size=(24, 100))
+    moved = steps.copy()
+    moved[:, 40] += 1
+    outputs = np.concatenate([moved, steps]).cumsum(axis=1)
+    first = np.arange(48) < 24
+    found = [f.text for f in all_features(tabulate(outputs), [], first, 24) if f.kind != "leaf"]
+    assert [text for text in found if " - " in text] == ["output[40] - output[39]"]
+
+
+def test_few_places_are_all_learned_from():
+    table = tabulate(np.zeros((48, 16)))
+    places = choose(table, np.arange(48) < 24, 24)
+    assert places.all
+    assert len(places.chosen) == 16
+
+
+def test_places_of_outputs_of_several_shapes():
+    rng = np.random.default_rng(7)
+    noise = rng.laplace(size=(24, 200)).tolist()
+    outputs = [row[: 150 + i % 50] for i, row in enumerate(noise)] * 2
+    outputs[:24] = [[x + (i == 33) for i, x in enumerate(row)] for row in outputs[:24]]
+    assert choose(tabulate(outputs), np.arange(48) < 24, 24).chosen == ["output[33]"]
