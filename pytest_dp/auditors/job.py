@@ -49,13 +49,14 @@ class Job:
         n_jobs: int,
         progress: Callable[[int, float], None] | None = None,
     ) -> None:
-        self.claim, self.call, self.pairs = claim, call, pairs
+        self.claim, self.pairs = claim, pairs
         self.settings, self.seed, self.name = settings, seed, name
         self.alpha, self.max_samples = settings.alpha, settings.max_samples
         self.deadline = Deadline(settings.max_seconds)
         self.started = time.monotonic()
         explicit = settings.n_jobs is not None and settings.n_jobs > 1
         self.sampler = Sampler(call, seed, n_jobs, explicit, progress)
+        self.call = self.sampler.call
 
     @property
     def short_name(self) -> str:

@@ -95,7 +95,7 @@ def line_up(job: Job, pool: Pool, budget: float, kind: type[C]) -> list[C]:
     for number, pair in enumerate(job.pairs):
         if number and (len(pool.inputs) + 1) * FEWEST > budget / 2:
             break
-        answers = [job.call.noiseless(d, job.claim.eps_param) for d in (pair.d1, pair.d2)]
+        answers = [job.sampler.noiseless(d, job.claim.eps_param) for d in (pair.d1, pair.d2)]
         references = [answer for answer in answers if answer is not None]
         contenders.append(kind(number, pair, pool.add(pair.d1), pool.add(pair.d2), references))
     if len(contenders) < len(job.pairs):

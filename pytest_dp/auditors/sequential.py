@@ -87,7 +87,7 @@ def audit(job: Job) -> AuditResult:
     """
     given = Input(job.pairs[0].d1)
     try:
-        job.sampler.warm_up(given, job.deadline, job.max_samples // 10)
+        job.sampler.warm_up(given, job.deadline)
     except OutOfTime as out:
         if out.stack:
             raise job.hung(out) from None
@@ -195,7 +195,7 @@ class Game:
         self.seen.append(arm)
         if len(self.seen) == len(self.arms):
             always_raises(self.job, self.pool)
-        answers = [self.job.call.noiseless(d, eps_param) for d in (arm.pair.d1, arm.pair.d2)]
+        answers = [self.job.sampler.noiseless(d, eps_param) for d in (arm.pair.d1, arm.pair.d2)]
         arm.references = [answer for answer in answers if answer is not None]
 
     def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:

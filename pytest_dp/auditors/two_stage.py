@@ -46,9 +46,7 @@ def search_then_test(
     """
     pool = Pool()
     try:
-        job.sampler.warm_up(
-            pool.inputs[pool.add(job.pairs[0].d1)], job.deadline, job.max_samples // 10
-        )
+        job.sampler.warm_up(pool.inputs[pool.add(job.pairs[0].d1)], job.deadline)
         job.limit_to_time()
         contenders, best = search(job, pool)
         tested = test(job, pool, best) if best is not None else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,13 +41,11 @@ BOUND = frozenset(
 """Methods whose rows are independent, but whose arguments have to agree."""
 
 AGAIN = 0.05
-"""Share of the pieces that are run again with other noise in some rows."""
-TRIAL_SECONDS = 0.02
-"""A trial begins no larger calls after this time."""
-FURTHER = (64, 16)
-"""Draws in the calls of a trial where the mechanism passed one on other inputs..."""
-FIRST = (*FURTHER, 200, 4_096, 32_768)
-"""...and in its first."""
+"""Share of the pieces that are run again, on a copy, with other noise in some rows."""
+FIRST = 4
+"""Draws in each call of a first trial: one may take a second."""
+LARGER = 16
+"""Calls that are so many times larger than any that was tried are tried first."""
 
 UNLIKE = "the two inputs ask for different noise"
 
@@ -156,8 +153,10 @@ def draw_aligned(
     choose = np.random.default_rng(child(sequence, CHECKS))
     with _on_rng_alone(sequence, hidden) as runs:
         outputs, digest = _drawn(call, data, count, runs)
-        if choose.random() < AGAIN:
-            _check_rows(call, data, outputs, runs, choose)
+    if choose.random() < AGAIN:
+        copied, data, hidden = call.spare(data)
+        with _on_rng_alone(sequence, hidden) as runs:
+            _check_rows(copied, data, outputs, runs, choose)
     return outputs, digest
 
 
@@ -167,21 +166,21 @@ def tried_aligned(
     key: tuple[int, ...],
     hidden: Hidden,
     deadline: Deadline,
-    *,
-    again: bool,
+    count: int = FIRST,
 ) -> None:
     """Try whether two inputs ask for the same noise, and draws use only their rows of it.
 
     Parameters
     ----------
     calls : sequence of (Call, data)
-        For each of two inputs.
+        For each of two inputs; of a copy that is used for nothing else.
     seed : int
     key : tuple of int
     hidden : Hidden
+        The generators of the copy.
     deadline : Deadline
-    again : bool
-        Whether the mechanism passed a trial on other inputs before: small calls then suffice.
+    count : int
+        Draws in each call.
 
     Raises
     ------
@@ -190,20 +189,17 @@ def tried_aligned(
     OutOfTime
         If the deadline passes first.
     """
-    started = time.perf_counter()
-    for k, count in enumerate(FURTHER if again else FIRST):
-        sequence = stream(seed, *key, k)
-        choose = np.random.default_rng(child(sequence, CHECKS))
-        with _on_rng_alone(sequence, hidden) as runs:
-            drawn = [_drawn(call, data, count, runs) for call, data in calls]
-            if drawn[0][1] != drawn[1][1]:
-                raise CannotCouple(UNLIKE)
+    sequence = stream(seed, *key, count)
+    choose = np.random.default_rng(child(sequence, CHECKS))
+    with _on_rng_alone(sequence, hidden) as runs:
+        drawn = [_drawn(call, data, count, runs) for call, data in calls]
+        if drawn[0][1] != drawn[1][1]:
+            raise CannotCouple(UNLIKE)
+        for (call, data), (outputs, _) in zip(calls, drawn, strict=True):
             if deadline.remaining() <= 0:
                 raise OutOfTime
-            for (call, data), (outputs, _) in 2 * list(zip(calls, drawn, strict=True)):
-                _check_rows(call, data, outputs, runs, choose)
-        if time.perf_counter() - started > TRIAL_SECONDS:
-            return
+            every_other = np.arange(count) % 2 == 0
+            _check_rows(call, data, outputs, runs, choose, every_other if count == FIRST else None)
 
 
 def _on_rng_alone(sequence: np.random.SeedSequence, hidden: Hidden) -> Runs:
@@ -220,10 +216,16 @@ def _drawn(call: Call, data: Any, count: int, runs: Runs, *noise: Any) -> tuple[
 
 
 def _check_rows(
-    call: Call, data: Any, outputs: Outputs, runs: Runs, choose: np.random.Generator
+    call: Call,
+    data: Any,
+    outputs: Outputs,
+    runs: Runs,
+    choose: np.random.Generator,
+    replaced: npt.NDArray[np.bool_] | None = None,
 ) -> None:
-    """Draw again with other noise in about half of the rows: the others have to stay."""
-    replaced = choose.random(len(outputs)) < 0.5
+    """Draw again with other noise in some rows, half of them by default: others have to stay."""
+    if replaced is None:
+        replaced = choose.permutation(len(outputs)) < (len(outputs) + 1) // 2
     again, _ = _drawn(call, data, len(outputs), runs, replaced, choose)
     if not _agree(outputs, again, ~replaced):
         raise CannotCouple("a draw depends on the noise of others, or on earlier calls")

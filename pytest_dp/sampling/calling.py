@@ -7,7 +7,7 @@ import inspect
 import re
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.sampling import hidden
+from pytest_dp.sampling.copies import CannotCopy, Pristine
 
 Outputs = Sequence[Any] | npt.NDArray[Any]
 """Outputs of several runs; of an array, the first axis is runs."""
@@ -37,6 +39,13 @@ class Raised:
         return f"raises {self.kind}" + (f": {self.message}" if self.message else "")
 
 
+@dataclass(slots=True)
+class Made:
+    """How many runs of a mechanism and its copies were made, for whatever purpose."""
+
+    runs: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A mechanism with everything but its data, its generator and the number of draws.
@@ -50,12 +59,41 @@ class Call:
         Parameter that takes a generator; None if the mechanism has none.
     size : str or None
         Parameter that takes the number of draws; None for one draw a call.
+    input : callable, optional
+        Gives a fresh input for every run, for mechanisms that change it.
+    pristine : Pristine, optional
+        Of the mechanism and its params; None where it is not to be copied.
+    made : Made
     """
 
     mechanism: Callable[..., Any]
     params: dict[str, Any]
     rng: str | None = None
     size: str | None = None
+    input: Callable[[], Any] | None = None
+    pristine: Pristine | None = None
+    made: Made = field(default_factory=Made, compare=False)
+
+    def copied(self, *inputs: Any) -> tuple[Call, list[Any], hidden.Hidden]:
+        """A copy of the mechanism that was never run, inputs that go with it, its generators.
+
+        Raises
+        ------
+        CannotCopy
+            If there is none.
+        """
+        if self.pristine is None:
+            raise CannotCopy("is not to be copied")
+        (mechanism, params), data = self.pristine.fresh(*inputs)
+        call = replace(self, mechanism=mechanism, params=params)
+        return call, data, hidden.find(mechanism, params)
+
+    def spare(self, data: Any) -> tuple[Call, Any, hidden.Hidden]:
+        """A copy that stays, to look at some runs again, with an input that goes with it."""
+        assert self.pristine is not None
+        (mechanism, params), data = self.pristine.spare(data)
+        call = replace(self, mechanism=mechanism, params=params)
+        return call, data, hidden.find(mechanism, params)
 
     def draw(
         self,
@@ -78,7 +116,10 @@ class Call:
                     f"noise of shape ({self.size}, ...)."
                 )
             return outputs
-        one = partial(self.mechanism, data, **keywords)
+        one: Callable[[], Any] = partial(self.mechanism, data, **keywords)
+        if self.input is not None:
+            given, mechanism = self.input, self.mechanism
+            one = lambda: mechanism(given(), **keywords)  # noqa: E731
         outputs = self._collect(one, count, before)
         if _is_reused(outputs):
             outputs = self._collect(lambda: copy.deepcopy(one()), count, before)
@@ -88,6 +129,9 @@ class Call:
         """The outputs of one vectorised call, unchecked."""
         return self._draw_vectorized(data, count, self._keywords(generator))
 
+    def _given(self, data: Any) -> Any:
+        return data if self.input is None else self.input()
+
     def _keywords(self, generator: np.random.Generator) -> dict[str, Any]:
         return {**self.params, self.rng: generator} if self.rng else dict(self.params)
 
@@ -95,6 +139,7 @@ class Call:
         self, one: Callable[[], Any], count: int, before: Callable[[int], None] | None
     ) -> list[Any]:
         outputs: list[Any] = []
+        self.made.runs += count
         append = outputs.append
         while len(outputs) < count:
             try:
@@ -111,8 +156,9 @@ class Call:
 
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
         keywords[self.size or ""] = count
+        self.made.runs += count
         try:
-            outputs = self.mechanism(data, **keywords)
+            outputs = self.mechanism(self._given(data), **keywords)
         except (Exception, SystemExit) as error:
             raise MechanismError(
                 f"The vectorised mechanism raised {type(error).__name__} when asked for "
@@ -135,18 +181,11 @@ class Call:
 
     def _shares_noise(self, data: Any, keywords: dict[str, Any]) -> bool:
         """Whether every call returns one value many times, but not the same value each time."""
-        calls = [self.mechanism(data, **{**keywords, self.size or "": 16}) for _ in range(8)]
+        self.made.runs += 8 * 16
+        calls = [
+            self.mechanism(self._given(data), **{**keywords, self.size or "": 16}) for _ in range(8)
+        ]
         return all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])
-
-    def noiseless(self, data: Any, eps_param: str | None) -> Any:
-        """The mechanism's answer without noise, or None if it cannot be had.
-
-        StatDP compares outputs with the answer at ε = ∞. The mechanism is given a generator without
-        noise, or, where the claim names the parameter that carries ε, an infinite one.
-        """
-        from pytest_dp.sampling.noiseless import noiseless  # which runs pieces, which run calls
-
-        return noiseless(self, data, eps_param)
 
 
 def prepare(mechanism: Any, claim: Claim) -> Call:

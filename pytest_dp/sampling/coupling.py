@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.sampling.alignment import draw_aligned, tried_aligned
+from pytest_dp.sampling.alignment import FIRST, draw_aligned, tried_aligned
 from pytest_dp.sampling.calling import Call, Outputs
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.hidden import Hidden
@@ -42,20 +42,20 @@ def tried(
     seed: int,
     hidden: Hidden,
     deadline: Deadline,
-    *,
-    again: bool,
+    rows: int | None = None,
 ) -> frozenset[int]:
     """Try whether draws on two inputs may be shared; which sources need no restart.
 
     Parameters
     ----------
     calls : sequence of (Call, data)
-        For each of the inputs.
+        For each of the inputs; of a copy that is used for nothing else.
     seed : int
     hidden : Hidden
+        The generators of the copy.
     deadline : Deadline
-    again : bool
-        Whether the mechanism passed a trial on other inputs before.
+    rows : int, optional
+        Draws in each call of a vectorised mechanism.
 
     Raises
     ------
@@ -66,5 +66,5 @@ def tried(
     """
     if calls[0][0].size is None:
         return tried_restarted(calls, seed, TRIAL_KEY, hidden, deadline)
-    tried_aligned(calls, seed, TRIAL_KEY, hidden, deadline, again=again)
+    tried_aligned(calls, seed, TRIAL_KEY, hidden, deadline, rows or FIRST)
     return frozenset()

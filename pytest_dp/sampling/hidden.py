@@ -142,7 +142,7 @@ def _all_leaves(values: Iterable[Any]) -> bool:
 
 
 def _of_function(function: types.FunctionType, place: str) -> Iterator[tuple[Any, str]]:
-    if _is_library(function.__module__):
+    if is_library(function.__module__):
         return
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -154,7 +154,7 @@ def _of_function(function: types.FunctionType, place: str) -> Iterator[tuple[Any
         (value, f"a default of {place}") for value in (function.__kwdefaults__ or {}).values()
     )
     yield from ((value, f"{place}.{name}") for name, value in function.__dict__.items())
-    names = sorted(_names(function.__code__))
+    names = sorted(names_in(function.__code__))
     for name in names:
         value = function.__globals__.get(name)
         if isinstance(value, types.ModuleType):
@@ -164,7 +164,7 @@ def _of_function(function: types.FunctionType, place: str) -> Iterator[tuple[Any
 
 
 def _of_module(module: types.ModuleType, names: list[str]) -> Iterator[tuple[Any, str]]:
-    if _is_library(module.__name__):
+    if is_library(module.__name__):
         return
     for name in names:
         value = vars(module).get(name)
@@ -175,7 +175,7 @@ def _of_module(module: types.ModuleType, names: list[str]) -> Iterator[tuple[Any
 
 
 def _of_object(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
-    if _is_library(type(thing).__module__) and not isinstance(thing, types.SimpleNamespace):
+    if is_library(type(thing).__module__) and not isinstance(thing, types.SimpleNamespace):
         # Library objects (scikit-learn estimators, say) may carry a random state; look no deeper.
         attributes = getattr(thing, "__dict__", None) or {}
         yield from (
@@ -195,7 +195,7 @@ def _of_object(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
 
 
 def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
-    if _is_library(cls.__module__):
+    if is_library(cls.__module__):
         return
     for name, value in list(vars(cls).items()):
         inner = getattr(value, "__func__", value)
@@ -203,12 +203,12 @@ def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
             yield inner, f"{cls.__name__}.{name}"
 
 
-def _names(code: types.CodeType) -> set[str]:
+def names_in(code: types.CodeType) -> set[str]:
     """Names used by a function and by the functions written inside it."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names(constant)
+            names |= names_in(constant)
     return names
 
 
@@ -218,15 +218,16 @@ def _library_names() -> frozenset[str]:
     return frozenset(sys.stdlib_module_names) | set(ours.split())
 
 
-def _is_library(module: str | None) -> bool:
+def is_library(module: str | None) -> bool:
+    """Whether a module is of the standard library, or of one that keeps no noise."""
     root = (module or "").partition(".")[0]
     return root in _library_names() and root != "__main__"
 
 
 def state_of(generator: Any) -> Any:
-    """Where a generator is in its stream."""
+    """Where a generator is in its stream, and what it would spawn."""
     if isinstance(generator, np.random.Generator):
-        return generator.bit_generator.state
+        return generator.bit_generator.state, generator.bit_generator.seed_seq
     if isinstance(generator, np.random.RandomState):
         return generator.get_state(legacy=False)
     return generator.getstate()
@@ -235,21 +236,26 @@ def state_of(generator: Any) -> Any:
 def restore(generator: Any, state: Any) -> None:
     """Put a generator back to where it was."""
     if isinstance(generator, np.random.Generator):
-        generator.bit_generator.state = state
+        generator.bit_generator.state, sequence = state
+        set_sequence(generator.bit_generator, sequence)
     elif isinstance(generator, np.random.RandomState):
         generator.set_state(state)
     else:
         generator.setstate(state)
 
 
+def set_sequence(bits: Any, sequence: Any) -> None:
+    """Let a bit generator spawn from another sequence, where this numpy can (from 2.0)."""
+    if bits.seed_seq is not sequence and type(bits.__getstate__()) is tuple:
+        bits.__setstate__((bits.state, sequence))
+
+
 def reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
     """Give such a generator a stream of its own."""
     if isinstance(generator, random.Random):
         generator.seed(int.from_bytes(sequence.generate_state(4).tobytes(), "big"))
-        return
-    kind = (
-        type(generator.bit_generator)
-        if isinstance(generator, np.random.Generator)
-        else type(generator._bit_generator)  # noqa: SLF001
-    )
-    restore(generator, kind(sequence).state)
+    elif isinstance(generator, np.random.Generator):
+        restore(generator, (type(generator.bit_generator)(sequence).state, sequence))
+    else:
+        bits = type(generator._bit_generator)  # noqa: SLF001
+        restore(generator, bits(sequence).state)

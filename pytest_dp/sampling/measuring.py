@@ -45,6 +45,7 @@ class Summary:
     Attributes
     ----------
     runs : int
+        With those whose outputs were only looked at.
     seconds : float
         Inside the mechanism.
     changed_input : bool
@@ -73,7 +74,7 @@ class Summary:
 def summarised(done: Done, fingerprint: Fingerprint | None = None) -> Summary:
     """The summary of a piece."""
     outputs = done.outputs
-    cost = len(outputs), done.seconds, done.changed_input
+    cost = done.runs, done.seconds, done.changed_input
     if isinstance(outputs, np.ndarray):
         return Summary(*cost, fingerprint=fingerprint, noise=done.noise)
     if Raised not in set(map(type, outputs)):

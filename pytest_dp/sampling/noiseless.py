@@ -1,4 +1,7 @@
-"""A mechanism's answer without its noise, where it can be had."""
+"""A mechanism's answer without its noise, where it can be had: of a copy that is thrown away.
+
+A mechanism that kept what it is given here would go on without noise.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.sampling import hidden
 from pytest_dp.sampling.calling import Call, Raised, same
+from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.pieces import Input, OnCopies
+from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.streams import seeded, stream
 
 MOST_SECONDS = 1.0
@@ -20,21 +23,34 @@ MOST_SECONDS = 1.0
 
 
 def noiseless(call: Call, data: Any, eps_param: str | None) -> Any:
-    """What `Call.noiseless` returns; neither `data` nor any generator is changed."""
-    attempts: list[tuple[Call, bool]] = []
-    alone = replace(call, mechanism=OnCopies(call.mechanism, Input(data)))
-    if call.rng is not None:
-        attempts.append((alone, True))
-    if eps_param is not None:
-        attempts.append((replace(alone, params={**call.params, eps_param: math.inf}), False))
-    generators = hidden.find(call.mechanism, call.params)
+    """The mechanism's answer without noise, or None if it cannot be had.
+
+    StatDP compares outputs with the answer at ε = ∞. The mechanism is given a generator without
+    noise, or, where the claim names the parameter that carries ε, an infinite one.
+
+    Parameters
+    ----------
+    call : Call
+        Of a mechanism that was seen to depend on its input and its random numbers alone.
+    data : object
+        Is not changed.
+    eps_param : str or None
+    """
+    attempts: list[dict[str, Any]] = [{}] if call.rng is not None else []
+    attempts += [{eps_param: math.inf}] if eps_param is not None else []
     deadline = Deadline(MOST_SECONDS)
-    for attempt, silent in attempts:
+    for changed in attempts:
+        try:
+            copied, (data_of_copy,), generators = call.copied(data)
+        except CannotCopy:
+            return None
+        params = {**copied.params, **changed}
+        alone = replace(copied, params=params, input=Input(data_of_copy).fresh)
         with seeded(stream(0), generators) as generator, np.errstate(all="ignore"):
             try:
                 with interruptible(deadline, None):
-                    answer, again = attempt.draw(
-                        None, 2, _NoNoise(np.random.PCG64(0)) if silent else generator
+                    answer, again = alone.draw(
+                        None, 2, _NoNoise(np.random.PCG64(0)) if not changed else generator
                     )
             except (ClaimError, MechanismError, OutOfTime):  # no noiseless answer this way
                 continue

@@ -46,11 +46,13 @@ class Piece:
 class Done:
     """The outputs of a piece, the time it took, and whether the mechanism changed its input.
 
-    Of a shared vectorised piece also a digest of the noise, to be the same on every input.
+    Of a shared vectorised piece also a digest of the noise, to be the same on every input. `runs`
+    counts those whose outputs were only looked at, too.
     """
 
     outputs: Outputs
     seconds: float
+    runs: int
     changed_input: bool = False
     noise: bytes | None = None
 
@@ -150,25 +152,30 @@ def run_all(
         if deadline.remaining() <= 0:
             raise OutOfTime
         sequence = stream(seed, *piece.key)
-        used, noise = on(call, given, copies), None
+        used, noise, made = on(call, given, copies), None, call.made.runs
+        started = time.perf_counter()
         if piece.shared:
-            started = time.perf_counter()
             with interruptible(deadline, seconds_a_run):
                 outputs, noise = draw_shared(used, given.live, piece.count, sequence, hidden, idle)
-            return Done(outputs, time.perf_counter() - started, copies, noise)
-        with seeded(sequence, hidden) as generator:
-            started = time.perf_counter()
-            with interruptible(deadline, seconds_a_run):
-                outputs = used.draw(given.live, piece.count, generator)
-            return Done(outputs, time.perf_counter() - started, copies)
+        else:
+            with seeded(sequence, hidden) as generator:
+                started = time.perf_counter()
+                with interruptible(deadline, seconds_a_run):
+                    outputs = used.draw(given.live, piece.count, generator)
+        seconds = time.perf_counter() - started
+        return Done(outputs, seconds, call.made.runs - made, copies, noise)
 
     def one_kept(piece: Piece, copies: bool) -> Done:
+        made = call.made.runs
         try:
             return one(piece, copies)
         except CannotCouple:
             if copies or given.unchanged():
                 raise
-            return Done([], 0.0, changed_input=True)
+            return Done([], 0.0, call.made.runs - made, changed_input=True)
+
+    def after(old: Done, new: Done) -> Done:
+        return replace(new, runs=old.runs + new.runs)
 
     unchecked: list[tuple[Piece, Done]] = []
     runs, spent, since = 0, 0.0, 0.0
@@ -182,24 +189,14 @@ def run_all(
                 continue
             if done.changed_input or not given.unchanged():  # none of these can be trusted
                 copies = True
-                unchecked = [(again, one(again, copies)) for again, _ in unchecked]
+                unchecked = [(again, after(old, one(again, copies))) for again, old in unchecked]
         yield from (done for _, done in unchecked)
         unchecked, since = [], 0.0
 
 
 def on(call: Call, given: Input, copies: bool) -> Call:
-    """The call, with a mechanism that is given copies of the input if it changes it."""
-    return replace(call, mechanism=OnCopies(call.mechanism, given)) if copies else call
-
-
-class OnCopies:
-    """The mechanism, given a fresh copy of its input every time."""
-
-    def __init__(self, mechanism: Any, given: Input) -> None:
-        self.mechanism, self.given = mechanism, given
-
-    def __call__(self, _: Any, **keywords: Any) -> Any:
-        return self.mechanism(self.given.fresh(), **keywords)
+    """The call, with a fresh input for every run if the mechanism changes it."""
+    return replace(call, input=given.fresh) if copies else call
 
 
 def joined(parts: list[Outputs]) -> Outputs:

@@ -2,7 +2,8 @@
 
 Two inputs can then share their random numbers run by run, while different runs stay independent,
 however many numbers each of them takes. This holds if an output depends on nothing but the input
-and the stream, which is tried first, and looked at again and again while outputs are drawn.
+and the stream, which is tried first, and looked at again and again while outputs are drawn. Both
+happen on copies of the mechanism, so that what is audited never gets the same numbers twice.
 """
 
 from __future__ import annotations
@@ -11,28 +12,26 @@ import contextlib
 import copy
 import pickle
 import random
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from pytest_dp.sampling.calling import Call, Outputs, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.hidden import Hidden, reseed, restore, state_of
+from pytest_dp.sampling.hidden import Hidden, reseed, restore, set_sequence, state_of
 from pytest_dp.sampling.streams import child, stream
 
 Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
 
-AGAIN = 0.02
-"""Share of the runs that are run again, after others, and compared."""
-TRIAL_SECONDS = 0.01
-"""A trial begins no more rounds after this time."""
-ROUNDS = (2, 4, 8, 16)
-"""Streams in each round of a trial."""
+AGAIN, AGAIN_EACH = 0.02, 0.25
+"""Runs that are run again on a copy, and compared: so many of each, and so many of each piece."""
+STREAMS = 3
+"""Streams in a trial; each is run twice on either input."""
 
-CHECKS, SOURCES = 4, 5
+CHECKS, ANEW, SOURCES = 4, 5, 6
 """Children of a piece's sequence; `seeded` uses those before."""
 
 
@@ -72,7 +71,7 @@ class Runs:
     def __init__(
         self, sequence: np.random.SeedSequence, count: int, hidden: Hidden, idle: frozenset[int]
     ) -> None:
-        self.rng = np.random.Generator(np.random.Philox(child(sequence, SOURCES)))
+        self.rng = np.random.Generator(np.random.Philox(_OfARun(child(sequence, SOURCES))))
         self._sources = (
             self.rng,
             np.random.mtrand._rand,  # noqa: SLF001
@@ -80,7 +79,8 @@ class Runs:
             *hidden.generators,
         )
         self._idle = idle
-        self._before: list[Any] = []
+        self._before = [state_of(source) for source in self._sources]
+        self._at = self.states()
         restarts = [
             _restarts(source, child(sequence, SOURCES + k), count)
             for k, source in enumerate(self._sources)
@@ -89,7 +89,6 @@ class Runs:
         self.restart: Restart = restarts[0] if len(restarts) == 1 else _all_of(restarts)
 
     def __enter__(self) -> Self:
-        self._before = self.states()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -97,21 +96,59 @@ class Runs:
             restore(source, state)
 
     def states(self) -> list[Any]:
-        """Where all sources are."""
-        return [state_of(source) for source in self._sources]
+        """Where all sources are, as values to compare."""
+        return [_plain(state_of(source)) for source in self._sources]
 
     def are_idle(self) -> bool:
         """Whether the mechanism left those alone that need no restart."""
         return all(
-            _equal(state_of(source), self._before[k])
+            _plain(state_of(source)) == self._at[k]
             for k, source in enumerate(self._sources)
             if k in self._idle
         )
 
 
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two states are the same; where there are arrays in them, == cannot tell."""
-    return one == other if isinstance(one, tuple) else pickle.dumps(one) == pickle.dumps(other)
+def _plain(state: Any) -> Any:
+    """A value that is equal exactly for equal states, and stays what it is."""
+    # Only those of `random` are tuples of numbers; in others are arrays, which == cannot compare.
+    return state if type(state) is tuple and type(state[0]) is int else pickle.dumps(state)
+
+
+class _OfARun(ISpawnableSeedSequence):
+    """The seed sequence of whichever run is under way, for those who spawn from it."""
+
+    def __init__(self, sequence: np.random.SeedSequence) -> None:
+        self.sequence, self.run = sequence, 0
+        self._own: np.random.SeedSequence | None = None
+
+    def restart(self, run: int) -> None:
+        self.run, self._own = run, None
+
+    def own(self) -> np.random.SeedSequence:
+        if self._own is None:
+            self._own = child(self.sequence, self.run)
+        return self._own
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        return self.own().generate_state(n_words, dtype)
+
+    def spawn(self, n_children: int) -> Any:
+        return self.own().spawn(n_children)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.own(), name)
+
+    def __reduce__(self) -> Any:
+        return _of_a_run, (self.sequence, self.run, self._own and self._own.n_children_spawned)
+
+
+def _of_a_run(sequence: np.random.SeedSequence, run: int, spawned: int | None) -> _OfARun:
+    copied = _OfARun(sequence)
+    copied.restart(run)
+    copied.own().spawn(spawned or 0)
+    return copied
 
 
 def _all_of(restarts: list[Restart]) -> Restart:
@@ -124,19 +161,33 @@ def _all_of(restarts: list[Restart]) -> Restart:
 
 def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
     """What restarts a source; the stream of a run depends on nothing but `sequence` and the run."""
-    if isinstance(source, np.random.Generator):
-        bits = source.bit_generator
-        if type(bits) is np.random.Philox:
-            return _restarts_philox(bits, sequence)
-        if type(bits) in (np.random.PCG64, np.random.PCG64DXSM):
-            return _restarts_pcg(bits, sequence, count)
-        if type(bits) is np.random.MT19937:
-            return _restarts(np.random.RandomState(bits), sequence, count)
+    if not isinstance(source, np.random.Generator):
+        return _restarts_numbers(source, sequence, count)
+    bits = source.bit_generator
+    spawning, legacy = _OfARun(sequence), type(bits) is np.random.MT19937
+    set_sequence(bits, spawning)
+    if type(bits) is np.random.Philox:
+        numbers = _restarts_philox(bits, sequence, count)
+    elif type(bits) in (np.random.PCG64, np.random.PCG64DXSM):
+        numbers = _restarts_pcg(bits, sequence, count)
+    else:
+        numbers = _restarts_numbers(np.random.RandomState(bits), sequence, count)
+
+    def restart(run: int) -> None:
+        spawning.run, spawning._own = run, None  # noqa: SLF001  a call less
+        numbers(run)
+        if legacy:  # which forgets the sequence
+            set_sequence(bits, spawning)
+
+    return restart
+
+
+def _restarts_numbers(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
     seeds = _words(sequence, count)
     if isinstance(source, random.Random):
         numbers = [int.from_bytes(row.tobytes(), "little") for row in seeds]
         return lambda run: source.seed(numbers[run])
-    if isinstance(source, np.random.RandomState) and _is_twister(source):
+    if _is_twister(source):
         words = seeds.view(np.uint32)
         return lambda run: source.seed(words[run])
     return lambda run: reseed(source, np.random.SeedSequence(seeds[run].tolist()))
@@ -147,16 +198,16 @@ def _words(sequence: np.random.SeedSequence, count: int) -> np.ndarray[Any, np.d
     return np.random.Philox(sequence).random_raw(2 * count).reshape(count, 2)
 
 
-def _restarts_philox(bits: Any, sequence: np.random.SeedSequence) -> Restart:
-    """Each run has a range of the counter for itself: 2^128 blocks."""
-    counter = [0, 0, 0, 0]
-    state: dict[str, Any] = {**np.random.Philox(sequence).state}
-    key = [int(word) for word in state["state"]["key"]]
+def _restarts_philox(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+    """Each run has a random key of 128 bits, and with it all of the counter for jumps."""
+    inner = {"counter": [0, 0, 0, 0], "key": [0, 0]}
+    state: dict[str, Any] = {**bits.state, "state": inner, "has_uint32": 0, "uinteger": 0}
     # Python numbers are read twice as fast as arrays.
-    state |= {"state": {"counter": counter, "key": key}, "buffer": [0] * 4, "buffer_pos": 4}
+    state |= {"buffer": [0] * 4, "buffer_pos": 4}
+    keys = _words(sequence, count).tolist()
 
     def restart(run: int) -> None:
-        counter[2] = run
+        inner["key"] = keys[run]
         bits.state = state
 
     return restart
@@ -192,7 +243,7 @@ def draw_restarted(
     hidden: Hidden,
     idle: frozenset[int],
 ) -> Outputs:
-    """The outputs of a piece, each from the stream of its run, some of them checked.
+    """The outputs of a piece, each from the stream of its run, some of them checked on a copy.
 
     Raises
     ------
@@ -201,14 +252,20 @@ def draw_restarted(
     """
     with Runs(sequence, count, hidden, idle) as runs:
         outputs = call.draw(data, count, runs.rng, runs.restart)
-        if runs.are_idle():
-            choose = np.random.default_rng(child(sequence, CHECKS))
-            for run in choose.integers(count, size=int(AGAIN * count + choose.random())).tolist():
-                if not same(outputs[run], _again(call, data, runs, run)):
+        idle_ones_used = not runs.are_idle()
+    if idle_ones_used:
+        # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
+        sequence = child(sequence, ANEW)
+        return draw_restarted(call, data, count, sequence, hidden, frozenset())
+    choose = np.random.default_rng(child(sequence, CHECKS))
+    checked = choose.integers(count, size=int(AGAIN * count + AGAIN_EACH + choose.random()))
+    if len(checked):
+        copied, data, hidden = call.spare(data)
+        with Runs(sequence, count, hidden, idle) as runs:
+            for run in checked.tolist():
+                if not same(outputs[run], _again(copied, data, runs, run)):
                     raise CannotCouple(REMEMBERS)
-            return outputs
-    # The mechanism uses a source that it did not use in the trial.
-    return draw_restarted(call, data, count, sequence, hidden, frozenset())
+    return outputs
 
 
 def tried_restarted(
@@ -223,10 +280,11 @@ def tried_restarted(
     Parameters
     ----------
     calls : sequence of (Call, data)
-        For each of two inputs.
+        For each of two inputs; of a copy that is used for nothing else.
     seed : int
     key : tuple of int
     hidden : Hidden
+        The generators of the copy.
     deadline : Deadline
 
     Raises
@@ -236,33 +294,28 @@ def tried_restarted(
     OutOfTime
         If the deadline passes first.
     """
-    with Runs(stream(seed, *key), sum(ROUNDS), hidden, frozenset()) as runs:
-        started, first = time.perf_counter(), 0
+    with Runs(stream(seed, *key), STREAMS, hidden, frozenset()) as runs:
         touched: set[int] = set()
-        for streams in ROUNDS:
-            numbers = range(first, first + streams)
-            order = [(run, side) for side in (0, 1) for run in numbers]
-            seen: dict[tuple[int, int], tuple[Any, dict[int, bytes]]] = {}
-            for run, side in [*order, *((run, (run + 1) % 2) for run in reversed(numbers))]:
-                if deadline.remaining() <= 0:
-                    raise OutOfTime
-                output, ends = _traced(*calls[side], runs, run)
-                earlier, earlier_ends = seen.setdefault((run, side), (output, ends))
-                if ends != earlier_ends or not same(output, earlier):
-                    raise CannotCouple(REMEMBERS)
-                touched |= ends.keys()
-            # What a run of a pure function does before it first draws depends on the input alone.
-            for side in (0, 1):
-                draws_on = {bool(ends) for (_, at), (_, ends) in seen.items() if at == side}
-                if draws_on != {True}:
-                    raise CannotCouple(REMEMBERS if len(draws_on) == 2 else NOTHING)
-            first += streams
-            if time.perf_counter() - started > TRIAL_SECONDS:
-                break
+        numbers = range(STREAMS)
+        order = [(run, side) for side in (0, 1) for run in numbers]
+        seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
+        for run, side in [*order, *((run, 1 - side) for run, side in reversed(order))]:
+            if deadline.remaining() <= 0:
+                raise OutOfTime
+            output, ends = _traced(*calls[side], runs, run)
+            earlier, earlier_ends = seen.setdefault((run, side), (output, ends))
+            if ends != earlier_ends or not same(output, earlier):
+                raise CannotCouple(REMEMBERS)
+            touched |= ends.keys()
+        # What a run of a pure function does before it first draws depends on the input alone.
+        for side in (0, 1):
+            draws_on = {bool(ends) for (_, at), (_, ends) in seen.items() if at == side}
+            if draws_on != {True}:
+                raise CannotCouple(REMEMBERS if len(draws_on) == 2 else NOTHING)
         return frozenset(range(3 + len(hidden.generators))) - touched
 
 
-def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, bytes]]:
+def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, Any]]:
     """The output of a run, safe from later ones, and where it left the sources that it used."""
     runs.restart(run)
     before = runs.states()
@@ -270,4 +323,4 @@ def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int,
     with contextlib.suppress(Exception):  # locks, files, connections
         output = copy.deepcopy(output)
     after = enumerate(zip(before, runs.states(), strict=True))
-    return output, {k: pickle.dumps(end) for k, (start, end) in after if not _equal(start, end)}
+    return output, {k: end for k, (start, end) in after if start != end}

@@ -6,19 +6,23 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeVar
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import hidden, workers
-from pytest_dp.sampling.alignment import UNLIKE
-from pytest_dp.sampling.calling import Call, Outputs, same
+from pytest_dp.sampling.alignment import FIRST, LARGER, UNLIKE
+from pytest_dp.sampling.calling import Call, Made, Outputs, same
+from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.coupling import tried
 from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.fingerprint import SURPRISE, Fingerprint
 from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
+from pytest_dp.sampling.noiseless import noiseless
 from pytest_dp.sampling.pieces import MOST_A_PIECE, Done, Input, Piece, cut, joined, on, run_all
-from pytest_dp.sampling.restarting import NOTHING, CannotCouple
+from pytest_dp.sampling.restarting import NOTHING, CannotCouple, Runs
+from pytest_dp.sampling.streams import stream
 
 T = TypeVar("T")
 
@@ -32,6 +36,11 @@ A_JOB = 0.1
 
 STREAK = 200
 """Runs in a row that raise, after many that did not, before a mechanism counts as used up."""
+
+TRIED = 2
+"""Runs at a time by which a mechanism is first looked at: one may take a second..."""
+TRIED_ALONE = 8
+"""...and the same where it uses none of the streams, and may draw on others."""
 
 Progress = Callable[[int, float], None]
 
@@ -81,7 +90,8 @@ class Sampler:
         explicit_jobs: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        self.call, self.seed, self.n_jobs = call, seed, n_jobs
+        self.call = replace(call, pristine=Pristine((call.mechanism, call.params)), made=Made())
+        self.seed, self.n_jobs = seed, n_jobs
         self.explicit_jobs, self.progress = explicit_jobs, progress
         self.hidden = hidden.find(call.mechanism, call.params)
         self.runs = self._timed_runs = 0
@@ -91,6 +101,7 @@ class Sampler:
         self._packed: workers.Packed | None = None
         self._copies = False
         self._idle: frozenset[int] | None = None  # unknown
+        self._refused, self._rows = "", FIRST
         self._noises: dict[Piece, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._trial: workers.Trial | None = None
@@ -115,23 +126,47 @@ class Sampler:
         """Measured cost of one run in one process; None before the first."""
         return self.seconds / self._timed_runs if self._timed_runs else None
 
-    def warm_up(self, given: Input, deadline: Deadline, most: int = 1_000) -> None:
-        """Find out what a run costs and whether it can be replayed: a few runs, twice each."""
-        counts = (64, 64) if self.call.size else (1, 1, 2, 4, 8, 16, 32)
-        self._outputs(given, Piece(counts[0], (0,)), deadline)  # first calls are slow
-        self._timed_runs, self.seconds = 0, 0.0
-        for k, count in enumerate(counts, 1):
-            if k > 1 and self.runs + 2 * count > most:
-                return
-            once, twice = (self._outputs(given, Piece(count, (k,)), deadline) for _ in range(2))
-            if not all(map(same, once, twice)):
-                self.replayable = False
-                return
-            if self.seconds > 0.2:
-                return
+    def warm_up(self, given: Input, deadline: Deadline) -> None:
+        """Find out what a run costs and whether it can be replayed, by a few runs of a copy."""
+        try:
+            call, (on_copy,), generators = self._copied(given)
+        except CannotCopy:  # then every run has numbers of its own
+            for k in range(2):
+                self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
+                self._outputs(given, Piece(TRIED, (0, k)), deadline)
+            return
 
-    def can_couple(self, one: Input, other: Input, deadline: Deadline) -> bool:
-        """Whether draws on two inputs may share their random numbers, by a few runs on each.
+        used = on(call, on_copy, self._copies)
+
+        def drawn(count: int) -> tuple[Outputs, bool]:
+            """Outputs, always of the same streams, and whether they made use of them."""
+            with Runs(stream(self.seed, 0), count, generators, frozenset()) as runs:
+                runs.restart(0)
+                before, made, started = runs.states(), call.made.runs, time.perf_counter()
+                with interruptible(deadline, None):
+                    outputs = used.draw(on_copy.live, count, runs.rng, runs.restart)
+                self._count(call.made.runs - made, time.perf_counter() - started)
+                return outputs, runs.states() != before
+
+        _, moved = drawn(TRIED)
+        self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
+        if not on_copy.unchanged():
+            self._use_copies()
+            used = on(call, on_copy, True)
+        count = TRIED if moved else TRIED_ALONE
+        self.replayable = all(map(same, drawn(count)[0], drawn(count)[0]))
+
+    def can_couple(
+        self, one: Input, other: Input, deadline: Deadline, rows: int | None = None
+    ) -> bool:
+        """Whether draws on two inputs may share their random numbers, by a few runs of a copy.
+
+        Parameters
+        ----------
+        one, other : Input
+        deadline : Deadline
+        rows : int, optional
+            Draws in each call, of a vectorised mechanism.
 
         Raises
         ------
@@ -140,21 +175,60 @@ class Sampler:
         """
         if not self.replayable:
             return False
-        refused, again = "", self._idle is not None
+        refused, made = "", self.call.made.runs
+        givens: list[Input] = []
         try:
+            call, givens, generators = self._copied(one, other)
             with interruptible(deadline, self.seconds_a_run):
-                calls = [(on(self.call, g, self._copies), g.live) for g in (one, other)]
-                idle = tried(calls, self.seed, self.hidden, deadline, again=again)
-        except CannotCouple as reason:
+                calls = [(on(call, g, self._copies), g.live) for g in givens]
+                idle = tried(calls, self.seed, generators, deadline, rows)
+        except (CannotCopy, CannotCouple) as reason:
             refused = str(reason)
-        if not self._copies and not all([one.unchanged(), other.unchanged()]):
+        finally:
+            self.runs += self.call.made.runs - made
+        if not self._copies and not _unchanged(givens):
             self._use_copies()
-            return self.can_couple(one, other, deadline)
+            return self.can_couple(one, other, deadline, rows)
         if not refused:
             self._idle = idle if self._idle is None else self._idle & idle
-        elif refused != NOTHING:
+            return True
+        self._refused = refused
+        if refused != NOTHING:
             self.note(f"random numbers are not shared between inputs, as {refused}")
-        return not refused
+        return False
+
+    def _try_larger(self, draws: list[Draw], deadline: Deadline) -> None:
+        """Try calls that are many times larger than all before, ahead of drawing by them."""
+        shared = [draw for draw in draws if draw.shared]
+        if self.call.size is None or len(shared) < 2:
+            return
+        rows = max(piece.count for d in shared for piece in cut(d.count, d.key, True, True))
+        if rows < LARGER * self._rows:
+            return
+        self._rows = rows
+        for one, other in pairwise(shared):
+            if not self.can_couple(one.given, other.given, deadline, rows):
+                raise CannotCouple(self._refused)
+
+    def noiseless(self, data: Any, eps_param: str | None) -> Any:
+        """The answer without noise, or None; of mechanisms that replay alone."""
+        if not self.replayable:
+            return None
+        made = self.call.made.runs
+        answer = noiseless(self.call, data, eps_param)
+        self.runs += self.call.made.runs - made
+        return answer
+
+    def _copied(self, *givens: Input) -> tuple[Call, list[Input], hidden.Hidden]:
+        """A copy of the mechanism, the inputs for it, and its generators."""
+        call, inputs, generators = self.call.copied(*(given.live for given in givens))
+        if len(generators.generators) != len(self.hidden.generators):
+            raise CannotCopy("its generators cannot be copied")
+        found = [
+            given if data is given.live else Input(data)
+            for given, data in zip(givens, inputs, strict=True)
+        ]
+        return call, found, generators
 
     def _use_copies(self) -> None:
         self._copies = True
@@ -204,6 +278,7 @@ class Sampler:
             What the function raises.
         """
         vectorized = self.call.size is not None
+        self._try_larger(draws, deadline)
         works = [
             (d.given, grouped(cut(d.count, d.key, vectorized, d.shared), vectorized)) for d in draws
         ]
@@ -367,9 +442,7 @@ class Sampler:
         """Account for a piece, and look whether the mechanism is still usable."""
         if summary.noise and self._noises.setdefault(piece, summary.noise) != summary.noise:
             raise CannotCouple(UNLIKE)
-        self.runs += summary.runs
-        self._timed_runs += summary.runs
-        self.seconds += summary.seconds
+        self._count(summary.runs, summary.seconds)
         if summary.changed_input and not self._copies:
             self._use_copies()
         self._usable(given, summary)
@@ -377,6 +450,11 @@ class Sampler:
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
             self.progress(self.runs, now - self._started)
+
+    def _count(self, runs: int, seconds: float) -> None:
+        self.runs += runs
+        self._timed_runs += runs
+        self.seconds += seconds
 
     def _usable(self, given: Input, summary: Summary) -> None:
         """Refuse a mechanism that worked and then stopped: its runs are not independent."""
@@ -392,6 +470,11 @@ class Sampler:
                 "a function that starts afresh each time it is called.\n"
                 f"{summary.last.trace}".rstrip()
             )
+
+
+def _unchanged(givens: list[Input]) -> bool:
+    changed = [given for given in givens if not given.unchanged()]  # all are mended
+    return not changed
 
 
 def _themselves(outputs: Outputs) -> Outputs:

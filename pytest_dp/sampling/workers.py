@@ -21,6 +21,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from pytest_dp.errors import MechanismError
 from pytest_dp.sampling import hidden
 from pytest_dp.sampling.calling import Call, Outputs, shown
+from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise
 from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
@@ -321,7 +322,10 @@ def tried(
     deadline: Deadline,
     seconds_a_run: float | None,
 ) -> Trial:
-    """Run a piece twice in this process and compare."""
+    """Run a piece twice in this process, on a copy, and compare."""
+    with contextlib.suppress(CannotCopy):
+        call, (data,), generators = call.copied(given.live)
+        given = given if data is given.live else Input(data)
     once, twice = (
         [
             shown(output)

@@ -261,37 +261,29 @@ def test_the_noise_of_two_inputs_is_compared_over_several_calls():
         pair.sampler.draw(other, Deadline(9.0))
 
 
-def test_the_first_trial_is_long_and_further_ones_are_short():
-    sizes = []
-
-    def mechanism(data, rng, size):
-        sizes.append(size)
-        return sum(data) + rng.laplace(size=size)
-
-    pair = vectorized(mechanism)
+def test_a_trial_is_short_and_much_larger_calls_are_tried_before_they_are_drawn():
+    pair = vectorized(lambda data, rng, size: sum(data) + rng.laplace(size=size))
     assert pair.can_couple()
-    assert max(sizes) >= 200
-    sizes.clear()
-    pair.inputs = Input([1, 1, 1]), Input(OTHER)
+    assert pair.sampler.runs == 16
+    pair.draw(50)
+    tried = pair.sampler.runs
+    assert tried <= 16 + 200
+    pair.draw(10_000)
+    assert 20_000 + 2 * 512 < pair.sampler.runs - tried < 20_000 + 4 * 700
+    assert pair.sampler.runs == pair.sampler.call.made.runs
+
+
+@pytest.mark.parametrize("size_that_mixes", [300, 5_000])
+def test_larger_calls_that_are_not_as_small_ones(size_that_mixes):
+    def mixes(data, rng, size):
+        noise = rng.laplace(size=size)
+        return sum(data) + (np.roll(noise, 1) if size > size_that_mixes else noise)
+
+    pair = vectorized(mixes)
     assert pair.can_couple()
-    assert sizes
-    assert max(sizes) <= 64
-
-
-def test_a_trial_on_copies_after_inputs_were_changed_is_a_first_one():
-    """Even if the change has no effect on the outputs, so that the trial on the inputs passed."""
-    sizes = []
-
-    def changes(data, rng, size):
-        data.append(0)
-        sizes.append(size)
-        return sum(data) + rng.laplace(size=size)
-
-    pair = vectorized(changes)
-    assert pair.can_couple()
-    assert any("changes its input" in note for note in pair.sampler.notes)
-    on_copies = [size for k, size in enumerate(sizes) if k > sizes.index(200)]
-    assert max(on_copies[on_copies.index(64) :]) >= 200
+    pair.draw(64)
+    with pytest.raises(CannotCouple, match="noise of others"):
+        pair.draw(200_000)
 
 
 @pytest.mark.parametrize(

@@ -343,7 +343,7 @@ def test_measuring_ends_with_the_time():
 
 
 def noiseless(mechanism, data=(1, 2), eps_param=None, **keywords):
-    return sampler(mechanism, **keywords).call.noiseless(data, eps_param)
+    return sampler(mechanism, **keywords).noiseless(data, eps_param)
 
 
 def test_noiseless_answers():

@@ -1,0 +1,282 @@
+"""Copies of a mechanism as it was before its first run, to try things on.
+
+A mechanism may keep something from run to run: noise in a buffer, answers in a cache. Whatever is
+run with repeated random numbers, or with none, therefore runs on a copy that is thrown away; what
+is audited only ever sees random numbers that are new. A copy shares nothing with the original that
+a run could change: functions, classes and modules come with the variables that are used, caches of
+`functools` start empty. Only libraries, which keep no noise, are shared.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import importlib
+import io
+import pickle
+import random
+import threading
+import types
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.sampling.hidden import is_library, names_in
+from pytest_dp.sampling.pickling import class_by_value, cloudpickle
+
+MOST_BYTES, MOST_CODE = 64_000_000, 3_000
+"""What a mechanism may hold, and how many functions and classes it may reach, to be copied."""
+
+_FRAMEWORKS = frozenset(
+    ["cloudpickle", "torch", "jax", "jaxlib", "tensorflow", "keras", "numba", "polars", "pyarrow"]
+)
+_IMPORTS = dis.opmap["IMPORT_NAME"]
+_SOURCES = {"np.random": np.random.mtrand._rand, "random": random._inst}  # noqa: SLF001
+_NAMES_OF_SOURCES = {id(source): name for name, source in _SOURCES.items()}
+_LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
+
+
+class CannotCopy(Exception):  # noqa: N818  a way out, not an error
+    """A mechanism cannot be copied; the message says why."""
+
+
+class Pristine:
+    """A thing as it is now, to be copied later.
+
+    Parameters
+    ----------
+    thing : object
+        A mechanism with its parameters.
+
+    Attributes
+    ----------
+    reason : str
+        Why it cannot be copied; empty if it can.
+    """
+
+    def __init__(self, thing: Any) -> None:
+        self.reason, self._written = "", b""
+        self._classes: list[type] = []
+        self._spare: tuple[Any, list[type]] | None = None
+        names: frozenset[str] = frozenset()
+        try:
+            while not self._written:
+                copier = _Copier(names)
+                copier.dump((thing, copier.classes))  # which is filled by the time it is written
+                names = copier.names
+                if copier.is_complete():
+                    self._written, self._classes = copier.written(), copier.classes
+            self.fresh()
+        except Exception as error:  # whatever pickling raises
+            self.reason = _cannot(error)
+
+    def __getstate__(self) -> Any:
+        return self._written, self._classes, self.reason
+
+    def __setstate__(self, state: Any) -> None:
+        self._written, self._classes, self.reason = state
+        self._spare = None
+
+    def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
+        """A new copy, and inputs in which instances of copied classes are of the same classes.
+
+        Raises
+        ------
+        CannotCopy
+            If there can be none.
+        """
+        thing, classes = self._copy()
+        return thing, [self._translated(data, classes) for data in inputs]
+
+    def spare(self, data: Any) -> tuple[Any, Any]:
+        """The same, of a copy that is made once in each process."""
+        if self._spare is None:
+            self._spare = self._copy()
+        thing, classes = self._spare
+        return thing, self._translated(data, classes)
+
+    def _copy(self) -> tuple[Any, list[type]]:
+        if self.reason:
+            raise CannotCopy(self.reason)
+        try:
+            return pickle.loads(self._written)  # type: ignore[no-any-return]  # written here
+        except Exception as error:
+            raise CannotCopy(_cannot(error)) from None
+
+    def _translated(self, data: Any, classes: list[type]) -> Any:
+        if not self._classes:
+            return data
+        try:
+            return _Translated(self._classes, classes).of(data)
+        except Exception as error:
+            raise CannotCopy(_cannot(error)) from None
+
+
+def _cannot(error: Exception) -> str:
+    if isinstance(error, CannotCopy):
+        return str(error)
+    first = str(error).strip().partition("\n")[0]
+    return f"it cannot be copied ({type(error).__name__}: {first})"
+
+
+class _Bounded(io.BytesIO):
+    def write(self, data: Any, /) -> int:
+        if self.tell() > MOST_BYTES:
+            raise CannotCopy(f"it holds more than {MOST_BYTES // 1_000_000} MB")
+        return super().write(data)
+
+
+class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
+    """Pickles code of users by value, with the module variables whose names it mentions."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._file = _Bounded()
+        super().__init__(self._file, pickle.HIGHEST_PROTOCOL)
+        self.names = names
+        self.classes: list[type] = []
+        self._modules: list[tuple[types.ModuleType, frozenset[str]]] = []
+        self._functions = 0
+
+    def written(self) -> bytes:
+        return self._file.getvalue()
+
+    def is_complete(self) -> bool:
+        """Whether all functions mention only such variables of modules as were copied."""
+        return all(self._used(module) == copied for module, copied in self._modules)
+
+    def _used(self, module: types.ModuleType) -> frozenset[str]:
+        return self.names & vars(module).keys()
+
+    def reducer_override(self, thing: Any) -> Any:
+        if isinstance(thing, types.FunctionType):
+            if _is_shared(thing.__module__):
+                return super().reducer_override(thing)
+            self._look_at(thing)
+            return self._dynamic_function_reduce(thing)
+        if isinstance(thing, type):
+            if _is_shared(thing.__module__) or _is_compiled(thing):
+                return super().reducer_override(thing)
+            self.classes.append(thing)
+            self._count()
+            return _as_new_class(class_by_value(thing))
+        if isinstance(thing, types.ModuleType):
+            if _is_shared(thing.__name__):
+                return super().reducer_override(thing)
+            used = self._used(thing)
+            self._modules.append((thing, used))
+            return _module, (thing.__name__,), {name: vars(thing)[name] for name in sorted(used)}
+        return self._reduced_object(thing)
+
+    def _reduced_object(self, thing: Any) -> Any:
+        if isinstance(thing, functools._lru_cache_wrapper):  # noqa: SLF001
+            parameters = thing.cache_parameters()
+            return (
+                _cache,
+                (parameters["maxsize"], parameters["typed"]),
+                thing.__wrapped__,
+                None,
+                None,
+                _set_wrapped,
+            )
+        if id(thing) in _NAMES_OF_SOURCES:
+            return _source, (_NAMES_OF_SOURCES[id(thing)],)
+        if type(thing) is random.SystemRandom:
+            return random.SystemRandom, ()
+        if type(thing) in _LOCKS:
+            return _LOCKS[type(thing)], ()
+        return super().reducer_override(thing)
+
+    def _look_at(self, function: types.FunctionType) -> None:
+        code = function.__code__
+        self.names |= names_in(code)
+        self._count()
+        for name in _imported(code):
+            if _is_shared(name):
+                continue
+            raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
+
+    def _count(self) -> None:
+        self._functions += 1
+        if self._functions > MOST_CODE:
+            raise CannotCopy(f"it reaches more than {MOST_CODE:,} functions")
+
+
+def _is_shared(module: str | None) -> bool:
+    root = (module or "").partition(".")[0]
+    return root in _FRAMEWORKS or (is_library(module) and root != "test")
+
+
+def _is_compiled(cls: type) -> bool:
+    heap = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+    return not cls.__flags__ & heap or any(
+        isinstance(value, types.MethodDescriptorType) for value in vars(cls).values()
+    )
+
+
+def _imported(code: types.CodeType) -> list[str]:
+    """Modules that a function imports while it runs; relative ones with their dots."""
+    found = []
+    if _IMPORTS in code.co_code[::2]:
+        level = 0
+        for step in dis.get_instructions(code):
+            if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and isinstance(step.argval, int):
+                level = step.argval
+            elif step.opname == "IMPORT_NAME":
+                found.append("." * level + step.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found += _imported(constant)
+    return found
+
+
+def _as_new_class(reduced: Any) -> Any:
+    """Without the number by which cloudpickle would find the class itself in this process."""
+    make, arguments, *rest = reduced
+    return make, (*arguments[:-2], None, arguments[-1]), *rest
+
+
+def _source(name: str) -> Any:
+    return _SOURCES[name]
+
+
+def _module(name: str) -> types.ModuleType:
+    """A module that looks up what it does not have in the one of that name."""
+    copied = types.ModuleType(name)
+    vars(copied)["__getattr__"] = functools.partial(getattr, importlib.import_module(name))
+    return copied
+
+
+class _Late:
+    """A function that is known later: it may mention the cache around it."""
+
+    function: Any = None
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.function(*args, **keywords)
+
+
+def _cache(maxsize: int | None, typed: bool) -> Any:
+    return functools.lru_cache(maxsize, typed)(_Late())
+
+
+def _set_wrapped(cache: Any, function: Any) -> None:
+    cache.__wrapped__.function = function
+    functools.update_wrapper(cache, function)
+
+
+class _Translated:
+    """Objects of copied classes, in place of those of the originals."""
+
+    def __init__(self, originals: list[type], copies: list[type]) -> None:
+        self._numbers = {id(cls): number for number, cls in enumerate(originals)}
+        self._copies = copies
+
+    def of(self, data: Any) -> Any:
+        file = io.BytesIO()
+        pickler = cloudpickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+        pickler.persistent_id = lambda thing: self._numbers.get(id(thing))
+        pickler.dump(data)
+        file.seek(0)
+        unpickler = pickle.Unpickler(file)
+        unpickler.persistent_load = self._copies.__getitem__  # type: ignore[method-assign]
+        return unpickler.load()
