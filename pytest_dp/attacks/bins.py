@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pytest_dp.attacks.logistic import expit, logit
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table
 
 Codes = npt.NDArray[np.uint16]
@@ -130,12 +131,14 @@ def bins(feature: Feature, table: Table, most: int, share: float = 1.0) -> Bins 
     some = numbers[::every][is_number[::every]]
     values, counts = np.unique(some, return_counts=True)
     cuts, atoms = np.zeros(0), np.zeros(0)
-    often = counts > max(4, 0.001 * len(table) / every)
     if len(values) <= min(most, MOST_ATOMS):
         with np.errstate(all="ignore"):
             middles = values[:-1] / 2 + values[1:] / 2
         cuts = np.where((middles > values[:-1]) & (middles <= values[1:]), middles, values[1:])
     elif len(values):
+        often = recurring(counts, 0.001)
+        if often.sum() > MOST_ATOMS:  # of many values of one sort those that stand out
+            often = recurring(counts, 1.0)
         if often.sum() <= MOST_ATOMS:
             atoms = values[often]
             some = np.repeat(values[~often], counts[~often])

@@ -28,7 +28,7 @@ from pytest_dp.sampling.calling import Outputs
 from pytest_dp.sampling.pieces import joined
 
 MOST_EVENTS = 2
-"""Readable events that each half of the samples proposes."""
+"""Readable events that each half of the samples proposes, beside rare ones."""
 LEARNED_ACROSS = 20_000
 """Pairs of outputs from which each half learns, at most."""
 SEARCHED = 20_000
@@ -151,7 +151,8 @@ def _events(job: Job, arm: Arm, table: Table, first: Bools, about: list[Feature]
         some = np.arange(len(first)) % half < SEARCHED
         table, first, half = table.rows(some), first[some], SEARCHED
     about = [feature for feature in about if feature.kind != "bit"]
-    found = search(table, first, rank_for(job.claim.eps)(half), arm.references, MOST_EVENTS, about)
+    rank = rank_for(job.claim.eps, rarest=0.0)(half)
+    found = search(table, first, rank, arm.references, MOST_EVENTS, about, rare=True)
     return [one.event for one in found]
 
 

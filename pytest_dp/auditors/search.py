@@ -34,6 +34,8 @@ DECISIVE = 30.0
 """Log likelihood ratio beyond luck at which the search is over."""
 SUGGESTIVE = 6.0
 """The same, for a pair to be preferred over a decisive one because it is simpler."""
+TIE = 1e-6
+"""Weight of a log likelihood ratio where so few outputs were seen that no bound says anything."""
 
 
 @dataclass(slots=True)
@@ -96,24 +98,28 @@ def _look(contender: Suspect, pool: Pool, rank_of: Callable[[int], Rank]) -> Non
     contender.found = simplest(found[0], table, first, rank) if found else None
 
 
-def rank_for(eps: float) -> Callable[[int], Rank]:
+def rank_for(eps: float, rarest: float = 0.001) -> Callable[[int], Rank]:
     """How suspicious counts are; above 0 if they exceed the claim by more than luck explains.
 
     Up there it is a log likelihood ratio, an inexpensive stand-in for the p-value by which the
     paper ranks events. Below, events that came out on top by luck would beat those that can prove
     something, so it is how far a cautious bound on the loss stays from the claim.
+
+    Events have to come at least five times. On D' their probability is `rarest` or more if the
+    claim is used up: the paper's filter, by default.
     """
 
     def of_runs(runs: int) -> Rank:
-        fewest = max(5.0, 0.001 * runs * math.exp(eps))  # the paper's filter of rare events
+        fewest = max(5.0, rarest * runs * math.exp(eps))
 
         def rank(c1: Ints, c2: Ints) -> Floats:
             high, low = np.maximum(c1, c2), np.minimum(c1, c2)
-            excess = statdp.score(high, low, runs, eps) - LUCK
+            score = statdp.score(high, low, runs, eps)
+            excess = score - LUCK
             bound = np.log(
                 np.maximum(high - 4 * np.sqrt(high), 0.1) / (low + 4 * np.sqrt(low) + 4.0)
             )
-            ranks = np.where(excess > 0, excess, np.minimum(bound - eps, 0.0) - 1.0)
+            ranks = np.where(excess > 0, excess, np.minimum(bound - eps, 0.0) - 1.0 + TIE * score)
             return np.where(c1 + c2 >= min(fewest, runs), ranks, -np.inf)
 
         return rank

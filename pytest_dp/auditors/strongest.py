@@ -80,7 +80,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     row = np.arange(len(first)) % arm.kept
     known, unseen = row < half, row >= half
     about = quantities(job.claim, table, arm.references, first, arm.paired)
-    rank_of = rank_for(eps)
+    rank_of = rank_for(eps, rarest=0.0)
     event = readable(arm, table.rows(known), first[known], about, rank_of, KEPT)
     reading, excess = None, -math.inf
     if event is not None:

@@ -33,6 +33,7 @@ from pytest_dp.outputs.events import (
 )
 from pytest_dp.outputs.features import Feature, features
 from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.table import ABSENT, NUMBER, SCALAR, Bools, Floats, Ints, Table
 from pytest_dp.sampling.calling import shown
 
@@ -42,8 +43,12 @@ Rank = Callable[[Ints, Ints], Floats]
 LEVELS = np.array([0.002, 0.005, 0.01, *np.linspace(0.02, 0.98, 49), 0.99, 0.995, 0.998])
 """Quantiles at which thresholds are placed."""
 MOST_ATOMS = 48
+CONSTANT = frozenset({"relation", "remainder"})
+"""Kinds that take few values: single ones are what a person would speak of."""
 MOST_PATTERNS = 256
 MOST_IN_A_SET = 5
+RARE = 0.01
+"""Share of outputs below which a single value is rare."""
 MOST_CONTEXTS = 6
 COST = {"interval": 0.5, "set": 0.5, "conjunction": 1.0}
 """What an event that is harder to read must be better by, in units of rank."""
@@ -67,6 +72,8 @@ class _Block:
     c2: Ints
     build: Callable[[int], Condition]
     cost: float | Floats = 0.0
+    is_single: bool = False
+    """Whether each event is a single value or category of a feature."""
 
 
 def search(
@@ -76,6 +83,8 @@ def search(
     references: list[Any],
     most: int = 8,
     about: list[Feature] | None = None,
+    *,
+    rare: bool = False,
 ) -> list[Found]:
     """The most promising events that tell the outputs in `first` from the others.
 
@@ -92,6 +101,9 @@ def search(
         How many to return, best first.
     about : list of Feature, optional
         The quantities to speak about; by default those of `features`.
+    rare : bool
+        Whether to add, for either input, the rare value or category that speaks most for it: a
+        value that is released once in a thousand runs tells everything, but not yet.
     """
     about = features(table, references, first) if about is None else about
     blocks = _whole(table, first)  # of equals, what comes first wins: the easiest to read
@@ -110,7 +122,23 @@ def search(
                 for block in _numbers(feature, part, sides)
             ]
             found += _best(inner, rank, (context,), most, COST["conjunction"])
-    return sorted(found, key=lambda f: -f.rank)[:most]
+    found = sorted(found, key=lambda f: -f.rank)[:most]
+    if rare:
+        singles = [block for block in blocks if block.is_single]
+        for more in (_rarely_on(True, len(table)), _rarely_on(False, len(table))):
+            found += _best(singles, more, (), 1)
+    return found
+
+
+def _rarely_on(first: bool, runs: int) -> Rank:
+    """Standard errors by which rare events come more often on an input; two at least."""
+
+    def rank(c1: Ints, c2: Ints) -> Floats:
+        more, less = (c1, c2) if first else (c2, c1)
+        apart = (more - less) / np.sqrt(c1 + c2 + 1.0)
+        return np.where((apart >= 2.0) & (c1 + c2 < RARE * runs), apart, -np.inf)
+
+    return rank
 
 
 def _best(
@@ -144,11 +172,13 @@ def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
     nan = is_number & np.isnan(numbers)
     if nan.any():
         c1, c2 = _count(nan, first)
-        yield _Block(c1, c2, lambda k: Equals(feature, math.nan))  # noqa: ARG005
+        yield _Block(c1, c2, lambda k: Equals(feature, math.nan), is_single=True)  # noqa: ARG005
     valid = is_number & ~nan
     if not valid.any():
         return
     one, two = np.sort(numbers[valid & first]), np.sort(numbers[valid & ~first])
+    if feature.kind in CONSTANT:
+        yield from _recurring(feature, one, two)
     cuts = thresholds(np.concatenate([one, two]))
     below1, below2 = np.searchsorted(one, cuts), np.searchsorted(two, cuts)
     yield _Block(below1, below2, lambda k: Between(feature, high=float(cuts[k])))
@@ -164,14 +194,21 @@ def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
         lambda k: Between(feature, float(cuts[low[k]]), float(cuts[high[k]])),
         COST["interval"],
     )
+    if feature.kind not in CONSTANT:
+        yield from _recurring(feature, one, two)
+
+
+def _recurring(feature: Feature, one: Floats, two: Floats) -> Iterator[_Block]:
+    """Single values that come more often than chance explains; numbers of either side, sorted."""
     values, counts = np.unique(np.concatenate([one, two]), return_counts=True)
-    often = counts > max(4, 0.002 * len(table))
+    often = recurring(counts, 0.002)
     atoms = values[often][np.argsort(-counts[often], kind="stable")[:MOST_ATOMS]]
     if len(atoms):
         yield _Block(
             np.searchsorted(one, atoms, "right") - np.searchsorted(one, atoms),
             np.searchsorted(two, atoms, "right") - np.searchsorted(two, atoms),
             lambda k: Equals(feature, float(atoms[k])),
+            is_single=True,
         )
 
 
@@ -207,7 +244,7 @@ def _categories(feature: Feature, table: Table, first: Bools) -> Iterator[_Block
     in_first = np.array([np.sum((codes == code) & first) for code in found])
     in_second = np.array([np.sum((codes == code) & ~first) for code in found])
     all1, all2 = _count(present, first)
-    yield _Block(in_first, in_second, lambda k: Is(feature, names[int(found[k])]))
+    yield _Block(in_first, in_second, lambda k: Is(feature, names[int(found[k])]), is_single=True)
     yield _Block(
         all1 - in_first,
         all2 - in_second,

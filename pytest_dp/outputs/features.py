@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pytest_dp.outputs.custom import custom, name_of
+from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.quantities import (
     above,
@@ -20,6 +21,7 @@ from pytest_dp.outputs.quantities import (
     summary,
 )
 from pytest_dp.outputs.readings import readings
+from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.screening import (
     FEWEST_PAIRS,
     LOOKED_AT,
@@ -33,6 +35,7 @@ from pytest_dp.outputs.screening import (
     telling,
 )
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, tabulate
+from pytest_dp.outputs.traces import traces
 
 Kind = Literal[
     "leaf",
@@ -53,6 +56,8 @@ Kind = Literal[
     "lowest bit",
     "reading",
     "test",
+    "relation",
+    "remainder",
 ]
 WHOLE: frozenset[Kind] = frozenset(
     {"len", "count", "hamming", "argmax", "argmin", "above", "bit", "lowest bit", "test"}
@@ -126,7 +131,7 @@ class Feature:
                 return numeric(bit(table, *self.argument))
             case "lowest bit":
                 return numeric(lowest_bit(table, self.argument))
-            case "reading" | "test":
+            case "reading" | "test" | "relation" | "remainder":
                 return numeric(self.argument.values(table))
             case _:
                 return numeric(summary(table, self.kind))
@@ -193,7 +198,9 @@ def all_features(
     found += _levels(table)
     if not places.all and first is not None and paired >= FEWEST_PAIRS:
         found = [feature for feature in found if _differs(feature, table, first, paired)]
-    return found + _differences(table, first, places, paired)
+    found += _differences(table, first, places, paired)
+    known = {feature.argument for feature in found if feature.kind == "difference"}
+    return found + _traces(table, first, known)
 
 
 def _differs(feature: Feature, table: Table, first: Bools, paired: int) -> bool:
@@ -316,6 +323,16 @@ def _differences(table: Table, first: Bools | None, places: Places, paired: int)
 
 def _difference(one: str, other: str) -> Feature:
     return Feature(f"{one} - {other}", "difference", (one, other))
+
+
+def _traces(table: Table, first: Bools | None, known: set[tuple[str, str]]) -> list[Feature]:
+    """What is left of numbers where their noise is taken off, if these outputs call for it."""
+    if first is None or not np.any(table.codes == NUMBER):
+        return []
+    found = traces(table, first, known)
+    related = [Feature(str(one), "relation", one) for one in found if isinstance(one, Relation)]
+    on_grids = [Feature(str(one), "remainder", one) for one in found if isinstance(one, Remainder)]
+    return _telling(related, table, first) + _telling(on_grids, table, first)
 
 
 def _numeric_places(table: Table) -> list[str]:

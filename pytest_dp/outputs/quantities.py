@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table, all_numbers
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, all_numbers
+
+FEWEST_TIMES = 5
+"""How often a value has to come for it not to be chance, where values are continuous."""
+TIMES_AS_OFTEN, _NEIGHBOURS = 4, 10
+"""The same as that of its neighbours, at least; and how many of those there are on either side."""
 
 
 def numeric(numbers: Floats) -> tuple[Floats, Ints]:
@@ -116,6 +121,31 @@ def lowest_bit(table: Table, place: str) -> Floats:
     shift = np.frexp(lowest)[1] - 1
     has = (digits > 0) & (exponent < 0x7FF)
     return np.where(has, shift + np.maximum(exponent, 1) - 1075, np.nan)
+
+
+def recurring(counts: Ints, share: float) -> Bools:
+    """Which values come more often than chance explains, by the counts of values in their order.
+
+    Those are values that make up more than a share of all outputs, and among continuous ones any
+    that comes five times, and more than four times as often as its neighbours.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (values,)
+        How often each value came, in the order of the values.
+    share : float
+    """
+    often: Bools = counts > max(FEWEST_TIMES - 1, share * counts.sum())
+    candidates = np.flatnonzero(~often & (counts >= FEWEST_TIMES))
+    if len(candidates) and len(counts) > 2 * _NEIGHBOURS:
+        sums = np.concatenate([[0], np.cumsum(counts)])
+        means = []
+        for low, high in ((-_NEIGHBOURS, 0), (1, _NEIGHBOURS + 1)):
+            ends = [np.clip(candidates + end, 0, len(counts)) for end in (low, high)]
+            means.append((sums[ends[1]] - sums[ends[0]]) / np.maximum(ends[1] - ends[0], 1))
+        usual = np.maximum(np.minimum(*means), 1.0)  # a neighbour may itself come often
+        often[candidates] = counts[candidates] > TIMES_AS_OFTEN * usual
+    return often
 
 
 def _words(numbers: Floats) -> npt.NDArray[np.uint64]:

@@ -1,0 +1,243 @@
+"""Numbers of an output that go together: where they share their noise, it can be taken off again.
+
+If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left; in ``a = s * e`` and
+``b = c / e`` it is the product that has none. Such relations are looked for in outputs on one input
+at a time, since only the noise moves those. Where two numbers merely go together, their difference
+has less noise than either.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pytest_dp.outputs.lattices import nice
+from pytest_dp.outputs.table import NUMBER, Floats, Ints, Table
+
+FEW = 12
+"""Numbers up to which each is compared with all others, and with several at once."""
+FEWEST, LOOKED_AT = 8, 256
+"""Outputs on an input by which relations are recognised, at least and at most."""
+MOST = 128
+"""Relations that are looked at, where there are very many numbers."""
+SPARE = 4
+"""Outputs beyond those that fix the coefficients of a relation: chance alone gives none for them.
+"""
+EXACT = 1e-5
+"""Noise that is left in an exact relation, as a share."""
+TOGETHER = 0.5
+"""Noise (variance) that is left of a number in the best difference with another, at most."""
+CHANCE = 4.0
+"""Standard errors by which numbers have to go together for that."""
+CONSTANT = 0.9
+"""Share of outputs for which a constant is one."""
+_COEFFICIENT = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A sum, or a product, of a few numbers of an output.
+
+    Attributes
+    ----------
+    places : tuple of str
+    weights : tuple of float
+        Coefficients, or exponents.
+    product : bool
+    digits : int or None
+        To which it is rounded, where it is exact but for errors of floating-point numbers.
+    """
+
+    places: tuple[str, ...]
+    weights: tuple[float, ...]
+    product: bool = False
+    digits: int | None = None
+
+    def values(self, table: Table) -> Floats:
+        """Its value for every output, shape (n,); NaN where some place has no number."""
+        columns = [table.leaf(place) for place in self.places]
+        return self.of([np.where(codes == NUMBER, x, np.nan) for x, codes in columns])
+
+    def of(self, numbers: list[Floats]) -> Floats:
+        """For the numbers at its places."""
+        with np.errstate(all="ignore"):
+            if self.product:
+                total = np.ones(len(numbers[0]))
+                for number, weight in zip(numbers, self.weights, strict=True):
+                    power = number if abs(weight) == 1 else number ** abs(weight)
+                    total = total * power if weight > 0 else total / power
+            else:
+                total = np.zeros(len(numbers[0]))
+                for number, weight in zip(numbers, self.weights, strict=True):
+                    total = total + weight * number
+            return total if self.digits is None else np.round(total, self.digits)
+
+    def __str__(self) -> str:
+        text = ""
+        for place, weight in zip(self.places, self.weights, strict=True):
+            size = "" if abs(weight) == 1 else f"{abs(weight):.12g}"
+            if self.product:
+                text += ("*" if weight > 0 else "/") + place + (f"**{size}" if size else "")
+            else:
+                text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "") + place
+        text = text[1:] if self.product else text[3:]
+        return text if self.digits is None else f"round({text}, {self.digits})"
+
+
+def relations(places: list[str], one: Floats, two: Floats) -> list[Relation]:
+    """Relations that hold among the numbers of outputs on one input, and tell it from the other.
+
+    Parameters
+    ----------
+    places : list of str
+    one, two : ndarray, shape (n, places)
+        Numbers at these places in outputs on D and on D'; NaN where there is none.
+    """
+    if len(places) < 2:
+        return []
+    found: dict[tuple[object, ...], Relation] = {}
+    with np.errstate(all="ignore"):
+        for product in (False, True):
+            for side in (one, two):
+                columns, some = _usable(side, product)
+                for weights in _related(some):
+                    at = np.flatnonzero(weights)
+                    relation = Relation(
+                        tuple(places[columns[k]] for k in at),
+                        tuple(weights[at].tolist()),
+                        product,
+                    )
+                    rounded = _rounded(relation, *(x[:, columns[at]] for x in (side, one, two)))
+                    if rounded is not None:
+                        key = rounded.places, rounded.weights, product
+                        found.setdefault(key, rounded)
+    return list(found.values())
+
+
+def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
+    """The columns that vary among numbers, and outputs where all of them are there; or logs."""
+    if product:
+        side = np.log(np.abs(np.where((side > 0) | (side < 0), side, np.nan)))
+    finite = np.isfinite(side)
+    columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
+    rows = finite[:, columns].all(axis=1)
+    some = side[np.ix_(rows, columns)][:LOOKED_AT]
+    if len(some) < FEWEST:
+        return columns[:0], some[:, :0]
+    spread = np.median(np.abs(some - np.median(some, axis=0)), axis=0)
+    varies = spread > EXACT * 1e-6 * np.abs(np.median(some, axis=0))
+    return columns[varies], some[:, varies]
+
+
+def _related(some: Floats) -> list[Floats]:
+    """Exact relations, as weights of columns: each column is explained by earlier ones."""
+    n, width = some.shape
+    if width < 2:
+        return []
+    if width > FEW:
+        return _equal_shapes(some)
+    x = some - some.mean(axis=0)
+    free: list[int] = []
+    found = []
+    for j in range(width):
+        weights = next((w for i in free if (w := _explained(x, [i], j)) is not None), None)
+        if weights is None and 1 < len(free) <= n - 1 - SPARE:
+            weights = _explained(x, free, j)
+        if weights is None:
+            free.append(j)
+        else:
+            found.append(weights)
+    return found
+
+
+def _explained(x: Floats, by: list[int], j: int) -> Floats | None:
+    """The weights of a column less what others make of it, if nearly nothing is left."""
+    scale = np.sqrt((x[:, by] ** 2).sum(axis=0))
+    slopes = np.linalg.lstsq(x[:, by] / scale, x[:, j], rcond=1e-9)[0] / scale
+    rest = np.abs(x[:, j] - x[:, by] @ slopes)
+    if not np.median(rest) <= EXACT * np.median(np.abs(x[:, j])):
+        return None
+    small = np.abs(slopes) * np.median(np.abs(x[:, by]), axis=0) <= 10 * EXACT * np.median(
+        np.abs(x[:, j])
+    )
+    weights = np.zeros(x.shape[1])
+    kept = [i for i, gone in zip(by, small.tolist(), strict=True) if not gone]
+    weights[kept] = [-nice(float(slope), _COEFFICIENT * abs(slope)) for slope in slopes[~small]]
+    weights[j] = 1.0
+    return _scaled(weights)
+
+
+def _scaled(weights: Floats) -> Floats:
+    """With a first coefficient of 1, or whole ones where that is possible."""
+    at = np.flatnonzero(weights)
+    scaled: Floats = weights / weights[at[0]]
+    for times in range(1, 13):
+        whole: Floats = np.round(scaled * times)
+        if np.all(np.abs(whole - scaled * times) <= _COEFFICIENT * times):
+            return whole
+    return scaled
+
+
+def _equal_shapes(some: Floats) -> list[Floats]:
+    """The same for very many columns: those that are equal but for a shift and a scale."""
+    shape = (some - some[0]) / (some[1] - some[0])
+    marks = np.round(shape[2:FEWEST], 5).T
+    order = np.lexsort(marks.T)
+    equal = (np.abs(np.diff(marks[order], axis=0)) <= 2e-5).all(axis=1)
+    x = some - some.mean(axis=0)
+    found = []
+    lead = -1
+    for k, same in enumerate(equal.tolist()):
+        lead = (order[k] if lead < 0 else lead) if same else -1
+        if same:
+            first, second = sorted((int(lead), int(order[k + 1])))
+            weights = _explained(x, [first], second)
+            if weights is not None:
+                found.append(weights)
+        if len(found) == MOST:
+            break
+    return found
+
+
+def _rounded(relation: Relation, side: Floats, one: Floats, two: Floats) -> Relation | None:
+    """To digits that are no errors; None if it is the same constant on D and on D'."""
+    values = relation.of(list(side.T))
+    middle = float(np.median(values[np.isfinite(values)]))
+    error = 20 * float(np.nanquantile(np.abs(values - middle), 0.95))
+    error = max(error, 1e-15 * abs(middle), 1e-300)
+    away = [np.abs(relation.of(list(outputs.T)) - middle) for outputs in (one, two)]
+    away = [gaps[np.isfinite(gaps)] for gaps in away]
+    if not all(map(len, away)) or min(np.mean(gaps <= error) for gaps in away) > CONSTANT:
+        return None
+    error = max(error, 1e-4 * float(max(map(np.median, away))))
+    return replace(relation, digits=math.floor(-math.log10(error)))
+
+
+def near_relations(places: list[str], one: Floats, two: Floats) -> list[Relation]:
+    """Differences that have less noise than the number that they begin with.
+
+    For each number that with the earlier one which it goes together with best, on either input.
+    Parameters are those of `relations`.
+    """
+    found: dict[tuple[str, str], tuple[float, Relation]] = {}
+    with np.errstate(all="ignore"):
+        for side in (one, two):
+            columns, some = _usable(side, product=False)
+            if not len(columns):
+                continue
+            together = np.triu(np.nan_to_num(np.corrcoef(some.T).reshape(2 * some.shape[1:])), 1)
+            best = np.argmax(np.abs(together), axis=0)
+            for j, i in enumerate(best.tolist()):
+                r = float(together[i, j])
+                if r**2 < max(1 - TOGETHER, CHANCE**2 / len(some)) or r**2 > 1 - EXACT**2:
+                    continue
+                ratio = float(np.std(some[:, i]) / np.std(some[:, j]))
+                # Either may be the other and some more noise; by so much the weight is open.
+                room = ratio * (1 - abs(r) + 3 * math.sqrt((1 - r**2) / len(some)))
+                weight = 1.0 if abs(ratio - 1) <= room else nice(ratio, room)
+                pair = places[columns[i]], places[columns[j]]
+                found.setdefault(pair, (r**2, Relation(pair, (1.0, -math.copysign(weight, r)))))
+    closest = sorted(found.values(), key=lambda one: -one[0])
+    return [relation for _, relation in closest[:FEW]]

@@ -1,0 +1,229 @@
+"""What noise leaves behind: relations of numbers that share it, grids, values that recur."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dp.attacks.bins import bins
+from pytest_dp.auditors.search import rank_for
+from pytest_dp.outputs.families import search
+from pytest_dp.outputs.features import all_features, leaf
+from pytest_dp.outputs.lattices import grids, remainders
+from pytest_dp.outputs.quantities import recurring
+from pytest_dp.outputs.relations import near_relations, relations
+from pytest_dp.outputs.table import tabulate
+
+PYTHON = {
+    "log": math.log,
+    "nan": math.nan,
+    "inf": math.inf,
+    "isnan": math.isnan,
+    "argmax": np.argmax,
+}
+
+
+def sides(draw, runs, seed=0):
+    """Outputs on D (1.0) and on D' (0.0), and which are on D."""
+    rng = np.random.default_rng(seed)
+    return [draw(d, rng) for d in (1.0, 0.0) for _ in range(runs)], np.arange(2 * runs) < runs
+
+
+def traces(draw, runs, seed=0):
+    """The relations and remainders that outputs call for."""
+    outputs, first = sides(draw, runs, seed)
+    found = all_features(tabulate(outputs), [], first)
+    return [feature for feature in found if feature.kind in ("relation", "remainder")]
+
+
+def best(draw, runs=16, seed=0):
+    """The best event for such outputs; it counts 0 on one side, and reads as Python."""
+    outputs, first = sides(draw, runs, seed)
+    table = tabulate(outputs)
+    about = all_features(table, [], first)
+    [found] = search(table, first, rank_for(1.0, 0.0)(runs), [], most=1, about=about)
+    assert (found.c1, found.c2) in ((runs, 0), (0, runs))
+    fresh, _ = sides(draw, 200, seed + 1)
+    mask = found.event.mask(tabulate(fresh))
+    for output, inside in zip(fresh, mask.tolist(), strict=True):
+        assert found.event(output) == inside
+        if found.event.conditions[0].feature.kind in ("relation", "remainder"):
+            assert eval(str(found.event), PYTHON | {"output": output}) == inside, str(found.event)
+    return str(found.event), mask
+
+
+def noise(rng, size=None):
+    return rng.laplace(scale=20, size=size)
+
+
+SHARED = {
+    "sum and count": lambda d, z, e: {"sum": 3.3 + d + z, "count": 2 + 2 * d + z},
+    "subtracted": lambda d, z, e: {"a": d + z, "b": 0.3 - z},
+    "twice as much": lambda d, z, e: {"a": 7.1 * d + 2 * z, "b": d + z},
+    "a third": lambda d, z, e: (d + z / 3, 2 * d + z),
+    "a factor": lambda d, z, e: [(4.2 + d) * math.exp(z), 3 * math.exp(z)],
+    "a divisor": lambda d, z, e: [(4.2 + d) * math.exp(z / 4), 3 / math.exp(z / 4)],
+    "by the data": lambda d, z, e: {"a": (2 + d) * z, "b": 5 + z},
+    "apart": lambda d, z, e: [d + z, e[0], 3 * d + z],
+    "nested": lambda d, z, e: ((d + z, e[0]), {"x": [e[1], {"y": 3 * d - z}]}),
+    "three of them": lambda d, z, e: (d + z, 4.1 * d + z, 8 * d + z),
+    "a total": lambda d, z, e: {"a": e[0], "b": e[1], "all": e[0] + e[1] + d},
+    "a matrix": lambda d, z, e: np.array([[d + z, e[0]], [e[1], 1.7 + z]]),
+    "single precision": lambda d, z, e: np.array([d + z, e[0], 7.7 + z], dtype=np.float32),
+    "beside a label": lambda d, z, e: {"a": d + z, "b": "x", "c": None, "d": 2 * d + z},
+    "one of many": lambda d, z, e: [*e[:20], d + z, *e[20:], 5 - z],
+    "one of hundreds": lambda d, z, e: np.concatenate([e, [d + z], np.tile(e, 3)[5:] * z, [z]]),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_noise_that_is_shared_is_taken_off(name):
+    def draw(d, rng):
+        return SHARED[name](d, noise(rng), noise(rng, 40))
+
+    text, mask = best(draw)
+    assert set(mask[:200].tolist()) | set(mask[200:].tolist()) == {True, False}
+    assert max(mask[:200].mean(), mask[200:].mean()) == 1
+    assert min(mask[:200].mean(), mask[200:].mean()) < 0.02, text
+
+
+def test_relations_are_found_with_their_coefficients():
+    rng = np.random.default_rng(3)
+    base = rng.laplace(size=(2, 30, 3))
+    shift = np.array([[[1.0]], [[0.0]]])
+    for weights in ([1, -2, 0], [3, 1, 0], [1, 0.5, -1], [2, 0, -7]):
+        last = base @ np.array(weights, float)[:, None] + shift
+        one, two = np.concatenate([base, last], axis=2)
+        [found] = relations(["a", "b", "c", "d"], one, two)
+        x = dict(zip("abcd", one.T, strict=True))
+        assert np.allclose(
+            found.of([x[place] for place in found.places]),
+            found.of([x[place] for place in found.places])[0],
+        )
+        assert len(found.places) == np.count_nonzero(weights) + 1
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda d, rng: (d + noise(rng), 2 * d + noise(rng)),
+        lambda d, rng: [2 * (x := d + noise(rng)) + 1, x],  # computed from one noisy answer
+        lambda d, rng: {"n": 5.0, "x": d + noise(rng)},
+        lambda d, rng: d + noise(rng),
+        lambda d, rng: round(d + 0.31 + noise(rng), 1),
+        lambda d, rng: 7 + d + round(noise(rng)),
+        lambda d, rng: np.exp(noise(rng, 3) + d),
+        lambda d, rng: bool(d + noise(rng) > 0),
+        lambda d, rng: [None, "a"][int(noise(rng) > d)],
+        lambda d, rng: noise(rng, 70) + d,
+        lambda d, rng: np.cumsum(noise(rng, 10) + d),
+        lambda d, rng: float("nan") if rng.random() < 0.5 else math.inf,
+    ],
+)
+@pytest.mark.parametrize("runs", [12, 200])
+def test_outputs_that_show_no_trace_get_no_features(draw, runs):
+    assert [traces(draw, runs, seed) for seed in range(4)] == [[]] * 4
+
+
+def test_numbers_that_go_together_are_compared():
+    def draw(d, rng):
+        z = noise(rng)
+        return {"a": d + z, "b": 3 * d + z + rng.laplace(), "c": rng.laplace()}
+
+    assert [f.text for f in traces(draw, 100)] == ["output['a'] - output['b']"]
+    sums = np.cumsum(np.random.default_rng(0).laplace(size=(2, 100, 6)), axis=2)
+    found = [str(one) for one in near_relations(list("abcdef"), *sums)]
+    assert sorted(found) == [f"{a} - {b}" for a, b in zip("abcde", "bcdef", strict=True)]
+
+
+STEPS = [0.1, 1.0, 0.25, 1 / 3, 0.001, 10.0, 0.7, 1 / 30, 2.0**-7]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("offset", [3.27 + 1.5 + 2.41, 0.0123, math.pi, -41.877])
+def test_noise_that_is_rounded_shows_its_grid(step, offset):
+    def draw(d, rng):
+        return offset + 0.31 * step * d + step * round(noise(rng) / step)
+
+    text, mask = best(draw)
+    assert sorted([mask[:200].mean(), mask[200:].mean()]) == [0, 1], text
+    outputs = np.array([draw(1.0, np.random.default_rng(seed)) for seed in range(30)])
+    [grid] = grids(outputs[:, None])
+    assert grid.step == pytest.approx(step)
+    assert abs(math.remainder(grid.offset - offset - 0.31 * step, step)) < 1e-9
+
+
+def test_grids_of_a_few_among_many_and_of_factors():
+    many, mask = best(lambda d, rng: [*noise(rng, 100), 0.03 * d + round(noise(rng), 1)])
+    assert many.startswith("round((output[100] + 0.0")
+    assert set(mask[:200].tolist()) != set(mask[200:].tolist())
+    factor, _ = best(lambda d, rng: (5 + d) * 1.1 ** round(noise(rng)))
+    assert "log(abs(output)) %" in factor
+
+
+def test_grids_in_spite_of_special_values():
+    def draw(d, rng):
+        if rng.random() < 0.05:
+            return [math.inf, math.nan, None, 0.0][rng.integers(4)]
+        return max(0.07 + 0.01 * d + round(noise(rng), 1), -5.0)
+
+    found = traces(draw, 200)
+    assert any("% 0.1" in feature.text for feature in found)
+
+
+def test_continuous_numbers_lie_on_no_grid():
+    rng = np.random.default_rng(0)
+    for draw in (rng.laplace, rng.normal, rng.random, rng.standard_cauchy):
+        assert grids(draw(size=(12, 400))) == [None] * 400
+        assert all(grids(column[:, None]) == [None] for column in draw(size=(50, 24)))
+    singles = rng.laplace(size=(24, 300)).astype(np.float32).astype(np.float64)
+    assert remainders(["x"] * 300, singles[:12], singles[12:]) == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=60), st.sampled_from([0.01, 0.2, 1.0]))
+def test_values_that_recur_against_brute_force(counts, share):
+    found = recurring(np.array(counts), share)
+    for i, count in enumerate(counts):
+        often = count >= 5 and count > share * sum(counts)
+        if len(counts) > 20 and count >= 5 and not often:
+            near = [counts[max(i - 10, 0) : i], counts[i + 1 : i + 11]]
+            usual = max(min(sum(side) / max(len(side), 1) for side in near), 1.0)
+            often = count > 4 * usual
+        assert found[i] == often
+
+
+def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
+    rng = np.random.default_rng(2)
+    outputs = rng.laplace(size=40_000)
+    outputs[:5], outputs[20_000:20_006] = 1.25, -3.5
+    table, first = tabulate(outputs), np.arange(40_000) < 20_000
+    column = bins(leaf("output"), table, 40)
+    assert column.atoms.tolist() == [-3.5, 1.25]
+    found = search(table, first, rank_for(1.0, 0.0)(20_000), [], most=1, rare=True)
+    assert [str(one.event) for one in found[1:]] == ["output == 1.25", "output == -3.5"]
+    assert [(one.c1, one.c2) for one in found[1:]] == [(5, 0), (0, 6)]
+    assert len(search(table, first, rank_for(1.0, 0.0)(20_000), [], most=1)) == 1
+
+
+def test_a_fine_grid_has_no_values_that_stand_out():
+    rng = np.random.default_rng(4)
+    numbers = np.round(rng.laplace(scale=3.0, size=40_000), 3)
+    counts = np.unique(numbers, return_counts=True)[1]
+    assert counts.max() > 5
+    assert recurring(counts, 0.01).mean() < 0.001
+
+
+def test_ten_thousand_numbers_cost_little():
+    rng = np.random.default_rng(0)
+    one, two = rng.laplace(size=(2, 48, 10_000))
+    places = [f"output[{i}]" for i in range(10_000)]
+    start = time.process_time()
+    assert relations(places, one, two) == []
+    assert remainders(places, one, two) == []
+    assert time.process_time() - start < 2
