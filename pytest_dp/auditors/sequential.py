@@ -60,7 +60,7 @@ NO_DIFFERENCE = (
     "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
     "differ in anything that the mechanism looks at?"
 )
-A_BATCH = 0.05
+A_BATCH = 0.2
 """Share of the time that one batch may take; slow mechanisms get smaller batches."""
 
 
@@ -175,7 +175,8 @@ class Game:
         """So many pairs of outputs, or fewer if the mechanism is slow."""
         job = self.job
         affordable = job.runs_within(A_BATCH * job.settings.max_seconds / 2, size)
-        if affordable == size:
+        affordable = int(min(affordable, job.affordable() / 2))
+        if affordable >= size:
             return size
         job.sampler.note(
             f"a run takes {job.a_run}: looked at the clock, so another "

@@ -28,6 +28,9 @@ MOST_A_PIECE = 512
 MOST_A_VECTORIZED_PIECE = 32_768
 FEWEST_A_PIECE, ENOUGH_A_PIECE, ENOUGH_A_SHARED_PIECE = 8, 64, 256
 """Where a draw has so many: every piece costs time to set up. Of small draws, a quarter each."""
+FEWEST_SLOW, SLOW_PIECES = 2, 32
+"""Runs in a piece of a slow mechanism, at least, and pieces of its larger draws: so many that every
+process gets as much to do as the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +60,27 @@ class Done:
     noise: bytes | None = None
 
 
-def cut(count: int, key: tuple[int, ...], vectorized: bool, shared: bool = False) -> list[Piece]:
-    """Cut a draw into pieces: several even for small draws, so that slow mechanisms share them."""
+def cut(
+    count: int,
+    key: tuple[int, ...],
+    vectorized: bool,
+    shared: bool = False,
+    *,
+    slow: bool = False,
+) -> list[Piece]:
+    """Cut a draw into pieces: several even for small draws, many for slow mechanisms."""
     most = MOST_A_VECTORIZED_PIECE if vectorized else MOST_A_PIECE
     enough = ENOUGH_A_SHARED_PIECE if shared else ENOUGH_A_PIECE
     few = min(count, enough) if vectorized else max(FEWEST_A_PIECE, min(-(-count // 4), enough))
     size = min(most, max(few, -(-count // 16)))
-    starts = range(0, count, size)
-    return [Piece(min(size, count - start), (*key, i), shared) for i, start in enumerate(starts)]
+    if slow:
+        size = min(most, max(FEWEST_SLOW, -(-count // SLOW_PIECES)))
+    sizes, left = [size] * (count // size), count % size
+    if left == 1 and sizes:  # a run alone shows too little
+        sizes[-1] += 1
+    elif left:
+        sizes.append(left)
+    return [Piece(runs, (*key, i), shared) for i, runs in enumerate(sizes)]
 
 
 class Input:

@@ -28,6 +28,10 @@ T = TypeVar("T")
 
 START_WORKERS = 5.0
 """Estimated seconds of work from which starting processes, with their imports, pays."""
+EXPECTED = 250
+"""Runs that an audit takes at least, as a rule: processes are not started for one draw only."""
+SLOW = START_WORKERS / EXPECTED
+"""Seconds a run from which processes are thus started at once, and every draw is shared out."""
 USE_WORKERS = 0.25
 """Estimated seconds of work from which handing it to running processes pays."""
 
@@ -98,6 +102,8 @@ class Sampler:
         self.seconds = 0.0
         self.replayable = True
         self.notes: list[str] = []
+        self._slow: bool | None = None  # unknown
+        self._fastest = math.inf
         self._packed: workers.Packed | None = None
         self._copies = False
         self._idle: frozenset[int] | None = None  # unknown
@@ -173,6 +179,7 @@ class Sampler:
         OutOfTime
             If the deadline passed first.
         """
+        self._foresee()
         if not self.replayable:
             return False
         refused, made = "", self.call.made.runs
@@ -230,6 +237,16 @@ class Sampler:
         ]
         return call, found, generators
 
+    def _foresee(self) -> None:
+        """Decide, once and for all, whether the mechanism is slow; workers start up meanwhile.
+
+        By the piece that was fastest: on a busy machine any mechanism is slow now and then.
+        """
+        if self._slow is None and self.runs:
+            self._slow = self.call.size is None and self._fastest >= SLOW
+            if self._slow and self.n_jobs > 1:
+                workers.start(self.n_jobs)
+
     def _use_copies(self) -> None:
         self._copies = True
         self.note("changes its input: every run was given a fresh copy")
@@ -277,13 +294,10 @@ class Sampler:
         Exception
             What the function raises.
         """
-        vectorized = self.call.size is not None
+        self._foresee()
         self._try_larger(draws, deadline)
-        works = [
-            (d.given, grouped(cut(d.count, d.key, vectorized, d.shared), vectorized)) for d in draws
-        ]
-        estimate = (self.seconds_a_run or 0.0) * sum(d.count for d in draws)
-        if self._worth_sharing(estimate):
+        works = [self._work(draw) for draw in draws]
+        if self._worth_sharing(sum(d.count for d in draws)):
             packed = self._pack(draws[0].given, deadline)
             if packed is not None:
                 try:
@@ -292,6 +306,11 @@ class Sampler:
                     self.n_jobs = 1
                     self.note(str(reason))
         return self._in_process(works, function, deadline)
+
+    def _work(self, draw: Draw) -> Work:
+        vectorized, slow = self.call.size is not None, self._slow or False
+        pieces = cut(draw.count, draw.key, vectorized, draw.shared, slow=slow)
+        return draw.given, grouped(pieces, vectorized)
 
     def _in_process(
         self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline
@@ -409,15 +428,17 @@ class Sampler:
             return False
         return first.key != piece.key or not self.replayable  # a piece may be drawn again
 
-    def _worth_sharing(self, estimate: float) -> bool:
-        if self.n_jobs == 1:
+    def _worth_sharing(self, runs: int) -> bool:
+        if self.n_jobs == 1 or not runs:
             return False
-        return estimate > (START_WORKERS if self._packed is None else USE_WORKERS)
+        if self._packed is not None:
+            return runs * (self.seconds_a_run or 0.0) > USE_WORKERS
+        return max(runs, EXPECTED) * (self.seconds_a_run or 0.0) > START_WORKERS
 
     def _pack(self, given: Input, deadline: Deadline) -> workers.Packed | None:
         if self._packed is None:
             cost = self.seconds_a_run or 0.0
-            count = min(MOST_A_PIECE, max(3, int(0.05 / cost) if cost else MOST_A_PIECE))
+            count = min(MOST_A_PIECE, max(1, int(0.05 / cost) if cost else MOST_A_PIECE))
             piece = Piece(count, (0, 0))
             try:
                 self._packed = workers.pack(self.call, given, piece)
@@ -455,6 +476,7 @@ class Sampler:
         self.runs += runs
         self._timed_runs += runs
         self.seconds += seconds
+        self._fastest = min(self._fastest, seconds / max(runs, 1))
 
     def _usable(self, given: Input, summary: Summary) -> None:
         """Refuse a mechanism that worked and then stopped: its runs are not independent."""

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -183,6 +183,8 @@ def share_out(
     now = time.time()  # processes share this clock
     until = now + deadline.remaining(), now + deadline.to_the_last()
     inputs = {id(given): order.packed.beside(given) for given, _ in jobs}
+    while _STARTING:
+        list(_STARTING.pop())
     parallel = joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
     work, wanted = joblib.delayed(_work), True
     try:
@@ -212,6 +214,23 @@ def share_out(
     except KeyboardInterrupt:
         stop()
         raise
+
+
+_STARTING: list[Iterator[None]] = []
+"""What comes back of processes that are starting up: joblib would kill them if it were dropped."""
+
+
+def start(n_jobs: int) -> None:
+    """Start so many processes, which meanwhile load what they need."""
+    if not _STARTING:
+        ready = joblib.delayed(_ready)
+        _STARTING.append(
+            joblib.Parallel(n_jobs, return_as="generator")(ready() for _ in range(n_jobs))
+        )
+
+
+def _ready() -> None:
+    """In a worker, which has loaded this module to get here."""
 
 
 def stop() -> None:

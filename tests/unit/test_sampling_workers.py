@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawing import by_name, sampler
 
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling.calling import prepare, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.pieces import Input
+from pytest_dp.sampling.pieces import Input, cut
 from pytest_dp.sampling.sampler import Draw, Sampler
 
 pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
@@ -289,6 +290,53 @@ def test_an_error_in_a_worker_is_the_same_error():
 
     with pytest.raises(MechanismError, match="KeyError"):
         drawn(raises, vectorized="size", count=10_000)
+
+
+def longest(draws, n_jobs):
+    """Runs of the process that gets most, if they take jobs in turn, over what the others get."""
+    some = sampler(by_name, n_jobs=n_jobs)
+    some._slow = True
+    busy = [0] * n_jobs
+    for _, groups in some._jobs([some._work(draw) for draw in draws]):
+        busy[busy.index(min(busy))] += sum(piece.count for group in groups for piece in group)
+    return max(busy) * n_jobs / sum(busy)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, 4, 8])
+@pytest.mark.parametrize("count", [8, 24, 32, 40, 64, 100, 256])
+def test_small_draws_of_a_slow_mechanism_keep_all_processes_busy(count, n_jobs):
+    draws = [Draw(Input([side]), count, (1, side, 0)) for side in (0, 1)]
+    assert longest(draws, n_jobs) <= 1.35
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 24, 25, 33, 1_000])
+def test_a_slow_mechanism_has_no_piece_of_one_run_alone(count):
+    """In which it could not be seen that all runs return one object, changed each time."""
+    pieces = cut(count, (1, 0), vectorized=False, slow=True)
+    assert sum(piece.count for piece in pieces) == count
+    assert len({piece.key for piece in pieces}) == len(pieces)
+    assert count == 1 or min(piece.count for piece in pieces) > 1
+
+
+def test_slow_mechanisms_are_shared_out_from_the_first_draw_on(monkeypatch):
+    """With the thresholds as they are: 30 ms a run, a draw of half a second."""
+    monkeypatch.undo()
+
+    def sleeps(data, rng):
+        time.sleep(0.03)
+        return rng.random()
+
+    def seconds(n_jobs):
+        some, given = sampler(sleeps, n_jobs=n_jobs), Input([1])
+        some.warm_up(given, Deadline(60))
+        some.draw([Draw(given, 2, (1, 0))], Deadline(60))  # processes start up
+        started = time.monotonic()
+        outputs = some.draw([Draw(given, 16, (1, side, 0)) for side in (1, 2)], Deadline(60))
+        return time.monotonic() - started, outputs
+
+    (alone, expected), (shared, outputs) = seconds(1), seconds(2)
+    assert list(map(list, outputs)) == list(map(list, expected))
+    assert alone / shared > 1.5
 
 
 def test_a_deadline_in_workers():
