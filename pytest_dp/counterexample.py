@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.outputs.events import Between, Event, Is, OneOf
-from pytest_dp.outputs.families import Found, Rank, pattern_of
+from pytest_dp.outputs.families import Found, Rank
+from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.table import Bools, Table
 from pytest_dp.sampling.calling import Raised
 
@@ -153,4 +154,5 @@ def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Ite
 
 def is_constant(table: Table) -> bool:
     """Whether all outputs of a table are the same."""
-    return bool(len(table)) and bool(pattern_of(table, 0).mask(table).all())
+    marks = fingerprints(table)
+    return bool(len(table)) and bool((marks == marks[0]).all())

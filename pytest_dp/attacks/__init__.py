@@ -9,6 +9,7 @@ import numpy as np
 from pytest_dp.attacks import additive, linear
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
+from pytest_dp.outputs.extracts import about_extract
 from pytest_dp.outputs.features import (
     Feature,
     all_features,
@@ -42,6 +43,8 @@ def quantities(
     ClaimError
         If the user's function raises, or gives anything but as many numbers for every output.
     """
+    if table.is_extract:
+        return about_extract(table, first)
     if isinstance(claim.classifier, str) and claim.classifier in AS_PUBLISHED:
         found = [f for f in features(table, [], first, paired) if f.kind in ("leaf", "len")]
     else:

@@ -12,6 +12,7 @@ from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.logistic import expit, logit
 from pytest_dp.attacks.scores import scores
 from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.extracts import Extract
 from pytest_dp.outputs.table import Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
 
@@ -76,17 +77,21 @@ class ByEvent:
 class Reader:
     """Looks at outputs through lenses.
 
-    Calling it gives the bins, shape (lenses, n), and the outputs themselves if they are to be kept.
+    Calling it gives the bins, shape (lenses, n), and the outputs themselves, or an extract of them,
+    if they are to be kept.
     """
 
     lenses: tuple[Lens, ...]
     keep: bool
+    extract: Extract | None = None
 
-    def __call__(self, outputs: Outputs) -> tuple[Bins, Outputs | None]:
+    def __call__(self, outputs: Outputs) -> tuple[Bins, Outputs | Table | None]:
         table = tabulate(outputs)
         seen = [lens.bins(table) for lens in self.lenses]
         bins = np.stack(seen) if seen else np.zeros((0, len(table)), np.uint8)
-        return bins, outputs if self.keep else None
+        if not self.keep:
+            return bins, None
+        return bins, outputs if self.extract is None else self.extract(table)
 
 
 def cuts_of(found: Floats) -> Floats:

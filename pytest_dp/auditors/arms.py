@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +18,23 @@ from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.lenses import Bins, ByEvent, ByScore, Lens, cuts_of, joint_counts
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.job import Job
-from pytest_dp.auditors.pool import Contender
+from pytest_dp.auditors.pool import ROOM, Contender, Pool, leaves_of, part_of
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record, contingency, independent, payoffs
 from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.extracts import Extract, concatenated
 from pytest_dp.outputs.families import search
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.features import Feature, leaf
+from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.screening import FEWEST_PAIRS, choose
 from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
-from pytest_dp.sampling.calling import Outputs
+from pytest_dp.sampling.calling import Outputs, same
 from pytest_dp.sampling.pieces import joined
 
+EXAMPLES = 200_000
+"""Numbers in outputs that are kept as examples where extracts are kept."""
+WIDE = 256
+"""Places of which extracts are kept where no pairs show which matter."""
 MOST_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones."""
 LEARNED_ACROSS = 20_000
@@ -46,8 +54,16 @@ class Arm(Contender):
 
     Attributes
     ----------
+    room : int
+        Numbers that may be kept, on D and as many on D'.
+    numbers : float
+        Leaves of an output, about.
     one, two : list of Outputs
-        Batches that were kept, on D and on D'.
+        Batches that were kept, on D and on D'; once there are extracts, a few for examples.
+    extract : Extract or None
+        What is kept of outputs too long to keep many of.
+    extracts : list of (Table, Table)
+        All that was kept, on D and on D', once there is no room for outputs.
     drawn, kept, learned : int
         Pairs of outputs drawn, kept, and known when the lenses were made.
     paired : int
@@ -62,8 +78,12 @@ class Arm(Contender):
         Edge in standard deviations of a single payoff that the pair might have.
     """
 
+    room: int = ROOM
+    numbers: float = 0.0
     one: list[Outputs] = field(default_factory=list)
     two: list[Outputs] = field(default_factory=list)
+    extract: Extract | None = None
+    extracts: list[tuple[Table, Table]] = field(default_factory=list)
     drawn: int = 0
     kept: int = 0
     learned: int = 0
@@ -75,9 +95,51 @@ class Arm(Contender):
     hope: float = math.inf
 
     def table(self) -> tuple[Table, Bools]:
-        """All outputs that were kept, and which of them are on D."""
-        outputs = joined([*self.one, *self.two])
-        return tabulate(outputs), np.arange(len(outputs)) < self.kept
+        """All outputs that were kept, or their extracts, and which of them are on D."""
+        first = np.arange(2 * self.kept) < self.kept
+        if self.extract is None:
+            return self.examples(), first
+        sides = zip(*self.extracts, strict=True)
+        return concatenated([extract for side in sides for extract in side]), first
+
+    def keep(self, pool: Pool, sides: list[list[Any]]) -> None:
+        """Add a batch, outputs or extracts of them, on D and on D', and remember it in the pool."""
+        if self.extract is None:
+            batch = [joined(parts) for parts in sides]
+            size = len(batch[0])
+            for which, kept, outputs in zip(
+                (self.first, self.second), (self.one, self.two), batch, strict=True
+            ):
+                kept.append(outputs)
+                pool.keep(which, outputs)
+        else:
+            one, two = map(concatenated, sides)
+            size = len(one)
+            self.extracts.append((one, two))
+            for extract in (one, two):
+                pool.heed(fingerprints(extract))
+        self.kept += size
+        self.paired += size if self.coupled else 0
+
+    def examples(self) -> Table:
+        """The outputs that were kept themselves."""
+        return tabulate(joined([*self.one, *self.two]))
+
+    def alike(self) -> bool:
+        """Whether, with the same random numbers, both inputs always gave the same outputs."""
+        if not self.coupled or not all(map(same, self.one, self.two)):
+            return False
+        marks = ((fingerprints(one), fingerprints(two)) for one, two in self.extracts)
+        return all(np.array_equal(one, two) for one, two in marks)
+
+    def has_room(self, size: int) -> bool:
+        """Whether so many more pairs of outputs, or of extracts, can be kept."""
+        if not self.kept:
+            return True
+        if not self.numbers:
+            self.numbers = leaves_of(self.one[0])
+        each = self.numbers if self.extract is None else len(self.extract.about) + 1
+        return (self.kept + size) * each <= self.room
 
     def draw_apart(self) -> None:
         """Draw independently from now on, with the record that would have come of it."""
@@ -112,7 +174,7 @@ def learn(job: Job, arm: Arm) -> None:
             joint.append(_joint(seen.bins(unseen), first[fresh], 2))
     model, about = _model(job, arm, table, first, 2 * LEARNED_ACROSS, arm.paired)
     if job.claim.classifier is not None or job.claim.features is not None:
-        check_by_itself(model, about, table)
+        check_by_itself(model, about, table if arm.extract is None else arm.examples())
     final = scores(model, table)
     for half in (lower, ~lower):
         odds[half] = _on_the_scale_of(odds[half], final[half])
@@ -121,6 +183,19 @@ def learn(job: Job, arm: Arm) -> None:
     record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft)
     # All at once: what comes before may be interrupted.
     arm.lenses, arm.record, arm.learned = (by_score, *lenses), record, arm.kept
+
+
+def make_room(job: Job, arm: Arm) -> None:
+    """Keep extracts from now on, and of what was kept."""
+    table, first = arm.table()
+    about = quantities(job.claim, table, arm.references, first, arm.paired)
+    if not arm.paired and any(feature.kind == "leaf" for feature in about):
+        about += [leaf(place) for place in choose(table, first, 0, WIDE).chosen]
+    extract = Extract(tuple(dict.fromkeys(about)))
+    extracts = extract(table.rows(first)), extract(table.rows(~first))
+    few = max(FEWEST_PAIRS, int(EXAMPLES / arm.numbers))
+    arm.one, arm.two = ([part_of(joined(side), few)] for side in (arm.one, arm.two))
+    arm.extract, arm.extracts = extract, [extracts]
 
 
 def _on_the_scale_of(found: Floats, scale: Floats) -> Floats:

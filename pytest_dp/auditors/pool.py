@@ -15,8 +15,9 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.counterexample import is_constant
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
+from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.leaves import unread
-from pytest_dp.outputs.table import Bools, Table, tabulate
+from pytest_dp.outputs.table import Bools, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs, Raised
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.pieces import Input, joined
@@ -28,6 +29,8 @@ TESTED = 2
 """The same, of samples that are tested: none of them was ever searched."""
 PAIRED = 7
 """The same, of those that are tested in pairs, with the same random numbers on both inputs."""
+ROOM, LEAST_ROOM = 2_000_000, 50_000
+"""Numbers that are kept on either input: of all pairs of inputs together, and of each at least."""
 FEWEST = 20
 """Samples of each input below which a first look tells nothing."""
 
@@ -46,6 +49,19 @@ class Contender:
 C = TypeVar("C", bound=Contender)
 
 
+def leaves_of(outputs: Outputs) -> float:
+    """How many leaves an output has, by the first few."""
+    return max(1.0, float(np.mean(tabulate(outputs[:8]).sizes)))
+
+
+def part_of(outputs: Outputs, most: int) -> Outputs:
+    """The first outputs, without the memory of the others."""
+    if len(outputs) <= most:
+        return outputs
+    some = outputs[:most]
+    return some.copy() if isinstance(some, np.ndarray) else some
+
+
 @dataclass(slots=True)
 class Pool:
     """Inputs, and what was drawn on them, draw by draw."""
@@ -55,6 +71,11 @@ class Pool:
     position: dict[Any, int] = field(default_factory=dict)
     coupled: bool = False
     """Whether all inputs are run with the same random numbers."""
+    room: int = ROOM
+    """Numbers that `keep` keeps of the outputs on an input."""
+    marks: set[int] = field(default_factory=set)
+    heeded: int = 0
+    """Of outputs that were not kept, a few different fingerprints, and how many there were."""
 
     def add(self, data: Any) -> int:
         """The position of an input, which is added if it is new."""
@@ -70,6 +91,20 @@ class Pool:
         """Forget all samples, and draw without shared random numbers from here on."""
         self.drawn = [[] for _ in self.inputs]
         self.coupled = False
+
+    def keep(self, which: int, outputs: Outputs) -> None:
+        """Add outputs on an input, as far as there is room; heed whether others vary."""
+        room = int(self.room / leaves_of(outputs)) - self.count(which)
+        part = part_of(outputs, max(room, 0))
+        if not self.drawn[which] or len(part):
+            self.drawn[which].append(part if len(part) else part_of(outputs, FEWEST))
+        if len(part) < len(outputs):
+            self.heed(fingerprints(tabulate(outputs[len(part) :])))
+
+    def heed(self, marks: Ints) -> None:
+        """Remember of outputs that are not kept whether they vary, by their fingerprints."""
+        self.heeded += len(marks)
+        self.marks |= {int(marks.min()), int(marks.max())}
 
     def count(self, which: int) -> int:
         """How many samples of an input there are."""
@@ -162,15 +197,19 @@ def never_varies(job: Job, pool: Pool) -> bool:
     if not is_constant(_first_of_each(pool)):
         return False
     everything = joined([part for outputs in pool.drawn for part in outputs])
-    if len(everything) < 2 or not is_constant(tabulate(everything)):
+    table = tabulate(everything)
+    if len(everything) < 2 or not is_constant(table):
+        return False
+    if pool.marks - {int(fingerprints(table)[0])}:
         return False
     if not unreadable:
+        runs = len(everything) + pool.heeded
         hint = (
             "is a return missing?"
             if everything[0] is None
             else "missing noise, a fixed seed or a cache?"
         )
-        job.sampler.note(f"returned the same value in all {len(everything):,} runs: {hint}")
+        job.sampler.note(f"returned the same value in all {runs:,} runs: {hint}")
     return True
 
 

@@ -24,16 +24,22 @@ import numpy as np
 
 from pytest_dp.attacks.lenses import Reader, joint_counts
 from pytest_dp.auditors import fresh
-from pytest_dp.auditors.arms import Arm, hope, learn
+from pytest_dp.auditors.arms import Arm, hope, learn, make_room
 from pytest_dp.auditors.job import Job
-from pytest_dp.auditors.pool import Pool, always_raises, cannot_be_read, never_varies
+from pytest_dp.auditors.pool import (
+    LEAST_ROOM,
+    ROOM,
+    Pool,
+    always_raises,
+    cannot_be_read,
+    never_varies,
+)
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
 from pytest_dp.auditors.strongest import Strongest, grows, seen_before, shorter, strongest
 from pytest_dp.evidence.betting import Ledger, smallest_eps, telling_event
 from pytest_dp.outputs.table import Ints
-from pytest_dp.sampling.calling import same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
-from pytest_dp.sampling.pieces import Input, joined
+from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
@@ -131,6 +137,9 @@ class Game:
             Arm(number, pair, self.pool.add(pair.d1), self.pool.add(pair.d2), [])
             for number, pair in enumerate(job.pairs)
         ]
+        self.pool.room = max(LEAST_ROOM, ROOM // len(self.arms))
+        for arm in self.arms:
+            arm.room = self.pool.room
         self.ledger = Ledger(job.claim.eps, job.claim.delta, share * job.alpha)
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
@@ -207,7 +216,9 @@ class Game:
 
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the lenses of the pair."""
-        keep = arm.kept + size <= MOST_KEPT
+        if arm.extract is None and not arm.has_room(size):
+            within(deadline.remaining(), partial(make_room, self.job, arm))
+        keep = arm.kept + size <= MOST_KEPT and arm.has_room(size)
         key = self.key, arm.number, arm.batches
         arm.batches += 1
         sides = arm.first, arm.second
@@ -215,15 +226,10 @@ class Game:
             Draw(self.pool.inputs[i], size, key if arm.coupled else (*key, side), arm.coupled)
             for side, i in enumerate(sides)
         ]
-        parts = self.job.sampler.measure(draws, Reader(arm.lenses, keep), deadline)
+        parts = self.job.sampler.measure(draws, Reader(arm.lenses, keep, arm.extract), deadline)
         arm.drawn += size
         if keep:
-            for i, kept, part in zip(sides, (arm.one, arm.two), parts, strict=True):
-                outputs = joined([outputs for _, outputs in part if outputs is not None])
-                kept.append(outputs)
-                self.pool.drawn[i].append(outputs)
-            arm.paired += size if arm.coupled else 0
-            arm.kept += size
+            arm.keep(self.pool, [[kept for _, kept in part] for part in parts])
         one, two = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
         return [
             joint_counts(a, b, lens.width) for a, b, lens in zip(one, two, arm.lenses, strict=True)
@@ -268,8 +274,7 @@ class Game:
         self._note_if_late()
         if not violated and (says_nothing or math.isinf(caught)):
             verdict = "inconclusive"
-            alike = all(arm.coupled and all(map(same, arm.one, arm.two)) for arm in self.seen)
-            if alike and not cannot_be_read(self.pool):
+            if all(arm.alike() for arm in self.seen) and not cannot_be_read(self.pool):
                 job.sampler.note(NO_DIFFERENCE)
         return job.result(
             verdict,

@@ -24,7 +24,6 @@ from pytest_dp.counterexample import diagnose, is_constant
 from pytest_dp.evidence import clopper_pearson, combined, homogeneity, statdp
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.pieces import cut
 from pytest_dp.sampling.sampler import Draw
 
 FEWEST_TESTED = 1_000
@@ -73,7 +72,7 @@ def _test(job: Job, pool: Pool, best: Suspect) -> _Tested | None:
     ]
     tables = [tabulate(outputs) for outputs in job.sampler.draw(draws, job.deadline)]
     hits = [best.found.event.mask(table) for table in tables]
-    sizes = np.array([piece.count for piece in cut(runs, (), job.call.size is not None)])
+    sizes = np.array([piece.count for piece in job.sampler.pieces(draws[0])])
     starts = np.cumsum(sizes) - sizes
     by_piece = [np.add.reduceat(h.astype(np.int64), starts) for h in hits]
     alike = [homogeneity.p_value(h, sizes) for h in by_piece]

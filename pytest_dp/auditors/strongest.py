@@ -113,7 +113,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
         tested = None
     if tested is None and not refuted:
         return None
-    return Strongest(arm, with_examples(witness, table), tested)
+    return Strongest(arm, with_examples(witness, arm.examples()), tested)
 
 
 def _choice(job: Job, arm: Arm, left: int) -> Choice:

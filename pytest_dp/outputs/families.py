@@ -257,6 +257,8 @@ def _categories(feature: Feature, table: Table, first: Bools) -> Iterator[_Block
 
 def _whole(table: Table, first: Bools) -> list[_Block]:
     """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
+    if table.is_extract:  # an output that is gone cannot be written down
+        return []
     values, index, inverse = np.unique(fingerprints(table), return_index=True, return_inverse=True)
     if len(values) > min(MOST_PATTERNS, max(8, len(table) // 8)):
         return []

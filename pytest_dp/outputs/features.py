@@ -99,11 +99,12 @@ class Feature:
 
     def columns(self, table: Table) -> tuple[Floats, Ints]:
         """Its value for every output: numbers, and codes as in `Table`, shape (n,) each."""
-        if self.kind not in _OF_ALL:
-            return self._worked_out(table)
-        if self not in table.results:
-            table.results[self] = self._worked_out(table)
-        return table.results[self]
+        known = table.results.get(self) if table.results else None
+        if known is None:
+            known = self._worked_out(table)
+            if self.kind in _OF_ALL:
+                table.results[self] = known
+        return known
 
     def _worked_out(self, table: Table) -> tuple[Floats, Ints]:
         match self.kind:
@@ -343,6 +344,18 @@ def _numeric_places(table: Table) -> list[str]:
     leaf_of = starts[table.structure[table.owner]] + _positions(table)
     holds[leaf_of[table.codes == NUMBER]] = True
     return list(dict.fromkeys(place for place, yes in zip(places, holds, strict=True) if yes))
+
+
+def telling_of(found: list[Feature], table: Table, first: Bools) -> list[Feature]:
+    """Of features with known columns, as many as so many outputs allow to learn from."""
+    most = at_most(first)
+    if len(found) <= most:
+        return found
+    rows = some_rows(first, LOOKED_AT // len(found))
+    columns = [feature.columns(table) for feature in found]
+    numbers = np.stack([values[rows] for values, _ in columns], axis=1)
+    codes = np.stack([kinds[rows] for _, kinds in columns], axis=1)
+    return [found[i] for i in telling(numbers, codes, first[rows], most)[0].tolist()]
 
 
 def _telling(

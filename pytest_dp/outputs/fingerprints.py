@@ -12,6 +12,8 @@ from pytest_dp.outputs.table import NUMBER, Ints, Table
 
 _Words = npt.NDArray[np.uint64]
 
+MARKS = "fingerprints"
+"""Where an extract has the fingerprints of its outputs, among its results."""
 _NAN = np.uint64(0x7FF8000000000000)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -23,6 +25,8 @@ def fingerprints(table: Table) -> Ints:
     Equal means: containers of the same type, and at the same places equal numbers or the same
     categories; 0.0 equals -0.0, and NaN itself.
     """
+    if MARKS in table.results:
+        return table.results[MARKS][1]
     leaves = _mix(_contents(table))
     structures = _hashes(
         [(one.kind, one.length if one.is_flat else one.places) for one in table.structures]

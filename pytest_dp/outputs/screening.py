@@ -31,6 +31,8 @@ FEWEST_PAIRS = 8
 """Pairs below which nobody knows what differs."""
 PARTNERED, MOST_PARTNERS = 8, 8
 """Quantities that differ for which partners are looked for, and how many are taken."""
+RELATED_BY = 200_000
+"""Numbers by which that is seen."""
 RELATED = 5.0
 """Standard errors beyond which two quantities go together."""
 
@@ -53,15 +55,18 @@ class Places:
     all: bool = True
 
 
-def choose(table: Table, first: Bools | None, paired: int) -> Places:
-    """The places of these outputs to learn from; parameters as in `telling`."""
+def choose(table: Table, first: Bools | None, paired: int, most: int = 0) -> Places:
+    """The places of these outputs to learn from; parameters as in `telling`.
+
+    So many as `at_most` says, or `most` if that is more.
+    """
     places = list(table.place_index)
     if first is None or len(places) <= (MANY_IN_PAIRS if paired >= FEWEST_PAIRS else MANY):
         return Places(places)
     rows = some_rows(first, LOOKED_AT // len(places))
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
-    chosen, partners = telling(numbers, kinds, first[rows], at_most(first), paired)
+    chosen, partners = telling(numbers, kinds, first[rows], max(most, at_most(first)), paired)
     named = [(places[one], places[other]) for one, other in partners]
     return Places([places[i] for i in chosen.tolist()], named, all=False)
 
@@ -200,7 +205,7 @@ def _partners(numbers: Floats, one: Ints, chosen: Ints, still: Bools) -> list[tu
     candidates, targets = np.flatnonzero(still), chosen[:PARTNERED]
     if not len(candidates) or not len(targets):
         return []
-    rows = one[: max(FEWEST_PAIRS, COMPARED // len(candidates))]
+    rows = one[: max(FEWEST_PAIRS, RELATED_BY // len(candidates))]
     sides = [_signs(numbers[np.ix_(rows, some)]) for some in (candidates, targets)]
     together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
     best = np.argsort(-together.max(axis=1), kind="stable")[:MOST_PARTNERS]

@@ -85,6 +85,8 @@ def _one_index(same: _Same) -> dict[str, list[tuple[int, int]]]:
 
 
 SCALAR = Structure("scalar", ("output",))
+EXTRACT = Structure("extract", ())
+"""Of outputs that are gone, but for some quantities; see `extracts`."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +146,18 @@ class Table:
 
     @cached_property
     def results(self) -> dict[Hashable, tuple[Floats, Ints]]:
-        """What functions of the user gave for these outputs, so that each is called only once."""
+        """Columns that are known: of functions of the user, and of all that costs a long look."""
         return {}
 
     @cached_property
     def readings(self) -> dict[Any, Any]:
         """What was read out of the categories (see `readings`), so that each is read only once."""
         return {}
+
+    @property
+    def is_extract(self) -> bool:
+        """Whether there are no outputs any more, only some quantities of them."""
+        return self.structures == [EXTRACT]
 
     def leaf(self, place: str) -> tuple[Floats, Ints]:
         """Numbers and codes of the leaves at one place, shape (n,) each."""
@@ -203,13 +210,13 @@ class Table:
         leaves = np.flatnonzero(mask[self.owner])
         offsets = np.concatenate([[0], np.cumsum(self.sizes[keep])])
         raw = self.raw[keep] if isinstance(self.raw, np.ndarray) else _Picked(self.raw, keep)
-        numbers, codes = self.numbers[leaves], self.codes[leaves]
+        numbers, codes = self.numbers[leaves], _picked(self.codes, leaves)
         kept = self.structure[keep]
         part = Table(self.structures, kept, offsets, numbers, codes, self.levels, raw)
         vars(part)["place_index"] = self.place_index  # of the same structures
         vars(part)["readings"] = self.readings  # of the same levels
         for function, (given, given_codes) in self.results.items():
-            part.results[function] = given[keep], given_codes[keep]
+            part.results[function] = given[keep], _picked(given_codes, keep)
         return part
 
 
@@ -448,6 +455,15 @@ def _truth_codes(truth: Bools, levels: dict[tuple[str, Hashable], int]) -> Ints:
         levels[category(value)] = len(levels)
     codes = [levels.get(("bool", value), ABSENT) for value in (False, True)]
     return np.array(codes, dtype=np.int64)[truth.view(np.uint8)]
+
+
+def _picked(codes: Ints, keep: Ints) -> Ints:
+    return all_numbers(len(keep)) if are_all_numbers(codes) else codes[keep]
+
+
+def are_all_numbers(codes: Ints) -> bool:
+    """Whether these codes are known to say so, as those of `all_numbers` do."""
+    return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
 
 
 def all_numbers(leaves: int) -> Ints:

@@ -29,13 +29,16 @@ MOST_A_GROUP = 4_096
 """Runs of a mechanism with one draw a call that are measured together, at most."""
 
 
-def grouped(pieces: list[Piece], vectorized: bool) -> list[Group]:
-    """Divide the pieces of a draw into groups, several even for small draws."""
-    most = 1
+def grouped(pieces: list[Piece], vectorized: bool, most: int = MOST_A_GROUP) -> list[Group]:
+    """Divide the pieces of a draw into groups, several even for small draws.
+
+    No group has more than `most` runs, unless a single piece has.
+    """
+    each = 1
     if pieces and not vectorized:
         runs = sum(piece.count for piece in pieces)
-        most = max(1, min(MOST_A_GROUP, -(-runs // 16)) // pieces[0].count)
-    return [pieces[start : start + most] for start in range(0, len(pieces), most)]
+        each = max(1, min(MOST_A_GROUP, most, -(-runs // 16)) // pieces[0].count)
+    return [pieces[start : start + each] for start in range(0, len(pieces), each)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,25 @@ class Done:
     noise: bytes | None = None
 
 
+MOST_BYTES = 2**25
+"""Memory, about, for outputs that are drawn at a time."""
+A_LEAF = 32
+"""Bytes for a number in a list, about."""
+
+
+def at_a_time(outputs: Outputs) -> int:
+    """How many outputs such as these there should be in memory at a time."""
+    sizes = [
+        one.nbytes if isinstance(one, np.ndarray | np.generic) else A_LEAF * _length(one)
+        for one in outputs[:4]
+    ]
+    return max(1, MOST_BYTES // max(*sizes, 1))
+
+
+def _length(output: Any) -> int:
+    return len(output) if isinstance(output, list | tuple | dict | set) else 1
+
+
 def cut(
     count: int,
     key: tuple[int, ...],
@@ -67,9 +86,13 @@ def cut(
     shared: bool = False,
     *,
     slow: bool = False,
+    most: int = MOST_A_VECTORIZED_PIECE,
 ) -> list[Piece]:
-    """Cut a draw into pieces: several even for small draws, many for slow mechanisms."""
-    most = MOST_A_VECTORIZED_PIECE if vectorized else MOST_A_PIECE
+    """Cut a draw into pieces: several even for small draws, many for slow mechanisms.
+
+    No piece has more than `most` runs, and one.
+    """
+    most = min(most, MOST_A_VECTORIZED_PIECE if vectorized else MOST_A_PIECE)
     enough = ENOUGH_A_SHARED_PIECE if shared else ENOUGH_A_PIECE
     few = min(count, enough) if vectorized else max(FEWEST_A_PIECE, min(-(-count // 4), enough))
     size = min(most, max(few, -(-count // 16)))

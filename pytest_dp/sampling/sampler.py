@@ -20,7 +20,18 @@ from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.fingerprint import SURPRISE, Fingerprint
 from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
 from pytest_dp.sampling.noiseless import noiseless
-from pytest_dp.sampling.pieces import MOST_A_PIECE, Done, Input, Piece, cut, joined, on, run_all
+from pytest_dp.sampling.pieces import (
+    MOST_A_PIECE,
+    MOST_A_VECTORIZED_PIECE,
+    Done,
+    Input,
+    Piece,
+    at_a_time,
+    cut,
+    joined,
+    on,
+    run_all,
+)
 from pytest_dp.sampling.restarting import NOTHING, CannotCouple, Runs
 from pytest_dp.sampling.streams import stream
 
@@ -100,6 +111,7 @@ class Sampler:
         self.hidden = hidden.find(call.mechanism, call.params)
         self.runs = self._timed_runs = 0
         self.seconds = 0.0
+        self._at_a_time = MOST_A_VECTORIZED_PIECE
         self.replayable = True
         self.notes: list[str] = []
         self._slow: bool | None = None  # unknown
@@ -139,7 +151,8 @@ class Sampler:
         except CannotCopy:  # then every run has numbers of its own
             for k in range(2):
                 self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
-                self._outputs(given, Piece(TRIED, (0, k)), deadline)
+                outputs = self._outputs(given, Piece(TRIED, (0, k)), deadline)
+                self._at_a_time = at_a_time(outputs)
             return
 
         used = on(call, on_copy, self._copies)
@@ -154,13 +167,20 @@ class Sampler:
                 self._count(call.made.runs - made, time.perf_counter() - started)
                 return outputs, runs.states() != before
 
-        _, moved = drawn(TRIED)
+        outputs, moved = drawn(TRIED)
+        self._at_a_time = at_a_time(outputs)
         self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
         if not on_copy.unchanged():
             self._use_copies()
             used = on(call, on_copy, True)
         count = TRIED if moved else TRIED_ALONE
         self.replayable = all(map(same, drawn(count)[0], drawn(count)[0]))
+
+    def pieces(self, draw: Draw) -> list[Piece]:
+        """The pieces that a draw is cut into."""
+        vectorized, slow = self.call.size is not None, self._slow or False
+        most = self._at_a_time
+        return cut(draw.count, draw.key, vectorized, draw.shared, slow=slow, most=most)
 
     def can_couple(
         self, one: Input, other: Input, deadline: Deadline, rows: int | None = None
@@ -209,7 +229,7 @@ class Sampler:
         shared = [draw for draw in draws if draw.shared]
         if self.call.size is None or len(shared) < 2:
             return
-        rows = max(piece.count for d in shared for piece in cut(d.count, d.key, True, True))
+        rows = max(piece.count for d in shared for piece in self.pieces(d))
         if rows < LARGER * self._rows:
             return
         self._rows = rows
@@ -308,9 +328,7 @@ class Sampler:
         return self._in_process(works, function, deadline)
 
     def _work(self, draw: Draw) -> Work:
-        vectorized, slow = self.call.size is not None, self._slow or False
-        pieces = cut(draw.count, draw.key, vectorized, draw.shared, slow=slow)
-        return draw.given, grouped(pieces, vectorized)
+        return draw.given, grouped(self.pieces(draw), self.call.size is not None, self._at_a_time)
 
     def _in_process(
         self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline

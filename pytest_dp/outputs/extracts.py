@@ -1,0 +1,95 @@
+"""Extracts: of outputs too long to keep, the quantities that are learned from.
+
+An extract is a table without leaves. It knows the columns of its features, whatever these are, and
+a fingerprint of every output; all else of the outputs is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.outputs.features import Feature, telling_of
+from pytest_dp.outputs.fingerprints import MARKS, fingerprints
+from pytest_dp.outputs.table import (
+    EXTRACT,
+    Bools,
+    Floats,
+    Ints,
+    Table,
+    all_numbers,
+    are_all_numbers,
+)
+
+OF_PLACES = ("leaf", "difference")
+"""Kinds of which there may be very many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What to keep of every output.
+
+    Calling it gives the extract of a table.
+
+    Attributes
+    ----------
+    about : tuple of Feature
+    """
+
+    about: tuple[Feature, ...]
+
+    def __call__(self, table: Table) -> Table:
+        n = len(table)
+        known = {feature: feature.columns(table) for feature in self.about}
+        marks = fingerprints(table)
+        columns: dict[Hashable, tuple[Floats, Ints]] = {MARKS: (np.zeros(n), marks)}
+        for feature, (numbers, codes) in known.items():  # copies: views would keep all of it
+            plain = are_all_numbers(codes) or (not table.levels and bool((codes == -1).all()))
+            columns[feature] = numbers.copy(), all_numbers(n) if plain else codes.copy()
+        return _extract(columns, dict(table.levels), n)
+
+
+def concatenated(extracts: list[Table]) -> Table:
+    """One extract from several of the same features, row after row."""
+    levels: dict[tuple[str, Hashable], int] = {}
+    mapped = []
+    for extract in extracts:
+        to = np.arange(-2, len(extract.levels), dtype=np.int64)  # absent, number, categories
+        for level, code in extract.levels.items():
+            to[code + 2] = levels.setdefault(level, len(levels))
+        mapped.append(to)
+    columns: dict[Hashable, tuple[Floats, Ints]] = {}
+    n = sum(map(len, extracts))
+    for key in extracts[0].results:
+        parts = [extract.results[key] for extract in extracts]
+        numbers = np.concatenate([part[0] for part in parts])
+        if key == MARKS:
+            codes = np.concatenate([part[1] for part in parts])
+        elif all(are_all_numbers(part[1]) for part in parts):
+            codes = all_numbers(n)
+        else:
+            both = zip(mapped, parts, strict=True)
+            codes = np.concatenate([to[part[1] + 2] for to, part in both])
+        columns[key] = numbers, codes
+    return _extract(columns, levels, n)
+
+
+def _extract(
+    columns: dict[Hashable, tuple[Floats, Ints]], levels: dict[tuple[str, Hashable], int], n: int
+) -> Table:
+    nothing = np.zeros(0)
+    offsets = np.zeros(n + 1, np.int64)
+    table = Table([EXTRACT], np.zeros(n, np.int64), offsets, nothing, all_numbers(0), levels, ())
+    table.results.update(columns)
+    return table
+
+
+def about_extract(table: Table, first: Bools) -> list[Feature]:
+    """The quantities of an extract to learn from: of many, those where the sides differ most."""
+    found = [feature for feature in table.results if isinstance(feature, Feature)]
+    chosen = [feature for feature in found if feature.kind not in OF_PLACES]
+    for kind in OF_PLACES:
+        chosen += telling_of([one for one in found if one.kind == kind], table, first)
+    return chosen

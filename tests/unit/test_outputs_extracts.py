@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+
+from pytest_dp.attacks import additive
+from pytest_dp.auditors.pool import Pool, part_of
+from pytest_dp.counterexample import is_constant
+from pytest_dp.outputs.events import Between, Event, Is
+from pytest_dp.outputs.extracts import Extract, about_extract, concatenated
+from pytest_dp.outputs.features import Feature, all_features, leaf
+from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.screening import FEW
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.measuring import grouped
+from pytest_dp.sampling.pieces import MOST_BYTES, at_a_time, cut
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.laplace(size=(200, 300))
+MIXED = [
+    [None if i % 7 == row % 5 else x for i, x in enumerate(numbers[: 290 + row % 3])]
+    for row, numbers in enumerate(ROWS.tolist())
+]
+OUTPUTS = {
+    "array": ROWS,
+    "lists": ROWS.tolist(),
+    "bits": ROWS > 0,
+    "mixed": MIXED,
+    "dicts": [dict(zip(map(str, range(300)), row, strict=True)) for row in ROWS.tolist()],
+}
+
+
+@pytest.fixture(params=OUTPUTS)
+def outputs(request):
+    return OUTPUTS[request.param]
+
+
+def about(outputs):
+    return tuple(all_features(tabulate(outputs), [], np.arange(200) < 100))
+
+
+def test_an_extract_has_the_columns_of_its_features_and_the_fingerprints(outputs):
+    table, features = tabulate(outputs), about(outputs)
+    extract = Extract(features)(table)
+    assert len(extract) == 200
+    assert extract.is_extract
+    assert not table.is_extract
+    for feature in features:
+        for given, expected in zip(feature.columns(extract), feature.columns(table), strict=True):
+            np.testing.assert_array_equal(given, expected)
+    np.testing.assert_array_equal(fingerprints(extract), fingerprints(table))
+
+
+def test_extracts_of_batches_are_put_together_in_order(outputs):
+    extract = Extract(about(outputs))
+    # Categories are numbered anew in each batch, as they appear.
+    batches = [tabulate(outputs[:1]), tabulate(outputs[1:80]), tabulate(outputs[80:])]
+    together, whole = concatenated(list(map(extract, batches))), extract(tabulate(outputs))
+    np.testing.assert_array_equal(fingerprints(together), fingerprints(whole))
+    names = {code: level for level, code in together.levels.items()} | {-1: -1, -2: -2}
+    expected = {code: level for level, code in whole.levels.items()} | {-1: -1, -2: -2}
+    for feature in extract.about:
+        (numbers, codes), (others, kinds) = feature.columns(together), feature.columns(whole)
+        np.testing.assert_array_equal(numbers, others)
+        assert [names[c] for c in codes.tolist()] == [expected[c] for c in kinds.tolist()]
+
+
+def test_models_and_events_see_the_same_in_an_extract(outputs):
+    table, first = tabulate(outputs), np.arange(200) < 100
+    features = list(about(outputs))
+    extract = Extract(tuple(features))(table)
+    model = additive.fit(extract, first, features)
+    np.testing.assert_allclose(model.log_odds(extract), model.log_odds(table))
+    events = [Event((Between(feature, low=0.1),)) for feature in features[:5]]
+    events.append(Event((Is(features[0], ("bool", True)),)))
+    for event in events:
+        np.testing.assert_array_equal(event.mask(extract), event.mask(table))
+    part = extract.rows(first)
+    assert part.is_extract
+    np.testing.assert_array_equal(fingerprints(part), fingerprints(table)[first])
+
+
+def test_an_extract_does_not_hold_on_to_the_outputs():
+    extract = Extract((leaf("output[3]"),))(tabulate(ROWS))
+    assert all(numbers.base is None for numbers, _ in extract.results.values())
+
+
+def test_of_many_quantities_in_an_extract_the_telling_ones_are_learned_from():
+    outputs, first = ROWS.copy(), np.arange(200) < 100
+    outputs[first, 123] += 3
+    everything = (*(leaf(f"output[{i}]") for i in range(300)), Feature("max(output)", "max"))
+    found = about_extract(Extract(everything)(tabulate(outputs)), first)
+    assert len(found) == FEW + 1
+    assert leaf("output[123]") in found
+    assert {one.kind for one in found} == {"leaf", "max"}
+
+
+def test_a_pool_keeps_what_it_has_room_for_and_heeds_whether_the_rest_varies():
+    pool = Pool(room=3_000)
+    which = pool.add([1])
+    pool.keep(which, np.zeros((4, 300)))
+    pool.keep(which, np.zeros((20, 300)))
+    assert pool.count(which) == 10
+    assert pool.heeded == 14
+    assert len(pool.marks) == 1
+    pool.keep(which, ROWS)
+    assert len(pool.marks) > 1
+    assert pool.drawn[which][0].base is None or len(pool.drawn[which][0].base) == 4
+
+
+def test_a_part_of_an_array_does_not_hold_on_to_the_rest():
+    assert part_of(ROWS, 5).base is None
+    assert part_of(ROWS, 500) is ROWS
+    assert len(part_of(ROWS.tolist(), 5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("outputs", "constant"),
+    [
+        (np.ones((5, 400)), True),
+        (ROWS, False),
+        ([float("nan")] * 3, True),
+        ([0.0, -0.0], True),
+        ([[1, 2], [1, 2]], True),
+        ([[1, 2], (1, 2)], False),
+        ([None, None], True),
+        ([], False),
+    ],
+)
+def test_whether_outputs_are_all_the_same(outputs, constant):
+    assert is_constant(tabulate(outputs)) is constant
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_long_outputs_are_drawn_in_smaller_pieces(vectorized):
+    most = at_a_time(np.zeros((64, 100_000)))
+    assert most == MOST_BYTES // 800_000
+    pieces = cut(10_000, (1,), vectorized, True, most=most)
+    assert sum(piece.count for piece in pieces) == 10_000
+    assert max(piece.count for piece in pieces) <= most
+    groups = grouped(pieces, vectorized, most)
+    assert max(sum(piece.count for piece in group) for group in groups) <= most
+    assert cut(10_000, (1,), vectorized, True, most=at_a_time([1.0])) == cut(
+        10_000, (1,), vectorized, True
+    )
