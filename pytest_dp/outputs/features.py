@@ -71,6 +71,8 @@ _QUARTERS, _QUARTERED = (0.25, 0.5, 0.75), 200_000
 """Levels of all numbers above which they are counted; numbers by which those are found."""
 _SCREENED, _SCREENED_ROWS = 2_000, 1_000
 """Of many features of other kinds, how many are compared, on how many outputs of each input."""
+_TRACED = 512
+"""Places among which relations are looked for, where no pairs show which matter."""
 _OF_ALL: frozenset[Kind] = frozenset(
     {"len", "count", "hamming", "argmax", "argmin", "above", "mean", "min", "max", "sum"}
 )
@@ -201,7 +203,7 @@ def all_features(
         found = [feature for feature in found if _differs(feature, table, first, paired)]
     found += _differences(table, first, places, paired)
     known = {feature.argument for feature in found if feature.kind == "difference"}
-    return found + _traces(table, first, known)
+    return found + _traces(table, first, known, places, paired)
 
 
 def _differs(feature: Feature, table: Table, first: Bools, paired: int) -> bool:
@@ -326,11 +328,16 @@ def _difference(one: str, other: str) -> Feature:
     return Feature(f"{one} - {other}", "difference", (one, other))
 
 
-def _traces(table: Table, first: Bools | None, known: set[tuple[str, str]]) -> list[Feature]:
+def _traces(
+    table: Table, first: Bools | None, known: set[tuple[str, str]], places: Places, paired: int
+) -> list[Feature]:
     """What is left of numbers where their noise is taken off, if these outputs call for it."""
     if first is None or not np.any(table.codes == NUMBER):
         return []
-    found = traces(table, first, known)
+    among = list(table.place_index)
+    if not places.all and (paired >= FEWEST_PAIRS or len(among) > _TRACED):
+        among = places.chosen
+    found = traces(table, first, known, among)
     related = [Feature(str(one), "relation", one) for one in found if isinstance(one, Relation)]
     on_grids = [Feature(str(one), "remainder", one) for one in found if isinstance(one, Remainder)]
     return _telling(related, table, first) + _telling(on_grids, table, first)

@@ -208,11 +208,12 @@ def _partners(numbers: Floats, one: Ints, chosen: Ints, still: Bools) -> list[tu
     rows = one[: max(FEWEST_PAIRS, RELATED_BY // len(candidates))]
     sides = [_signs(numbers[np.ix_(rows, some)]) for some in (candidates, targets)]
     together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
+    related = min(RELATED, 0.99 * np.sqrt(len(rows)))  # or always, where there are few outputs
     best = np.argsort(-together.max(axis=1), kind="stable")[:MOST_PARTNERS]
     return [
         (int(targets[k]), int(candidates[j]))
         for j in best
-        for k in np.flatnonzero(together[j] > RELATED)
+        for k in np.flatnonzero(together[j] > related)
     ]
 
 

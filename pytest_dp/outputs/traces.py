@@ -13,7 +13,9 @@ NUMBERS, FEWEST, MOST = 400_000, 48, 200
 """Numbers to look at on either input, and outputs, at least and at most."""
 
 
-def traces(table: Table, first: Bools, known: set[tuple[str, str]]) -> list[Relation | Remainder]:
+def traces(
+    table: Table, first: Bools, known: set[tuple[str, str]], among: list[str]
+) -> list[Relation | Remainder]:
     """Relations among numbers, and remainders of grids: only what tells D from D'.
 
     Parameters
@@ -23,9 +25,16 @@ def traces(table: Table, first: Bools, known: set[tuple[str, str]]) -> list[Rela
         Which outputs are on D.
     known : set of (str, str)
         Places of which the difference, the one less the other, is looked at anyway.
+    among : list of str
+        Places to look at.
     """
-    rows = some_rows(first, int(np.clip(NUMBERS // len(table.place_index), FEWEST, MOST)))
+    rows = some_rows(first, int(np.clip(NUMBERS // max(len(among), 1), FEWEST, MOST)))
     places, numbers, codes = table.matrix(rows)
+    if len(among) < len(places):
+        wanted = set(among)
+        columns = np.flatnonzero([place in wanted for place in places])
+        places = [places[i] for i in columns.tolist()]
+        numbers, codes = numbers[:, columns], codes[:, columns]
     numbers = np.where(codes == NUMBER, numbers, np.nan)
     one, two = numbers[first[rows]], numbers[~first[rows]]
     near = [r for r in near_relations(places, one, two) if r.places[::-1] not in known]

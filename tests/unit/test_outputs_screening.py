@@ -76,6 +76,8 @@ def test_with_shared_noise_the_columns_that_differ_are_chosen_and_their_partners
     chosen, partners = telling(numbers, None, FIRST, MANY, paired=HALF)
     assert chosen.tolist() == [77, 300]
     assert partners == [(300, 77)]
+    few = np.arange(2 * HALF) % HALF < 24
+    assert (300, 77) in telling(numbers[few], None, FIRST[few], MANY, paired=24)[1]
 
 
 def test_without_pairs_the_columns_that_look_different_are_chosen():
