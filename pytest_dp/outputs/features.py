@@ -198,17 +198,17 @@ def all_features(
     """
     places = choose(table, first, paired)
     found = _of_places(table, references, first, places) + _summaries(table, MORE_SUMMARIES)
-    found += _levels(table)
-    if not places.all and first is not None and paired >= FEWEST_PAIRS:
-        found = [feature for feature in found if _differs(feature, table, first, paired)]
-    found += _differences(table, first, places, paired)
+    found += _levels(table) + _differences(table, first, places, paired)
     known = {feature.argument for feature in found if feature.kind == "difference"}
-    return found + _traces(table, first, known, places, paired)
+    found += _traces(table, first, known, places, paired)
+    if places.all or first is None or paired < FEWEST_PAIRS:
+        return found
+    return [feature for feature in found if _differs(feature, table, first, paired)]
 
 
 def _differs(feature: Feature, table: Table, first: Bools, paired: int) -> bool:
-    """Whether a quantity differs between the two outputs of some pair; places were chosen."""
-    if feature.kind == "leaf":
+    """Whether a quantity differs between the two outputs of some pair, or goes with one that does."""
+    if feature.kind in ("leaf", "difference"):  # which were chosen
         return True
     numbers, codes = feature.columns(table)
     one, two = (np.flatnonzero(side)[:paired] for side in (first, ~first))
