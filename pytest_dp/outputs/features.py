@@ -207,7 +207,7 @@ def all_features(
 
 
 def _differs(feature: Feature, table: Table, first: Bools, paired: int) -> bool:
-    """Whether a quantity differs between the two outputs of some pair, or goes with one that does."""
+    """Whether a quantity differs between the two outputs of some pair."""
     if feature.kind in ("leaf", "difference"):  # which were chosen
         return True
     numbers, codes = feature.columns(table)
