@@ -224,7 +224,8 @@ def _as_published(job: Job, pool: Pool, rivals: list[Rival], c: float) -> Witnes
     if c * runs < FEWEST_ABOVE:
         job.sampler.note(
             f"c={c:g} of {runs:,} samples leaves too few to place a threshold: raise max_samples "
-            "or c, or leave c out"
+            "or c, or leave c out",
+            hinders=True,
         )
     best: tuple[float, Witness] | None = None
     for rival in rivals:

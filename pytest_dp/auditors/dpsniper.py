@@ -68,7 +68,8 @@ def _conclude(
         if job.fixed_c is not None and job.fixed_c * math.exp(eps) >= 1:
             job.sampler.note(
                 f"an event with c={job.fixed_c:g} cannot show a loss above "
-                f"{-math.log(job.fixed_c):.2g}: give a smaller c, or leave it out"
+                f"{-math.log(job.fixed_c):.2g}: give a smaller c, or leave it out",
+                hinders=True,
             )
     if not violated and loss[1] < FAR_ABOVE * eps:
         job.sampler.note(

@@ -154,5 +154,6 @@ class Job:
             seed=self.seed,
             replayable=self.sampler.replayable,
             notes=tuple(self.sampler.notes),
+            hindrances=tuple(self.sampler.hindrances),
             **{**defaults, **found},
         )

@@ -136,7 +136,8 @@ def line_up(job: Job, pool: Pool, budget: float, kind: type[C]) -> list[C]:
     if len(contenders) < len(job.pairs):
         job.sampler.note(
             f"tried {len(contenders)} of {len(job.pairs):,} pairs: raise max_samples or "
-            "max_seconds, or name the pairs that matter with pairs="
+            "max_seconds, or name the pairs that matter with pairs=",
+            hinders=True,
         )
     return contenders
 
@@ -193,7 +194,8 @@ def never_varies(job: Job, pool: Pool) -> bool:
     if unreadable:
         if job.claim.features is not None:
             return False
-        job.sampler.note(f"{unreadable}: return plain values, or use features=")
+        said = f"{unreadable}: return plain values, or use features="
+        job.sampler.note(said, hinders=True)
     if not is_constant(_first_of_each(pool)):
         return False
     everything = joined([part for outputs in pool.drawn for part in outputs])
@@ -209,7 +211,7 @@ def never_varies(job: Job, pool: Pool) -> bool:
             if everything[0] is None
             else "missing noise, a fixed seed or a cache?"
         )
-        job.sampler.note(f"returned the same value in all {runs:,} runs: {hint}")
+        job.sampler.note(f"returned the same value in all {runs:,} runs: {hint}", hinders=True)
     return True
 
 

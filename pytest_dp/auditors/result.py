@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,8 +10,16 @@ from pytest_dp.claim import Claim
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
+STRONG, FAIR = 1.25, 2.0
+"""Times the claim from which on a true ε would be caught by what is called a strong pass, or fair.
+"""
+MOST_NOTES = 4
+"""Notes that are shown of a result at most; `AuditResult.notes` has them all."""
+EXACTLY = 1 + 1e-9
+"""What rounding may add."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Counterexample:
     """Two neighbouring inputs and an event that break the claim, with the evidence.
 
@@ -73,8 +81,13 @@ class Counterexample:
     bet_counts: tuple[int, int] | None = None
     bet_runs: tuple[int, int] | None = None
 
+    def __repr__(self) -> str:
+        """The inputs, the event and what was counted, a line each."""
+        names = ("d1", "d2", "difference", "event", "counts", "runs", "eps_lower", "p_value")
+        return _listed("Counterexample", {name: getattr(self, name) for name in names})
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class AuditResult:
     """The outcome of one audit.
 
@@ -124,6 +137,8 @@ class AuditResult:
         False if the mechanism draws on randomness that cannot be seeded.
     notes : tuple of str
         Anything about the run that its reader should know.
+    hindrances : tuple of str
+        Those of the notes that say what kept it from telling more, and what to do about it.
     """
 
     verdict: Verdict
@@ -147,17 +162,80 @@ class AuditResult:
     pairs: tuple[int, int] = (0, 0)
     replayable: bool = True
     notes: tuple[str, ...] = ()
+    hindrances: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The outcome in a line."""
-        said = f"{self.name}: {self.verdict} of eps = {self.claim.eps:g}"
+        claim, effort = f"eps = {self.claim.eps:g}", f"({self.samples:,} samples)"
         if self.violated:
-            said = f"{self.name} violates eps = {self.claim.eps:g}"
-        shown = f"{said}; eps >= {self.eps_lower:.3g} shown"
-        caught = "" if self.violated else f", would have caught {self.resolution:.3g}"
-        return f"{shown}{caught} ({self.samples:,} samples)"
+            least = f">= {self.eps_lower:.3g}" if self.eps_lower > self.claim.eps else "is larger"
+            return f"{self.name} violates {claim}; eps {least} {effort}"
+        if self.verdict == "inconclusive":
+            return f"{self.name}: inconclusive on {claim}; {self.reason} {effort}"
+        caught = f"{self.strength}: would have caught {self.resolution:.3g}"
+        return f"{self.name}: no violation of {claim}; {caught} {effort}"
+
+    def __repr__(self) -> str:
+        """The fields that tell most, a line each, so that it fits on a screen."""
+        fields: dict[str, Any] = {"verdict": self.verdict, "name": self.name}
+        fields["eps"] = self.claim.eps
+        for name in (
+            *("method", "alpha", "eps_lower", "p_value", "e_value", "resolution", "strength"),
+            *("samples", "seconds", "seed", "reason", "counterexample", "notes"),
+        ):
+            fields[name] = getattr(self, name)
+        if self.reason in self.notes:
+            del fields["reason"]
+        return _listed("AuditResult", fields)
 
     @property
     def violated(self) -> bool:
         """Whether the claim was shown to be broken."""
         return self.verdict == "violated"
+
+    @property
+    def strength(self) -> str:
+        """What ``"no violation"`` is worth; empty for the other verdicts.
+
+        ``"strong"`` if a true ε of 1.25 times the claim would have been caught, ``"fair"`` if one
+        of twice the claim would, else ``"weak"``.
+        """
+        if self.verdict != "no violation":
+            return ""
+        times = self.resolution / self.claim.eps
+        return "strong" if times <= STRONG * EXACTLY else "fair" if times <= FAIR else "weak"
+
+    @property
+    def reason(self) -> str:
+        """Why the audit could tell nothing, and what to do; empty unless it is inconclusive."""
+        if self.verdict != "inconclusive":
+            return ""
+        if self.hindrances:
+            return self.hindrances[0]
+        if self.max_samples is None or self.samples < 0.85 * self.max_samples:  # a tenth is kept
+            return (
+                f"{self.samples:,} runs in {self.seconds:.2g} s are too few: raise max_seconds, or "
+                "make the mechanism faster"
+            )
+        return f"max_samples={self.max_samples} is too few: raise it"
+
+
+def _listed(kind: str, fields: Mapping[str, Any]) -> str:
+    """Fields that say something, one on each line of at most 80 characters."""
+    from pytest_dp.inputs import describe  # results are read where inputs need not be loaded
+
+    lines = [f"{kind}("]
+    for name, value in fields.items():
+        if value is None or (isinstance(value, str | tuple) and not value):
+            continue
+        if isinstance(value, Counterexample):
+            inside = repr(value).splitlines()
+            lines += [f"  {name}={inside[0]}", *(f"  {line}" for line in inside[1:-1]), "  ),"]
+        elif name == "notes":
+            lines += [f"  note={describe(note, 70)}," for note in value[:MOST_NOTES]]
+        else:
+            text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
+            if name == "event":
+                text = str(value) if len(str(value)) <= 66 else f"{str(value)[:63]}..."
+            lines.append(f"  {name}={text},")
+    return "\n".join([*lines, ")"])

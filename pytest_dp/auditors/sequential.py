@@ -188,8 +188,8 @@ class Game:
         if affordable >= size:
             return size
         job.sampler.note(
-            f"a run takes {job.a_run}: looked at the clock, so another "
-            " run may show somewhat different numbers"
+            f"a run takes {job.a_run}: looked at the clock, so another run "
+            "may show somewhat different numbers"
         )
         return min(size, max(FEWEST, affordable))
 
@@ -239,10 +239,11 @@ class Game:
         """Count what was found on fresh samples, and say so."""
         job, ledger = self.job, self.ledger
         tried = len(self.seen), len(self.arms)
-        if tried[0] < tried[1] and not ledger.refuted:
+        if tried[0] < tried[1] > 1 and not ledger.refuted:
             job.sampler.note(
                 f"tried {tried[0]} of {tried[1]:,} pairs: raise max_samples or max_seconds, or "
-                "name the pairs that matter with pairs="
+                "name the pairs that matter with pairs=",
+                hinders=True,
             )
         bets: dict[str, Any] = {
             "e_value": math.exp(min(ledger.log_e_value, 700.0)),
@@ -275,7 +276,7 @@ class Game:
         if not violated and (says_nothing or math.isinf(caught)):
             verdict = "inconclusive"
             if all(arm.alike() for arm in self.seen) and not cannot_be_read(self.pool):
-                job.sampler.note(NO_DIFFERENCE)
+                job.sampler.note(NO_DIFFERENCE, hinders=True)
         return job.result(
             verdict,
             eps_lower=eps_lower,

@@ -171,6 +171,15 @@ def pytest_runtest_makereport(
     return report
 
 
+def pytest_report_teststatus(report: pytest.TestReport) -> Any:
+    """A letter and a word for a test that passed without telling anything; counted by itself."""
+    if report.when != "call" or not report.passed or hasattr(report, "wasxfail"):
+        return None
+    if not any(row["status"] == "inconclusive" for row in getattr(report, "dp_rows", ())):
+        return None
+    return "inconclusive", "I", ("INCONCLUSIVE", {"yellow": True})
+
+
 class _Outcomes:
     """What became of the claims of one session: the last report of each test that audited one."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pytest_dp.report.text import Row, legend
+from pytest_dp.report.text import STRENGTHS, Row, legend
 
 LIMIT = 900_000
 """GitHub drops a summary above 1 MiB; counterexamples are left out before that."""
@@ -29,7 +29,8 @@ def annotation(row: Row, workspace_relative_path: str) -> str:
     place = {"file": workspace_relative_path.replace(os.sep, "/"), "line": str(row.line or "")}
     title = {"title": f"Privacy claim {_WORDS[row.status]}: {row.name}"}
     properties = ",".join(f"{key}={_property(v)}" for key, v in (place | title).items() if v)
-    body = "\n\n".join(part for part in (row.headline, row.counterexample) if part)
+    told = row.headline, row.reason, row.counterexample
+    body = "\n\n".join(part for part in told if part)
     return f"::{kind} {properties}::{_message(body)}"
 
 
@@ -85,7 +86,14 @@ def _heading(rows: Sequence[Row]) -> str:
     if counts["inconclusive"]:
         parts.append(f"{counts['inconclusive']} {'' if parts else total + ' '}inconclusive")
     mark = _MARKS[min((row.status for row in rows), key=_ORDER.__getitem__)]
-    return f"{mark} Privacy claims: {', '.join(parts) or f'no violation found in {len(rows)}'}"
+    return f"{mark} Privacy claims: {', '.join(parts) or _passed(rows)}"
+
+
+def _passed(rows: Sequence[Row]) -> str:
+    """All rows, with what they are worth."""
+    strengths = [row.strength for row in rows]
+    each = [f"{strengths.count(word)} {word}" for word in STRENGTHS if word in strengths]
+    return f"no violation found in {len(rows)}" + (f" ({', '.join(each)})" if each else "")
 
 
 def _failure(row: Row) -> str:
@@ -99,19 +107,20 @@ def _failure(row: Row) -> str:
         name = html.escape(" ".join(row.name.split()), quote=False)
         lines += ["", f"<details><summary>{folded}: {name}</summary>", ""]
         lines += [_fenced(row.details), "", "</details>"]
-    lines += [f"\n{_text(note)}" for note in row.notes if row.status == "inconclusive"]
+    if row.status == "inconclusive":
+        others = (note for note in row.notes if note != row.reason)
+        lines += [f"\n{_text(said)}" for said in (row.reason, *others)]
     return "\n".join(lines)
 
 
 def _table(rows: Iterable[Row]) -> str:
     lines = [
-        "| status | claim | claimed eps | proven at least | would catch from | samples | time |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| status | claim | claimed eps | would catch from | samples | time |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
-        eps, proven, catch, samples, time = row.cells()
-        status = f"{_MARKS[row.status]} {row.status}"
-        cells = [status, _code(row.nodeid), eps, proven, catch, samples, time]
+        status = f"{_MARKS[row.status]} {_text(row.outcome)}"
+        cells = [status, _code(row.nodeid), *row.cells()]
         lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     return "\n".join(lines)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Row", "headline", "legend", "table", "verbose", "violation"]
 
+STRENGTHS = ("strong", "fair", "weak")
+"""What a pass is worth, as in `AuditResult.strength`."""
 Status = Literal["violated", "no violation", "inconclusive", "error"]
 
 
@@ -39,6 +41,8 @@ class Row:
         The smallest true ε that would have been caught; None if nothing would have been.
     samples, seconds, method, alpha, p_value, e_value, bet_samples, seed
         As in `AuditResult`; `seed` in hexadecimal.
+    strength, reason
+        As in `AuditResult`: what a pass is worth; why an audit is inconclusive, and the remedy.
     headline : str
         The outcome in one line.
     counterexample : str
@@ -60,6 +64,8 @@ class Row:
     headline: str
     details: str = ""
     counterexample: str = ""
+    strength: str = ""
+    reason: str = ""
     eps_lower: float = 0.0
     resolution: float | None = None
     samples: int = 0
@@ -91,6 +97,8 @@ class Row:
             headline=headline(result),
             details=violation(result) if result.violated else "",
             counterexample="\n".join(block),
+            strength=result.strength,
+            reason=result.reason,
             eps_lower=float(result.eps_lower),
             resolution=float(result.resolution) if math.isfinite(result.resolution) else None,
             samples=int(result.samples),
@@ -134,15 +142,23 @@ class Row:
         )
 
     def cells(self) -> tuple[str, ...]:
-        """Claimed ε, proven at least, would catch from, samples and time, as tables show them."""
+        """Claimed ε, would catch from, samples and time, as tables show them."""
         ran = self.samples > 0
         return (
             "-" if self.eps is None else numbers.claimed(self.eps),
-            _proven(self),
             _catches(self),
             numbers.short_count(self.samples) if ran else "-",
             numbers.seconds(self.seconds, compact=True) if ran or self.seconds else "-",
         )
+
+    @property
+    def outcome(self) -> str:
+        """The status with what makes it telling: ``"no violation (strong)"``."""
+        if self.status == "violated" and self.eps is not None:
+            if self.eps_lower <= self.eps:
+                return f"violated, eps > {numbers.claimed(self.eps)}"
+            return f"violated, eps >= {numbers.claim_and_bound(self.eps, self.eps_lower)[1]}"
+        return f"{self.status} ({self.strength})" if self.strength else self.status
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON."""
@@ -155,8 +171,8 @@ class Row:
 
 
 _HEAD = (
-    ("claimed", "proven", "would", "", ""),
-    ("eps", "at least", "catch from", "samples", "time"),
+    ("claimed", "would", "", ""),
+    ("eps", "catch from", "samples", "time"),
 )
 
 
@@ -180,6 +196,8 @@ def table(rows: Sequence[Row], width: int = 80) -> list[tuple[str, str]]:
     lines = [(line("", _HEAD[0], ""), ""), (line("claim", _HEAD[1], "status"), "")]
     for row, name, values, state in zip(rows, names, cells, states, strict=True):
         lines.append((line(name, values, state), row.status))
+        if row.status == "inconclusive":
+            lines += [(f"  {text}", row.status) for text in wrap(row.reason, width - 2)]
     lines.append(("", ""))
     lines += [(text, "") for said in legend(rows) for text in wrap(said, width)]
     return lines
@@ -192,10 +210,11 @@ def legend(rows: Iterable[Row]) -> list[str]:
     if states - {"error"}:
         said.append(
             "would catch from: were the true eps this large on the inputs and events tried, 19 of "
-            "20 such runs would find it; less may go unseen. No test can prove privacy."
+            "20 such runs would find it; less may go unseen. A pass is strong up to 1.25 times the "
+            "claim, fair up to 2, weak above. No test can prove privacy."
         )
     if "inconclusive" in states:
-        said.append("inconclusive: the audit could tell nothing; its warning, or -v, says why.")
+        said.append("inconclusive: the audit could tell nothing, neither good nor bad.")
     if "error" in states:
         said.append("ERROR: the audit did not run, so nothing is known about this claim.")
     return said
@@ -219,12 +238,17 @@ def verbose(row: Row) -> list[str]:
         facts.append(("p-value", value))
     if row.e_value is not None and row.bet_samples:
         facts.append(("e-value", e_value(row.e_value, row.bet_samples)))
+    if row.strength and row.eps_lower > 0 and row.eps is not None:
+        spent = f"at least {numbers.lower(row.eps_lower)} of the {numbers.claimed(row.eps)} that it"
+        facts.append(("eps spent", f"{spent} may"))
     if row.samples:
         effort = f"{numbers.count(row.samples)} in {numbers.seconds(row.seconds)}"
         facts.append(("samples", effort))
     if row.seed:
         facts.append(("seed", row.seed))
-    facts += [("note", note) for note in row.notes]
+    if row.reason:
+        facts.append(("reason", row.reason))
+    facts += [("note", note) for note in row.notes if note != row.reason]
     lines = [row.name, *(f"  {line}" for line in wrap(row.headline, WIDTH - 2))]
     for name, text in facts:
         lines += [f"  {line}" for line in field(f"{name:<12} ", text, WIDTH - 2)]
@@ -235,16 +259,6 @@ def _short_name(nodeid: str) -> str:
     return nodeid.partition("::")[2] or nodeid
 
 
-def _proven(row: Row) -> str:
-    if row.eps_lower <= 0:
-        return "-"
-    if row.status == "violated" and row.eps is not None:
-        if row.eps_lower <= row.eps:
-            return f"> {numbers.claimed(row.eps)}"
-        return numbers.claim_and_bound(row.eps, row.eps_lower)[1]
-    return numbers.lower(row.eps_lower)
-
-
 def _catches(row: Row) -> str:
     if row.status in ("error", "violated"):
         return "-"
@@ -252,7 +266,8 @@ def _catches(row: Row) -> str:
 
 
 def _state(row: Row) -> str:
-    return row.status.upper() if row.status in ("violated", "error") else row.status
+    alarming = row.status in ("violated", "error")
+    return row.outcome.replace(row.status, row.status.upper() if alarming else row.status)
 
 
 def _names(rows: Sequence[Row], room: int) -> list[str]:

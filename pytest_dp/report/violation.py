@@ -38,8 +38,8 @@ def headline(result: AuditResult) -> str:
         return f"inconclusive: could not test eps = {claimed} with {effort}"
     if math.isinf(result.resolution):
         return f"no violation of eps = {claimed} found, but this run could have caught nothing"
-    caught = numbers.upper(result.resolution)
-    return f"no violation of eps = {claimed} found; a true eps of {caught} would have been caught"
+    caught = f"a true eps of {numbers.upper(result.resolution)} would have been caught"
+    return f"no violation of eps = {claimed} found; {caught} ({result.strength})"
 
 
 def violation(result: AuditResult) -> str:

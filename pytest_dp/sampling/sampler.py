@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -56,6 +57,9 @@ TRIED = 2
 """Runs at a time by which a mechanism is first looked at: one may take a second..."""
 TRIED_ALONE = 8
 """...and the same where it uses none of the streams, and may draw on others."""
+
+_FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
+"""A number in a note, with its unit if that is of time."""
 
 Progress = Callable[[int, float], None]
 
@@ -114,6 +118,7 @@ class Sampler:
         self._at_a_time = MOST_A_VECTORIZED_PIECE
         self.replayable = True
         self.notes: list[str] = []
+        self.hindrances: list[str] = []
         self._slow: bool | None = None  # unknown
         self._fastest = math.inf
         self._packed: workers.Packed | None = None
@@ -134,10 +139,20 @@ class Sampler:
         """The mechanism's name."""
         return getattr(self.call.mechanism, "__name__", None) or "the mechanism"
 
-    def note(self, text: str) -> None:
-        """Remember something that the reader of the result should know, once."""
-        if text not in self.notes:
-            self.notes.append(text)
+    def note(self, text: str, *, hinders: bool = False) -> None:
+        """Remember something that the reader of the result should know, once.
+
+        Of notes that differ in nothing but their figures, the last one stays. `hinders` says that
+        it kept the audit from telling anything; such a note says what to do about it.
+        """
+        text = " ".join(text.split())
+        form = _FIGURE.sub("#", text)
+        for notes in (self.notes, self.hindrances) if hinders else (self.notes,):
+            same_form = [i for i, other in enumerate(notes) if _FIGURE.sub("#", other) == form]
+            if same_form:
+                notes[same_form[0]] = text
+            else:
+                notes.append(text)
 
     @property
     def seconds_a_run(self) -> float | None:

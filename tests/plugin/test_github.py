@@ -54,8 +54,8 @@ def test_the_job_summary_is_appended(shop):
     assert summary.startswith("# Earlier step\n\n## ❌ Privacy claims: 1 of 4 violated")
     assert summary.index("### ❌ `broken[eps=1.0]`: violated") < summary.index("| status |")
     assert "<details>" in summary
-    assert summary.count("\n| ❌ violated |") == 1
-    assert summary.count("\n| ✅ no violation |") == 1
+    assert summary.count("\n| ❌ violated, eps &gt;= ") == 1
+    assert summary.count("\n| ✅ no violation (") == 1
 
 
 def test_a_passing_run_says_so(shop):

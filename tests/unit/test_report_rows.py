@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -10,23 +11,26 @@ import sys
 from dataclasses import replace
 
 import pytest
-from results import BROKEN, COUNT, VIOLATION, rows
+from results import BROKEN, COUNT, PASSED, VIOLATION, rows
 
+from pytest_dp.claim import Claim
 from pytest_dp.report import github
 from pytest_dp.report.text import Row, table, verbose
 
 TABLE = """\
-                     claimed    proven       would
-claim                    eps  at least  catch from  samples   time  status
-noisy_count              1.0      1.89           -     184k  0.8 s  VIOLATED
-noisy_max                1.0     0.710        1.32     184k  0.8 s  no violation
-noisy_max                0.5         -       0.624     2.4M  125 s  no violation
-sparse_vecto..d=12]      0.5         -     nothing      912   60 s  inconclusive
-mean                     1.0         -           -        -      -  ERROR
+                      claimed       would
+claim                     eps  catch from  samples   time  status
+noisy_count               1.0           -     184k  0.8 s  VIOLATED, eps >= 1.89
+noisy_max                 1.0        1.32     184k  0.8 s  no violation (fair)
+noisy_max                 0.5       0.624     2.4M  125 s  no violation (strong)
+sparse_vecto..ld=12]      0.5     nothing      912   60 s  inconclusive
+  912 runs in 60 s are too few: raise max_seconds, or make the mechanism faster
+mean                      1.0           -        -      -  ERROR
 
 would catch from: were the true eps this large on the inputs and events tried,
-19 of 20 such runs would find it; less may go unseen. No test can prove privacy.
-inconclusive: the audit could tell nothing; its warning, or -v, says why.
+19 of 20 such runs would find it; less may go unseen. A pass is strong up to
+1.25 times the claim, fair up to 2, weak above. No test can prove privacy.
+inconclusive: the audit could tell nothing, neither good nor bad.
 ERROR: the audit did not run, so nothing is known about this claim."""
 
 
@@ -59,8 +63,9 @@ def test_table_lines_carry_their_status():
         "no violation",
         "no violation",
         "inconclusive",
+        "inconclusive",
         "error",
-        *[""] * 5,
+        *[""] * 6,
     ]
 
 
@@ -70,7 +75,7 @@ def test_table_keeps_to_the_width(width):
     lines = [line for line, _ in table([*rows(), far], width)]
     assert max(map(len, lines)) <= width
     assert all(line == line.rstrip() for line in lines)
-    assert any(line.endswith("VIOLATED") for line in lines)
+    assert any(line.endswith("VIOLATED, eps >= 1.89") for line in lines)
 
 
 def test_table_shows_whole_names_when_there_is_room():
@@ -88,7 +93,36 @@ def test_table_tells_files_apart():
 def test_a_violated_row_never_reads_as_kept():
     close = Row.of(replace(BROKEN, eps_lower=1.00042), COUNT, "shop/stats.py", 8)
     equal = Row.of(replace(BROKEN, eps_lower=1.0), COUNT, "shop/stats.py", 8)
-    assert (close.cells()[1], equal.cells()[1]) == ("1.0004", "> 1.0")
+    assert close.outcome == "violated, eps >= 1.0004"
+    assert equal.outcome == "violated, eps > 1.0"
+
+
+@pytest.mark.parametrize(
+    ("resolution", "strength"),
+    [
+        (1.0, "strong"),
+        (1.25, "strong"),
+        (1.26, "fair"),
+        (2.0, "fair"),
+        (2.01, "weak"),
+        (math.inf, "weak"),
+    ],
+)
+@pytest.mark.parametrize("eps", [0.1, 1.0, 7.0])
+def test_the_strength_of_a_pass(resolution, strength, eps):
+    passed = replace(PASSED, claim=Claim(eps), resolution=resolution * eps)
+    row = Row.of(passed, COUNT, "shop/stats.py", 8)
+    assert (passed.strength, row.outcome) == (strength, f"no violation ({strength})")
+    assert [line for line, _ in table([row])][2].endswith(f"no violation ({strength})")
+    assert f"no violation ({strength})" in github.summary([row])
+    for verdict in ("violated", "inconclusive"):
+        assert replace(passed, verdict=verdict).strength == ""
+
+
+def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
+    row = Row.of(replace(PASSED, eps_lower=0.99), COUNT, "shop/stats.py", 8)
+    assert "0.99" not in "".join(line for line, _ in table([row])) + github.summary([row])
+    assert "  eps spent    at least 0.990 of the 1.0 that it may" in verbose(row)
 
 
 def test_no_rows_no_table():
@@ -107,6 +141,8 @@ def test_verbose():
         "  e-value      0.65 after 1,840 samples",
         "  samples      912 in 1 min",
         "  seed         8f2c",
+        "  reason       912 runs in 60 s are too few: raise max_seconds, or make the",
+        "               mechanism faster",
         "  note         stopped by max_seconds=60",
     ]
     assert verbose(rows()[4]) == ["mean[eps=1.0]", "  The mechanism raised on all 50 runs."]
@@ -161,20 +197,20 @@ def test_summary():
     assert VIOLATION in full
     assert "stopped by max\\_seconds=60" in text
     cells = cells_of(text)
-    assert {len(line) for line in cells} == {7}
+    assert {len(line) for line in cells} == {6}
     assert [line[0].split(" ", 2)[2].strip() for line in cells[2:]] == [
-        "violated",
+        r"violated, eps &gt;= 1.89",
         "error",
         "inconclusive",
-        "no violation",
-        "no violation",
+        "no violation (fair)",
+        "no violation (strong)",
     ]
 
 
 @pytest.mark.parametrize(
     ("chosen", "heading"),
     [
-        ([1, 2], "## ✅ Privacy claims: no violation found in 2"),
+        ([1, 2], "## ✅ Privacy claims: no violation found in 2 (1 strong, 1 fair)"),
         ([0, 1], "## ❌ Privacy claims: 1 of 2 violated"),
         ([1, 4], "## ❌ Privacy claims: 1 of 2 not audited"),
         ([1, 2, 3], "## ⚠️ Privacy claims: 1 of 3 inconclusive"),
@@ -196,7 +232,7 @@ def test_summary_survives_hostile_text():
         counterexample="S  = {output == '```'}",
     )
     text = github.summary([row])
-    assert {len(line) for line in cells_of(text)} == {7}
+    assert {len(line) for line in cells_of(text)} == {6}
     assert "| ```f" not in text
     assert "```a.py::f[a\\|b`c``d <img src=x>]```" in text
     assert "&lt;b&gt;\\|\\*x\\* \\`y\\` z" in text

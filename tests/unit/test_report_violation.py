@@ -166,7 +166,7 @@ def test_headline_of_small_and_large_claims(eps, bound, expected):
 
 def test_headlines_without_a_violation_promise_nothing():
     assert headline(PASSED) == (
-        "no violation of eps = 1.0 found; a true eps of 1.31 would have been caught"
+        "no violation of eps = 1.0 found; a true eps of 1.31 would have been caught (fair)"
     )
     assert headline(replace(PASSED, resolution=math.inf)) == (
         "no violation of eps = 1.0 found, but this run could have caught nothing"

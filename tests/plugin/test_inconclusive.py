@@ -1,0 +1,101 @@
+"""An audit that could tell nothing is seen as such, and is no failure."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+from projects import QUICK, laplace
+
+FEW = QUICK.replace("4000", "20")
+REASON = "  max_samples=20 is too few: raise it"
+
+
+@pytest.fixture
+def mixed(project):
+    """A claim that holds, two that cannot be told, and a plain test."""
+    project.write(
+        "test_a.py",
+        laplace("good", 1.0),
+        laplace("few", 1.0, f"eps=1.0, {FEW}"),
+        f"@pytest.mark.dp_claim(eps=1.0, {FEW})\n"
+        "def test_few(dp_check):\n"
+        "    assert dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size)).reason\n",
+        "def test_plain(): pass",
+    )
+    return project
+
+
+COUNTS = {"passed": 2, "inconclusive": 2, "warnings": 2}
+
+
+def test_its_own_letter_count_and_reason(mixed):
+    result = mixed.run()
+    assert result.ret == 0
+    assert result.parseoutcomes() == COUNTS
+    result.stdout.fnmatch_lines(["test_a.py .II. *", "* 2 passed, 2 warnings, 2 inconclusive in *"])
+    lines = result.outlines
+    for name in ("few[eps=1.0]", "test_few"):
+        [at] = [i for i, line in enumerate(lines) if line.startswith(f"{name} ")]
+        assert lines[at].endswith("inconclusive")
+        assert lines[at + 1] == REASON
+
+
+def test_its_own_word(mixed):
+    result = mixed.run("-v")
+    result.stdout.fnmatch_lines(
+        ["test_a.py::good* PASSED *", "*::few* INCONCLUSIVE *", "*::test_few INCONCLUSIVE *"]
+    )
+    assert result.parseoutcomes() == COUNTS
+    result.stdout.fnmatch_lines(["  reason       max_samples=20 is too few: raise it"])
+
+
+def test_quiet(mixed):
+    result = mixed.run("-q")
+    assert result.ret == 0
+    assert result.outlines[0].startswith(".II. ")
+    assert result.outlines[-1].startswith("2 passed, 2 warnings, 2 inconclusive in ")
+
+
+@pytest.mark.parametrize(
+    "options", [["-n", "2"], ["--reruns", "2"], ["-n", "2", "--reruns", "2", "-v"]]
+)
+def test_other_plugins(mixed, options):
+    result = mixed.run(*options)
+    assert result.ret == 0
+    assert result.parseoutcomes() == COUNTS
+    assert result.outlines.count(REASON) == 2
+
+
+def test_colours(mixed):
+    result = mixed.run("--color=yes")
+    result.stdout.fnmatch_lines(["*\x1b[[]33mI\x1b[[]0m*", "*\x1b[[]33m*2 inconclusive*"])
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "1"]])
+def test_junit(mixed, options):
+    mixed.run("--junitxml=report.xml", *options)
+    suite = ET.parse(mixed.root / "report.xml").getroot()[0]
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == list("4000")
+    properties = {case.get("name"): list(case.iter("property")) for case in suite}
+    told = {name: [p.get("value") for p in found] for name, found in properties.items() if found}
+    assert told == {"few[eps=1.0]": ["inconclusive"], "test_few": ["inconclusive"]}
+
+
+def test_strict_makes_it_a_failure(mixed):
+    result = mixed.run("--dp-strict")
+    assert result.ret == 1
+    assert result.parseoutcomes() == {"passed": 2, "failed": 2}
+
+
+def test_failures_and_expected_ones_keep_their_letters(project):
+    project.write(
+        "test_a.py",
+        "@pytest.mark.xfail",
+        laplace("maybe", 1.0, f"eps=1.0, {FEW}"),
+        f"@pytest.mark.dp_claim(eps=1.0, {FEW})\n"
+        "def test_few(dp_check):\n"
+        "    dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size))\n"
+        "    raise ValueError\n",
+    )
+    assert project.run().parseoutcomes() == {"xpassed": 1, "failed": 1, "warnings": 2}

@@ -1,0 +1,141 @@
+"""Results by themselves: ``repr``, ``str``, notes, and why an audit could tell nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from results import BROKEN, FOUND, PASSED, Event
+
+from pytest_dp import audit
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.sampler import Sampler
+
+LARGE = replace(
+    FOUND,
+    d1=np.eye(100),
+    d2=["record " * 50] * 1_000,
+    event=Event("output in {" + "1, " * 5_000 + "}"),
+    attack=len,
+    examples=((np.eye(50),) * 3, (np.eye(50),) * 3),
+)
+MANY = tuple(f"{word} note, which is long: {'more of it, ' * 30}" for word in "abcdefgh")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        BROKEN,
+        PASSED,
+        replace(BROKEN, counterexample=LARGE, notes=MANY),
+        replace(PASSED, verdict="inconclusive", hindrances=MANY[:1], notes=MANY),
+        replace(PASSED, resolution=math.inf, e_value=None, bet_samples=None),
+    ],
+)
+def test_the_repr_fits_a_screen(result):
+    lines = repr(result).splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "AuditResult("
+    assert f"  verdict={result.verdict!r}," in lines
+    assert "\n" not in str(result)
+
+
+def test_the_repr_shows_what_matters():
+    assert repr(BROKEN) == (
+        """\
+AuditResult(
+  verdict='violated',
+  name='shop/stats.py::noisy_count[eps=1.0]',
+  eps=1,
+  method='sequential',
+  alpha=1e-06,
+  eps_lower=1.8909,
+  p_value=2.4e-10,
+  e_value=4.29e+09,
+  resolution=1.31,
+  samples=184000,
+  seconds=0.83,
+  seed=36652,
+  counterexample=Counterexample(
+    d1=[0],
+    d2=[],
+    difference='one record removed',
+    event=output >= 1.0,
+    counts=(10012, 1351),
+    runs=(20000, 20000),
+    eps_lower=1.8909,
+    p_value=2.7e-212,
+  ),
+)"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (BROKEN, "violates eps = 1; eps >= 1.89 (184,000 samples)"),
+        (replace(BROKEN, eps_lower=1.0), "violates eps = 1; eps is larger (184,000 samples)"),
+        (PASSED, ": no violation of eps = 1; fair: would have caught 1.31 (184,000 samples)"),
+        (
+            replace(PASSED, verdict="inconclusive", hindrances=("tried 1 of 9 pairs",)),
+            ": inconclusive on eps = 1; tried 1 of 9 pairs (184,000 samples)",
+        ),
+    ],
+)
+def test_a_result_in_a_line(result, said):
+    assert str(result).endswith(said)
+
+
+def sampler() -> Sampler:
+    return Sampler(Call(len, {}), 1)
+
+
+def test_notes_that_differ_only_in_a_figure_are_one_note():
+    some = sampler()
+    for note in ("a run takes  99 ms: slow", "moved", "a run takes 0.1 s: slow"):
+        some.note(note)
+    some.note("kept in rng1")
+    some.note("kept in rng2")
+    assert some.notes == ["a run takes 0.1 s: slow", "moved", "kept in rng1", "kept in rng2"]
+    assert some.hindrances == []
+
+
+def test_a_hindrance_is_a_note_and_a_reason():
+    some = sampler()
+    some.note("tried 1 of 9 pairs", hinders=True)
+    some.note("tried 2 of 9 pairs", hinders=True)
+    assert some.notes == some.hindrances == ["tried 2 of 9 pairs"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"max_samples": 30}, "max_samples=30 is too few: raise it"),
+        ({"max_seconds": 0.2, "slow": True}, " s are too few: raise max_seconds, or make the "),
+        ({"constant": True, "max_samples": 500}, "missing noise, a fixed seed or a cache?"),
+        (
+            {"pairs": [([1] * k, []) for k in range(1, 40)], "max_samples": 200},
+            "name the pairs that matter with pairs=",
+        ),
+    ],
+)
+@pytest.mark.parametrize("method", ["sequential", "statdp", "dpsniper"])
+def test_why_an_audit_could_tell_nothing_and_what_to_do(given, reason, method):
+    import time
+
+    slow, constant = given.get("slow"), given.get("constant")
+
+    def count(d, rng):
+        if slow:
+            time.sleep(0.02)
+        return 0 if constant else len(d) + rng.laplace()
+
+    effort = {name: value for name, value in given.items() if name not in ("slow", "constant")}
+    effort.setdefault("pairs", [([1], [])])
+    result = audit(count, eps=1.0, method=method, seed=1, n_jobs=1, **effort)
+    assert result.verdict == "inconclusive"
+    assert reason in result.reason
+    assert "  " not in " ".join((result.reason, *result.notes))
