@@ -212,7 +212,7 @@ class AuditResult:
             return ""
         if self.hindrances:
             return self.hindrances[0]
-        if self.max_samples is None or self.samples < 0.85 * self.max_samples:  # a tenth is kept
+        if self.max_seconds is not None and self.seconds > 0.5 * self.max_seconds:
             return (
                 f"{self.samples:,} runs in {self.seconds:.2g} s are too few: raise max_seconds, or "
                 "make the mechanism faster"
