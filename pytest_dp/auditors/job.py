@@ -16,6 +16,8 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Sampler
 from pytest_dp.settings import Settings
 
+CONCLUDING = 0.05
+"""Of the time, what may be taken beyond it to show what was found."""
 CLUMPED = 1e-9
 """p-value (approximate) below which runs do not count as independent."""
 
@@ -78,6 +80,10 @@ class Job:
         # Half of the time: on a busy machine runs take longer, and workers help less.
         speed = 1 + 0.6 * (self.sampler.n_jobs - 1) if cost * self.max_samples > 5 else 1.0
         return math.inf if cost == 0 else 0.5 * speed * max(self.deadline.remaining(), 0) / cost
+
+    def to_conclude(self) -> float:
+        """Seconds left for what only shows what is known already."""
+        return self.deadline.remaining() + CONCLUDING * self.settings.max_seconds
 
     def runs_within(self, seconds: float, wanted: int) -> int:
         """`wanted` runs, or about as many as take so long in one process.

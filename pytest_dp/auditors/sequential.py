@@ -15,6 +15,7 @@ Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (correlat
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import replace
 from functools import partial
@@ -270,7 +271,8 @@ class Game:
             if bounded:
                 extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
             if violated:
-                extra["counterexample"] = self._counterexample(found, bounded)
+                with contextlib.suppress(OutOfTime):
+                    extra["counterexample"] = self._counterexample(found, bounded)
                 eps_lower = max([eps_lower, *(one.eps_lower for one in bounded)])
         self._note_if_late()
         if not violated and (says_nothing or math.isinf(caught)):
@@ -290,7 +292,8 @@ class Game:
         witness = found.witness
         shown = fresh.shown(bounded, self.job.claim.eps) if bounded else None
         seen = partial(seen_before, found.arm, witness, pairs=self.bet)
-        example = fresh.counterexample(self.job, self.pool, witness, shown, seen)
+        show = partial(fresh.counterexample, self.job, self.pool, witness, shown, seen)
+        example = within(self.job.to_conclude(), show)
         longer = self._compared(found.arm)
         return replace(example, diagnosis=(*example.diagnosis, longer)) if longer else example
 

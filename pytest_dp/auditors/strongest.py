@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -21,8 +23,9 @@ from pytest_dp.auditors.search import rank_for
 from pytest_dp.auditors.witness import Witness, readable, with_examples, witness_of
 from pytest_dp.counterexample import KEPT
 from pytest_dp.evidence import ratio
-from pytest_dp.outputs.table import Floats
-from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.table import Bools, Floats, Table
+from pytest_dp.sampling.deadline import OutOfTime, within
 
 SMALLEST = 8_000
 """Fresh samples on which a violation is shown, at least."""
@@ -36,6 +39,8 @@ WORTH = 0.7
 """Share of an attack's standard errors above the claim by which an event is shown in its place."""
 SHOWN_IN = 0.1
 """Share of the time that may go into it."""
+READING = 0.4
+"""Share of the time that is left that may go into looking for an event that a person can read."""
 CLEAR = 0.4
 """Share of the excess over the claim that fresh samples should show."""
 
@@ -75,17 +80,15 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
     best = max(range(len(arms)), key=lambda i: choices[i].promise)
     arm, choice = arms[best], choices[best]
     eps = job.claim.eps
-    table, first = arm.table()
-    half = arm.kept // 2
+    table, first = within(job.deadline.remaining(), arm.table)
     row = np.arange(len(first)) % arm.kept
-    known, unseen = row < half, row >= half
-    about = quantities(job.claim, table, arm.references, first, arm.paired)
-    rank_of = rank_for(eps, rarest=0.0)
-    event = readable(arm, table.rows(known), first[known], about, rank_of, KEPT)
+    read = partial(_read, job, arm, table, first, row < arm.kept // 2)
+    try:
+        event, c1, c2, runs = within(READING * job.deadline.remaining(), read)
+    except OutOfTime:  # then the attack is shown, which is there already
+        event, c1, c2, runs = None, 0, 0, 0
     reading, excess = None, -math.inf
     if event is not None:
-        inside, sides = event.mask(table.rows(unseen)), first[unseen]
-        c1, c2, runs = int(inside[sides].sum()), int(inside[~sides].sum()), int(sides.sum())
         reading = event_promise(c1, runs, c2, runs, planned, job.alpha)
         one, two = (c1, c2) if reading.sign > 0 else (c2, c1)
         excess = float(_excess(np.array([one]), np.array([two]), runs, eps)[0]) * math.sqrt(2)
@@ -113,7 +116,26 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
         tested = None
     if tested is None and not refuted:
         return None
-    return Strongest(arm, with_examples(witness, arm.examples()), tested)
+    with contextlib.suppress(OutOfTime):
+        examples = within(job.to_conclude(), arm.examples)
+        witness = within(job.to_conclude(), partial(with_examples, witness, examples))
+    return Strongest(arm, witness, tested)
+
+
+def _read(
+    job: Job, arm: Arm, table: Table, first: Bools, known: Bools
+) -> tuple[Event | None, int, int, int]:
+    """The event that a person can read best, found among the outputs that are `known`.
+
+    With how often it came on either input among all other outputs, and of how many.
+    """
+    about = quantities(job.claim, table, arm.references, first, arm.paired)
+    rank_of = rank_for(job.claim.eps, rarest=0.0)
+    event = readable(arm, table.rows(known), first[known], about, rank_of, KEPT)
+    if event is None:
+        return None, 0, 0, 0
+    inside, sides = event.mask(table.rows(~known)), first[~known]
+    return event, int(inside[sides].sum()), int(inside[~sides].sum()), int(sides.sum())
 
 
 def _choice(job: Job, arm: Arm, left: int) -> Choice:

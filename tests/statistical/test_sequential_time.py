@@ -1,0 +1,87 @@
+"""Audits end with their time, whatever it is that takes long, with a verdict from what was bet."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from pytest_dp import audit
+
+SECONDS = 2.0
+
+
+def timed(mechanism, **keywords):
+    """An audit, and what it took beyond its time as a share of it."""
+    started = time.monotonic()
+    common = {"pairs": [([0], [])], "seed": 1, "n_jobs": 1, "max_seconds": SECONDS}
+    result = audit(mechanism, eps=1.0, **{**common, **keywords})
+    return result, (time.monotonic() - started) / SECONDS - 1
+
+
+def count(records, rng):
+    return len(records) + rng.laplace()
+
+
+def broken_count(records, rng):
+    return len(records) + rng.laplace(scale=0.4)
+
+
+def image(records, rng):
+    return np.full((28, 28), float(len(records))) + rng.laplace(scale=800.0, size=(28, 28))
+
+
+def slow_features(output):
+    """As slow as a parser of outputs may be; half of an audit's time is spent in it."""
+    time.sleep(2e-4)
+    return [output, abs(output)]
+
+
+def sleepy(records, rng):
+    time.sleep(0.02)
+    return len(records) + rng.laplace()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "keywords"),
+    [
+        (image, {}),
+        (count, {"features": slow_features}),
+        (broken_count, {"features": slow_features, "max_samples": 10**7}),
+        (sleepy, {}),
+        (sleepy, {"inputs": [[i] * i for i in range(12)], "neighbors": "add_remove_one"}),
+    ],
+)
+def test_max_seconds_is_kept_within_a_tenth(mechanism, keywords):
+    timed(count, max_samples=1_000)  # what it imports is loaded once
+    if "inputs" in keywords:
+        keywords = {**keywords, "pairs": None}
+    kept = (timed(mechanism, **keywords)[1] < 0.1 for _ in range(2))
+    assert any(kept)  # a second time only if other work may have delayed the first
+
+
+def test_what_was_refuted_before_the_time_was_up_stays_so():
+    """With features so slow that not much more than the bets was done."""
+    result, _ = timed(broken_count, features=slow_features)
+    assert result.violated
+    assert result.p_value <= 1e-6
+
+
+def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
+    """Learning takes for ever after the first time."""
+    from pytest_dp.auditors import sequential
+
+    learn, learned = sequential.learn, []
+
+    def learns_ever_longer(job, arm):
+        learned.append(learn(job, arm))
+        while len(learned) > 2:
+            sum(range(1_000))
+
+    monkeypatch.setattr(sequential, "learn", learns_ever_longer)
+    result, over = timed(count)
+    assert result.verdict in ("no violation", "inconclusive")
+    assert result.bet_samples > 1_000
+    assert over < 0.1
+    assert any("stopped after max_seconds=2" in note for note in result.notes)
