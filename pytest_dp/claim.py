@@ -25,8 +25,11 @@ USED_BY: Mapping[str, tuple[str, ...]] = {
     "floating_point": ("sequential", "dpsniper"),
     "c": ("dpsniper",),
     "coupled": ("sequential", "dpsniper"),
+    "margin": ("sequential",),
 }
 """Keywords that not every method uses."""
+NO_MARGIN = 1.0
+"""The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 LARGEST_EPS = 300.0
 """Probabilities of outputs then differ by more than floats hold."""
 RELATIONS = ("add_remove_one", "replace_one", "one_query", "all_queries", "any_two")
@@ -61,7 +64,7 @@ class Claim:
         The parameter that takes the number of draws.
     rng : str
         The parameter that takes a generator, if the mechanism has it.
-    alpha, max_samples, max_seconds, method
+    alpha, max_samples, max_seconds, margin, method
         As written in the claim; None leaves them to the settings.
     classifier : str, object or None
         What attacks are learned with; None for the default.
@@ -89,6 +92,7 @@ class Claim:
     alpha: float | None = None
     max_samples: int | None = None
     max_seconds: float | None = None
+    margin: float | None = None
     method: str | None = None
     classifier: Any = None
     features: Callable[[Any], Any] | None = None
@@ -144,6 +148,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         "alpha": _probability("alpha", keywords.get("alpha"), "1e-6"),
         "max_samples": _max_samples(keywords.get("max_samples")),
         "max_seconds": _max_seconds(keywords.get("max_seconds")),
+        "margin": _margin(keywords["margin"]) if "margin" in keywords else None,
         "method": _choice("method", keywords.get("method"), METHODS),
         "classifier": _classifier(keywords.get("classifier")),
         "features": _features(keywords.get("features")),
@@ -274,6 +279,18 @@ def _max_seconds(value: Any) -> float | None:
         return None
     if not _number(value) or not value > 0 or math.isnan(value):
         invalid("max_seconds", value, "Allowed: a number of seconds above 0, such as 60.")
+    return float(value)
+
+
+def _margin(value: Any) -> float:
+    if value is None:
+        return NO_MARGIN
+    if not _number(value) or not 1 < value < math.inf:
+        invalid(
+            "margin",
+            value,
+            "Allowed: a number above 1, such as 1.25, or None to use all of the effort.",
+        )
     return float(value)
 
 

@@ -127,6 +127,7 @@ def dp_claim(
     alpha: float | None = None,
     max_samples: int | None = None,
     max_seconds: float | None = None,
+    margin: float | None = 1.25,
     method: str | None = None,
     classifier: Any = None,
     features: Callable[[Any], Any] | None = None,
@@ -166,6 +167,9 @@ def dp_claim(
         Effort: runs of the mechanism in all.
     max_seconds : float, optional
         Effort: seconds for the audit.
+    margin : float or None
+        An audit of a claim that stands ends as soon as it would have caught a true loss of so many
+        times the claim. ``None`` uses all of the effort. For the sequential auditor.
     method : {"sequential", "statdp", "dpsniper"}, optional
         The auditor. The sequential one (the default) bets against the claim and stops as soon as it
         knows; StatDP tests the event that looks worst; DP-Sniper learns an attack that tells two

@@ -21,6 +21,9 @@ class Settings:
         Runs of the mechanism in all.
     max_seconds : float
         Seconds for one audit.
+    margin : float
+        Times the claim: a loss so large would have been caught when an audit of a claim that stands
+        ends. 1.0 is never reached.
     method : str
         The auditor.
     n_jobs : int or None
@@ -32,6 +35,7 @@ class Settings:
     alpha: float = 1e-6
     max_samples: int = 400_000
     max_seconds: float = 60.0
+    margin: float = 1.25
     method: str = "sequential"
     n_jobs: int | None = None
     seed: int | None = None
@@ -41,7 +45,7 @@ class Settings:
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
 
-OF_A_CLAIM = ("alpha", "max_samples", "max_seconds", "method")
+OF_A_CLAIM = ("alpha", "max_samples", "max_seconds", "margin", "method")
 
 
 def settle(claim: Claim, ini: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.attacks.logistic import expit, logit
+from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.quantities import recurring

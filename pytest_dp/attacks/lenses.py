@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.logistic import expit, logit
 from pytest_dp.attacks.scores import scores
+from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract
 from pytest_dp.outputs.table import Floats, Ints, Table, tabulate

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.attacks.logistic import expit, logit
 from pytest_dp.errors import ClaimError
+from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Table
 

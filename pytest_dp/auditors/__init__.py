@@ -12,7 +12,7 @@ import joblib
 
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import Claim, expand, invalid
+from pytest_dp.claim import KEYWORDS, Claim, expand, invalid
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs import pairs_of
 from pytest_dp.sampling.calling import prepare
@@ -40,6 +40,7 @@ def audit(
     alpha: float | None = None,
     max_samples: int | None = None,
     max_seconds: float | None = None,
+    margin: float | None = 1.25,
     method: str | None = None,
     classifier: Any = None,
     features: Callable[[Any], Any] | None = None,
@@ -86,9 +87,10 @@ def audit(
     'violated'
     """
     given = dict(locals())
-    for name in ("mechanism", "seed", "n_jobs"):
-        given.pop(name)
-    claims = expand({name: value for name, value in given.items() if value is not None})
+    plain = audit.__kwdefaults__ or {}
+    claims = expand(
+        {name: given[name] for name in KEYWORDS if given[name] is not plain.get(name, given)}
+    )
     if len(claims) > 1:
         raise ClaimError(
             f"params gives {len(claims)} claims; audit() takes one at a time. Call it in a loop."

@@ -156,6 +156,7 @@ class Job:
             samples=self.sampler.runs,
             max_samples=self.settings.max_samples,
             max_seconds=self.settings.max_seconds,
+            margin=self.settings.margin,
             seconds=time.monotonic() - self.started,
             seed=self.seed,
             replayable=self.sampler.replayable,

@@ -131,6 +131,8 @@ class AuditResult:
     max_samples : int or None
     max_seconds : float or None
         The effort that was allowed.
+    margin : float or None
+        Times the claim; see `dp_claim`. 1.0 is never reached.
     pairs : tuple of (int, int)
         Pairs of neighbouring inputs tried, and available.
     replayable : bool
@@ -158,6 +160,7 @@ class AuditResult:
     loss: tuple[float, float] | None = None
     max_samples: int | None = None
     max_seconds: float | None = None
+    margin: float | None = None
     bet_samples: int | None = None
     pairs: tuple[int, int] = (0, 0)
     replayable: bool = True

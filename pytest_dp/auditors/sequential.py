@@ -27,6 +27,7 @@ from pytest_dp.attacks.lenses import Reader, joint_counts
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
 from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.outlook import knows_enough, tells_apart, would_catch
 from pytest_dp.auditors.pool import (
     LEAST_ROOM,
     ROOM,
@@ -36,8 +37,15 @@ from pytest_dp.auditors.pool import (
     never_varies,
 )
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
-from pytest_dp.auditors.strongest import Strongest, grows, seen_before, shorter, strongest
-from pytest_dp.evidence.betting import Ledger, smallest_eps, telling_event
+from pytest_dp.auditors.strongest import (
+    SMALLEST,
+    Strongest,
+    grows,
+    seen_before,
+    shorter,
+    strongest,
+)
+from pytest_dp.evidence.betting import Ledger
 from pytest_dp.outputs.table import Ints
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.pieces import Input
@@ -63,9 +71,15 @@ FIRST_GAME = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
 MOST_KEPT = 100_000
 """Pairs of outputs, for one pair of inputs, that are kept at most."""
+LOOK_UP = 1.15
+"""Growth of all samples until the next look whether enough is known to stop."""
 NO_DIFFERENCE = (
     "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
     "differ in anything that the mechanism looks at?"
+)
+NOT_TOLD_APART = (
+    "nothing that was tried tells the two inputs of any pair apart: the mechanism has far more "
+    "noise than its claim needs, or leaks in a way that was not looked for"
 )
 A_BATCH = 0.2
 """Share of the time that one batch may take; slow mechanisms get smaller batches."""
@@ -145,10 +159,11 @@ class Game:
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
         self.bet = 0  # pairs of outputs, on the pair of inputs that refuted the claim
-        self.late = False
+        self.late = self.satisfied = False
+        self._next_look_up = 0.0
 
     def play(self, deadline: Deadline) -> None:
-        """Bet until the claim is refuted, or until only the reserve is left."""
+        """Bet until the claim is refuted, enough is known, or only the reserve is left."""
         job = self.job
         budget = (1 - RESERVE) * job.max_samples
         while not self.ledger.refuted:
@@ -167,6 +182,9 @@ class Game:
                 if arm.coupled and self.ledger.prefers_apart(arm.record):
                     arm.draw_apart()
             arm.hope = hope(arm.record, job.claim.eps, job.claim.delta, arm.learned)
+            if self._knows_enough():
+                self.satisfied = True
+                return
 
     def _next(self) -> Arm:
         """The pair with the largest edge that is possible by all that is known."""
@@ -176,8 +194,22 @@ class Game:
             return self.arms[len(self.seen)]
         return best
 
+    def _knows_enough(self) -> bool:
+        """Whether the claim's margin is reached; looked up now and then."""
+        if self.drawn < self._next_look_up or self.ledger.refuted:
+            return False
+        self._next_look_up = LOOK_UP * self.drawn
+        claim, margin = self.job.claim, self.job.settings.margin
+        alpha = self.share * self.job.alpha
+        return knows_enough(self.seen, len(self.arms), claim.eps, claim.delta, alpha, margin)
+
+    @property
+    def drawn(self) -> int:
+        """Pairs of outputs so far."""
+        return sum(arm.drawn for arm in self.seen)
+
     def _size(self, arm: Arm) -> int:
-        total = sum(one.drawn for one in self.seen)
+        total = self.drawn
         size = max(FIRST, int(max(GROWTH * arm.drawn, STEP * total))) if arm.drawn else FIRST
         return self._at_most(size)
 
@@ -248,7 +280,7 @@ class Game:
             )
         bets: dict[str, Any] = {
             "e_value": math.exp(min(ledger.log_e_value, 700.0)),
-            "bet_samples": 2 * sum(arm.drawn for arm in self.seen),
+            "bet_samples": 2 * self.drawn,
             "pairs": tried,
         }
         known = [arm for arm in self.seen if arm.lenses]
@@ -256,18 +288,17 @@ class Game:
             self._note_if_late()
             return job.result("inconclusive", **bets)
         violated = ledger.refuted
+        claim, alpha = job.claim, self.share * job.alpha
+        caught = would_catch(known, len(self.arms), claim.eps, claim.delta, alpha)
         found = self._shown(known)
-        says_nothing = never_varies(job, self.pool) or tried[0] < tried[1]
         eps_lower = ledger.eps_lower
         verdict: Verdict = "violated" if violated else "no violation"
         extra: dict[str, Any] = {}
-        caught = math.inf
         if found is not None:
             witness, tested = found.witness, found.tested
             if violated and tested is not None and tested.clumps:
                 raise job.clumped(str(witness.event or witness.attack), tested.clumps)
             bounded = [] if tested is None else fresh.bounds(job, tested)
-            caught = self._resolution(found.arm)
             if bounded:
                 extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
             if violated:
@@ -275,10 +306,16 @@ class Game:
                     extra["counterexample"] = self._counterexample(found, bounded)
                 eps_lower = max([eps_lower, *(one.eps_lower for one in bounded)])
         self._note_if_late()
-        if not violated and (says_nothing or math.isinf(caught)):
+        if not violated and (math.isinf(caught) or never_varies(job, self.pool)):
             verdict = "inconclusive"
-            if all(arm.alike() for arm in self.seen) and not cannot_be_read(self.pool):
-                job.sampler.note(NO_DIFFERENCE, hinders=True)
+        elif not violated and not tells_apart(known) and not cannot_be_read(self.pool):
+            alike = all(arm.alike() for arm in known)
+            job.sampler.note(NO_DIFFERENCE if alike else NOT_TOLD_APART)
+        if self.satisfied:
+            job.sampler.note(
+                f"stopped at the margin: a true eps of {job.settings.margin:g} times the claim "
+                "would have been caught"
+            )
         return job.result(
             verdict,
             eps_lower=eps_lower,
@@ -331,23 +368,12 @@ class Game:
                 self.bet = winner.kept
                 self._look_closer(winner, PROBED)
                 known = [winner]
-            return strongest(self.job, self.pool, known, self.ledger.refuted)
+            left = self.job.max_samples
+            if self.satisfied:
+                left = max(SMALLEST, int(RESERVE / (1 - RESERVE) * self.job.sampler.runs))
+            return strongest(self.job, self.pool, known, self.ledger.refuted, left)
         except OutOfTime as out:
             if out.stack:
                 raise self.job.hung(out) from None
             self.late = True
             return None
-
-    def _resolution(self, arm: Arm) -> float:
-        """The smallest loss that would have been caught (approximate).
-
-        Where the best event has less than the claim, so it may in a mechanism that loses more:
-        a larger loss is then needed in the same proportion.
-        """
-        claim = self.job.claim
-        p1, shared, most = telling_event(arm.record)
-        pairs, alpha = sum(arm.drawn for arm in self.seen), self.share * self.job.alpha
-        caught = smallest_eps(
-            min(p1, 0.5), pairs, len(self.arms), claim.eps, claim.delta, alpha, shared
-        )
-        return caught * max(1.0, claim.eps / max(most, 1e-3))

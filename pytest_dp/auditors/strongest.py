@@ -57,7 +57,7 @@ class Strongest:
     tested: fresh.Tested | None
 
 
-def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest | None:
+def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -> Strongest | None:
     """Count the strongest attack on fresh samples; None if there is none.
 
     Parameters
@@ -68,9 +68,11 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool) -> Strongest
         Those in question.
     refuted : bool
         If so, there are as many fresh samples as a clear picture needs, and what was found is
-        returned even without any; else all that are left are used.
+        returned even without any.
+    most : int
+        Fresh samples otherwise, where so many are left.
     """
-    left = int(min(job.max_samples - job.sampler.runs, job.affordable()))
+    left = int(min(most, job.max_samples - job.sampler.runs, job.affordable()))
     if left < 2 and not refuted:
         return None
     if refuted:

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.evidence._isotonic import increasing
-from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.outputs.table import Floats, Ints
 
 FRACTIONS = 0.98 * 0.5 ** np.arange(9)
@@ -38,10 +37,6 @@ SOFT = 0.1
 """Share of the prior that soft attacks have."""
 MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones."""
-LEARNING = 6.0
-"""Log wealth that bets lose while they learn what to bet on."""
-ELSEWHERE = 0.35
-"""Share of the samples for the best pair of inputs that every other pair gets."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
 """Losses that are bet against, as shares of the claim."""
 
@@ -311,64 +306,3 @@ def _log_total(hard: Floats, soft: Floats, cash: Floats) -> Floats:
     most = everything.max(axis=1)
     total: Floats = most + np.log(np.exp(everything - most[:, None]).sum(axis=1))
     return total
-
-
-def telling_event(record: Record) -> tuple[float, float, float]:
-    """The event of a record with the largest loss, three standard errors allowed for.
-
-    Returns
-    -------
-    p1, shared, most : float
-        Its probability on the input that makes it likelier; how far it held on both inputs
-        together, as in `smallest_eps`; and the largest loss that it may have in fact.
-    """
-    counts = np.concatenate([contingency(joint) for joint in record.joint])
-    if not len(counts):
-        return 0.5, 0.0, 0.0
-    runs = counts.sum(axis=1)
-    one, two = counts[:, 0] + counts[:, 1], counts[:, 0] + counts[:, 2]
-    loss = np.log((one + 0.5) / (two + 0.5))
-    error = 2 * np.sqrt(1 / (one + 0.5) + 1 / (two + 0.5))
-    k = int(np.argmax(loss - 1.5 * error))
-    p, q, both = one[k] / runs[k], two[k] / runs[k], counts[k, 0] / runs[k]
-    most, least = min(p, q), max(0.0, p + q - 1)
-    extra = both - p * q
-    room = most - p * q if extra > 0 else p * q - least
-    shared = extra / room if room > 0 else 0.0
-    return float(p), float(np.clip(shared, -1, 1)), float(loss[k] + error[k])
-
-
-def smallest_eps(
-    p1: float, pairs: int, arms: int, eps: float, delta: float, alpha: float, shared: float = 0.0
-) -> float:
-    """The smallest loss of an event that bets would have found, with 95 % power (approximate).
-
-    Parameters
-    ----------
-    p1 : float
-        Probability of the event on the input that makes it likelier.
-    pairs : int
-        Pairs of outputs that were drawn, for all pairs of inputs.
-    arms : int
-        Pairs of inputs.
-    eps, delta : float
-        The claim.
-    alpha : float
-    shared : float
-        How far outputs on both inputs were in the event together: 0 if they were independent, 1
-        if the rarer side never was alone, -1 if they excluded each other as far as can be.
-    """
-    runs = pairs / (1 + ELSEWHERE * (arms - 1))
-    needed = -math.log(alpha) + LEARNING + 2.0 * math.sqrt(-2 * math.log(alpha))
-    pays = payoffs(eps, delta)
-    stakes = np.geomspace(1e-4, 0.98, 200) / (math.exp(eps) + delta)
-    growth = np.log1p(pays[:, None] * stakes)
-
-    def caught(loss: float) -> bool:
-        p2 = p1 * math.exp(-loss)
-        room = p2 * (1 - p1) if shared > 0 else p1 * p2 - max(0.0, p1 + p2 - 1)
-        both = p1 * p2 + shared * room
-        cells = np.array([both, p1 - both, p2 - both, 1 - p1 - p2 + both])
-        return bool((cells @ growth).max() * runs >= needed)
-
-    return smallest_loss(caught, eps)

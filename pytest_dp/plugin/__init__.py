@@ -26,6 +26,11 @@ _OPTIONS = (
     ("alpha", "string", "probability of a false alarm, per claim (default: 1e-6)"),
     ("max_samples", "string", "runs of a mechanism at most, per claim (default: 400000)"),
     ("max_seconds", "string", "seconds at most, per claim (default: 60)"),
+    (
+        "margin",
+        "string",
+        "stop once a loss of so many times the claim would be caught, or none (default: 1.25)",
+    ),
     ("jobs", "string", "processes for each audit (default: as many as cores, where that pays)"),
     ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
     ("strict", "bool", "an inconclusive audit fails"),

@@ -90,6 +90,13 @@ def _validated(name: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return checked
 
 
+def _margin(text: str) -> float:
+    if text.lower() == "none":
+        return claims.NO_MARGIN
+    margin: float = _validated("margin", _number)(text)
+    return margin
+
+
 def _jobs(text: str) -> int:
     jobs = _whole(text)
     if not isinstance(jobs, int) or jobs < 1:
@@ -118,6 +125,7 @@ _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "alpha": ("alpha", _validated("alpha", _number)),
     "max_samples": ("max_samples", _validated("max_samples", _whole)),
     "max_seconds": ("max_seconds", _validated("max_seconds", _number)),
+    "margin": ("margin", _margin),
     "jobs": ("n_jobs", _jobs),
     "seed": ("seed", _seed),
 }

@@ -153,6 +153,7 @@ def reproduce(result: AuditResult) -> list[str]:
 
 def _options(result: AuditResult) -> list[str]:
     """Options without which it would be another audit."""
+    from pytest_dp.claim import NO_MARGIN
     from pytest_dp.settings import Settings
 
     written = Settings().over(
@@ -160,6 +161,7 @@ def _options(result: AuditResult) -> list[str]:
         alpha=result.claim.alpha,
         max_samples=result.claim.max_samples,
         max_seconds=result.claim.max_seconds,
+        margin=result.claim.margin,
     )
     options = []
     if result.method != written.method:
@@ -170,6 +172,9 @@ def _options(result: AuditResult) -> list[str]:
         options.append(f"--dp-max-samples={result.max_samples}")
     if result.max_seconds not in (None, written.max_seconds):
         options.append(f"--dp-max-seconds={result.max_seconds:g}")
+    if result.method == "sequential" and result.margin not in (None, written.margin):
+        margin = "none" if result.margin == NO_MARGIN else f"{result.margin:g}"
+        options.append(f"--dp-margin={margin}")
     return options
 
 

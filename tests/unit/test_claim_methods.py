@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -45,7 +46,8 @@ def test_sequential_is_the_default_and_the_published_ones_the_choice():
 
 
 def test_without_its_keywords_a_method_has_its_defaults():
-    for plain in (claim(), claim(**dict.fromkeys(USED_BY))):
+    unset = dict.fromkeys(USED_BY.keys() - {"margin"})  # of which None is a value
+    for plain in (claim(), claim(**unset)):
         given = {name: getattr(plain, name) for name in USED_BY}
         assert given == {
             "classifier": None,
@@ -53,7 +55,18 @@ def test_without_its_keywords_a_method_has_its_defaults():
             "c": None,
             "floating_point": False,
             "coupled": True,
+            "margin": None,
         }
+
+
+def test_a_margin_is_a_multiple_of_the_claim_or_none():
+    assert settle(claim(), {}, {}).margin == 1.25
+    assert settle(claim(margin=2), {}, {}).margin == 2.0
+    assert settle(claim(margin=None), {"margin": 1.5}, {}).margin == 1.0  # never reached
+    assert settle(claim(margin=1.5), {}, {"margin": 3.0}).margin == 3.0
+    for wrong in (1, 0.5, "1.25", True, math.inf, math.nan):
+        with pytest.raises(ClaimError, match=r"Invalid margin=.*Allowed: a number above 1, such"):
+            claim(margin=wrong)
 
 
 def test_keywords_of_some_methods_are_keywords_of_a_claim():

@@ -4,14 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.optimize
 from scipy.special import logsumexp
 
 from pytest_dp.auditors.job import Job
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.evidence.betting import (
     FRACTIONS,
-    LEARNING,
     RUNGS,
     Ledger,
     Record,
@@ -19,9 +17,7 @@ from pytest_dp.evidence.betting import (
     contingency_both_ways,
     payoffs,
     payoffs_both_ways,
-    smallest_eps,
     soft_attacks,
-    telling_event,
 )
 
 NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
@@ -273,45 +269,6 @@ def test_outputs_that_exclude_each_other_are_better_drawn_apart():
     assert ledger.prefers_apart(coupled)
     shift = Record([np.array([[600.0, 0.0], [300.0, 100.0]])], NOTHING)  # a common noise
     assert not ledger.prefers_apart(shift)
-
-
-def test_the_telling_event_is_the_one_with_the_largest_loss():
-    independent = np.outer([200, 300, 500], [600, 250, 150]) / 1000
-    p1, shared, most = telling_event(Record([independent], NOTHING))
-    assert p1 == pytest.approx(0.5)
-    assert shared == pytest.approx(0, abs=1e-9)
-    assert most > math.log(0.5 / 0.15)
-    apart = np.array([[0.0, 300.0], [700.0, 0.0]])
-    assert telling_event(Record([apart], NOTHING))[1] == pytest.approx(-1)
-    together = np.array([[600.0, 0.0], [300.0, 100.0]])
-    assert telling_event(Record([together], NOTHING))[1] == pytest.approx(1)
-    assert telling_event(Record([np.array([[10.0]])], NOTHING))[2] == 0
-
-
-@pytest.mark.parametrize("arms", [1, 8])
-def test_the_resolution_improves_with_samples_and_with_shared_randomness(arms):
-    def found(pairs, shared=0.0):
-        return smallest_eps(0.5, pairs, arms, 0.5, 0.0, 1e-6, shared)
-
-    assert math.isinf(found(10))
-    assert found(1_000) > found(10_000) > found(100_000) > 0.5
-    assert found(100_000, 1.0) < found(100_000)
-
-
-@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.3), (0.5, 0.0), (0.5, 0.1), (2.0, 1e-3)])
-def test_the_resolution_is_where_the_best_single_stake_just_suffices(eps, delta):
-    """At the loss that it names, the best growth of one stake on the event pays for 1/alpha."""
-    p1, pairs, alpha = 0.6, 3_000, 1e-3
-    p2 = p1 * math.exp(-smallest_eps(p1, pairs, 1, eps, delta, alpha))
-    cells = np.array([p1 * p2, p1 * (1 - p2), (1 - p1) * p2, (1 - p1) * (1 - p2)])
-    worst = math.exp(eps) + delta
-    pays = np.array([1 - worst, 1 - delta, -worst, -delta])
-    best = scipy.optimize.minimize_scalar(
-        lambda stake: -cells @ np.log1p(stake * pays), bounds=(0, 0.98 / worst), method="bounded"
-    )
-    assert -best.fun * pairs == pytest.approx(
-        -math.log(alpha) + LEARNING + 2 * math.sqrt(-2 * math.log(alpha)), rel=0.01
-    )
 
 
 def test_the_smallest_loss_that_is_caught():

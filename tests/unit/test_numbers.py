@@ -8,8 +8,8 @@ import pytest
 import scipy.special
 from scipy.optimize import isotonic_regression
 
-from pytest_dp.attacks.logistic import expit, logit
 from pytest_dp.evidence._isotonic import increasing
+from pytest_dp.evidence.logistic import expit, logit
 
 
 def test_the_logistic_function():

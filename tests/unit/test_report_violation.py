@@ -335,6 +335,11 @@ def test_the_command_carries_what_the_claim_does_not_say():
     hurried = violation(replace(here, max_seconds=5.0)).splitlines()
     assert " ".join(line.strip() for line in hurried[-2:]).endswith(" --dp-max-seconds=5")
     assert "--dp-max-seconds" not in violation(replace(here, max_seconds=60.0))
+    betting = replace(here, method="sequential")
+    assert "--dp-margin" not in violation(replace(betting, margin=1.25))
+    assert "--dp-margin=1.5" in violation(replace(betting, margin=1.5))
+    assert "--dp-margin=none" in violation(replace(betting, margin=1.0))
+    assert "--dp-margin" not in violation(replace(here, margin=1.5))
     claimed = replace(here, claim=Claim(1.0, method="dpsniper", alpha=0.01, max_samples=20_000))
     assert violation(claimed).splitlines()[-1].endswith("--dp-seed=8f2c")
 

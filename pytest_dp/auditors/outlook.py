@@ -1,0 +1,165 @@
+"""What a sequential audit would have caught so far, and whether it knows enough to stop.
+
+Everything here looks at records of bets that were made, and is approximate: it decides when to stop
+looking for a violation, and what is said about a claim that stands; never that it is broken.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.evidence.betting import contingency, payoffs
+from pytest_dp.evidence.resolution import (
+    ELSEWHERE,
+    Curve,
+    curve,
+    largest_loss,
+    smallest_eps,
+    smallest_scale,
+    sum_of_losses,
+    wealth_for,
+)
+from pytest_dp.outputs.table import NUMBER, Bools, Table
+
+CLOSEST = 3
+"""Pairs of inputs, those that are told apart best, whose scales are compared."""
+FEWEST_AT_MARGIN = 8_000
+"""Pairs of outputs from which an audit may stop at its margin: leaks that are rare need some time
+to show at all.
+"""
+SUSPECT = 2.0
+"""Standard errors of a gain that has to be looked into before an audit may stop."""
+FAR_BELOW = 0.7
+"""Share of the claim below which all events stay where there is more noise than needed."""
+SPREAD = 1 / 3
+"""Power of the number of places by which a loss that they share is harder to find."""
+MOST_PLACES, MOST_ROWS = 64, 1_000_000
+"""Places of an output, and numbers in all of them, by which losses that add up are estimated."""
+
+
+def would_catch(arms: list[Arm], available: int, eps: float, delta: float, alpha: float) -> float:
+    """The smallest true loss of the mechanism that would have been caught, in nats (approximate).
+
+    Parameters
+    ----------
+    arms : list of Arm
+        Pairs of inputs that were looked at.
+    available : int
+        How many there are.
+    eps, delta : float
+        The claim.
+    alpha : float
+        What bets may spend.
+
+    Returns
+    -------
+    float
+        With 95 % power; infinite if nothing would have been.
+    """
+    runs = _runs(arms, available)
+    losses = [largest_loss(arm.record) for arm in arms]
+    order = np.argsort(losses, kind="stable")[::-1][:CLOSEST].tolist()
+    largest = losses[order[0]]
+    # A single event that holds about half of the time, and the same of many numbers that share it.
+    easy = smallest_eps(0.5, runs, eps, delta, alpha, _shared(arms[order[0]]))
+    spread = easy * max(map(_places, arms)) ** SPREAD
+    caught = math.inf
+    for k in order:
+        curves = _curves(arms[k])
+        times = smallest_scale(curves, runs, eps, delta, alpha)
+        if math.isfinite(times):
+            loss = max(one.loss(times) for one in curves)
+            loss *= max(1.0, largest / max(losses[k], 1e-3))
+            loss = min(loss, times * min(eps, largest))
+            caught = min(caught, max(loss, times * min(eps, _spread_loss(arms[k]))))
+    if largest < FAR_BELOW * eps:
+        caught = min(caught, spread)
+    return max(caught, easy)
+
+
+def tells_apart(arms: list[Arm]) -> bool:
+    """Whether any event that was tried tells the two inputs of a pair apart."""
+    return any(one.shift.max(initial=0.0) > 0 for arm in arms for one in _curves(arm))
+
+
+def knows_enough(
+    arms: list[Arm], available: int, eps: float, delta: float, alpha: float, margin: float
+) -> bool:
+    """Whether a true loss of `margin` times the claim would have been caught, on any of the pairs.
+
+    Not before every pair has been looked at well enough to be told from one that loses so much, and
+    not while anything looks as if it could be won.
+    """
+    if len(arms) < available or sum(arm.drawn for arm in arms) < FEWEST_AT_MARGIN:
+        return False
+    enough = math.sqrt(2 * wealth_for(alpha) / _runs(arms, available))
+    if any(arm.hope > enough or _suspicion(arm, eps, delta) > SUSPECT for arm in arms):
+        return False
+    return would_catch(arms, available, eps, delta, alpha) <= margin * eps
+
+
+def _runs(arms: list[Arm], available: int) -> float:
+    """Pairs of outputs that the worst pair of inputs would have been given."""
+    return sum(arm.drawn for arm in arms) / (1 + ELSEWHERE * (available - 1))
+
+
+def _places(arm: Arm) -> int:
+    """Places of the largest output."""
+    return max(1, *(len(one.places) for one in arm.table()[0].structures))
+
+
+def _shared(arm: Arm) -> float:
+    """How far the middle event of the score held on both inputs together."""
+    found = curve(arm.record.joint[0])
+    if found is None or not len(found.shared):
+        return 0.0
+    return float(found.shared[np.argmin(np.abs(found.rarer))])
+
+
+def _curves(arm: Arm) -> list[Curve]:
+    """By the score alone where it has many values; else also by events."""
+    found = [one for one in map(curve, arm.record.joint) if one is not None]
+    return found[:1] if found and found[0].continuous else found
+
+
+def _suspicion(arm: Arm, eps: float, delta: float) -> float:
+    """Standard errors by which the best event gained."""
+    counts = np.concatenate([contingency(joint) for joint in arm.record.joint])
+    if not len(counts):
+        return 0.0
+    pays, runs = payoffs(eps, delta), counts.sum(axis=1)
+    mean = counts @ pays / runs
+    variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
+    return float(np.max(mean / np.sqrt(variance / runs)))
+
+
+def _spread_loss(arm: Arm) -> float:
+    """What the places of an output lose in sum, each looked at by itself; 0.0 if there is one."""
+    table, first = arm.table()
+    places = list(table.place_index)
+    if len(places) < 2:
+        return 0.0
+    if len(places) > MOST_PLACES:
+        return math.inf
+    most = max(MOST_ROWS // len(places), 1_000)
+    if arm.kept > most:
+        some = np.arange(len(first)) % arm.kept < most
+        table, first = table.rows(some), first[some]
+    events = [_events(place, table) for place in places]
+    return sum_of_losses(
+        [(inside[:, first], inside[:, ~first]) for inside in events if len(inside)], arm.coupled
+    )
+
+
+def _events(place: str, table: Table) -> Bools:
+    """Half-lines and categories at one place, shape (events, n)."""
+    numbers, codes = table.leaf(place)
+    is_number = (codes == NUMBER) & ~np.isnan(numbers)
+    some = numbers[is_number]
+    levels = np.unique(np.quantile(some, np.linspace(0.1, 0.9, 9))) if len(some) else some
+    masks = [is_number & (numbers >= level) for level in levels]
+    masks += [codes == code for code in np.unique(codes)[:10]]
+    return np.array(masks)

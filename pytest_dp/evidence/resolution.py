@@ -1,0 +1,250 @@
+"""What bets would have caught: a mechanism like the one that was seen, with its noise scaled down.
+
+A record says how often events held on D and on D'. With noise ``t`` times smaller, the two inputs
+look ``t`` times as far apart. For noise that is added, and events "more than so much", that is
+known exactly: if those that hold with probability a on D' hold with probability ``G(a)`` on D, then
+G applied twice is what inputs at twice the distance show, and so on. What lies between whole
+numbers is interpolated on the scale of log odds, on which G is close to a shift.
+
+All of this is approximate, and for information only: it decides when to stop looking for a
+violation, and never that there is one.
+
+References
+----------
+Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, section 2.5 (group privacy).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.evidence._search import smallest_loss
+from pytest_dp.evidence.betting import Record, contingency, payoffs
+from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.outputs.table import Bools, Floats
+
+LEARNING = 6.0
+"""Log wealth that bets lose while they learn what to bet on."""
+ELSEWHERE = 0.35
+"""Share of the samples for the best pair of inputs that every other pair gets."""
+CAUTION = 1.0
+"""Standard errors by which two inputs are taken to be less far apart than they look."""
+CLEAR = 3.0
+"""Standard errors from which two inputs are told apart at all."""
+CONTINUOUS = 8
+"""Bins of a score from which outputs count as continuous."""
+STAKES = np.geomspace(1e-3, 0.98, 40)
+"""Shares of the largest stake, one of which is near the best."""
+LARGEST_SCALE = 1e4
+SEEN = 2e-3
+"""Probability from which an event is not too rare for its loss to show."""
+_GRID = logit(np.concatenate([np.geomspace(1e-6, 0.05, 40), np.linspace(0.06, 0.5, 45)]))
+GRID: Floats = np.concatenate([_GRID, -_GRID[-2::-1]])
+"""Log odds at which curves are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How events look on two inputs: log odds on D' and on D, and how far both hold together.
+
+    Attributes
+    ----------
+    rarer, shift : ndarray, shape (k,)
+        Log odds on D', increasing, and by how much those on D are larger: at least 0.
+    shared : ndarray, shape (k,)
+        0 where outputs on both inputs were in the event independently, 1 where the rarer side
+        never was alone, -1 if they excluded each other as far as can be.
+    continuous : bool
+        Whether there are events between those that were seen.
+    """
+
+    rarer: Floats
+    shift: Floats
+    shared: Floats
+    continuous: bool
+
+    def scaled(self, times: float) -> tuple[Floats, Floats, Floats]:
+        """Probabilities on D and on D', with noise so many times smaller, and `shared`."""
+        if not self.continuous:
+            middle = self.rarer + self.shift / 2
+            far = times * self.shift / 2
+            return expit(middle + far), expit(middle - far), self.shared
+        here = GRID
+        for _ in range(int(times)):
+            here = here + np.interp(here, self.rarer, self.shift)
+        here = here + (times - int(times)) * np.interp(here, self.rarer, self.shift)
+        return expit(here), expit(GRID), np.interp(GRID, self.rarer, self.shared)
+
+    def loss(self, times: float) -> float:
+        """The largest loss of events that are not too rare to be seen, with so much less noise."""
+        p, q, _ = self.scaled(times)
+        losses = [
+            np.log(one / two)[(two >= SEEN) & (one > 0)].max(initial=0.0)
+            for one, two in ((p, q), (1 - q, 1 - p))
+        ]
+        return float(max(losses))
+
+
+def curve(joint: Floats) -> Curve | None:
+    """The curve of a record seen through one lens; None if it has only one bin.
+
+    Differences between the inputs that chance explains are taken for none.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (b, b)
+        As in `betting.contingency`, bins in increasing order of the odds for D.
+    """
+    b = len(joint)
+    if b < 2:
+        return None
+    both, one, two, neither = contingency(joint)[: b - 1].T
+    runs = both + one + two + neither
+    c1, c2 = both + one + 0.5, both + two + 0.5
+    p, q = c1 / (runs + 1), c2 / (runs + 1)
+    some = (p > 0) & (p < 1) & (q > 0) & (q < 1)
+    apart = np.sqrt(one + two + 1) / runs
+    error = apart / np.sqrt(p * (1 - p) * q * (1 - q))
+    seen = logit(p) - logit(q)
+    told = bool((np.abs(seen) > CLEAR * error).any())
+    shift = np.maximum(seen - CAUTION * error, 0.0) * told
+    extra = both / runs - p * q
+    least, most = np.maximum(0.0, p + q - 1), np.minimum(p, q)
+    room = np.where(extra > 0, most - p * q, p * q - least)
+    shared = np.clip(np.divide(extra, room, out=np.zeros_like(extra), where=room > 1e-12), -1, 1)
+    order = np.argsort(logit(q)[some], kind="stable")
+    rarer = np.maximum.accumulate(logit(q)[some][order])
+    return Curve(rarer, shift[some][order], shared[some][order], b >= CONTINUOUS)
+
+
+def smallest_scale(
+    curves: list[Curve], runs: float, eps: float, delta: float, alpha: float
+) -> float:
+    """By how much noise has to be scaled down to be caught, with 95 % power (approximate).
+
+    Parameters
+    ----------
+    curves : list of Curve
+    runs : float
+        Pairs of outputs.
+    eps, delta : float
+        The claim.
+    alpha : float
+
+    Returns
+    -------
+    float
+        At least 1; infinite if no scale would be caught.
+    """
+    telling = [one for one in curves if one.shift.size and one.shift.max() > 0]
+    if not telling:
+        return math.inf
+    needed = wealth_for(alpha)
+
+    def caught(times: float) -> bool:
+        return any(_growth(*one.scaled(times), eps, delta) * runs >= needed for one in telling)
+
+    return _first(caught, 1.0, LARGEST_SCALE)
+
+
+def smallest_eps(
+    p1: float, runs: float, eps: float, delta: float, alpha: float, shared: float = 0.0
+) -> float:
+    """The smallest loss of an event that bets would have found, with 95 % power (approximate).
+
+    Parameters
+    ----------
+    p1 : float
+        Probability of the event on the input that makes it likelier.
+    runs : float
+        Pairs of outputs.
+    eps, delta : float
+        The claim.
+    alpha : float
+    shared : float
+        As in `Curve`.
+    """
+    needed = wealth_for(alpha)
+
+    def caught(loss: float) -> bool:
+        one = np.array([p1]), np.array([p1 * math.exp(-loss)]), np.array([shared])
+        return bool(_growth(*one, eps, delta) * runs >= needed)
+
+    return smallest_loss(caught, eps)
+
+
+def largest_loss(record: Record) -> float:
+    """The largest loss that an event of a record may have in fact, two standard errors allowed."""
+    counts = np.concatenate([contingency(joint) for joint in record.joint])
+    if not len(counts):
+        return 0.0
+    both, one, two, _ = counts.T
+    c1, c2 = both + one + 0.5, both + two + 0.5
+    # Pairs of outputs that are in the event together say nothing about its loss.
+    loss, error = np.log(c1 / c2), 2 * np.sqrt((one + two + 1) / (c1 * c2))
+    k = int(np.argmax(loss - 1.5 * error))
+    return float(loss[k] + error[k])
+
+
+def sum_of_losses(events: list[tuple[Bools, Bools]], paired: bool) -> float:
+    """The sum of the losses of several quantities, a standard error above what was seen, in nats.
+
+    Parameters
+    ----------
+    events : list of (ndarray of bool, ndarray of bool), shape (k, n) each
+        For each quantity: whether outputs on D, and on D', were in some events about it.
+    paired : bool
+        Whether output i on D and output i on D' share their random numbers.
+    """
+    total, variance = 0.0, 0.0
+    for one, two in events:
+        n = one.shape[1]
+        c1, c2 = one.sum(1) + 0.5, two.sum(1) + 0.5
+        apart = (one ^ two).sum(1) if paired else c1 * (1 - c1 / (n + 1)) + c2 * (1 - c2 / (n + 1))
+        inside, outside = np.log(c1 / c2), np.log((n + 1 - c2) / (n + 1 - c1))
+        loss = np.abs(np.concatenate([inside, outside]))
+        rarer = np.concatenate([np.minimum(c1, c2), n + 1 - np.maximum(c1, c2)])
+        error = np.sqrt(np.tile(apart, 2) + 1) / rarer
+        k = int(np.argmax(loss - 1.5 * error))
+        total += math.sqrt(max(loss[k] ** 2 - error[k] ** 2, 0.0))
+        variance += error[k] ** 2
+    return total + math.sqrt(variance)
+
+
+def wealth_for(alpha: float) -> float:
+    """Log wealth to expect, so that 1 / alpha is reached in 19 of 20 audits."""
+    return -math.log(alpha) + LEARNING + 2.0 * math.sqrt(-2 * math.log(alpha))
+
+
+def _growth(p: Floats, q: Floats, shared: Floats, eps: float, delta: float) -> float:
+    """Log wealth that the best bet on one of these events earns with each pair of outputs."""
+    pays = payoffs(eps, delta)
+    stakes = STAKES / (math.exp(eps) + delta)
+    growth = np.log1p(pays[:, None] * stakes)
+    best = -math.inf
+    for one, two in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
+        most, least = np.minimum(one, two), np.maximum(0.0, one + two - 1)
+        room = np.where(shared > 0, most - one * two, one * two - least)
+        both = one * two + shared * room
+        cells = np.stack([both, one - both, two - both, 1 - one - two + both], axis=1)
+        best = max(best, float((cells @ growth).max()))
+    return best
+
+
+def _first(caught: Callable[[float], bool], low: float, most: float) -> float:
+    """The smallest scale that is caught, to a thousandth; infinite if none up to `most` is."""
+    if caught(low):
+        return low
+    high = 2 * low
+    while not caught(high):
+        if high > most:
+            return math.inf
+        low, high = high, 2 * high
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if caught(middle) else (middle, high)
+    return high

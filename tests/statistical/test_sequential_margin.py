@@ -1,0 +1,118 @@
+"""When an audit of a claim that stands may end, and what it then says that it would have caught."""
+
+from __future__ import annotations
+
+import math
+
+import boundary
+import numpy as np
+import pytest
+from boundary import COUNTS
+
+from benchmarks.cases import CORPUS
+from pytest_dp import audit, queries
+
+LAPLACE = boundary.laplace
+
+
+def vector(answers, scale, rng, size):
+    return np.asarray(answers) + rng.laplace(scale=scale, size=(size, len(answers)))
+
+
+def audited(scale, seed=1, **more):
+    common = {"eps": 1.0, **COUNTS, "vectorized": "size", "n_jobs": 1, "seed": seed}
+    return audit(LAPLACE, params={"scale": scale}, **{**common, **more})
+
+
+@pytest.mark.parametrize("coupled", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 5.0, 50.0])
+def test_a_claim_that_stands_ends_at_its_margin(scale, coupled):
+    result = audited(scale, coupled=coupled)
+    assert result.verdict == "no violation"
+    assert 1.0 < result.resolution <= 1.25
+    assert result.samples < 100_000
+    assert any("stopped at the margin" in note for note in result.notes)
+
+
+def test_a_wider_margin_ends_sooner_and_none_uses_all():
+    samples = [audited(1.0, margin=margin, coupled=False).samples for margin in (2.0, 1.1)]
+    assert samples[0] < samples[1] < 400_000
+    whole = audited(1.0, margin=None)
+    assert whole.samples == pytest.approx(400_000, rel=0.01)
+    assert not any("margin" in note for note in whole.notes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coupled", [True, False])
+def test_a_loss_at_the_margin_is_not_missed_for_stopping(coupled):
+    """A loss of 1.25 times the claim, which is what the audit says it would catch."""
+    caught = [audited(1 / 1.25, seed, coupled=coupled).violated for seed in range(40)]
+    assert sum(caught) >= 36  # 38 are expected, less two standard errors: 35.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SVT3", "SVT4"])
+def test_leaks_that_take_long_to_find_do_not_end_at_the_margin(name):
+    case = next(case for case in CORPUS if case.name == name)
+    for seed in range(2):
+        keywords = {**case.keywords(1.0, many=True), "max_samples": 1_000_000}
+        assert audit(case.vectorized, **keywords, seed=seed, n_jobs=1).violated
+
+
+@pytest.mark.parametrize("noise", [1, 5, 50])
+def test_more_noise_does_not_make_it_worse(noise):
+    """Three answers that one record moves together: true loss 1, 0.2 and 0.02."""
+    result = audit(
+        vector,
+        eps=1.0,
+        params={"scale": 3.0 * noise},
+        pairs=[([1, 1, 1], [0, 0, 0])],
+        vectorized="size",
+        max_samples=20_000,
+        seed=1,
+        n_jobs=1,
+    )
+    assert 1.2 < result.resolution < 2.2
+
+
+def test_no_pair_starves():
+    """Of twenty pairs only the last loses anything; it is looked at before an audit ends."""
+
+    def leaks(d, rng, size):
+        return (d == 20) + rng.laplace(scale=1 / 1.3, size=size)
+
+    pairs = [(k, k + 1) for k in range(20)]
+    common = {"eps": 1.0, "pairs": pairs, "vectorized": "size", "n_jobs": 1}
+    assert all(audit(leaks, **common, seed=seed).violated for seed in range(4))
+
+
+def test_what_is_not_told_apart_is_said():
+    def deaf(answers, rng, size):
+        return rng.laplace(size=size)
+
+    common = {"eps": 1.0, "vectorized": "size", "max_samples": 20_000, "seed": 1, "n_jobs": 1}
+    apart = audit(deaf, inputs=queries(2), coupled=False, **common)
+    assert apart.verdict == "no violation"
+    assert any("nothing that was tried tells" in note for note in apart.notes)
+    same = audit(deaf, inputs=queries(2), **common)
+    assert any("both inputs of every pair gave the same outputs" in note for note in same.notes)
+    told = audited(1.0, max_samples=20_000)
+    assert not any("tells the two inputs" in note for note in told.notes)
+
+
+def test_an_audit_that_time_stops_says_what_it_would_have_caught():
+    few = audited(1.0, max_samples=20_000, margin=None)
+    late = audited(1.0, max_seconds=0.5, margin=None, max_samples=10**9)
+    for result in (few, late):
+        assert result.verdict == "no violation"
+        assert math.isfinite(result.resolution)
+    assert late.samples < 10**9
+    assert late.resolution <= few.resolution or late.samples < few.samples
+
+
+def test_an_audit_of_some_of_the_pairs_still_says_what_it_knows():
+    common = {"eps": 1.0, "inputs": queries(5), "vectorized": "size", "seed": 1, "n_jobs": 1}
+    result = audit(vector, params={"scale": 5.0}, max_samples=600, **common)
+    assert result.pairs[0] < result.pairs[1]
+    assert any("tried" in note and "pairs" in note for note in result.notes)
+    assert (result.verdict == "inconclusive") == math.isinf(result.resolution)
