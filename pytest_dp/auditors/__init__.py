@@ -10,6 +10,7 @@ from typing import Any
 
 import joblib
 
+from pytest_dp.auditors.afresh import confirmed
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import KEYWORDS, Claim, expand, invalid
@@ -124,4 +125,4 @@ def run(
     unused = claim.unused(settings.method)
     if unused:
         job.sampler.note(f"method {settings.method} does not use {', '.join(unused)}")
-    return audit_by(job)
+    return confirmed(job, audit_by(job))

@@ -38,6 +38,8 @@ ATTACK_SHARE = 0.9
 """Of alpha, what the attack's bound gets where a readable event is counted as well."""
 PAIRED_SHARE = 0.98
 """Of alpha, for pairs; what is left is for counting again without shared random numbers."""
+LOOKED_AT_AGAIN = 0.06
+"""Share of the runs in pairs that are run again on a copy, at most; they count as samples."""
 A_BATCH = 500_000
 """Pairs of outputs that are counted at a time."""
 ATTAINED = 0.95
@@ -110,6 +112,7 @@ def count(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
 
 def _count_pairs(job: Job, pool: Pool, witness: Witness, pairs: int) -> Tested | None:
     """Count in so many pairs of outputs, each drawn with the same random numbers."""
+    pairs = int((1 - LOOKED_AT_AGAIN) * pairs)
     if pairs < 1:
         return None
     sides = _sides(witness)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
+from scipy.special import bdtrc, chdtrc, gammaln
 
 GROUPS = 16
 ENOUGH = 4
 """Runs inside, and outside, the event that each group is expected to hold."""
 
 
-def p_value(hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[float, list[float]]:
+def p_value(
+    hits: NDArray[np.int64], sizes: NDArray[np.int64], most: int = GROUPS
+) -> tuple[float, list[float]]:
     """Pearson's chi-squared test that an event is equally likely in all pieces of work.
 
     Parameters
@@ -25,6 +27,8 @@ def p_value(hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[float, l
         How many outputs of each piece of work are in the event, in the order of the runs.
     sizes : ndarray of int, shape (pieces,)
         How many runs each piece of work had.
+    most : int
+        Groups that are compared, at most.
 
     Returns
     -------
@@ -34,7 +38,7 @@ def p_value(hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[float, l
         The event's frequency in each group of neighbouring pieces.
     """
     inside, total = int(hits.sum()), int(sizes.sum())
-    groups = min(GROUPS, len(sizes), min(inside, total - inside) // ENOUGH)
+    groups = min(most, len(sizes), min(inside, total - inside) // ENOUGH)
     if groups < 2:
         return 1.0, []
     ends = np.cumsum(sizes)
@@ -47,3 +51,54 @@ def p_value(hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[float, l
     missing = runs - expected
     statistic = float(np.sum((counts - expected) ** 2 * (1 / expected + 1 / missing)))
     return float(chdtrc(len(runs) - 1, statistic)), (counts / runs).tolist()
+
+
+def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
+    """Fisher's exact test, two-sided (twice the smaller tail), that both have the same frequency.
+
+    Exact for any two samples of runs that are exchangeable.
+    """
+    inside = sum(hits)
+    low, high = max(0, inside - runs[1]), min(inside, runs[0])
+    k = np.arange(low, high + 1)
+
+    def log_choose(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
+        chosen: NDArray[np.float64] = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        return chosen
+
+    log_p = log_choose(runs[0], k) + log_choose(runs[1], inside - k)
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    at = hits[0] - low
+    return float(min(1.0, 2 * min(p[: at + 1].sum(), p[at:].sum())))
+
+
+def repeats(values: NDArray[np.int64], groups: NDArray[np.int64]) -> float:
+    """Whether equal outputs meet in the same group more often than independent runs let them.
+
+    Of every value that came at least twice, two outputs are picked at random. Independent runs of
+    any one distribution can change places, so those two are in the same group with a probability
+    that is known, whatever the values are.
+
+    Parameters
+    ----------
+    values, groups : ndarray of int, shape (n,)
+        What each output was, and which group it was in.
+
+    Returns
+    -------
+    float
+        A p-value; conservative up to the weak dependence between values (approximate).
+    """
+    order = np.random.default_rng(0).permutation(len(values))
+    order = order[np.argsort(values[order], kind="stable")]
+    value, group = values[order], groups[order]
+    first = np.flatnonzero(np.diff(value, prepend=value[:1] - 1) != 0)
+    first = first[first + 1 < len(value)]
+    first = first[value[first] == value[first + 1]]
+    together = int((group[first] == group[first + 1]).sum())
+    sizes = np.bincount(groups).astype(float)
+    chance = float((sizes * (sizes - 1)).sum() / max(len(values) * (len(values) - 1), 1))
+    if together == 0 or chance >= 1:
+        return 1.0
+    return float(bdtrc(together - 1, len(first), chance))

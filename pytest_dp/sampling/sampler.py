@@ -53,6 +53,8 @@ A_JOB = 0.1
 STREAK = 200
 """Runs in a row that raise, after many that did not, before a mechanism counts as used up."""
 
+AFRESH = 8
+"""First part of the keys of what copies draw."""
 TRIED = 2
 """Runs at a time by which a mechanism is first looked at: one may take a second..."""
 TRIED_ALONE = 8
@@ -260,6 +262,28 @@ class Sampler:
         answer = noiseless(self.call, data, eps_param)
         self.runs += self.call.made.runs - made
         return answer
+
+    def afresh(self, given: Input, runs: int, key: tuple[int, ...], deadline: Deadline) -> Outputs:
+        """Outputs of a copy that was never run before, with random numbers of its own.
+
+        Raises
+        ------
+        CannotCopy
+            If there is none.
+        OutOfTime
+            If the deadline passes first.
+        """
+        call, (on_copy,), generators = self._copied(given)
+        vectorized = self.call.size is not None
+        pieces = [Piece(n, (AFRESH, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
+        made = self.call.made.runs
+        try:
+            ran = run_all(
+                call, on_copy, pieces, self.seed, generators, self._copies, deadline, None
+            )
+            return joined([done.outputs for done in ran])
+        finally:
+            self.runs += self.call.made.runs - made
 
     def _copied(self, *givens: Input) -> tuple[Call, list[Input], hidden.Hidden]:
         """A copy of the mechanism, the inputs for it, and its generators."""
@@ -525,6 +549,11 @@ class Sampler:
                 "a function that starts afresh each time it is called.\n"
                 f"{summary.last.trace}".rstrip()
             )
+
+
+def _calls(runs: int, vectorized: bool) -> list[int]:
+    """Two calls of a vectorised mechanism, as it may repeat what it gave in an earlier one."""
+    return [runs - runs // 2, runs // 2] if vectorized else [runs]
 
 
 def _unchanged(givens: list[Input]) -> bool:

@@ -1,0 +1,175 @@
+"""Whether a violation is also there in a function that starts afresh, before it is reported.
+
+Evidence counts runs as independent. A mechanism that draws once for each input and then repeats its
+answer keeps its claim, and yet its runs on two inputs differ as if it had no noise. So copies of
+the mechanism, made before its first run, are run a few times each. If runs are independent, it is
+all the same which copy an output came from, how many came before, and whether it came from a copy
+at all. What differs beyond chance keeps something, and there is no verdict on it. Missing noise and
+fixed seeds are the same in all copies.
+
+Nothing here can make a violation, so it takes nothing from the validity of one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Never
+
+import numpy as np
+
+from pytest_dp.attacks.counting import Tally
+from pytest_dp.attacks.scores import Attack
+from pytest_dp.auditors.job import CLUMPED, Job
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.errors import MechanismError
+from pytest_dp.evidence import homogeneity
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.table import NUMBER, Bools, Ints, Table, tabulate
+from pytest_dp.sampling.calling import Outputs, shown
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.pieces import Input, joined
+
+COPIES = 64
+"""At most; a few hundred bytes each, most often."""
+FEWEST, MOST = 256, 8_192
+"""Runs on each input, as many as the evidence took within these bounds..."""
+SHARE, ON_TOP = 0.25, 0.05
+"""...and within this share of what is left, or that one of all samples, which then come on top."""
+SOME = 32
+"""Runs on each input that are made in any case."""
+OVERTIME = 0.05
+"""Share of the time that this may take when there is none left."""
+MOST_PLACES = 32
+"""Numbers in an output that are looked at one by one."""
+
+_REMEMBERING: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Mechanisms that were found to keep something: what they kept makes their copies agree."""
+
+
+def confirmed(job: Job, result: AuditResult) -> AuditResult:
+    """The result, if it is no violation, or one that copies bear out.
+
+    Raises
+    ------
+    MechanismError
+        If copies of the mechanism that start afresh do not give independent runs like its own.
+    """
+    if not result.violated:
+        return result
+    if _is_known(job.call.mechanism):
+        _refuse(job, "an earlier audit found that its runs depend on each other")
+    example = result.counterexample
+    pair = (example.d1, example.d2) if example else (job.pairs[0].d1, job.pairs[0].d2)
+    event = example.event if example else None
+    wanted = _wanted(job, result)
+    deadline = Deadline(max(job.deadline.remaining(), OVERTIME * job.settings.max_seconds))
+    try:
+        for side, data in enumerate(pair):
+            original = (example.counts[side], example.runs[side]) if example else (0, 0)
+            found = _on_copies(job, Input(data), side, wanted, deadline)
+            if found is not None:
+                _check(job, found, event, original)
+    except (CannotCopy, OutOfTime):
+        pass
+    return replace(result, samples=job.sampler.runs)
+
+
+def _wanted(job: Job, result: AuditResult) -> int:
+    """Runs on each input: what is kept shows in about as many as it took to be taken for a leak."""
+    left = job.max_samples - job.sampler.runs
+    allowed = max(SHARE * left, ON_TOP * job.max_samples)
+    wanted = min(max(result.bet_samples or MOST, FEWEST), MOST, allowed)
+    return max(job.runs_within(OVERTIME * job.settings.max_seconds, int(wanted)), SOME)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Outputs of copies, with the number of the copy and of the run in it."""
+
+    outputs: list[Outputs]
+    copy: Ints
+    run: Ints
+
+
+def _on_copies(job: Job, given: Input, side: int, wanted: int, deadline: Deadline) -> _Found | None:
+    copies = min(COPIES, max(wanted // 4, 4))
+    runs = max(wanted // copies, 2)
+    outputs = []
+    for number in range(copies):
+        try:
+            outputs.append(job.sampler.afresh(given, runs, (side, number), deadline))
+        except OutOfTime:
+            break
+    if len(outputs) < 2:
+        return None
+    copy = np.repeat(np.arange(len(outputs)), runs)
+    return _Found(outputs, copy, np.tile(np.arange(runs), len(outputs)))
+
+
+def _check(job: Job, found: _Found, event: Any, original: tuple[int, int]) -> None:
+    table = tabulate(joined(found.outputs))
+    copies, runs = int(found.copy[-1]) + 1, int(found.run[-1]) + 1
+    if homogeneity.repeats(fingerprints(table), found.copy) < CLUMPED:
+        _refuse(job, f"it repeats what it gave before ({_repeated(found.outputs)})")
+    for inside in _halves(table, event):
+        by_copy = np.bincount(found.copy, inside, copies).astype(np.int64)
+        by_run = np.bincount(found.run, inside, runs).astype(np.int64)
+        for hits, each, what in ((by_copy, runs, "copies of it"), (by_run, copies, "runs of each")):
+            sizes = np.full(len(hits), each)
+            if homogeneity.p_value(hits, sizes, COPIES)[0] < CLUMPED:
+                shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / each)
+                _refuse(job, f"what the first {what} gave is alike in {shares}, ... of the cases")
+    if isinstance(event, Event) and original[1]:
+        again, total = int(event.mask(table).sum()), len(table)
+        if homogeneity.two_samples((original[0], again), (original[1], total)) < CLUMPED:
+            _refuse(
+                job,
+                f"{event} held in {original[0]:,} of {original[1]:,} runs, and in {again:,} of "
+                f"{total:,} of copies that started afresh",
+            )
+
+
+def _repeated(outputs: list[Outputs]) -> str:
+    """Two outputs each of the first copies."""
+    return "; ".join(f"{shown(one[0])}, {shown(one[-1])}" for one in outputs[:3])
+
+
+def _halves(table: Table, event: Any) -> Iterator[Bools]:
+    """Which outputs are in the event, and in about the upper half at each place."""
+    if isinstance(event, Event):
+        yield event.mask(table)
+    elif isinstance(event, Attack):
+        yield Tally(event, None).hits(table)[0]
+    for place in list(table.place_index)[:MOST_PLACES]:
+        numbers, codes = table.leaf(place)
+        is_number = codes == NUMBER
+        if is_number.any():
+            yield is_number & (numbers > np.median(numbers[is_number]))
+        if not is_number.all():
+            values, counts = np.unique(codes[~is_number], return_counts=True)
+            yield codes == values[counts.argmax()]
+
+
+def _is_known(mechanism: Any) -> bool:
+    try:
+        return mechanism in _REMEMBERING
+    except TypeError:  # it can be neither hashed nor referred to
+        return False
+
+
+def _refuse(job: Job, seen: str) -> Never:
+    """Say that the mechanism keeps something, and what to claim instead."""
+    with suppress(TypeError):
+        _REMEMBERING.add(job.call.mechanism)
+    raise MechanismError(
+        f"{job.short_name} keeps something from run to run, so there is no verdict on privacy: "
+        f"{seen}. An answer that is drawn once and then repeated keeps its claim, but looks like "
+        "missing noise. Claim a function that starts afresh each time it is called: the one "
+        "beneath the cache (f.__wrapped__ of functools.lru_cache), or one that makes the object "
+        "with the cache, the buffer or the counter anew."
+    )

@@ -1,0 +1,214 @@
+"""Mechanisms that keep something from run to run: no verdict of ours may be red because of it."""
+
+# ruff: noqa: NPY002
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from pytest_dp import MechanismError, audit
+
+METHODS = ["sequential", "statdp", "dpsniper"]
+RECORDS = {"neighbors": "add_remove_one", "inputs": [[1] * n for n in range(1, 6)]}
+TRUTH_KEPT = np.exp(0.9) / (1 + np.exp(0.9))
+
+
+def verdict(make, method, seed, **keywords):
+    common = {"eps": 1.0, "n_jobs": 1, "max_samples": 10_000, **RECORDS}
+    try:
+        return audit(make(), method=method, seed=seed, **{**common, **keywords}).verdict
+    except MechanismError as error:
+        said = str(error)
+        return "error" if "keeps something" in said or "not independent" in said else said
+
+
+# --- correct, as long as it is not asked twice ---
+
+
+def memo():
+    kept = {}
+
+    def mechanism(data, rng):
+        return kept.setdefault(len(data), sum(data) + rng.laplace())
+
+    return mechanism
+
+
+def cached():
+    @functools.lru_cache
+    def noise(n):
+        return np.random.laplace()
+
+    return lambda data: sum(data) + noise(len(data))
+
+
+class CachedOnTheClass:
+    kept: dict = {}  # noqa: RUF012
+
+    def __call__(self, data, rng):
+        if len(data) not in self.kept:
+            self.kept[len(data)] = sum(data) + int(rng.geometric(0.63) - rng.geometric(0.63))
+        return self.kept[len(data)]
+
+
+def cached_on_the_class():
+    CachedOnTheClass.kept.clear()
+    return CachedOnTheClass()
+
+
+def memo_of_a_bit():
+    kept = {}
+
+    def mechanism(data, rng):
+        truth = len(data) % 2
+        return kept.setdefault(len(data), truth if rng.random() < 0.7 else 1 - truth)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("make", [memo, cached, cached_on_the_class, memo_of_a_bit])
+def test_a_memo_is_an_error_and_no_verdict(make, method):
+    found = [verdict(make, method, seed) for seed in range(5)]
+    assert "violated" not in found
+    assert found.count("error") >= 3  # by chance a bit may be the same on all inputs
+
+
+def permanent_response():
+    """RAPPOR: a bit is kept, and then randomised again for every answer."""
+    kept = {}
+
+    def mechanism(bit, rng):
+        if bit not in kept:
+            kept[bit] = bit if rng.random() < TRUTH_KEPT else 1 - bit
+        return kept[bit] if rng.random() < 0.85 else 1 - kept[bit]
+
+    return mechanism
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_kept_and_then_randomised_again_is_an_error(method):
+    pairs = {"pairs": [(0, 1)], "neighbors": None, "inputs": None}
+    found = [verdict(permanent_response, method, seed, **pairs) for seed in range(8)]
+    assert "violated" not in found
+    assert found.count("error") >= 2
+
+
+def test_the_reason_and_the_remedy_are_given():
+    with pytest.raises(MechanismError, match=r"lambda.* keeps something .* Claim .* afresh"):
+        audit(cached(), eps=1.0, seed=1, n_jobs=1, **RECORDS)
+
+
+def test_what_an_audit_left_behind_makes_no_alarm_in_the_next():
+    mechanism = memo()
+    assert verdict(lambda: mechanism, "sequential", 1) == "error"
+    assert verdict(lambda: mechanism, "sequential", 2) == "error"
+
+
+# --- real bugs, whatever they look like ---
+
+AT_IMPORT = np.random.default_rng(5).laplace()
+
+
+def missing(data, rng):
+    return sum(data)
+
+
+def fixed_seed(data):
+    return sum(data) + np.random.default_rng(3).laplace()
+
+
+def seeds_the_globals(data):
+    np.random.seed(3)
+    return sum(data) + np.random.laplace()
+
+
+def drawn_at_import(data):
+    """One noise value for all inputs that are ever asked about: it cancels in differences."""
+    return sum(data) + AT_IMPORT
+
+
+def caches_nothing_random(data, rng):
+    return _total(len(data)) + rng.laplace(scale=0.4)
+
+
+@functools.lru_cache
+def _total(n):
+    return n
+
+
+def half_the_noise(data, rng):
+    return sum(data) + rng.laplace(scale=0.5)
+
+
+def response(data, rng):
+    return len(data) % 2 if rng.random() < 0.9 else 1 - len(data) % 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        missing,
+        fixed_seed,
+        seeds_the_globals,
+        drawn_at_import,
+        caches_nothing_random,
+        half_the_noise,
+        response,
+    ],
+)
+def test_bugs_stay_violations(mechanism, method):
+    found = [verdict(lambda: mechanism, method, seed) for seed in range(3)]
+    assert found == ["violated"] * 3
+
+
+# --- buffers ---
+
+
+@pytest.mark.parametrize("size", [150, 1_000])
+def test_a_buffer_is_no_violation(size):
+    def make():
+        buffer = []
+
+        def pooled(data, rng):
+            if not buffer:
+                buffer.extend(rng.laplace(size=size))
+            return sum(data) + buffer.pop()
+
+        return pooled
+
+    inputs = {"inputs": [[1] * n for n in range(1, 16)]}
+    found = [verdict(make, "sequential", seed, **inputs) for seed in range(3)]
+    assert set(found) <= {"no violation", "inconclusive"}
+
+
+# --- samples ---
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [0.5, 1.0])
+@pytest.mark.parametrize("vectorized", [None, "size"])
+def test_samples_are_all_runs_that_were_made(method, scale, vectorized, monkeypatch):
+    from pytest_dp.sampling.calling import Made
+
+    made = []
+
+    class Counting(Made):
+        def __init__(self, runs=0):
+            super().__init__(runs)
+            made.append(self)
+
+    monkeypatch.setattr("pytest_dp.sampling.sampler.Made", Counting)
+
+    def mechanism(data, rng, size=None):
+        return sum(data) + rng.laplace(scale=scale, size=size)
+
+    result = audit(
+        mechanism, eps=1.0, max_samples=5_000, method=method, vectorized=vectorized, n_jobs=1,
+        **RECORDS
+    )  # fmt: skip
+    assert result.samples == made[-1].runs
+    assert result.samples <= 5_000 * 1.15
