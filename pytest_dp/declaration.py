@@ -8,6 +8,7 @@ so that a mistake in a claim turns a test red and never breaks an import in prod
 from __future__ import annotations
 
 import sys
+from _weakref import ref  # `weakref` itself would load more
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,14 +103,44 @@ def values(options: Iterable[Any]) -> Values:
         return Values((options,))
 
 
-def _site(mechanism: object) -> tuple[str, int]:
-    """File and line where a decorator is applied; behind helpers that apply it for a module."""
+DECLARED: dict[str, tuple[Any, list[tuple[Declaration, str, Any]]]] = {}
+"""By module, what was declared when it was imported last: its spec, and each declaration with the
+name of its mechanism and a weak reference to it (or the mechanism). By this, pytest finds claims
+that were declared and then lost; nothing else reads it. A module that is imported adds a handful of
+entries once; what is declared later, while functions run, adds none.
+"""
+
+
+def _site(mechanism: object) -> tuple[str, int, dict[str, Any] | None]:
+    """File and line where a decorator is applied; behind helpers that apply it for a module.
+
+    Third, the namespace of the module in that file if it is being imported, else None.
+    """
     frame = applied = sys._getframe(2)  # noqa: SLF001  inspect would cost 7 ms
     while frame.f_code.co_flags & 1 and frame.f_back is not None:  # CO_OPTIMIZED: a function
         frame = frame.f_back
+    imported = None if frame.f_code.co_flags & 1 else frame.f_globals
     if frame.f_globals.get("__name__") != getattr(mechanism, "__module__", None):
+        if frame.f_globals is not applied.f_globals:
+            imported = None
         frame = applied  # inside a function of its own
-    return frame.f_code.co_filename, frame.f_lineno
+    return frame.f_code.co_filename, frame.f_lineno, imported
+
+
+def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any]) -> None:
+    """Enter a declaration of a module that is being imported."""
+    name, spec = module.get("__name__"), module.get("__spec__")
+    if not isinstance(name, str) or name == "__main__":  # a script, which may run for long
+        return
+    known = DECLARED.get(name)
+    if known is None or known[0] is not spec:  # it is imported anew, or once more
+        known = DECLARED[name] = (spec, [])
+    try:
+        found: Any = ref(mechanism)
+    except TypeError:  # such as an object with slots
+        found = mechanism
+    called = getattr(mechanism, "__qualname__", None) or getattr(mechanism, "__name__", "")
+    known[1].append((declaration, called if isinstance(called, str) else "", found))
 
 
 def dp_claim(
@@ -212,7 +243,8 @@ def dp_claim(
     keywords.update(unknown)
 
     def record(mechanism: F) -> F:
-        declaration = Declaration(keywords, *_site(mechanism))
+        file, line, imported = _site(mechanism)
+        declaration = Declaration(keywords, file, line)
         earlier = getattr(mechanism, ATTRIBUTE, ())
         try:
             setattr(mechanism, ATTRIBUTE, (declaration, *earlier))
@@ -223,6 +255,8 @@ def dp_claim(
                 f"@dp_claim cannot be attached to {mechanism!r}, which takes no attributes. "
                 "Put it on a function of your own that calls it."
             ) from None
+        if imported is not None:
+            _remember(declaration, mechanism, imported)
         return mechanism
 
     return record(unnamed) if callable(unnamed) else record

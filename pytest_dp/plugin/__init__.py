@@ -6,6 +6,7 @@ nothing of the package; the rest of the plugin is loaded when the first claim is
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 MARKER = "dp_claim"
 _MENTION = b"dp_claim"
 _CLAIMS = "__dp_claims__"
+_LOOKED_THROUGH = pytest.StashKey[bool]()
+"""Of a module: whether pytest looked at each of its names, which it does not for doctests."""
 _OPTIONS = (
     # name, kind, help
     (
@@ -110,6 +113,8 @@ def pytest_pycollect_makeitem(
 ) -> Generator[None, Any, Any]:
     """The claims on an object of a test module, beside whatever else it is."""
     collected = yield
+    if isinstance(collector, pytest.Module):
+        collector.stash[_LOOKED_THROUGH] = True
     if isinstance(collector, pytest.Module) and has_claims(obj):
         from pytest_dp.plugin.collect import claim_items
 
@@ -118,6 +123,23 @@ def pytest_pycollect_makeitem(
             others = [] if collected is None else collected
             return items + (others if isinstance(others, list) else [others])
     return collected
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """After the names of a test module: the claims that were written in it, and then lost."""
+    report = yield
+    if not isinstance(collector, pytest.Module):
+        return report
+    if report.passed and collector.stash.get(_LOOKED_THROUGH, False):
+        declaration = sys.modules.get("pytest_dp.declaration")
+        if declaration is not None and collector.obj.__name__ in declaration.DECLARED:
+            from pytest_dp.plugin.collect import lost_items
+
+            report.result += lost_items(collector, report.result)
+    return report
 
 
 def has_claims(obj: object) -> bool:
@@ -206,7 +228,5 @@ class _Outcomes:
 
 def pytest_unconfigure() -> None:
     """Leave no worker process running."""
-    import sys
-
     if "pytest_dp.sampling.workers" in sys.modules:
         sys.modules["pytest_dp.sampling.workers"].stop()

@@ -14,6 +14,7 @@ from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.plugin import MARKER, has_claims
 from pytest_dp.plugin.check import conclude, run_audit
 from pytest_dp.plugin.failure import represent
+from pytest_dp.plugin.lost import lost_claims
 
 
 class ClaimItem(pytest.Function):
@@ -63,7 +64,27 @@ class SourceModule(pytest.Module):
         for name, obj in list(vars(self.obj).items()):
             if has_claims(obj):
                 items += claim_items(self, name, obj)
-        return items
+        return [*items, *lost_items(self, items)]
+
+
+def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.Item]:
+    """An item that fails for each claim of a module that none of its items is about."""
+    kept = [item.declaration for item in items if isinstance(item, ClaimItem)]
+
+    def written_here(declaration: Declaration) -> bool:
+        return _same_file(declaration.file, collector.path)
+
+    return [
+        ClaimItem.from_parent(
+            collector,
+            name=f"{name}[lost claim, line {declaration.line}]",
+            callobj=_stand_in(None),
+            mechanism=None,
+            declaration=declaration,
+            claim=error,
+        )
+        for declaration, name, error in lost_claims(collector.obj, written_here, kept)
+    ]
 
 
 def source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -1,0 +1,97 @@
+"""Claims that were declared, and that no test came of: each is an error at its line.
+
+A function that replaces another of the same name takes its claim away, and so does a decorator that
+returns a function of its own: unless somebody says so, a build stays green without the audit.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from typing import Any
+from weakref import ref
+
+from pytest_dp.declaration import DECLARED, Declaration
+from pytest_dp.errors import ClaimError
+
+_NOTHING = object()
+
+
+def lost_claims(
+    module: Any, written_here: Callable[[Declaration], bool], kept: Iterable[Declaration]
+) -> list[tuple[Declaration, str, ClaimError]]:
+    """The declarations of an imported module that are not among those `kept`.
+
+    A mechanism that was deleted, and that nothing holds any more, was meant to go.
+
+    Returns
+    -------
+    list of (Declaration, name, ClaimError)
+        Where the claim stands, the name of its mechanism, and what became of it.
+    """
+    tested = {id(declaration) for declaration in kept}
+    missing = [
+        (declaration, name, mechanism)
+        for declaration, name, mechanism in DECLARED.get(module.__name__, (None, []))[1]
+        if id(declaration) not in tested and written_here(declaration)
+    ]
+    if missing:
+        gc.collect()  # classes refer to themselves
+    found = []
+    for declaration, name, mechanism in missing:
+        short = name.rpartition("<locals>.")[2] or "mechanism"
+        now = _NOTHING if "<locals>" in name else _named(module, name)
+        if now is not _NOTHING:
+            found.append((declaration, short, ClaimError(_replaced(short, now, mechanism))))
+        elif _held(mechanism) is not None:
+            found.append((declaration, short, ClaimError(_out_of_reach(short))))
+    return found
+
+
+def _held(mechanism: Any) -> Any:
+    """The mechanism of an entry; None if it is no more."""
+    found = mechanism() if isinstance(mechanism, ref) else mechanism
+    return _attribute(found, "__func__", found)
+
+
+def _attribute(of: Any, name: str, default: Any) -> Any:
+    """As `getattr`, also of proxies, which may raise anything when touched."""
+    try:
+        return getattr(of, name, default)
+    except Exception:  # whatever it raises, it has none that we can use
+        return default
+
+
+def _named(module: Any, name: str) -> Any:
+    """What a name stands for in a module, now; `_NOTHING` if its first part stands for nothing."""
+    first, *rest = name.split(".")
+    place = vars(module).get(first, _NOTHING)
+    for part in rest if place is not _NOTHING else ():
+        place = _attribute(place, "__dict__", {}).get(part)
+    return _attribute(place, "__func__", place)  # of a static method
+
+
+def _replaced(name: str, now: Any, mechanism: Any) -> str:
+    """What is said of a claim whose mechanism is not what its name stands for."""
+    if now is not None and _held(mechanism) is now:
+        return (
+            f"No test came of this claim on {name}, where pytest-dp does not look for claims. Put "
+            "it on a function of the module."
+        )
+    code = _attribute(now, "__code__", None)
+    called = _attribute(now, "__qualname__", None) or type(now).__name__
+    where = f" (line {code.co_firstlineno})" if code is not None else ""
+    return (
+        f"This claim is lost, so nothing would be audited: {name} now stands for {called}{where}, "
+        "which does not carry it. If that is another function of the same name, give one of them "
+        "another name; if a decorator made it, put @dp_claim above that decorator, or use "
+        "functools.wraps in it."
+    )
+
+
+def _out_of_reach(name: str) -> str:
+    return (
+        f"This claim is lost, so nothing would be audited: no name of this module stands for "
+        f"{name} any more, but something still holds it. Give it a name of its own in the module, "
+        "such as noisy_count = make(...), or claim what holds it."
+    )

@@ -1,0 +1,193 @@
+"""Claims that were declared and that no test came of are errors at their lines."""
+
+from __future__ import annotations
+
+import pytest
+from projects import QUICK, laplace
+
+CLAIM = "@dp_claim(eps=1.0, pairs=[(0, 1)])\n"
+PLAIN = "def noisy(d): return 0\n"
+HIDING = """
+def cached(function):
+    def wrapper(*args): return function(*args)
+    return wrapper
+
+"""
+KEEPING = HIDING.replace("    def", "    @functools.wraps(function)\n    def")
+
+LOST = {
+    "replaced by a function": (CLAIM + PLAIN + PLAIN, "noisy now stands for noisy (line 5)"),
+    "replaced by another claim": (CLAIM + PLAIN + CLAIM + PLAIN, "noisy now stands for noisy"),
+    "replaced by a value": (CLAIM + PLAIN + "noisy = 3\n", "noisy now stands for int"),
+    "replaced by a proxy": (
+        CLAIM + PLAIN + "class Proxy:\n"
+        "    def __getattribute__(self, name): raise RuntimeError('touched')\n"
+        "noisy = Proxy()\n",
+        "noisy now stands for Proxy",
+    ),
+    "replaced by an import": (CLAIM + PLAIN + "from os.path import join as noisy\n", "join"),
+    "replaced in a branch": (CLAIM + PLAIN + "if True:\n    def noisy(d): return 1\n", "(line 6)"),
+    "hidden by a decorator": (
+        HIDING + "@cached\n" + CLAIM + PLAIN,
+        "noisy now stands for cached.<locals>.wrapper (line 5)",
+    ),
+    "a loop": (
+        "for eps in (1.0, 2.0):\n    @dp_claim(eps=eps, pairs=[(0, 1)])\n    " + PLAIN,
+        "noisy now stands for noisy",
+    ),
+    "a list": (
+        "def make():\n    " + CLAIM + "    " + PLAIN + "    return noisy\nmade = [make()]\n",
+        "no name of this module stands for noisy",
+    ),
+    "a lambda in a list": (
+        "made = [dp_claim(eps=1.0, pairs=[(0, 1)])(lambda d: 0)]\n",
+        "no name of this module stands for <lambda>",
+    ),
+    "a partial in a list": (
+        "from functools import partial\n"
+        "made = [dp_claim(eps=e, pairs=[(0, 1)])(partial(len)) for e in (1,)]\n",
+        "no name of this module stands for mechanism",
+    ),
+    "a method replaced": (
+        "class Shop:\n    @staticmethod\n    " + CLAIM + "    " + PLAIN + "    noisy = None\n",
+        "Shop.noisy now stands for NoneType",
+    ),
+    "a nested class": (
+        "class Shop:\n    class Inner:\n        @staticmethod\n        "
+        + CLAIM
+        + "        "
+        + PLAIN,
+        "No test came of this claim on Shop.Inner.noisy",
+    ),
+    "a property": (
+        "class Shop:\n    @property\n    " + CLAIM + "    def noisy(self): return 0\n",
+        "Shop.noisy now stands for property",
+    ),
+    "a class replaced": (
+        "class Shop:\n    @staticmethod\n    " + CLAIM + "    " + PLAIN + "class Shop: pass\n",
+        "Shop.noisy",
+    ),
+    "single dispatch": (
+        "import functools\n@functools.singledispatch\ndef noisy(d): return 0\n"
+        "@noisy.register\n" + CLAIM + "def _(d: int): return 1\n"
+        "@noisy.register\ndef _(d: list): return 2\n",
+        "_ now stands for _ (line 9)",
+    ),
+    "deleted but used": (
+        HIDING + CLAIM + PLAIN + "shown = cached(noisy)\ndel noisy\n",
+        "no name of this module stands for noisy",
+    ),
+}
+
+KEPT = {
+    "functools.wraps": "import functools\n" + KEEPING + "@cached\n" + CLAIM + PLAIN,
+    "above a decorator": HIDING + CLAIM + "@cached\n" + PLAIN,
+    "stacked": CLAIM + CLAIM.replace("1.0", "2.0") + PLAIN,
+    "an alias": CLAIM + PLAIN + "shown = noisy\ndel noisy\n",
+    "claimed twice in a loop": PLAIN
+    + "for eps in (1.0, 2.0): noisy = dp_claim(eps=eps, pairs=[(0, 1)])(noisy)\n",
+    "made by a function": "def make():\n    " + CLAIM + "    " + PLAIN + "    return noisy\n"
+    "first, second = make(), make()\n",
+    "the other branch": "if False:\n    " + CLAIM + "    " + PLAIN + "else:\n    " + CLAIM + "    "
+    "def noisy(d): return 1\n",
+    "an import that failed": CLAIM + PLAIN + "try:\n    from nowhere import noisy\n"
+    "except ImportError: pass\n",
+    "a class": CLAIM + "class noisy:\n    def __new__(cls, d): return 0\n",
+    "in a test": "def test_it():\n    " + CLAIM + "    " + PLAIN + "    noisy(3)\n",
+}
+
+GONE = {
+    "deleted": CLAIM + PLAIN + "del noisy\n",
+    "a class deleted": "class Shop:\n    @staticmethod\n    "
+    + CLAIM
+    + "    "
+    + PLAIN
+    + "del Shop\n",
+    "never kept": "def make():\n    " + CLAIM + "    " + PLAIN + "    return 3\nmake()\n",
+}
+
+
+def lost(project, *options: str) -> list[str]:
+    return [name for name in project.ids(*options) if "lost claim" in name]
+
+
+@pytest.mark.parametrize("name", LOST)
+@pytest.mark.parametrize("file", ["test_a.py", "shop.py"])
+def test_a_lost_claim_is_an_error_at_its_line(project, name, file):
+    body, said = LOST[name]
+    path = project.write(file, body)
+    line = next(
+        number
+        for number, text in enumerate(path.read_text().splitlines(), 1)
+        if "dp_claim(" in text and "import" not in text
+    )
+    if name in ("a list",):
+        line += 3  # where the function that makes it is called
+    [nodeid] = lost(project, "--dp-modules")
+    assert nodeid.startswith(f"{file}::")
+    assert nodeid.endswith(f"[lost claim, line {line}]")
+    result = project.run("--dp-modules", nodeid)
+    assert result.parseoutcomes() == {"failed": 1}
+    text = " ".join(result.stdout.str().replace("\nE", "").split())
+    assert "ClaimError: " in text
+    assert said in text
+    result.stdout.fnmatch_lines([f"{file}:{line}: ClaimError", "*lost claim*ERROR"])
+
+
+@pytest.mark.parametrize("name", [*KEPT, *GONE])
+@pytest.mark.parametrize("file", ["test_a.py", "shop.py"])
+def test_claims_that_are_tested_or_meant_to_go_are_none(project, name, file):
+    project.write(file, {**KEPT, **GONE}[name], "def test_plain(): pass")
+    assert lost(project, "--dp-modules") == []
+    if name in KEPT and name != "in a test":
+        assert any("noisy" in found or "eps=" in found for found in project.ids("--dp-modules"))
+
+
+def test_other_claims_of_the_module_can_still_be_selected(project):
+    project.write("test_a.py", laplace("good", 1.0), CLAIM, PLAIN, PLAIN)
+    good = "test_a.py::good[eps=1.0]"
+    for options in ([good], ["-k", "good"]):
+        assert project.run(*options).parseoutcomes()["passed"] == 1
+    assert project.ids("-k", "good") == project.ids(good) == [good]
+    assert len(lost(project)) == 1
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["-n", "2"], ["--import-mode=importlib"], ["--doctest-modules"]]
+)
+def test_it_is_one_failure_under(project, options):
+    project.write(
+        "test_a.py", '"""\n>>> 1\n1\n"""\n', CLAIM, PLAIN, PLAIN, "def test_plain(): pass"
+    )
+    result = project.run(*options)
+    counts = result.parseoutcomes()
+    assert counts["failed"] == 1
+    result.stdout.fnmatch_lines(["*ClaimError: This claim is lost, so nothing would be audited: *"])
+
+
+def test_modules_that_are_not_collected_are_left_alone(project):
+    project.write("shop.py", CLAIM, PLAIN, PLAIN)
+    project.write("api.py", "from shop import noisy  # dp_claim\n", imports="")
+    project.write("test_a.py", "from shop import noisy\nimport shop\ndef test_plain(): pass")
+    assert lost(project) == []
+    assert [name.partition("[")[0] for name in lost(project, "--dp-modules")] == ["shop.py::noisy"]
+
+
+def test_a_module_that_is_not_to_be_collected_loses_nothing(project):
+    project.write("test_a.py", "__test__ = False\n" + CLAIM, PLAIN, PLAIN)
+    assert project.ids() == []
+
+
+def test_a_module_imported_or_loaded_more_than_once_counts_once(project):
+    project.write("shop.py", laplace("good", 1.0), laplace("other", 1.0, f"eps=2.0, {QUICK}"))
+    project.write("api.py", "from shop import good, other  # dp_claim\n", imports="")
+    project.write(
+        "conftest.py",
+        "import importlib, shop, api\nfor _ in '12': importlib.reload(shop)\n",
+        imports="",
+    )
+    assert lost(project, "--dp-modules") == []
+    assert len(project.ids("--dp-modules")) == 2
+    project.write("api.py", "from shop import good  # dp_claim\n", imports="")
+    project.write("shop.py", laplace("good", 1.0), CLAIM, PLAIN, PLAIN)
+    assert len(lost(project, "--dp-modules")) == 1
