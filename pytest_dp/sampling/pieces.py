@@ -26,8 +26,8 @@ from pytest_dp.sampling.streams import seeded, stream
 
 MOST_A_PIECE = 512
 MOST_A_VECTORIZED_PIECE = 32_768
-FEWEST_A_PIECE, ENOUGH_A_PIECE, ENOUGH_A_SHARED_PIECE = 8, 64, 256
-"""Where a draw has so many: every piece costs time to set up. Of small draws, a quarter each."""
+ENOUGH_A_PIECE, ENOUGH_A_SHARED_PIECE = 64, 256
+"""Runs in a piece, at least, where a draw has so many: every piece costs time to set up."""
 FEWEST_SLOW, SLOW_PIECES = 2, 32
 """Runs in a piece of a slow mechanism, at least, and pieces of its larger draws: so many that every
 process gets as much to do as the others."""
@@ -88,14 +88,13 @@ def cut(
     slow: bool = False,
     most: int = MOST_A_VECTORIZED_PIECE,
 ) -> list[Piece]:
-    """Cut a draw into pieces: several even for small draws, many for slow mechanisms.
+    """Cut a draw into pieces: as few as pays, or as many as go round for slow mechanisms.
 
     No piece has more than `most` runs, and one.
     """
     most = min(most, MOST_A_VECTORIZED_PIECE if vectorized else MOST_A_PIECE)
     enough = ENOUGH_A_SHARED_PIECE if shared else ENOUGH_A_PIECE
-    few = min(count, enough) if vectorized else max(FEWEST_A_PIECE, min(-(-count // 4), enough))
-    size = min(most, max(few, -(-count // 16)))
+    size = min(most, max(min(count, enough), -(-count // 16), 1))
     if slow:
         size = min(most, max(FEWEST_SLOW, -(-count // SLOW_PIECES)))
     sizes, left = [size] * (count // size), count % size

@@ -20,7 +20,7 @@ from pytest_dp.sampling.calling import Raised, prepare, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.fingerprint import ENOUGH, fingerprint
 from pytest_dp.sampling.measuring import MOST_A_GROUP, grouped
-from pytest_dp.sampling.pieces import FEWEST_A_PIECE, Input, cut
+from pytest_dp.sampling.pieces import ENOUGH_A_PIECE, Input, cut
 from pytest_dp.sampling.sampler import Draw, Sampler
 
 pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
@@ -103,7 +103,7 @@ def test_groups_are_small_and_cover_a_draw_in_order(count, vectorized):
     assert [piece for group in groups for piece in group] == pieces
     runs = [sum(piece.count for piece in group) for group in groups]
     assert max(runs) <= (max(MOST_A_GROUP, pieces[0].count))
-    assert vectorized or len(groups) >= min(-(-count // FEWEST_A_PIECE), 16) // 2
+    assert vectorized or len(groups) >= min(-(-count // ENOUGH_A_PIECE), 16) // 2
     if count == 1_000_000 and not vectorized:
         assert runs[0] == MOST_A_GROUP
 
