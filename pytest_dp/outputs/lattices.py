@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.outputs.table import NUMBER, Floats, Ints, Table
+from pytest_dp.outputs.table import NUMBER, Floats, Table
 
 ROUNDING = 5e-9, 2e-4
 """Below which a number counts as 0, relative to how far outputs spread, in common divisors: errors
@@ -22,9 +22,10 @@ SINGLE = 2.0**-20
 """Relative size below which powers of 2 are the digits of single-precision numbers."""
 SHARE = 0.9
 """Of the outputs on one input, what has to lie on the grid: others were clipped, or are special."""
-FEWEST, LOOKED_AT = 6, 48
-"""Different outputs by which a grid is recognised, at least and at most."""
-_SETS, _MANY = 6, 64
+FEWEST = 6
+"""Different outputs by which a grid is recognised, at least."""
+MOST_SETS = 12
+"""Pairs of differences that are looked at."""
 _NEAR_THE_END = 0.05
 
 
@@ -39,6 +40,8 @@ class Grid:
     def holds(self, numbers: Floats) -> bool:
         """Whether nearly all of some numbers lie on it."""
         finite = numbers[np.isfinite(numbers)]
+        if not len(finite):
+            return True
         room = max(ON * self.step, self.error) + 1e-13 * np.abs(finite)
         return bool(np.mean(np.abs(_around(finite - self.offset, self.step)) <= room) >= SHARE)
 
@@ -51,46 +54,38 @@ def grids(numbers: Floats) -> list[Grid | None]:
     numbers : ndarray, shape (n, columns)
         Outputs on one input; NaN where there is none.
     """
+    found: list[Grid | None] = [None] * numbers.shape[1]
     with np.errstate(all="ignore"):
-        steps = np.concatenate([_steps(numbers[:LOOKED_AT], error) for error in ROUNDING])
-        found: list[Grid | None] = [None] * numbers.shape[1]
-        for column in _promising(steps).tolist():
+        for column, steps in _candidates(numbers).items():
             values = np.unique(numbers[:, column][np.isfinite(numbers[:, column])])
-            if len(values) < FEWEST:
-                continue
-            exact = np.unique(steps[:, column][steps[:, column] > 0])[::-1].tolist()
             # Over many steps the error of one adds up, and people choose steps with few digits.
-            candidates = dict.fromkeys([*(nice(step, ON * step) for step in exact), *exact])
-            fits = (_fitted(values, step) for step in candidates)
+            short = [nice(step, ON * step) for step in steps]
+            fits = (_fitted(values, step) for step in dict.fromkeys([*short, *steps]))
             found[column] = next((grid for grid in fits if grid is not None), None)
-        return found
+    return found
 
 
-def _steps(numbers: Floats, error: float) -> Floats:
-    """Candidates for each column: common divisors of differences within small sets of outputs."""
-    n = len(numbers)
-    size = 4 if n >= 4 * _SETS else 3
-    sets = min(_SETS, n // size)
-    if sets < 2:
-        return np.zeros((0, numbers.shape[1]))
-    parts = numbers[: sets * size].reshape(sets, size, -1)
-    # Sets of each column that hold an infinity, or no number, give NaN, which is no candidate.
-    gaps = np.abs(parts[:, 1:] - parts[:, :1])
-    spread = np.nanmax(gaps, axis=(0, 1), initial=0.0, where=np.isfinite(gaps))
-    smallest, steps = error * spread, gaps[:, 0]
-    for k in range(1, size - 1):
-        steps = _divisor(steps, gaps[:, k], smallest)
-    usable = np.isfinite(steps) & (steps > 4 * smallest)
-    return np.where(usable, steps, 0.0)
+def _candidates(numbers: Floats) -> dict[int, list[float]]:
+    """By column, steps that it may have, the largest first: common divisors of two differences.
 
-
-def _promising(steps: Floats) -> Ints:
-    """The columns with candidates; of very many, those of which two sets give the same."""
-    if steps.shape[1] <= _MANY:
-        return np.flatnonzero((steps > 0).any(axis=0))
-    ordered = np.sort(steps, axis=0)
-    same = np.diff(ordered, axis=0) <= ON * ordered[1:]
-    return np.flatnonzero((same & (ordered[:-1] > 0)).any(axis=0))
+    Those are the step, or a multiple, and count if two of them agree. Of three differences they
+    would be the step more often, but errors grow too far.
+    """
+    sets = min(MOST_SETS, len(numbers) - 3)
+    if sets < FEWEST:
+        return {}
+    # An infinity, or no number at all, gives NaN, which is no candidate.
+    one, other = (np.abs(numbers[:sets] - numbers[k : sets + k]) for k in (1, 3))
+    spread = np.max(one, axis=0, initial=0.0, where=np.isfinite(one))
+    width = numbers.shape[1]
+    smallest = np.concatenate([error * spread for error in ROUNDING])
+    steps = _divisor(np.tile(one, len(ROUNDING)), np.tile(other, len(ROUNDING)), smallest)
+    steps = np.sort(np.where(steps > 4 * smallest, steps, 0.0), axis=0)
+    same = (np.diff(steps, axis=0) <= ON * steps[1:]) & (steps[:-1] > 0)
+    found: dict[int, list[float]] = {}
+    for column in np.flatnonzero(same.any(axis=0)).tolist():
+        found.setdefault(column % width, []).extend(steps[1:, column][same[:, column]].tolist())
+    return {column: sorted(set(known), reverse=True) for column, known in found.items()}
 
 
 def _divisor(one: Floats, other: Floats, smallest: Floats) -> Floats:
@@ -197,25 +192,27 @@ def remainders(places: list[str], one: Floats, two: Floats) -> list[Remainder]:
     one, two : ndarray, shape (n, places)
         Numbers at these places in outputs on D and on D'; NaN where there is none.
     """
-    found = [replace(what, place=places[column]) for column, what in _by_column(one, two)]
     with np.errstate(all="ignore"):
         logs = [np.log(np.abs(side)) for side in (one, two)]
-    seen = {what.place for what in found}
-    more = [
-        replace(what, place=places[column], log=True)
-        for column, what in _by_column(*logs)
-        if places[column] not in seen
-    ]
-    return found + more
+    sides = np.concatenate([one, logs[0]], axis=1), np.concatenate([two, logs[1]], axis=1)
+    both = grids(np.concatenate(_as_many(*sides), axis=1))
+    width, found = len(places), dict[str, list[Remainder]]()
+    for column, (first, second) in enumerate(
+        zip(both[: 2 * width], both[2 * width :], strict=True)
+    ):
+        place = places[column % width]
+        if first is second or place in found:
+            continue
+        whats = _telling(first, second, sides[0][:, column], sides[1][:, column])
+        if whats:
+            found[place] = [replace(one, place=place, log=column >= width) for one in whats]
+    return [what for whats in found.values() for what in whats]
 
 
-def _by_column(one: Floats, two: Floats) -> list[tuple[int, Remainder]]:
-    both = enumerate(zip(grids(one), grids(two), strict=True))
-    return [
-        (column, what)
-        for column, (first, second) in both
-        for what in _telling(first, second, one[:, column], two[:, column])
-    ]
+def _as_many(one: Floats, two: Floats) -> tuple[Floats, Floats]:
+    """As many rows of each."""
+    rows = min(len(one), len(two))
+    return one[:rows], two[:rows]
 
 
 def _telling(first: Grid | None, second: Grid | None, one: Floats, two: Floats) -> list[Remainder]:

@@ -138,13 +138,16 @@ def _related(some: Floats) -> list[Floats]:
         return []
     if width > FEW:
         return _equal_shapes(some)
-    x = some - some.mean(axis=0)
+    x, scales = _scaled_alike(some)
+    sizes = np.linalg.svd(x, compute_uv=False)
+    if n > width and sizes[-1] > EXACT * sizes[0]:
+        return []
     free: list[int] = []
     found = []
     for j in range(width):
-        weights = next((w for i in free if (w := _explained(x, [i], j)) is not None), None)
+        weights = next((w for i in free if (w := _explained(x, scales, [i], j)) is not None), None)
         if weights is None and 1 < len(free) <= n - 1 - SPARE:
-            weights = _explained(x, free, j)
+            weights = _explained(x, scales, free, j)
         if weights is None:
             free.append(j)
         else:
@@ -152,19 +155,26 @@ def _related(some: Floats) -> list[Floats]:
     return found
 
 
-def _explained(x: Floats, by: list[int], j: int) -> Floats | None:
+def _scaled_alike(some: Floats) -> tuple[Floats, Floats]:
+    """Columns around their means, with squares that sum to 1, and what they were divided by."""
+    largest = np.abs(some).max(axis=0)
+    x = some / largest
+    x = x - x.mean(axis=0)
+    sizes = np.sqrt((x**2).sum(axis=0))
+    return x / sizes, largest * sizes
+
+
+def _explained(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | None:
     """The weights of a column less what others make of it, if nearly nothing is left."""
-    scale = np.sqrt((x[:, by] ** 2).sum(axis=0))
-    slopes = np.linalg.lstsq(x[:, by] / scale, x[:, j], rcond=1e-9)[0] / scale
-    rest = np.abs(x[:, j] - x[:, by] @ slopes)
-    if not np.median(rest) <= EXACT * np.median(np.abs(x[:, j])):
+    slopes = np.linalg.lstsq(x[:, by], x[:, j], rcond=1e-9)[0]
+    usual = EXACT * np.median(np.abs(x[:, j]))
+    if not np.median(np.abs(x[:, j] - x[:, by] @ slopes)) <= usual:
         return None
-    small = np.abs(slopes) * np.median(np.abs(x[:, by]), axis=0) <= 10 * EXACT * np.median(
-        np.abs(x[:, j])
-    )
     weights = np.zeros(x.shape[1])
-    kept = [i for i, gone in zip(by, small.tolist(), strict=True) if not gone]
-    weights[kept] = [-nice(float(slope), _COEFFICIENT * abs(slope)) for slope in slopes[~small]]
+    for i, slope in zip(by, slopes.tolist(), strict=True):
+        if abs(slope) * np.median(np.abs(x[:, i])) > 10 * usual:
+            weight = slope * float(scales[j] / scales[i])
+            weights[i] = -math.copysign(nice(abs(weight), _COEFFICIENT * abs(weight)), weight)
     weights[j] = 1.0
     return _scaled(weights)
 
@@ -186,14 +196,14 @@ def _equal_shapes(some: Floats) -> list[Floats]:
     marks = np.round(shape[2:FEWEST], 5).T
     order = np.lexsort(marks.T)
     equal = (np.abs(np.diff(marks[order], axis=0)) <= 2e-5).all(axis=1)
-    x = some - some.mean(axis=0)
+    x, scales = _scaled_alike(some)
     found = []
     lead = -1
     for k, same in enumerate(equal.tolist()):
         lead = (order[k] if lead < 0 else lead) if same else -1
         if same:
             first, second = sorted((int(lead), int(order[k + 1])))
-            weights = _explained(x, [first], second)
+            weights = _explained(x, scales, [first], second)
             if weights is not None:
                 found.append(weights)
         if len(found) == MOST:
