@@ -10,21 +10,21 @@ from typing import Any, cast
 
 import numpy as np
 
-from pytest_dp.attacks import quantities
 from pytest_dp.attacks.lenses import ByScore
-from pytest_dp.attacks.promises import Choice, cautious, event_promise, first_share
+from pytest_dp.attacks.promises import (
+    Choice,
+    cautious,
+    first_share,
+)
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import Cuts, best_cut
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.search import rank_for
-from pytest_dp.auditors.witness import Witness, readable, with_examples, witness_of
-from pytest_dp.counterexample import KEPT
+from pytest_dp.auditors.reading import excess_of, read
+from pytest_dp.auditors.witness import Witness, with_examples, witness_of
 from pytest_dp.evidence import ratio
-from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.table import Bools, Floats, Table
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 SMALLEST = 8_000
@@ -83,23 +83,20 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
     arm, choice = arms[best], choices[best]
     eps = job.claim.eps
     table, first = within(job.deadline.remaining(), arm.table)
-    row = np.arange(len(first)) % arm.kept
-    read = partial(_read, job, arm, table, first, row < arm.kept // 2)
+    learned = choice.promise if refuted else -math.inf
+    looking = partial(read, job, arm, table, first, planned, learned)
     try:
-        event, c1, c2, runs = within(READING * job.deadline.remaining(), read)
+        found = within(READING * job.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
-        event, c1, c2, runs = None, 0, 0, 0
-    reading, excess = None, -math.inf
-    if event is not None:
-        reading = event_promise(c1, runs, c2, runs, planned, job.alpha)
-        one, two = (c1, c2) if reading.sign > 0 else (c2, c1)
-        excess = float(_excess(np.array([one]), np.array([two]), runs, eps)[0]) * math.sqrt(2)
+        found = None
+    event, reading, excess = (None, None, -math.inf) if found is None else found.taken_apart
     attack: Choice | None = choice
     if refuted:
         clearest = _clearest(arm, eps)
         if choice.promise <= eps and clearest is not None:
             attack = clearest.choice
-        if clearest is None or excess >= WORTH * max(clearest.excess, 0.0):
+        is_as_good = found is not None and found.is_as_good_as(choice.promise)
+        if is_as_good or clearest is None or excess >= WORTH * max(clearest.excess, 0.0):
             attack = None  # an event that a person can read is worth more
         elif reading is not None and reading.promise <= eps:
             event = None
@@ -122,22 +119,6 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
         examples = within(job.to_conclude(), arm.examples)
         witness = within(job.to_conclude(), partial(with_examples, witness, examples))
     return Strongest(arm, witness, tested)
-
-
-def _read(
-    job: Job, arm: Arm, table: Table, first: Bools, known: Bools
-) -> tuple[Event | None, int, int, int]:
-    """The event that a person can read best, found among the outputs that are `known`.
-
-    With how often it came on either input among all other outputs, and of how many.
-    """
-    about = quantities(job.claim, table, arm.references, first, arm.paired)
-    rank_of = rank_for(job.claim.eps, rarest=0.0)
-    event = readable(arm, table.rows(known), first[known], about, rank_of, KEPT)
-    if event is None:
-        return None, 0, 0, 0
-    inside, sides = event.mask(table.rows(~known)), first[~known]
-    return event, int(inside[sides].sum()), int(inside[~sides].sum()), int(sides.sum())
 
 
 def _choice(job: Job, arm: Arm, left: int) -> Choice:
@@ -181,7 +162,7 @@ def _clearest(arm: Arm, eps: float) -> _Clearest | None:
     total = float(joint.sum())
     above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
     below = [total - side for side in above[::-1]]
-    excess = [_excess(one, two, total, eps) for one, two in (above, below)]
+    excess = [excess_of(one, two, total, eps) for one, two in (above, below)]
     down = bool(excess[1].max() > excess[0].max())
     k = int(np.argmax(excess[down]))
     c1, c2 = (float(side[k]) for side in (below if down else above))
@@ -189,14 +170,6 @@ def _clearest(arm: Arm, eps: float) -> _Clearest | None:
     sign = -1 if down else 1
     choice = Choice(sign, sign * float(cuts[k]), max(float(p1[0]), 1e-6), float(p2[0]), eps)
     return _Clearest(choice, c1, c2, float(excess[down][k]))
-
-
-def _excess(c1: Floats, c2: Floats, runs: float, eps: float) -> Floats:
-    """Standard errors by which counts exceed a loss of eps."""
-    price = math.exp(eps)
-    v1, v2 = (c * np.maximum(1 - c / runs, 0) for c in (c1, c2))
-    found: Floats = (c1 - price * c2) / np.sqrt(v1 + price**2 * v2 + 1)
-    return found
 
 
 def _enough(job: Job, witness: Witness, left: int) -> int:

@@ -16,14 +16,16 @@ from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.families import Rank, search
+from pytest_dp.outputs.families import Found, Rank, search
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.table import Bools, Table
 
 READ = 200_000
 """Samples of each input among which a readable event is looked for."""
-MOST_CONDITIONS = 3
+MOST_CONDITIONS = 4
 """Conditions that a readable event is made of, at most."""
+NEEDLESS = 0.97
+"""Share of its rank that an event keeps without a condition that is not needed."""
 BOLD_SHARE = 0.5
 """Of alpha, what a bold attack's bound gets."""
 RankOf = Callable[[int], Rank]
@@ -128,7 +130,19 @@ def readable(
             break
         event = Event((*best.event.conditions, *more[0].event.conditions))
         best = replace(more[0], event=event)
-    return best.event
+    return _shortened(best, table, first, rank)
+
+
+def _shortened(found: Found, table: Table, first: Bools, rank: Rank) -> Event:
+    """Without conditions that have become needless by later ones."""
+    event = found.event
+    for condition in found.event.conditions[:-1]:
+        fewer = Event(tuple(one for one in event.conditions if one is not condition))
+        inside = fewer.mask(table)
+        c1, c2 = np.array([np.sum(inside & first)]), np.array([np.sum(inside & ~first)])
+        if float(rank(c1, c2)[0]) >= NEEDLESS * found.rank > 0:
+            event = fewer
+    return event
 
 
 def with_examples(witness: Witness, table: Table) -> Witness:

@@ -41,7 +41,7 @@ class Grid:
         """Whether nearly all of some numbers lie on it."""
         finite = numbers[np.isfinite(numbers)]
         if not len(finite):
-            return True
+            return True  # nothing that says otherwise
         room = max(ON * self.step, self.error) + 1e-13 * np.abs(finite)
         return bool(np.mean(np.abs(_around(finite - self.offset, self.step)) <= room) >= SHARE)
 
@@ -108,6 +108,8 @@ def _around(numbers: Floats | float, step: Floats | float) -> Floats:
 
 def _fitted(values: Floats, step: float) -> Grid | None:
     """The grid with about this step; None if too few of the values lie on it."""
+    if len(values) < FEWEST:
+        return None
     start = values[len(values) // 2]
     for _ in range(2):  # the first fit shows which values belong to it
         multiples = np.round((values - start) / step)
@@ -132,7 +134,7 @@ def _fitted(values: Floats, step: float) -> Grid | None:
 
 def _median_around(rest: Floats, step: float) -> float:
     """The value around which remainders lie, modulo a step: the median seen from each of three."""
-    best = (-1, 0.0)
+    best = (0, 0.0)
     for seen in (rest[0], rest[len(rest) // 2], rest[-1]):
         near = _around(rest - seen, step)
         close = np.abs(near) <= ON * step

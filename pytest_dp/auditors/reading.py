@@ -1,0 +1,134 @@
+"""The event that a person can read best, and whether it will do in place of what was learned."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.attacks import quantities
+from pytest_dp.attacks.promises import Choice, event_promise, quick_promise
+from pytest_dp.attacks.threshold import NEARLY
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.search import rank_for
+from pytest_dp.auditors.witness import RankOf, readable
+from pytest_dp.counterexample import KEPT
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.table import NUMBER, Bools, Floats, Table
+
+A_QUARTER_MORE = 1.25
+"""How much more than a readable event what was learned has to prove, if outputs are small."""
+FEW_NUMBERS, FEW_LEAVES = 3, 6
+"""Numbers, and leaves in all, in outputs that are small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A readable event.
+
+    Attributes
+    ----------
+    event : Event
+    unseen : Choice
+        What it promises, by outputs among which it was not looked for.
+    promise : float
+        The same by all outputs, in nats, which is how the promise of what was learned is known.
+    excess : float
+        How clearly it breaks the claim, in standard errors.
+    is_small : bool
+        Whether the outputs are a few numbers or labels.
+    """
+
+    event: Event
+    unseen: Choice
+    promise: float
+    excess: float
+    is_small: bool
+
+    @property
+    def taken_apart(self) -> tuple[Event, Choice, float]:
+        """The event, what it promises, and how clearly it breaks the claim."""
+        return self.event, self.unseen, self.excess
+
+    def is_as_good_as(self, learned: float) -> bool:
+        """Whether a promise of what was learned is not worth the trouble of reading a score."""
+        if not self.is_small or self.unseen.promise <= 0:
+            return False
+        return learned <= A_QUARTER_MORE * max(self.promise, self.unseen.promise)
+
+
+def read(
+    job: Job, arm: Arm, table: Table, first: Bools, planned: int, learned: float
+) -> Read | None:
+    """The event that half of the outputs of a pair propose; None if they do not.
+
+    Parameters
+    ----------
+    job : Job
+    arm : Arm
+    table : Table
+        As many outputs on either input.
+    first : ndarray of bool, shape (n,)
+        Which of them are on D.
+    planned : int
+        Fresh samples on which it will be counted.
+    learned : float
+        What the learned attack promises. If outputs are small and an event that breaks the claim
+        most clearly falls short of it, another one is looked for that promises more.
+    """
+    about = quantities(job.claim, table, arm.references, first, arm.paired)
+    clearly = rank_for(job.claim.eps, rarest=0.0)
+    found = _read(job, arm, (table, first), about, clearly, KEPT, planned)
+    falls_short = found is None or not found.is_as_good_as(learned)
+    if learned > 0 and falls_short and _is_small(table):
+        other = _read(job, arm, (table, first), about, _by_promise(job, planned), NEARLY, planned)
+        if other is not None and (found is None or other.promise > found.promise):
+            return other
+    return found
+
+
+def _read(
+    job: Job,
+    arm: Arm,
+    outputs: tuple[Table, Bools],
+    about: list[Feature],
+    rank_of: RankOf,
+    kept: float,
+    planned: int,
+) -> Read | None:
+    table, first = outputs
+    runs = len(first) // 2
+    known = np.arange(len(first)) % runs < runs // 2
+    event = readable(arm, table.rows(known), first[known], about, rank_of, kept)
+    if event is None:
+        return None
+    inside = event.mask(table)
+    c1, c2 = (int((inside & ~known & side).sum()) for side in (first, ~first))
+    unseen = event_promise(c1, runs - runs // 2, c2, runs - runs // 2, planned, job.alpha)
+    all1, all2 = (int((inside & side).sum()) for side in (first, ~first))
+    promise = event_promise(all1, runs, all2, runs, planned, job.alpha).promise
+    one, two = (c1, c2) if unseen.sign > 0 else (c2, c1)
+    excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, job.claim.eps)
+    return Read(event, unseen, promise, float(excess[0]) * math.sqrt(2), _is_small(table))
+
+
+def _by_promise(job: Job, planned: int) -> RankOf:
+    """Events by the bound that they promise, in hundredths."""
+    return lambda searched: lambda c1, c2: 100 * quick_promise(c1, c2, searched, planned, job.alpha)
+
+
+def _is_small(table: Table) -> bool:
+    """Whether outputs are a few numbers or labels, about which a person can read everything."""
+    numbers = np.bincount(table.owner, table.codes == NUMBER, minlength=len(table))
+    return bool(numbers.max(initial=0) <= FEW_NUMBERS and table.sizes.max(initial=0) <= FEW_LEAVES)
+
+
+def excess_of(c1: Floats, c2: Floats, runs: float, eps: float) -> Floats:
+    """Standard errors by which counts exceed a loss of eps."""
+    price = math.exp(eps)
+    v1, v2 = (c * np.maximum(1 - c / runs, 0) for c in (c1, c2))
+    found: Floats = (c1 - price * c2) / np.sqrt(v1 + price**2 * v2 + 1)
+    return found
