@@ -44,7 +44,7 @@ def quantities(
         If the user's function raises, or gives anything but as many numbers for every output.
     """
     if table.is_extract:
-        return about_extract(table, first)
+        return about_extract(table)
     if isinstance(claim.classifier, str) and claim.classifier in AS_PUBLISHED:
         found = [f for f in features(table, [], first, paired) if f.kind in ("leaf", "len")]
     else:

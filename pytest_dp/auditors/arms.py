@@ -24,13 +24,15 @@ from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record, contingency, in
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract, concatenated
 from pytest_dp.outputs.families import search
-from pytest_dp.outputs.features import Feature, leaf
+from pytest_dp.outputs.features import Feature, affordable, leaf
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.screening import FEWEST_PAIRS, choose
 from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
 from pytest_dp.sampling.calling import Outputs, same
 from pytest_dp.sampling.pieces import joined
 
+A_QUANTITY = 250
+"""Outputs for each number, or difference, in an output that is learned from, if it has many."""
 EXAMPLES = 200_000
 """Numbers in outputs that are kept as examples where extracts are kept."""
 WIDE = 256
@@ -217,6 +219,7 @@ def _model(
         some = np.arange(len(first)) % (len(first) // 2) < most
         table, first = table.rows(some), first[some]
     about = quantities(job.claim, table, arm.references, first, paired)
+    about = affordable(about, table, first, A_QUANTITY)
     return fit(job.claim.classifier, table, first, about, job.seed), about
 
 
@@ -238,5 +241,5 @@ def hope(record: Record, eps: float, delta: float, learned: int) -> float:
     runs = counts.sum(axis=1)
     mean = counts @ pays / runs
     variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-    seen = float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs)))
+    seen = float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs), initial=0.0))
     return seen + UNLEARNED / math.sqrt(learned)

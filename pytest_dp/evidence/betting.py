@@ -290,7 +290,7 @@ class Ledger:
     def prefers_apart(self, record: Record) -> bool:
         """Whether bets on coupled outputs would have won more if those had been independent."""
         apart = list(map(independent, record.joint))
-        best = [float(self._hard_growth(one)[-1].max()) for one in (record.joint, apart)]
+        best = [float(self._hard_growth(one)[-1].max(initial=0.0)) for one in (record.joint, apart)]
         return best[1] > max(best[0], 0.0) + MARGIN
 
     @property

@@ -11,20 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.outputs.features import Feature, telling_of
+from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.fingerprints import MARKS, fingerprints
 from pytest_dp.outputs.table import (
     EXTRACT,
-    Bools,
     Floats,
     Ints,
     Table,
     all_numbers,
     are_all_numbers,
 )
-
-OF_PLACES = ("leaf", "difference")
-"""Kinds of which there may be very many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +82,6 @@ def _extract(
     return table
 
 
-def about_extract(table: Table, first: Bools) -> list[Feature]:
-    """The quantities of an extract to learn from: of many, those where the sides differ most."""
-    found = [feature for feature in table.results if isinstance(feature, Feature)]
-    chosen = [feature for feature in found if feature.kind not in OF_PLACES]
-    for kind in OF_PLACES:
-        chosen += telling_of([one for one in found if one.kind == kind], table, first)
-    return chosen
+def about_extract(table: Table) -> list[Feature]:
+    """The quantities of an extract."""
+    return [feature for feature in table.results if isinstance(feature, Feature)]

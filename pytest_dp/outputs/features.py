@@ -71,6 +71,8 @@ _QUARTERS, _QUARTERED = (0.25, 0.5, 0.75), 200_000
 """Levels of all numbers above which they are counted; numbers by which those are found."""
 _SCREENED, _SCREENED_ROWS = 2_000, 1_000
 """Of many features of other kinds, how many are compared, on how many outputs of each input."""
+OF_PLACES = ("leaf", "difference")
+"""Kinds of which there may be very many."""
 _TRACED = 512
 """Places among which relations are looked for, where no pairs show which matter."""
 _OF_ALL: frozenset[Kind] = frozenset(
@@ -353,9 +355,21 @@ def _numeric_places(table: Table) -> list[str]:
     return list(dict.fromkeys(place for place, yes in zip(places, holds, strict=True) if yes))
 
 
-def telling_of(found: list[Feature], table: Table, first: Bools) -> list[Feature]:
-    """Of features with known columns, as many as so many outputs allow to learn from."""
-    most = at_most(first)
+def affordable(found: list[Feature], table: Table, first: Bools, a_quantity: int) -> list[Feature]:
+    """Of features of single places, those where the sides differ most; all others.
+
+    So many of each kind as there are outputs for, `a_quantity` for each.
+    """
+    most = at_most(first, a_quantity)
+    chosen = {
+        feature
+        for kind in OF_PLACES
+        for feature in _furthest([one for one in found if one.kind == kind], table, first, most)
+    }
+    return [one for one in found if one.kind not in OF_PLACES or one in chosen]
+
+
+def _furthest(found: list[Feature], table: Table, first: Bools, most: int) -> list[Feature]:
     if len(found) <= most:
         return found
     rows = some_rows(first, LOOKED_AT // len(found))

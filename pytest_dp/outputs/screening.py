@@ -13,15 +13,15 @@ import numpy as np
 
 from pytest_dp.outputs.table import NUMBER, Bools, Floats, Ints, Table
 
-MANY, MANY_IN_PAIRS, FEW = 64, 16, 16
+MANY, MANY_IN_PAIRS, FEW = 64, 16, 20
 """Places that are learned from at most; so many from which on they are chosen where pairs show
 which matter; and so many where there are few outputs."""
 A_QUANTITY = 30
 """Outputs for each quantity to learn from."""
-LOOKED_AT = 2_000_000
+LOOKED_AT = 1_000_000
 """Numbers by which places are chosen, on either input."""
 
-SORTED = 2_000_000
+SORTED = 1_000_000
 """Numbers, over all quantities, that are sorted to see how far the two sides are apart."""
 COMPARED = 1_000_000
 """Numbers that are compared between the two outputs of pairs at a time."""
@@ -77,9 +77,9 @@ def some_rows(first: Bools, most: int) -> Ints:
     return np.concatenate([np.flatnonzero(side)[:most] for side in (first, ~first)])
 
 
-def at_most(first: Bools) -> int:
+def at_most(first: Bools, a_quantity: int = A_QUANTITY) -> int:
     """How many quantities of a kind to choose, for so many outputs."""
-    return int(np.clip(len(first) / A_QUANTITY, FEW, MANY))
+    return int(np.clip(len(first) / a_quantity, FEW, MANY))
 
 
 def telling(

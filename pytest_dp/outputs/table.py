@@ -180,8 +180,11 @@ class Table:
         """All places, and numbers and codes of some outputs there, shape (rows, places) each."""
         if len(self.structures) == 1:
             places = list(self.structures[0].places)
-            shape = len(self), len(places)
-            return places, self.numbers.reshape(shape)[rows], self.codes.reshape(shape)[rows]
+            shape, part = (len(self), len(places)), (len(rows), len(places))
+            numbers = self.numbers.reshape(shape)[rows]
+            if are_all_numbers(self.codes):
+                return places, numbers, np.broadcast_to(np.int64(NUMBER), part)
+            return places, numbers, self.codes.reshape(shape)[rows]
         places = list(self.place_index)
         column = {place: i for i, place in enumerate(places)}
         numbers = np.full((len(rows), len(places)), np.nan)

@@ -6,7 +6,7 @@ from pytest_dp.auditors.pool import Pool, part_of
 from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.events import Between, Event, Is
 from pytest_dp.outputs.extracts import Extract, about_extract, concatenated
-from pytest_dp.outputs.features import Feature, all_features, leaf
+from pytest_dp.outputs.features import Feature, affordable, all_features, leaf
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.screening import FEW
 from pytest_dp.outputs.table import tabulate
@@ -87,7 +87,9 @@ def test_of_many_quantities_in_an_extract_the_telling_ones_are_learned_from():
     outputs, first = ROWS.copy(), np.arange(200) < 100
     outputs[first, 123] += 3
     everything = (*(leaf(f"output[{i}]") for i in range(300)), Feature("max(output)", "max"))
-    found = about_extract(Extract(everything)(tabulate(outputs)), first)
+    table = Extract(everything)(tabulate(outputs))
+    assert about_extract(table) == list(everything)
+    found = affordable(list(everything), table, first, 30)
     assert len(found) == FEW + 1
     assert leaf("output[123]") in found
     assert {one.kind for one in found} == {"leaf", "max"}

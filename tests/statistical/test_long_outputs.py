@@ -1,0 +1,172 @@
+"""Outputs of hundreds or thousands of numbers: what leaks is found, in bounded time and memory."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from pytest_dp import audit
+from pytest_dp.auditors import sequential
+
+ZEROS = [0.0] * 100
+
+
+def moved(at):
+    return [float(i == at) for i in range(100)]
+
+
+def audited(mechanism, pair, **keywords):
+    keywords = {"eps": 1.0, "max_samples": 8_000, "seed": 0, "n_jobs": 1} | keywords
+    return audit(mechanism, pairs=[pair], **keywords)
+
+
+def noisy(answers, size, rng, scale=1.0):
+    return np.asarray(answers) + rng.laplace(scale=scale, size=(size, len(answers)))
+
+
+def quieter_there(answers, size, rng, scale):
+    """The coordinate that moves has less noise than the others, unless the scale is 1."""
+    noise = rng.laplace(size=(size, len(answers)))
+    noise[:, 62] *= scale
+    return np.asarray(answers) + noise
+
+
+def with_atom(answers, size, rng, leak):
+    outputs = noisy(answers, size, rng)
+    outputs[rng.random(size) < leak, 37] = answers[37]
+    return outputs
+
+
+def unary(value, size, rng, eps):
+    """An encoding in 1,024 bits, each flipped with a probability; the loss is `eps`."""
+    bits = np.zeros((size, 1_024), dtype=bool)
+    bits[:, value] = True
+    return bits ^ (rng.random(bits.shape) < 1 / (1 + np.exp(eps / 2)))
+
+
+def histogram(records, rng, scale, cells=10_000, kind=np.asarray):
+    return kind(np.bincount(records, minlength=cells) + rng.laplace(scale=scale, size=cells))
+
+
+def by_name(numbers):
+    return {f"cell {i}": number for i, number in enumerate(numbers.tolist())}
+
+
+def spoken_of(event):
+    """The event as it reads, or what its score is learned from."""
+    model = getattr(event, "model", None)
+    return str(event) if model is None else str([column.feature.text for column in model.columns])
+
+
+MANY = {"vectorized": "size"}
+CASES = {
+    "one of 100": (quieter_there, (moved(62), ZEROS), "scale", (1 / 3, 1.0), MANY),
+    "atom": (with_atom, (moved(37), ZEROS), "leak", (0.05, 0.0), MANY),
+    "bits": (unary, (3, 700), "eps", (1.3, 1.0), MANY | {"max_samples": 20_000}),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "coupled"), [*((case, True) for case in CASES), ("one of 100", False)]
+)
+def test_a_leak_in_a_long_output_is_found_and_its_twin_passes(case, coupled):
+    mechanism, pair, name, (broken, right), keywords = CASES[case]
+    found = audited(mechanism, pair, params={name: broken}, coupled=coupled, **keywords)
+    assert found.violated
+    keywords = keywords | {"max_samples": 4_000}
+    twin = audited(mechanism, pair, params={name: right}, coupled=coupled, **keywords)
+    assert twin.verdict == "no violation"
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells"), [(np.asarray, 10_000), (np.ndarray.tolist, 1_000), (by_name, 400)]
+)
+def test_a_long_histogram_with_half_the_noise(kind, cells):
+    def mechanism(records, rng, scale):
+        return histogram(records, rng, scale, cells, kind)
+
+    pair = [5, 7, 321, 77], [5, 7, 77]
+    found = audited(mechanism, pair, params={"scale": 0.5}, max_samples=2_000)
+    assert found.violated
+    assert "321" in spoken_of(found.counterexample.event)
+    twin = audited(mechanism, pair, params={"scale": 1.0}, max_samples=1_000)
+    assert not twin.violated
+    assert not any("same outputs" in note for note in twin.notes)
+
+
+def test_images_with_half_the_noise():
+    def mechanism(image, rng, scale):
+        return image + rng.laplace(scale=scale, size=image.shape)
+
+    image = np.zeros((28, 28))
+    other = image.copy()
+    other[10, 13] = 1
+    found = audited(mechanism, (other, image), params={"scale": 0.5}, max_samples=4_000)
+    assert found.violated
+    assert "output[10, 13]" in spoken_of(found.counterexample.event)
+    assert not audited(mechanism, (other, image), params={"scale": 1.0}, max_samples=4_000).violated
+
+
+def with_exceptions(answers, rng, scale):
+    noise = rng.laplace(size=len(answers))
+    noise[62] *= scale
+    if noise[0] > 3:
+        raise ValueError
+    return (np.asarray(answers) + noise).tolist()
+
+
+def with_gaps(answers, rng, scale):
+    noise = rng.laplace(size=len(answers))
+    noise[62] *= scale
+    return [None if z > 2 else x + z for x, z in zip(answers, noise.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("mechanism", [with_exceptions, with_gaps])
+@pytest.mark.parametrize("coupled", [True, False])
+def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
+    monkeypatch.setattr(sequential, "ROOM", 10_000)
+    monkeypatch.setattr(sequential, "LEAST_ROOM", 10_000)
+    pair = moved(62), ZEROS
+    found = audited(mechanism, pair, params={"scale": 0.6}, coupled=coupled)
+    assert found.violated
+    pair = [x / 4 for x in moved(62)], ZEROS  # a loss of 0.25 and what None and exceptions add
+    twin = audited(mechanism, pair, params={"scale": 1.0}, coupled=coupled, max_samples=8_000)
+    assert twin.verdict == "no violation"
+
+
+def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
+    monkeypatch.setattr(sequential, "ROOM", 10_000)
+    monkeypatch.setattr(sequential, "LEAST_ROOM", 10_000)
+    constant = audited(lambda answers: ZEROS, (moved(62), ZEROS), max_samples=4_000)
+    assert constant.verdict == "inconclusive"
+    assert any("same value" in note for note in constant.notes)
+
+    def once(answers, rng):
+        return [float(rng.random() < 0.002), *ZEROS]
+
+    rarely = audited(once, (moved(62), ZEROS), max_samples=8_000)
+    assert not any("same value" in note for note in rarely.notes)
+    assert any("same outputs" in note for note in rarely.notes)
+
+
+def test_memory_stays_bounded():
+    script = textwrap.dedent(
+        """
+        import resource
+        import numpy as np
+        from pytest_dp import audit
+
+        def histogram(records, rng, size):
+            counts = np.bincount(records, minlength=10_000)
+            return counts + rng.laplace(scale=0.9, size=(size, 10_000))
+
+        audit(histogram, eps=1.0, neighbors="add_remove_one", inputs=[[5, 7, 321, 77]],
+              vectorized="size", max_samples=4_000, seed=0, n_jobs=1)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        """
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    kilobytes = int(ran.stdout) // (1024 if sys.platform == "darwin" else 1)
+    assert kilobytes < 500_000
