@@ -2,14 +2,18 @@
 
 Two inputs can share their random numbers in a vectorised mechanism if both ask for the same noise
 and each draw uses only its own row. What is asked is logged; rows of noise are replaced by others
-to see whether any other row of the outputs moves.
+to see whether any other row of the outputs moves. It may ask the generator that it is given, or
+functions of ``np.random`` and ``random``; all rows at once, or one after the other in a loop.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import pickle
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -29,7 +33,8 @@ FREE = frozenset(
 )
 """Methods that take the same numbers from the stream whatever location and scale they are given.
 
-Each transforms uniform, standard normal or standard exponential variates (numpy's distributions.c).
+Each transforms uniform, standard normal or standard exponential variates (numpy's distributions.c
+and legacy-distributions.c).
 """
 BOUND = frozenset(
     (
@@ -39,7 +44,26 @@ BOUND = frozenset(
     )
 )
 """Methods whose rows are independent, but whose arguments have to agree."""
+BOUND_LEGACY = (BOUND - {"integers"}) | {"rand", "randn", "random_sample", "randint"}
+"""The same of ``np.random``."""
+FREE_PYTHON = frozenset(
+    (
+        *("uniform", "gauss", "normalvariate", "expovariate", "lognormvariate", "triangular"),
+        *("weibullvariate", "paretovariate"),
+    )
+)
+BOUND_PYTHON = frozenset(
+    (
+        *("random", "betavariate", "gammavariate", "vonmisesvariate", "binomialvariate"),
+        *("randint", "randrange", "getrandbits", "randbytes", "choice", "choices", "sample"),
+    )
+)
+"""The same of ``random``."""
 
+Bools = npt.NDArray[np.bool_]
+
+ROWS = 1_000
+"""First of the children of a piece's sequence from which rows get their noise."""
 AGAIN = 0.05
 """Share of the pieces that are run again, on a copy, with other noise in some rows."""
 FIRST = 4
@@ -50,60 +74,146 @@ LARGER = 16
 UNLIKE = "the two inputs ask for different noise"
 
 
-class Log:
-    """What a mechanism asks of its generator in one call.
+class _Source:
+    """Where noise comes from, and where that of rows comes from that are replaced.
 
-    Parameters
-    ----------
-    source : Generator
-        Where the noise comes from.
-    rows : int
-        Number of draws.
-    replaced : array of bool, optional
-        Rows whose noise comes from `other` instead.
-    other : Generator, optional
+    Generators are made when they are first used, as most mechanisms have one source.
     """
 
     def __init__(
         self,
-        source: np.random.Generator,
-        rows: int,
-        replaced: npt.NDArray[np.bool_] | None = None,
-        other: np.random.Generator | None = None,
+        name: str,
+        make: Callable[[np.random.SeedSequence], Any],
+        sequences: tuple[np.random.SeedSequence, np.random.SeedSequence],
+        methods: tuple[frozenset[str], frozenset[str]],
     ) -> None:
-        self._source, self._rows, self._replaced, self._other = source, rows, replaced, other
+        self.name, self._make, self._sequences = name, make, sequences
+        self.free, self.bound = methods
+        self.is_used = False
+
+    @functools.cached_property
+    def main(self) -> Any:
+        self.is_used = True
+        return self._make(self._sequences[0])
+
+    @functools.cached_property
+    def other(self) -> Any:
+        return self._make(self._sequences[1])
+
+
+def _sources(sequence: np.random.SeedSequence) -> tuple[_Source, ...]:
+    """`rng`, ``np.random`` and ``random``, each with a stream of its own for the rows."""
+    seeds = [(child(sequence, ROWS + 2 * k), child(sequence, ROWS + 2 * k + 1)) for k in range(3)]
+    return (
+        _Source("rng", _philox, seeds[0], (FREE, BOUND)),
+        _Source("np.random", _legacy, seeds[1], (FREE, BOUND_LEGACY)),
+        _Source("random", _plain, seeds[2], (FREE_PYTHON, BOUND_PYTHON)),
+    )
+
+
+def _philox(sequence: np.random.SeedSequence) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(sequence))
+
+
+def _legacy(sequence: np.random.SeedSequence) -> np.random.RandomState:
+    return np.random.RandomState(np.random.MT19937(sequence))
+
+
+def _plain(sequence: np.random.SeedSequence) -> random.Random:
+    return random.Random(sequence.generate_state(4).tobytes())
+
+
+class Log:
+    """What a mechanism asks of its generators in one call.
+
+    Parameters
+    ----------
+    sources : tuple of _Source
+    rows : int
+        Number of draws.
+    replaced : array of bool, optional
+        Rows that get other noise.
+    each : int
+        How many numbers a loop over the rows draws for each, where it draws them one by one.
+    """
+
+    def __init__(
+        self,
+        sources: tuple[_Source, ...],
+        rows: int,
+        replaced: Bools | None = None,
+        each: int = 0,
+    ) -> None:
+        self.sources, self._rows, self._replaced, self._each = sources, rows, replaced, each
         self._calls = hashlib.sha256()
         self._asked = False
         self._refused = ""
         self._unused = _UNUSED.state
+        self._one_by_one = 0
         self.recorder = _Recorder(self)
 
     def attribute(self, name: str) -> Any:
-        """What the mechanism gets for an attribute of its generator."""
-        if name in FREE or name in BOUND:
-            return lambda *args, **keywords: self._noise(name, args, keywords)
-        self._refuse(f"it uses rng.{name}")
-        return getattr(self._source, name)
+        """What the mechanism gets for an attribute of the generator that it is given."""
+        return self.of(self.sources[0], name)
 
-    def _noise(self, name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        values = getattr(self._source, name)(*args, **keywords)
-        if not isinstance(values, np.ndarray) or values.shape[:1] != (self._rows,):
-            self._refuse("it draws noise whose first axis is not the number of draws")
-            return values
-        if name == "choice" and not keywords.get("replace", args[2] if args[2:] else True):
-            self._refuse("it calls rng.choice with replace=False")
+    def of(self, source: _Source, name: str) -> Any:
+        """What it gets for an attribute of some source."""
+        if name in source.free or name in source.bound:
+            return lambda *args, **keywords: self._noise(source, name, args, keywords)
+        self.refuse(f"it uses {source.name}.{name}")
+        return getattr(source.main, name)
+
+    @contextmanager
+    def instead_of_globals(self) -> Iterator[None]:
+        """Record calls of the functions in ``np.random`` and ``random`` as well."""
+        changed = _recording()
+        _LOGS.append(self)
+        for module, name, _, recording in changed:
+            setattr(module, name, recording)
+        try:
+            yield
+        finally:
+            for module, name, function, _ in changed:
+                setattr(module, name, function)
+            _LOGS.pop()
+
+    def _noise(
+        self, source: _Source, name: str, args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        values = getattr(source.main, name)(*args, **keywords)
+        by_row = isinstance(values, np.ndarray) and values.shape[:1] == (self._rows,)
+        if name == "choice" and by_row and not keywords.get("replace", args[2:3] != (False,)):
+            self.refuse("it calls rng.choice with replace=False")
         if "out" in keywords:
-            self._refuse(f"it calls rng.{name} with out=")
+            self.refuse(f"it calls rng.{name} with out=")
         self._asked = True
-        self._calls.update(f"{name} {values.shape} {values.dtype}".encode())
-        if name in BOUND:
-            self._calls.update(pickle.dumps((args, keywords)))
+        shape = f"{values.shape} {values.dtype}" if by_row else f"one {np.shape(values)}"
+        self._calls.update(f"{source.name} {name} {shape};".encode())
+        if name in source.bound:
+            self._calls.update(_pickled((args, keywords)))
+        if not by_row:
+            return self._next_of_a_row(source, name, args, keywords, values)
         if self._replaced is not None:
-            values[self._replaced] = getattr(self._other, name)(*args, **keywords)[self._replaced]
+            other = getattr(source.other, name)(*args, **keywords)
+            values[self._replaced] = other[self._replaced]
         return values
 
-    def _refuse(self, reason: str) -> None:
+    def _next_of_a_row(
+        self, source: _Source, name: str, args: tuple[Any, ...], keywords: Any, value: Any
+    ) -> Any:
+        row, self._one_by_one = self._one_by_one // max(self._each, 1), self._one_by_one + 1
+        if self._replaced is not None and row < self._rows and self._replaced[row]:
+            return getattr(source.other, name)(*args, **keywords)
+        return value
+
+    def refuse(self, reason: str) -> None:
+        """Note why this call tells nothing, unless there is a reason already."""
         self._refused = self._refused or reason
+
+    @property
+    def each(self) -> int:
+        """How many numbers were drawn one by one, for each row."""
+        return self._one_by_one // self._rows
 
     def digest(self) -> bytes:
         """What identifies the noise that was asked for.
@@ -119,8 +229,41 @@ class Log:
             raise CannotCouple("it takes numbers past the methods of rng")
         if not self._asked:
             raise CannotCouple(NOTHING)
-        self._calls.update(pickle.dumps(state_of(self._source)))
+        if self._one_by_one % self._rows:
+            raise CannotCouple("it draws noise whose first axis is not the number of draws")
+        ends = [pickle.dumps(state_of(source.main)) for source in self.sources if source.is_used]
+        self._calls.update(b"".join(ends))
         return self._calls.digest()
+
+
+_LOGS: list[Log] = []
+"""Of the call that is under way, if any."""
+
+
+@functools.cache
+def _recording() -> list[tuple[Any, str, Any, Any]]:
+    """Functions of modules that draw on a global generator, with what records their calls."""
+    return [
+        (module, name, function, functools.partial(_recorded, number, name))
+        for number, (module, owner) in enumerate(
+            ((np.random, np.random.mtrand._rand), (random, random._inst)),  # noqa: SLF001
+            start=1,
+        )
+        for name, function in list(vars(module).items())
+        if getattr(function, "__self__", None) is owner
+    ]
+
+
+def _recorded(number: int, name: str, *args: Any, **keywords: Any) -> Any:
+    log = _LOGS[-1]
+    return log.of(log.sources[number], name)(*args, **keywords)
+
+
+def _pickled(arguments: Any) -> bytes:
+    try:
+        return pickle.dumps(arguments)
+    except Exception as error:
+        raise CannotCouple(UNLIKE) from error
 
 
 _UNUSED = np.random.PCG64(0)
@@ -151,12 +294,12 @@ def draw_aligned(
         If a draw uses more than its row of the noise, or if that cannot be told.
     """
     choose = np.random.default_rng(child(sequence, CHECKS))
-    with _on_rng_alone(sequence, hidden) as runs:
-        outputs, digest = _drawn(call, data, count, runs)
+    with _untouched(sequence, hidden) as runs:
+        outputs, digest, each = _drawn(call, data, count, sequence, runs)
     if choose.random() < AGAIN:
         copied, data, hidden = call.spare(data)
-        with _on_rng_alone(sequence, hidden) as runs:
-            _check_rows(copied, data, outputs, runs, choose)
+        with _untouched(sequence, hidden) as runs:
+            _check_rows(copied, data, outputs, each, sequence, runs, _some(count, choose))
     return outputs, digest
 
 
@@ -191,47 +334,63 @@ def tried_aligned(
     """
     sequence = stream(seed, *key, count)
     choose = np.random.default_rng(child(sequence, CHECKS))
-    with _on_rng_alone(sequence, hidden) as runs:
-        drawn = [_drawn(call, data, count, runs) for call, data in calls]
+    with _untouched(sequence, hidden) as runs:
+        drawn = [_drawn(call, data, count, sequence, runs) for call, data in calls]
         if drawn[0][1] != drawn[1][1]:
             raise CannotCouple(UNLIKE)
-        for (call, data), (outputs, _) in zip(calls, drawn, strict=True):
+        for (call, data), (outputs, _, each) in zip(calls, drawn, strict=True):
             if deadline.remaining() <= 0:
                 raise OutOfTime
-            every_other = np.arange(count) % 2 == 0
-            _check_rows(call, data, outputs, runs, choose, every_other if count == FIRST else None)
+            few = np.arange(count) % 2 == 0
+            replaced = few if count == FIRST else _some(count, choose)
+            _check_rows(call, data, outputs, each, sequence, runs, replaced)
 
 
-def _on_rng_alone(sequence: np.random.SeedSequence, hidden: Hidden) -> Runs:
+def _some(count: int, choose: np.random.Generator) -> Bools:
+    """Half of the rows."""
+    some: Bools = choose.permutation(count) < (count + 1) // 2
+    return some
+
+
+def _untouched(sequence: np.random.SeedSequence, hidden: Hidden) -> Runs:
+    """No generator starts afresh, and none may be used: what a log records comes from others."""
     return Runs(sequence, 1, hidden, frozenset(range(1, 3 + len(hidden.generators))))
 
 
-def _drawn(call: Call, data: Any, count: int, runs: Runs, *noise: Any) -> tuple[Outputs, bytes]:
-    log = Log(runs.rng, count, *noise)
-    runs.restart(0)
-    outputs = call.rows(data, count, log.recorder)
+def _drawn(
+    call: Call,
+    data: Any,
+    count: int,
+    sequence: np.random.SeedSequence,
+    runs: Runs,
+    replaced: Bools | None = None,
+    each: int = 0,
+) -> tuple[Outputs, bytes, int]:
+    """Outputs, a digest of the noise, and how many numbers were drawn one by one for each row."""
+    log = Log(_sources(sequence), count, replaced, each)
+    with log.instead_of_globals():
+        outputs = call.rows(data, count, log.recorder)
     if not runs.are_idle():
-        raise CannotCouple("its vectorised calls draw on more than rng")
-    return outputs, log.digest()
+        log.refuse("its vectorised calls draw on more than rng, np.random and random")
+    return outputs, log.digest(), log.each
 
 
 def _check_rows(
     call: Call,
     data: Any,
     outputs: Outputs,
+    each: int,
+    sequence: np.random.SeedSequence,
     runs: Runs,
-    choose: np.random.Generator,
-    replaced: npt.NDArray[np.bool_] | None = None,
+    replaced: Bools,
 ) -> None:
-    """Draw again with other noise in some rows, half of them by default: others have to stay."""
-    if replaced is None:
-        replaced = choose.permutation(len(outputs)) < (len(outputs) + 1) // 2
-    again, _ = _drawn(call, data, len(outputs), runs, replaced, choose)
+    """Draw again with other noise in some rows: the others have to stay."""
+    again, _, _ = _drawn(call, data, len(outputs), sequence, runs, replaced, each)
     if not _agree(outputs, again, ~replaced):
         raise CannotCouple("a draw depends on the noise of others, or on earlier calls")
 
 
-def _agree(one: Outputs, other: Outputs, rows: npt.NDArray[np.bool_]) -> bool:
+def _agree(one: Outputs, other: Outputs, rows: Bools) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return same(one[rows], other[rows])
     return all(same(one[row], other[row]) for row in np.flatnonzero(rows).tolist())

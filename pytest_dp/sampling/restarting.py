@@ -80,7 +80,8 @@ class Runs:
         )
         self._idle = idle
         self._before = [state_of(source) for source in self._sources]
-        self._at = self.states()
+        self._at = [_plain(state) for state in self._before]
+        self._left_alone = False
         restarts = [
             _restarts(source, child(sequence, SOURCES + k), count)
             for k, source in enumerate(self._sources)
@@ -92,8 +93,9 @@ class Runs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for source, state in zip(self._sources[1:], self._before[1:], strict=True):
-            restore(source, state)
+        for k, source in enumerate(self._sources[1:], 1):
+            if not (self._left_alone and k in self._idle):
+                restore(source, self._before[k])
 
     def states(self) -> list[Any]:
         """Where all sources are, as values to compare."""
@@ -101,11 +103,12 @@ class Runs:
 
     def are_idle(self) -> bool:
         """Whether the mechanism left those alone that need no restart."""
-        return all(
+        self._left_alone = all(
             _plain(state_of(source)) == self._at[k]
             for k, source in enumerate(self._sources)
             if k in self._idle
         )
+        return self._left_alone
 
 
 def _plain(state: Any) -> Any:

@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 from coupling import KEPT, KEY, OTHER, Held, Pair, assert_independent, data_dependent, legacy_gauss
+from numpy.random import laplace
 
 from pytest_dp.sampling import alignment
 from pytest_dp.sampling.alignment import BOUND, FREE
@@ -57,6 +58,26 @@ def branches(data, rng, size):
     return sum(data) + np.where(noise[:, 0] > 0, noise[:, 0], noise[:, 1])
 
 
+def one_by_one(data, rng, size):
+    return [sum(data) + rng.laplace() for _ in range(size)]
+
+
+def several_one_by_one(data, rng, size):
+    return [sum(data) + max(rng.laplace(), random.random()) for _ in range(size)]
+
+
+def small_arrays_one_by_one(data, rng, size):
+    return [sum(data) + rng.laplace(size=3).max() for _ in range(size)]
+
+
+def also_np_random(data, rng, size):
+    return sum(data) + rng.laplace(size=size) + np.random.laplace(size=size)
+
+
+def noisy_rows(data, size):
+    return sum(data) + np.random.randn(size, 4).max(axis=1)
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -72,6 +93,14 @@ def branches(data, rng, size):
         randomized_response,
         spherical,
         rejection_loop_on_its_own,
+        one_by_one,
+        several_one_by_one,
+        small_arrays_one_by_one,
+        also_np_random,
+        noisy_rows,
+        lambda data, size: sum(data) + np.random.laplace(size=size),
+        lambda data, size: np.random.normal(sum(data), 2.0, size),
+        lambda data, size: [sum(data) + random.expovariate(1.0) for _ in range(size)],
     ],
 )
 @pytest.mark.parametrize("count", [2_000, 70_000])
@@ -134,10 +163,6 @@ def other_axis(data, rng, size):
     return sum(data) + rng.laplace(size=(3, size)).sum(axis=0)
 
 
-def one_by_one(data, rng, size):
-    return [sum(data) + rng.laplace() for _ in range(size)]
-
-
 def permuted(data, rng, size):
     return sum(data) + rng.permutation(rng.laplace(size=size))
 
@@ -164,8 +189,26 @@ def into_memory(data, rng, size):
     return sum(data) + noise
 
 
-def also_np_random(data, rng, size):
-    return sum(data) + rng.laplace(size=size) + np.random.laplace(size=size)
+def cumulated(data, size):
+    values, total = [], 0.0
+    for _ in range(size):
+        total += random.gauss(0.0, 1.0)
+        values.append(len(data) + total)
+    return values
+
+
+def column_by_column(data, size):
+    one = [random.gauss(0.0, 1.0) for _ in range(size)]
+    return [len(data) + a + random.random() for a in one]
+
+
+def seeds_itself(data, size):
+    np.random.seed(3)
+    return len(data) + np.random.laplace(size=size)
+
+
+def a_loop_by_data(data, size):
+    return [sum(random.random() for _ in data) for _ in range(size)]
 
 
 def also_random(data, rng, size):
@@ -195,7 +238,6 @@ def counts_calls():
         (lambda data, rng, size: rng.integers(1 + len(data), size=size), "different noise"),
         (rejection_of_few, "first axis"),
         (other_axis, "first axis"),
-        (one_by_one, "first axis"),
         (shuffled_by_data, "noise of others"),
         (sorted_noise, "noise of others"),
         (running_sum, "noise of others"),
@@ -209,10 +251,16 @@ def counts_calls():
         (of_its_bits, "bit_generator"),
         (past_the_methods, "past the methods"),
         (into_memory, "out="),
-        (also_np_random, "more than rng"),
-        (also_random, "more than rng"),
+        (also_random, "first axis"),
         (also_its_own, "more than rng"),
-        (lambda data, size: sum(data) + np.random.laplace(size=size), "more than rng"),
+        (lambda data, size: [sum(data) + laplace() for _ in range(size)], "more than rng"),
+        (lambda data, size: np.sort(np.random.laplace(len(data), size=size)), "noise of others"),
+        (lambda data, size: np.random.permutation(size) + len(data), "np.random.permutation"),
+        (cumulated, "noise of others"),
+        (column_by_column, "noise of others"),
+        (seeds_itself, "more than rng"),
+        (lambda data, size: [random.choice(data) for _ in range(size)], "different noise"),
+        (a_loop_by_data, "different noise"),
     ],
 )
 def test_many_draws_a_call_that_cannot_be_shared(mechanism, reason):
@@ -352,9 +400,10 @@ def test_rows_of_noise_do_not_depend_on_later_rows(name):
 
 
 def test_the_recorder_passes_for_a_generator():
-    log = alignment.Log(np.random.default_rng(3), 5)
+    log = alignment.Log(alignment._sources(np.random.SeedSequence(1)), 5)
     assert isinstance(log.recorder, np.random.Generator)
-    assert (log.recorder.laplace(size=5) == np.random.default_rng(3).laplace(size=5)).all()
+    expected = alignment._sources(np.random.SeedSequence(1))[0].main.laplace(size=5)
+    assert (log.recorder.laplace(size=5) == expected).all()
     assert len(log.digest()) == 32
 
 
