@@ -10,7 +10,17 @@ import numpy as np
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.datasets import describe
-from pytest_dp.outputs.table import ABSENT, NUMBER, SCALAR, Floats, Ints, Structure, Table, tabulate
+from pytest_dp.outputs.columns import as_float
+from pytest_dp.outputs.table import (
+    ABSENT,
+    NUMBER,
+    SCALAR,
+    Floats,
+    Ints,
+    Structure,
+    Table,
+    tabulate,
+)
 from pytest_dp.sampling.calling import Raised
 
 _ALLOWED = (
@@ -61,10 +71,7 @@ class Custom:
                 f", but {_so_many(self.width)} for another output. {_ALLOWED}",
             )
         numbers = np.full((len(table), 1 if self.width is None else self.width), np.nan)
-        values = np.where(
-            given.codes == given.levels.get(("bool", True), ABSENT), 1.0, given.numbers
-        )
-        values = np.where(given.codes == given.levels.get(("bool", False), ABSENT), 0.0, values)
+        values = np.where(given.codes == NUMBER, given.numbers, _as_numbers(given)[given.codes])
         numbers[rows] = values.reshape(len(rows), numbers.shape[1])
         codes = np.full(len(table), ABSENT)
         codes[rows] = NUMBER
@@ -110,11 +117,10 @@ def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Tab
             said = f"raised {type(error).__name__}: {error}"
             _refuse(function, f"{said}, for the output {describe(table.raw[row])}.", error)
     given = tabulate(results)
-    booleans = [given.levels.get(("bool", value), NUMBER) for value in (False, True)]
     bad = np.array([_width(structure) == 0 for structure in given.structures], bool)[
         given.structure
     ]
-    bad[given.owner[~np.isin(given.codes, [NUMBER, *booleans])]] = True
+    bad[given.owner[(given.codes != NUMBER) & np.isnan(_as_numbers(given)[given.codes])]] = True
     if bad.any():
         at = int(np.argmax(bad))
         _refuse(
@@ -123,6 +129,15 @@ def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Tab
             f"output {describe(table.raw[rows[at]])}. {_ALLOWED}",
         )
     return given
+
+
+def _as_numbers(table: Table) -> Floats:
+    """By code: booleans, and whole numbers too large for floats to hold exactly, as numbers."""
+    found = np.full(len(table.levels) + 2, np.nan)  # the last two stand for no category
+    for (kind, value), code in table.levels.items():
+        if kind in ("bool", "int"):
+            found[code] = as_float(value)
+    return found
 
 
 def _width(structure: Structure) -> int | None:

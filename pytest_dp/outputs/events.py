@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.outputs.columns import UNKNOWN, Named
 from pytest_dp.outputs.features import WHOLE, Feature
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Table, tabulate
@@ -34,8 +35,6 @@ class Between:
 
     def __str__(self) -> str:
         text = self.feature.text
-        if self.feature.kind == "test":
-            return text if self.high is None else f"not {text}"
         show = plain if self.feature.kind in WHOLE else repr
         if self.high is None:
             return f"{text} >= {show(self.low or 0.0)}"
@@ -103,20 +102,6 @@ class Is:
         return f"{self.feature.text} {'!=' if self.negated else '=='} {written(self.category)}"
 
 
-@dataclass(frozen=True, slots=True)
-class IsA:
-    """The output is a container of a kind: a list, a dict, ..."""
-
-    kind: str
-
-    def mask(self, table: Table) -> Bools:
-        kinds = np.array([structure.kind == self.kind for structure in table.structures], bool)
-        return kinds[table.structure]
-
-    def __str__(self) -> str:
-        return f"type(output) is {self.kind}"
-
-
 Leaf = tuple[str, Hashable]
 
 
@@ -131,14 +116,23 @@ class Pattern:
     places : tuple of str
     leaves : tuple of (str, value)
         ``("number", value)`` or a category.
+    types : tuple of str
+        Of the leaves that are numbers; anything for the others.
+    form : tuple of Aspect, or None
+        None if it is unknown.
     text : str
         The output as Python would print it.
+    by_repr : bool
+        Whether Python would take other outputs for equal, of other types.
     """
 
     kind: str
     places: tuple[str, ...]
     leaves: tuple[Leaf, ...]
+    types: tuple[Hashable, ...]
+    form: Hashable
     text: str
+    by_repr: bool = False
 
     def mask(self, table: Table) -> Bools:
         found = np.zeros(len(table), dtype=bool)
@@ -153,10 +147,18 @@ class Pattern:
                     here = table.numbers[at]
                     equal = np.isnan(here) if value != value else here == value
                     same &= (table.codes[at] == NUMBER) & equal
+                    same &= _of_type(self.types[position], table.types)[table.types.which[at]]
                 else:
                     same &= table.codes[at] == table.levels.get((kind, value), ABSENT)
             found[rows] = same
+        alike = [None in (form, self.form) or form == self.form for form in table.forms.names]
+        found &= np.array(alike, dtype=bool)[table.forms.which]
         return found
+
+
+def _of_type(wanted: Hashable, types: Named) -> Bools:
+    """Which types are this one, or may be."""
+    return np.array([name == wanted or UNKNOWN in (name, wanted) for name in types.names], bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,8 @@ class OneOf:
 
     def __str__(self) -> str:
         texts = [pattern.text for pattern in self.patterns]
+        if any(pattern.by_repr for pattern in self.patterns):
+            return f"repr(output) in {texts!r}"
         if len(texts) > 1:
             return f"output in [{', '.join(texts)}]"
         if texts[0].startswith("raises "):
@@ -180,7 +184,7 @@ class OneOf:
         return f"output {'is' if texts[0] == 'None' else '=='} {texts[0]}"
 
 
-Condition = Between | Equals | Is | IsA | IsNumber | OneOf
+Condition = Between | Equals | Is | IsNumber | OneOf
 
 
 @dataclass(frozen=True, slots=True)

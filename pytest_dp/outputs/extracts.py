@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_dp.outputs.columns import UNKNOWN, one_name
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.fingerprints import MARKS, fingerprints
 from pytest_dp.outputs.table import (
@@ -77,7 +78,18 @@ def _extract(
 ) -> Table:
     nothing = np.zeros(0)
     offsets = np.zeros(n + 1, np.int64)
-    table = Table([EXTRACT], np.zeros(n, np.int64), offsets, nothing, all_numbers(0), levels, ())
+    types, forms = one_name(UNKNOWN, 0), one_name(None, n)
+    table = Table(
+        [EXTRACT],
+        np.zeros(n, np.int64),
+        offsets,
+        nothing,
+        all_numbers(0),
+        levels,
+        types,
+        forms,
+        (),
+    )
     table.results.update(columns)
     return table
 

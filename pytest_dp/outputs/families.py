@@ -25,7 +25,6 @@ from pytest_dp.outputs.events import (
     Equals,
     Event,
     Is,
-    IsA,
     IsNumber,
     Leaf,
     OneOf,
@@ -34,7 +33,8 @@ from pytest_dp.outputs.events import (
 from pytest_dp.outputs.features import Feature, features
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.quantities import recurring
-from pytest_dp.outputs.table import ABSENT, NUMBER, SCALAR, Bools, Floats, Ints, Table
+from pytest_dp.outputs.readings import Reading
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table
 from pytest_dp.sampling.calling import shown
 
 Rank = Callable[[Ints, Ints], Floats]
@@ -50,7 +50,7 @@ MOST_IN_A_SET = 5
 RARE = 0.01
 """Share of outputs below which a single value is rare."""
 MOST_CONTEXTS = 6
-COST = {"interval": 0.5, "set": 0.5, "conjunction": 1.0}
+COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
 """What an event that is harder to read must be better by, in units of rank."""
 
 
@@ -108,7 +108,6 @@ def search(
     about = features(table, references, first) if about is None else about
     blocks = _whole(table, first)  # of equals, what comes first wins: the easiest to read
     blocks += [block for feature in about for block in _about(feature, table, first)]
-    blocks += _kinds(table, first)
     found = _best(blocks, rank, (), most)
     numbers = table.codes == NUMBER
     if (numbers.any() and not numbers.all()) or len(table.structures) > 1:
@@ -176,6 +175,9 @@ def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
     valid = is_number & ~nan
     if not valid.any():
         return
+    if feature.kind == "test":
+        yield from _truth(feature, numbers[valid], first[valid])
+        return
     one, two = np.sort(numbers[valid & first]), np.sort(numbers[valid & ~first])
     if feature.kind in CONSTANT:
         yield from _recurring(feature, one, two)
@@ -210,6 +212,14 @@ def _recurring(feature: Feature, one: Floats, two: Floats) -> Iterator[_Block]:
             lambda k: Equals(feature, float(atoms[k])),
             is_single=True,
         )
+
+
+def _truth(feature: Feature, numbers: Floats, first: Bools) -> Iterator[_Block]:
+    """What is true, and what is not."""
+    cost = 0.0 if isinstance(feature.argument, Reading) else COST["form"]
+    for value in (1.0, 0.0):
+        c1, c2 = _count(numbers == value, first)
+        yield _Block(c1, c2, lambda k, v=value: Equals(feature, v), cost)  # type: ignore[misc]  # noqa: ARG005
 
 
 def thresholds(numbers: Floats) -> Floats:
@@ -285,16 +295,6 @@ def _whole(table: Table, first: Bools) -> list[_Block]:
     return blocks
 
 
-def _kinds(table: Table, first: Bools) -> list[_Block]:
-    """Types of containers, if there are several."""
-    kinds = sorted({structure.kind for structure in table.structures} - {"scalar"})
-    if len(kinds) + (SCALAR in table.structures) < 2:
-        return []
-    counts = [_count(IsA(kind).mask(table), first) for kind in kinds]
-    c1, c2 = (np.concatenate(side) for side in zip(*counts, strict=True))
-    return [_Block(c1, c2, lambda k: IsA(kinds[k]))]
-
-
 def pattern_of(table: Table, row: int) -> Pattern:
     """The pattern that matches exactly the outputs equal to one in the table."""
     names = {code: level for level, code in table.levels.items()}
@@ -309,7 +309,11 @@ def pattern_of(table: Table, row: int) -> Pattern:
     output = table.raw[row]
     if isinstance(output, np.ndarray | np.generic):
         output = output.tolist()
-    return Pattern(structure.kind, structure.places, leaves, shown(output))
+    types = tuple(table.types.names[table.types.which[i]] for i in at)
+    form = table.forms.names[table.forms.which[row]]
+    varied = len(table.types.names) > 1 or len(table.forms.names) > 1
+    text = shown(output)
+    return Pattern(structure.kind, structure.places, leaves, types, form, text, varied)
 
 
 def _contexts(about: list[Feature], table: Table, first: Bools, rank: Rank) -> list[Condition]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pytest_dp.outputs.custom import custom, name_of
+from pytest_dp.outputs.forms import OrderOf, observed
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.quantities import (
@@ -178,7 +179,7 @@ def _of_places(
     containers = [s for s in table.structures if s.length is not None]
     found = [LEN] if len(lengths) > 1 else []
     leaves = _spread([leaf(place) for place in places.chosen], MANY)
-    found += leaves + _readings(leaves, table, first)
+    found += leaves + _readings(leaves, table, first) + _forms(table, first)
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         found.append(LAST)
     found += _summaries(table, SUMMARIES)
@@ -274,6 +275,15 @@ def _readings(leaves: list[Feature], table: Table, first: Bools | None) -> list[
     return [
         feature for group in found.values() for feature in _telling(group, table, first, _MANY_READ)
     ]
+
+
+def _forms(table: Table, first: Bools | None) -> list[Feature]:
+    """What varies of types and orders."""
+    found = [
+        Feature(str(one), "reading" if isinstance(one, OrderOf) else "test", one)
+        for one in observed(table)
+    ]
+    return _telling(found, table, first, _MANY_READ)
 
 
 def _levels(table: Table) -> list[Feature]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.outputs.table import NUMBER, Ints, Table
+from pytest_dp.outputs.columns import NUMBER, UNKNOWN, Ints
+from pytest_dp.outputs.table import Table
 
 _Words = npt.NDArray[np.uint64]
 
@@ -22,8 +23,8 @@ def fingerprints(table: Table) -> Ints:
     """One number for each output, shape (n,).
 
     Equal outputs have equal numbers, and others different ones but for collisions of 64-bit hashes.
-    Equal means: containers of the same type, and at the same places equal numbers or the same
-    categories; 0.0 equals -0.0, and NaN itself.
+    Equal means: containers of the same types, and at the same places equal numbers of the same type
+    or the same categories; 0.0 equals -0.0, and NaN itself.
     """
     if MARKS in table.results:
         return table.results[MARKS][1]
@@ -32,6 +33,9 @@ def fingerprints(table: Table) -> Ints:
         [(one.kind, one.length if one.is_flat else one.places) for one in table.structures]
     )
     found: _Words = structures[table.structure]
+    if any(table.forms.names):
+        forms = [_hashes([form])[0] if form else np.uint64(0) for form in table.forms.names]
+        found += np.array(forms, dtype=np.uint64)[table.forms.which]
     if len(table.structures) == 1:
         width = len(table.structures[0].places)
         leaves = leaves.reshape(len(table), width)
@@ -50,6 +54,8 @@ def _contents(table: Table) -> _Words:
     """What stands at each leaf, as 64 bits."""
     bits = (table.numbers + 0.0).view(np.uint64)  # turns -0.0 into 0.0
     bits[np.isnan(table.numbers)] = _NAN
+    if table.types.names != (UNKNOWN,):
+        bits += _hashes(list(table.types.names))[table.types.which]
     if table.levels:
         levels = np.zeros(max(table.levels.values()) + 2, dtype=np.uint64)
         levels[list(table.levels.values())] = _hashes(list(table.levels))

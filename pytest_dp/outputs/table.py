@@ -4,7 +4,8 @@ Every output is taken apart into *leaves*: numbers, and everything else (boolean
 exceptions, ...), called categories. A scalar is one leaf; lists, tuples, arrays, dicts, dataclasses
 and pandas objects have one leaf for each number or category in them. Outputs with leaves in the
 same places share a *structure*, which knows how a person would write each place down
-(``output[2]``, ``output['mean']``).
+(``output[2]``, ``output['mean']``). What else is observed, the *form* of an output and the types of
+its numbers, is kept beside it.
 """
 
 from __future__ import annotations
@@ -12,32 +13,36 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import chain, compress
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.outputs.leaves import LITERAL, category, in_order, take_apart
+from pytest_dp.outputs.columns import ABSENT as ABSENT
+from pytest_dp.outputs.columns import (
+    EXACT,
+    PLAIN,
+    REAL,
+    UNKNOWN,
+    Leaves,
+    Named,
+    is_number,
+    leaves_of,
+    one_name,
+    picked,
+)
+from pytest_dp.outputs.columns import NUMBER as NUMBER
+from pytest_dp.outputs.columns import Bools as Bools
+from pytest_dp.outputs.columns import Floats as Floats
+from pytest_dp.outputs.columns import Ints as Ints
+from pytest_dp.outputs.columns import all_numbers as all_numbers
+from pytest_dp.outputs.columns import are_all_numbers as are_all_numbers
+from pytest_dp.outputs.leaves import Aspect, Parts, in_order, is_plain, kind_of, order
 from pytest_dp.outputs.nested import LEAF, flatten
 from pytest_dp.sampling.calling import Outputs
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
-NUMBER = -1
-"""Category code of a leaf that is a number."""
-ABSENT = -2
-"""Category code where an output has no such leaf."""
-
-_PLAIN_NUMBERS = (int, float, np.floating, np.integer, Decimal, Fraction)
-_REAL = {int, float, np.float64, np.float32, np.int64, np.int32}
-_PLAIN = {*LITERAL, np.bool_}
-"""Types of categories that can be told apart by ``==``, without `category`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,10 @@ class Table:
         `NUMBER`, or the position of the leaf's category in `levels`.
     levels : dict
         From category to its code.
+    types : Named
+        The types of the leaves that are numbers; anything for the others.
+    forms : Named
+        The form of each output, a tuple of aspects (see `leaves.Aspect`); None where it is unknown.
     raw : sequence
         The outputs themselves.
 
@@ -118,6 +127,8 @@ class Table:
     numbers: Floats
     codes: Ints
     levels: dict[tuple[str, Hashable], int]
+    types: Named
+    forms: Named
     raw: Outputs
 
     def __len__(self) -> int:
@@ -167,14 +178,25 @@ class Table:
             return self.numbers[position::width], self.codes[position::width]
         numbers = np.full(len(self), np.nan)
         codes = np.full(len(self), ABSENT)
+        rows, at = self._having(place)
+        numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
+        return numbers, codes
+
+    def typed(self, place: str) -> Ints:
+        """The types, as in `types`, of the numbers at one place; anything where there is none."""
+        found = np.zeros(len(self), np.int64)
+        rows, at = self._having(place)
+        found[rows] = self.types.which[at]
+        return found
+
+    def _having(self, place: str) -> tuple[Ints, Ints]:
+        """Outputs with a leaf at a place, and its position among all leaves."""
         positions = np.full(len(self.structures), -1)
-        for number, position in where:
+        for number, position in self.place_index.get(place, []):
             positions[number] = position
         found = positions[self.structure]
         rows = np.flatnonzero(found >= 0)
-        at = self.offsets[rows] + found[rows]
-        numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
-        return numbers, codes
+        return rows, self.offsets[rows] + found[rows]
 
     def matrix(self, rows: Ints) -> tuple[list[str], Floats, Ints]:
         """All places, and numbers and codes of some outputs there, shape (rows, places) each."""
@@ -213,13 +235,14 @@ class Table:
         leaves = np.flatnonzero(mask[self.owner])
         offsets = np.concatenate([[0], np.cumsum(self.sizes[keep])])
         raw = self.raw[keep] if isinstance(self.raw, np.ndarray) else _Picked(self.raw, keep)
-        numbers, codes = self.numbers[leaves], _picked(self.codes, leaves)
+        numbers, codes = self.numbers[leaves], picked(self.codes, leaves)
         kept = self.structure[keep]
-        part = Table(self.structures, kept, offsets, numbers, codes, self.levels, raw)
+        types, forms = self.types.part(leaves), self.forms.part(keep)
+        part = Table(self.structures, kept, offsets, numbers, codes, self.levels, types, forms, raw)
         vars(part)["place_index"] = self.place_index  # of the same structures
         vars(part)["readings"] = self.readings  # of the same levels
         for function, (given, given_codes) in self.results.items():
-            part.results[function] = given[keep], _picked(given_codes, keep)
+            part.results[function] = given[keep], picked(given_codes, keep)
         return part
 
 
@@ -239,25 +262,16 @@ class _Picked(Sequence[Any]):
 def tabulate(outputs: Outputs) -> Table:
     """Take outputs apart; any Python objects will do."""
     if isinstance(outputs, np.ndarray):
-        if outputs.dtype.kind in "biuf":
+        if _in_floats(outputs):
             return _of_array(outputs, "scalar" if outputs.ndim == 1 else "ndarray")
         outputs = list(outputs)
     types = set(map(type, outputs))
-    if types and types <= _REAL:
-        numbers = _floats(outputs)
-        return _uniform(SCALAR, len(outputs), numbers, all_numbers(len(numbers)), {}, outputs)
-    if types and types <= _REAL | _PLAIN:
-        levels: dict[tuple[str, Hashable], int] = {}
-        numbers, codes = _leaves(outputs, types, levels)
-        return _uniform(SCALAR, len(outputs), numbers, codes, levels, outputs)
+    if types and types <= REAL | PLAIN:
+        return _uniform(SCALAR, len(outputs), leaves_of(outputs, types), outputs)
     if types == {np.ndarray}:
-        shapes = {(output.shape, output.dtype.kind) for output in outputs}
-        shape, dtype_kind = next(iter(shapes))
-        if len(shapes) == 1 and dtype_kind in "biuf":
-            stack = np.concatenate(outputs) if shape else np.array(outputs)
-            stack = stack.reshape(len(outputs), *shape)
-            table = _of_array(stack, "ndarray" if shape else "scalar")
-            return dataclasses.replace(table, raw=outputs)
+        table_or_none = _of_arrays(outputs)
+        if table_or_none is not None:
+            return table_or_none
     if len(types) == 1 and next(iter(types)) in (list, tuple):
         table_or_none = _of_sequences(outputs, next(iter(types)).__name__)
         if table_or_none is not None:
@@ -270,16 +284,9 @@ def tabulate(outputs: Outputs) -> Table:
     return _of_anything(outputs) if table_or_none is None else table_or_none
 
 
-def _uniform(
-    structure: Structure,
-    n: int,
-    numbers: Floats,
-    codes: Ints,
-    levels: dict[tuple[str, Hashable], int],
-    raw: Outputs,
-) -> Table:
+def _uniform(structure: Structure, n: int, leaves: Leaves, raw: Outputs) -> Table:
     offsets = np.arange(n + 1) * len(structure.places)
-    return Table([structure], np.zeros(n, np.int64), offsets, numbers, codes, levels, raw)
+    return _table([structure], np.zeros(n, np.int64), offsets, leaves, raw)
 
 
 @lru_cache(maxsize=16)
@@ -294,53 +301,95 @@ def _flat_structure(kind: str, length: int) -> Structure:
     return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
 
 
-def _of_array(outputs: npt.NDArray[Any], kind: str) -> Table:
+def _table(
+    structures: list[Structure],
+    structure: Ints,
+    offsets: Ints,
+    leaves: Leaves,
+    raw: Outputs,
+    forms: Named | None = None,
+) -> Table:
+    forms = one_name((), len(structure)) if forms is None else forms
+    numbers, codes, levels, types = leaves.numbers, leaves.codes, leaves.levels, leaves.types
+    return Table(structures, structure, offsets, numbers, codes, levels, types, forms, raw)
+
+
+def _in_floats(array: npt.NDArray[Any]) -> bool:
+    """Whether floats hold the elements exactly, or nearly if they are finer floats."""
+    if array.dtype.kind in "iu" and array.dtype.itemsize > 4 and array.size:
+        return bool(array.max() < EXACT and array.min() > -EXACT)
+    return array.dtype.kind in "biuf"
+
+
+def _of_array(outputs: npt.NDArray[Any], kind: str, number: str = UNKNOWN) -> Table:
     n, shape = len(outputs), outputs.shape[1:]
     structure = SCALAR if kind == "scalar" else _array_structure(kind, shape)
     flat = outputs.reshape(-1)
+    types = one_name(number, flat.size)
     if outputs.dtype.kind == "b":
         levels: dict[tuple[str, Hashable], int] = {("bool", False): 0, ("bool", True): 1}
-        return _uniform(
-            structure, n, np.full(flat.size, np.nan), flat.astype(np.int64), levels, outputs
-        )
-    numbers = flat.astype(np.float64, copy=False)
-    return _uniform(structure, n, numbers, all_numbers(flat.size), {}, outputs)
+        truth = flat.astype(np.int64)
+        leaves = Leaves(np.full(flat.size, np.nan), truth, levels, types)
+    else:
+        numbers = flat.astype(np.float64, copy=False)
+        leaves = Leaves(numbers, all_numbers(flat.size), {}, types)
+    table = _uniform(structure, n, leaves, outputs)
+    return dataclasses.replace(table, forms=one_name(None, n))
+
+
+def _of_arrays(outputs: Outputs) -> Table | None:
+    """Arrays of one shape and type; None for others."""
+    shapes = {(output.shape, output.dtype) for output in outputs}
+    shape, dtype = next(iter(shapes))
+    if len(shapes) > 1 or not shape or dtype.kind not in "biuf":
+        return None
+    stack = np.concatenate(outputs).reshape(len(outputs), *shape)
+    if not _in_floats(stack):
+        return None
+    # As types of the elements of `tolist`, which is how arrays among other things are read.
+    number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else dtype.name
+    table = _of_array(stack, "ndarray", number)
+    form = ("output", "dtype", str(dtype))
+    return dataclasses.replace(table, forms=one_name((form,), len(outputs)), raw=outputs)
 
 
 def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
     """Lists or tuples of plain leaves; None if some leaf is itself a container."""
     flat = list(chain.from_iterable(outputs))
     types = set(map(type, flat))
-    if not all(_is_number(t) or t in (bool, str, type(None), np.bool_) for t in types):
+    if not all(is_number(t) or t in (bool, str, type(None), np.bool_) for t in types):
         return None
-    levels: dict[tuple[str, Hashable], int] = {}
-    if types <= _REAL:
-        numbers, codes = _floats(flat), all_numbers(len(flat))
-    else:
-        numbers, codes = _leaves(flat, types, levels)
     sizes = np.fromiter(map(len, outputs), np.int64, len(outputs))
     counts = np.bincount(sizes)
     lengths = np.flatnonzero(counts)
     structure = (np.cumsum(counts > 0) - 1)[sizes]
     structures = [_flat_structure(kind, int(length)) for length in lengths]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return Table(structures, structure, offsets, numbers, codes, levels, outputs)
+    every = int(lengths[0]) if len(lengths) == 1 else 0
+    return _table(structures, structure, offsets, leaves_of(flat, types, every), outputs)
 
 
 def _of_dicts(outputs: Outputs) -> Table | None:
     """Dicts with the same keys and plain values; None for all others."""
+    orders = list(map(tuple, outputs))
+    known = {keys: i for i, keys in enumerate(dict.fromkeys(orders))}
     keys = in_order(outputs[0])
-    try:
-        rows = [[output[key] for key in keys] for output in outputs]
-    except KeyError:
+    if not keys or any(len(given) != len(keys) for given in known):
         return None
-    if not keys or any(len(output) != len(keys) for output in outputs):
+    get: Any = itemgetter(*keys) if len(keys) > 1 else lambda output: (output[keys[0]],)
+    try:
+        rows = list(map(get, outputs))
+    except KeyError:
         return None
     table = _of_sequences(rows, "dict")
     if table is None:
         return None
     structure = _structure(outputs[0], tuple(f"output[{key!r}]" for key in keys))
-    return dataclasses.replace(table, structures=[structure], raw=outputs)
+    forms = one_name(tuple(order("output", orders[0])), len(outputs))
+    if len(known) > 1:
+        names = tuple(tuple(order("output", given)) for given in known)
+        forms = Named(names, np.fromiter(map(known.__getitem__, orders), np.int64, len(orders)))
+    return dataclasses.replace(table, structures=[structure], forms=forms, raw=outputs)
 
 
 def _of_nested(outputs: Outputs) -> Table | None:
@@ -357,37 +406,45 @@ def _of_nested(outputs: Outputs) -> Table | None:
         )
     _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
     known: dict[Structure, int] = {}
-    numbers_of = np.zeros(len(first), np.int64)
+    forms: dict[Hashable, int] = {}
+    numbers_of, forms_of = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     for kind in np.argsort(first):
         row = int(first[kind])
         found = SCALAR
+        form: tuple[Aspect, ...] = ()
         if shape[row] != LEAF:
             reached = tuple(f"output{place}" for place in places[shape[row]])
             found = _structure(outputs[row], reached)
+            inside = flattened.forms[shape[row]][1:]  # without the type of the output itself
+            form = tuple((f"output{place}", what, value) for place, what, value in inside)
         numbers_of[kind] = known.setdefault(found, len(known))
-    levels: dict[tuple[str, Hashable], int] = {}
-    numbers, codes = _leaves(flattened.leaves, flattened.types, levels)
-    return Table(list(known), numbers_of[kinds], flattened.offsets, numbers, codes, levels, outputs)
+        forms_of[kind] = forms.setdefault(form, len(forms))
+    leaves = leaves_of(flattened.leaves, flattened.types)
+    named = Named(tuple(forms), forms_of[kinds])
+    return _table(list(known), numbers_of[kinds], flattened.offsets, leaves, outputs, named)
 
 
 def _of_anything(outputs: Outputs) -> Table:
     leaves: list[Any] = []
     sizes: list[int] = []
     known: dict[Structure, int] = {}
+    forms: dict[Hashable, int] = {}
     structure: list[int] = []
+    form: list[int] = []
     for output in outputs:
-        places: list[str] = []
-        before = len(leaves)
-        take_apart(output, "output", places, leaves, 0)
-        sizes.append(len(leaves) - before)
-        found = SCALAR if places == ["output"] else _structure(output, tuple(places))
+        parts = Parts()
+        parts.take(output, "output")
+        leaves += parts.leaves
+        sizes.append(len(parts.leaves))
+        scalar = parts.places == ["output"]
+        found = SCALAR if scalar else _structure(output, tuple(parts.places))
         structure.append(known.setdefault(found, len(known)))
-    levels: dict[tuple[str, Hashable], int] = {}
-    numbers, codes = _leaves(leaves, set(map(type, leaves)), levels)
+        seen = tuple(parts.form[1:])  # without the type of the output itself
+        form.append(forms.setdefault(seen, len(forms)))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Table(
-        list(known), np.array(structure, np.int64), offsets, numbers, codes, levels, outputs
-    )
+    columns = leaves_of(leaves, set(map(type, leaves)))
+    named = Named(tuple(forms), np.array(form, np.int64))
+    return _table(list(known), np.array(structure, np.int64), offsets, columns, outputs, named)
 
 
 def _structure(output: Any, places: tuple[str, ...]) -> Structure:
@@ -396,99 +453,4 @@ def _structure(output: Any, places: tuple[str, ...]) -> Structure:
     except Exception:  # it has none
         length = None
     flat = places == tuple(f"output[{i}]" for i in range(len(places))) and length == len(places)
-    return Structure(type(output).__name__, places, length, flat)
-
-
-def _leaves(
-    flat: Outputs, types: set[type], levels: dict[tuple[str, Hashable], int]
-) -> tuple[Floats, Ints]:
-    """Numbers and category codes of leaves of these types; fills `levels`."""
-    numeric = {t: _is_number(t) for t in types}
-    others = {t for t in types if not numeric[t]}
-    if others == types:
-        return np.full(len(flat), np.nan), _codes(flat, others, levels)
-    if not others:
-        return _floats(flat), all_numbers(len(flat))
-    codes = np.full(len(flat), NUMBER)
-    if types <= {bool, *_REAL}:
-        numbers = _floats(flat)
-        kinds = np.fromiter(map(type, flat), object, len(flat))
-        is_bool = np.equal(kinds, np.array(bool, object))
-        codes[is_bool] = _truth_codes(numbers[is_bool] != 0, levels)
-        numbers[is_bool] = np.nan
-        return numbers, codes
-    is_number = np.frombuffer(bytes(map(numeric.__getitem__, map(type, flat))), bool)
-    yes = is_number.tolist()
-    numbers = np.full(len(flat), np.nan)
-    numbers[is_number] = _floats(list(compress(flat, yes)))
-    codes[~is_number] = _codes(list(compress(flat, (~is_number).tolist())), others, levels)
-    return numbers, codes
-
-
-def _codes(flat: Outputs, types: set[type], levels: dict[tuple[str, Hashable], int]) -> Ints:
-    """Codes of leaves that are categories, numbered as they appear; fills `levels`."""
-    if types == {bool}:
-        return _truth_codes(np.frombuffer(bytes(flat), bool), levels)
-    if types <= _PLAIN:
-        code = {}
-        for value in dict.fromkeys(flat):
-            code[value] = levels.setdefault(category(value), len(levels))
-        return np.fromiter(map(code.__getitem__, flat), np.int64, len(flat))
-    seen: dict[Any, int] = {}
-    codes = []
-    for leaf in flat:
-        kind = type(leaf)
-        if kind in _PLAIN:
-            key = leaf
-        elif kind in (list, tuple) and not leaf:
-            key = kind  # which is no key of another leaf: types are not plain
-        else:
-            codes.append(levels.setdefault(category(leaf), len(levels)))
-            continue
-        number = seen.get(key)
-        if number is None:
-            number = seen[key] = levels.setdefault(category(leaf), len(levels))
-        codes.append(number)
-    return np.array(codes, dtype=np.int64)
-
-
-def _truth_codes(truth: Bools, levels: dict[tuple[str, Hashable], int]) -> Ints:
-    first = bool(truth[0])
-    for value in (first, *([not first] if np.any(truth != first) else [])):
-        levels[category(value)] = len(levels)
-    codes = [levels.get(("bool", value), ABSENT) for value in (False, True)]
-    return np.array(codes, dtype=np.int64)[truth.view(np.uint8)]
-
-
-def _picked(codes: Ints, keep: Ints) -> Ints:
-    return all_numbers(len(keep)) if are_all_numbers(codes) else codes[keep]
-
-
-def are_all_numbers(codes: Ints) -> bool:
-    """Whether these codes are known to say so, as those of `all_numbers` do."""
-    return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
-
-
-def all_numbers(leaves: int) -> Ints:
-    """Codes of so many leaves that all are numbers."""
-    return np.broadcast_to(np.int64(NUMBER), leaves)
-
-
-def _is_number(kind: type) -> bool:
-    return issubclass(kind, _PLAIN_NUMBERS) and not issubclass(kind, bool | np.timedelta64)
-
-
-def _floats(flat: Outputs) -> Floats:
-    try:
-        return np.array(flat, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError):
-        return np.array([_float(number) for number in flat], dtype=np.float64)
-
-
-def _float(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return float("inf") if number > 0 else float("-inf")
-    except ValueError:  # Decimal("sNaN")
-        return float("nan")
+    return Structure(kind_of(output), places, length, flat)

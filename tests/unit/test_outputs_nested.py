@@ -94,6 +94,19 @@ def named(table):
     return [names[code] for code in table.codes.tolist()]
 
 
+def types(table):
+    """The types of the leaves that are numbers."""
+    names = [table.types.names[i] for i in table.types.which.tolist()]
+    return [
+        name if code == NUMBER else None
+        for name, code in zip(names, table.codes.tolist(), strict=True)
+    ]
+
+
+def forms(table):
+    return [table.forms.names[i] for i in table.forms.which.tolist()]
+
+
 def check(outputs):
     fast, slow = tabulate(outputs), _of_anything(outputs)
     assert len(set(fast.structures)) == len(fast.structures)
@@ -109,6 +122,8 @@ def check(outputs):
     assert set(fast.levels) >= set(slow.levels)
     if set(map(type, outputs)) != {np.ndarray}:  # arrays of booleans have both, seen or not
         assert set(fast.levels) == set(slow.levels)
+    assert types(fast) == types(slow)
+    assert forms(fast) == forms(slow)
     assert fast.raw is outputs
     for name in ("structure", "offsets", "numbers", "codes"):
         assert getattr(fast, name).dtype == getattr(slow, name).dtype, name
@@ -291,13 +306,16 @@ def test_categories_are_numbered_as_they_appear():
 def test_booleans_among_numbers(outputs):
     table = tabulate(outputs)
     flat = [leaf for output in outputs for leaf in output]
-    assert named(table) == [("bool", x) if type(x) is bool else None for x in flat]
-    for number, leaf in zip(table.numbers.tolist(), flat, strict=True):
-        if type(leaf) is bool or leaf != leaf:
+    huge = [type(x) in (int, np.int64) and abs(x) >= 2**53 for x in flat]
+    assert named(table) == [
+        ("bool", x) if type(x) is bool else ("int", int(x)) if is_huge else None
+        for x, is_huge in zip(flat, huge, strict=True)
+    ]
+    for number, leaf, is_huge in zip(table.numbers.tolist(), flat, huge, strict=True):
+        if type(leaf) is bool or leaf != leaf or is_huge:
             assert math.isnan(number)
         else:
-            is_huge = type(leaf) is int and leaf > 2**70
-            assert number == (math.inf if is_huge else float(leaf))
+            assert number == float(leaf)
 
 
 def test_nested_outputs_are_fast():

@@ -1,0 +1,109 @@
+"""What objects hold, and what is handed out only once."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
+from functools import lru_cache
+from itertools import islice
+from types import ModuleType
+from typing import Any
+
+MOST_READ = 1_000
+"""Elements that are read out of an iterator, which may be endless."""
+_DEEP = 3
+"""Levels of containers in which iterators are looked for."""
+
+
+class Read(list[Any]):
+    """The elements of an iterator, in the order in which it gave them.
+
+    Attributes
+    ----------
+    kind : str
+        Its type.
+    """
+
+    kind = "iterator"
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {super().__repr__()}>"
+
+
+def holds_iterator(output: Any, deep: int = _DEEP) -> bool:
+    """Whether an output can be read only once, or changes with what it was made from."""
+    if isinstance(output, list | tuple):
+        return deep > 0 and any(holds_iterator(one, deep - 1) for one in output)
+    if isinstance(output, dict):
+        return deep > 0 and any(holds_iterator(one, deep - 1) for one in output.values())
+    return is_iterator(type(output))
+
+
+def is_iterator(kind: type) -> bool:
+    """Whether objects of this type are iterators, or views of a dictionary."""
+    return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
+
+
+def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _DEEP) -> Any:
+    """An output with its iterators replaced by what they give.
+
+    Where one raises, `failed` says what stands for the rest.
+    """
+    if type(output) in (list, tuple) and deep:
+        return type(output)(read_out(one, failed, deep - 1) for one in output)
+    if type(output) is dict and deep:
+        return {key: read_out(one, failed, deep - 1) for key, one in output.items()}
+    if not is_iterator(type(output)):
+        return output
+    found = Read()
+    found.kind = type(output).__name__
+    try:
+        found.extend(islice(iter(output), MOST_READ))
+    except (Exception, SystemExit) as error:
+        found.append(failed(error))
+    return found
+
+
+@lru_cache(maxsize=512)
+def opens(kind: Any) -> bool:
+    """Whether objects of this type are looked into, attribute by attribute.
+
+    Not if they are made to be called, like functions, and not members of an enumeration, nor what
+    the standard library keeps inside its own objects.
+    """
+    if issubclass(kind, type | ModuleType | enum.Enum | BaseException) or "__call__" in dir(kind):
+        return False
+    module = kind.__module__
+    if module.partition(".")[0] in sys.stdlib_module_names and module not in _OPEN_MODULES:
+        return False
+    return kind.__dictoffset__ != 0 or any(vars(base).get("__slots__") for base in kind.__mro__)
+
+
+_OPEN_MODULES = ("types", "argparse")
+"""Those of the standard library with objects that are made to hold attributes."""
+
+
+def attributes(thing: Any) -> dict[str, Any] | None:
+    """The attributes of an object by name: the public ones, or all if there are no others.
+
+    None if it is not one to look into, or has none.
+    """
+    kind: Any = type(thing)
+    if not opens(kind):
+        return None
+    found: dict[str, Any] = {}
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            full = f"_{base.__name__.lstrip('_')}{name}" if _is_mangled(name) else name
+            if name not in ("__dict__", "__weakref__") and hasattr(thing, full):
+                found[full] = getattr(thing, full)
+    found.update(getattr(thing, "__dict__", {}))
+    public = {name: value for name, value in found.items() if not name.startswith("_")}
+    kept = public or found
+    return {name: kept[name] for name in sorted(kept)} or None
+
+
+def _is_mangled(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
