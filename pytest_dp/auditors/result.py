@@ -210,11 +210,11 @@ class AuditResult:
 
     @property
     def reason(self) -> str:
-        """Why the audit could tell nothing, and what to do; empty unless it is inconclusive."""
-        if self.verdict != "inconclusive":
+        """Why the audit could tell nothing, or little, and what to do; often empty for a pass."""
+        if self.violated:
             return ""
-        if self.hindrances:
-            return self.hindrances[0]
+        if self.hindrances or self.verdict == "no violation":
+            return next(iter(self.hindrances), "")
         if self.max_seconds is not None and self.seconds > 0.5 * self.max_seconds:
             return (
                 f"{self.samples:,} runs in {self.seconds:.2g} s are too few: raise max_seconds, or "

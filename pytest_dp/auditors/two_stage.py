@@ -55,7 +55,8 @@ def search_then_test(
             raise job.hung(out) from None
         job.sampler.note(
             f"stopped before the test, as too little of max_seconds={job.settings.max_seconds:g} "
-            "was left for it"
+            "was left for it: raise max_seconds",
+            hinders=True,
         )
         return job.result("inconclusive")
     says_nothing = never_varies(job, pool) or len(contenders) < len(job.pairs)

@@ -74,17 +74,24 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
     def written_here(declaration: Declaration) -> bool:
         return _same_file(declaration.file, collector.path)
 
+    found = lost_claims(collector.obj, written_here, kept)
+    names = [name for _, name, _ in found]
     return [
         ClaimItem.from_parent(
             collector,
-            name=f"{name}[lost claim, line {declaration.line}]",
+            name=f"{name}[{_labelled('lost claim', names.count(name), declaration)}]",
             callobj=_stand_in(None),
             mechanism=None,
             declaration=declaration,
             claim=error,
         )
-        for declaration, name, error in lost_claims(collector.obj, written_here, kept)
+        for declaration, name, error in found
     ]
+
+
+def _labelled(label: str, many: int, declaration: Declaration) -> str:
+    """What distinguishes a claim that cannot be audited from others of the same mechanism."""
+    return label if many == 1 else f"{label}, line {declaration.line}"
 
 
 def source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -161,7 +168,7 @@ def _items(
         if isinstance(claim, Claim):
             label = next(labels)
         else:
-            label = "invalid claim" if broken == 1 else f"invalid claim, line {declaration.line}"
+            label = _labelled("invalid claim", broken, declaration)
         items.append(
             ClaimItem.from_parent(
                 collector,

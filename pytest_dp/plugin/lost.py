@@ -80,6 +80,7 @@ def _replaced(name: str, now: Any, mechanism: Any) -> str:
         )
     code = _attribute(now, "__code__", None)
     called = _attribute(now, "__qualname__", None) or type(now).__name__
+    called = f"another {called}" if called == name else called
     where = f" (line {code.co_firstlineno})" if code is not None else ""
     return (
         f"This claim is lost, so nothing would be audited: {name} now stands for {called}{where}, "

@@ -42,7 +42,8 @@ class Row:
     samples, seconds, method, alpha, p_value, e_value, bet_samples, seed
         As in `AuditResult`; `seed` in hexadecimal.
     strength, reason
-        As in `AuditResult`: what a pass is worth; why an audit is inconclusive, and the remedy.
+        As in `AuditResult`: what a pass is worth; why the audit told nothing or little, and the
+        remedy.
     headline : str
         The outcome in one line.
     counterexample : str
@@ -148,7 +149,7 @@ class Row:
             "-" if self.eps is None else numbers.claimed(self.eps),
             _catches(self),
             numbers.short_count(self.samples) if ran else "-",
-            numbers.seconds(self.seconds, compact=True) if ran or self.seconds else "-",
+            numbers.seconds(self.seconds, compact=True) if ran or self.seconds > 0.1 else "-",
         )
 
     @property
@@ -196,8 +197,7 @@ def table(rows: Sequence[Row], width: int = 80) -> list[tuple[str, str]]:
     lines = [(line("", _HEAD[0], ""), ""), (line("claim", _HEAD[1], "status"), "")]
     for row, name, values, state in zip(rows, names, cells, states, strict=True):
         lines.append((line(name, values, state), row.status))
-        if row.status == "inconclusive":
-            lines += [(f"  {text}", row.status) for text in wrap(row.reason, width - 2)]
+        lines += [(f"  {text}", "inconclusive") for text in wrap(row.reason, width - 2)]
     lines.append(("", ""))
     lines += [(text, "") for said in legend(rows) for text in wrap(said, width)]
     return lines
@@ -260,7 +260,7 @@ def _short_name(nodeid: str) -> str:
 
 
 def _catches(row: Row) -> str:
-    if row.status in ("error", "violated"):
+    if row.status != "no violation":
         return "-"
     return "nothing" if row.resolution is None else numbers.upper(row.resolution)
 

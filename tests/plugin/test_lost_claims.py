@@ -16,8 +16,14 @@ def cached(function):
 KEEPING = HIDING.replace("    def", "    @functools.wraps(function)\n    def")
 
 LOST = {
-    "replaced by a function": (CLAIM + PLAIN + PLAIN, "noisy now stands for noisy (line 5)"),
-    "replaced by another claim": (CLAIM + PLAIN + CLAIM + PLAIN, "noisy now stands for noisy"),
+    "replaced by a function": (
+        CLAIM + PLAIN + PLAIN,
+        "noisy now stands for another noisy (line 5)",
+    ),
+    "replaced by another claim": (
+        CLAIM + PLAIN + CLAIM + PLAIN,
+        "noisy now stands for another noisy",
+    ),
     "replaced by a value": (CLAIM + PLAIN + "noisy = 3\n", "noisy now stands for int"),
     "replaced by a proxy": (
         CLAIM + PLAIN + "class Proxy:\n"
@@ -33,7 +39,7 @@ LOST = {
     ),
     "a loop": (
         "for eps in (1.0, 2.0):\n    @dp_claim(eps=eps, pairs=[(0, 1)])\n    " + PLAIN,
-        "noisy now stands for noisy",
+        "noisy now stands for another noisy",
     ),
     "a list": (
         "def make():\n    " + CLAIM + "    " + PLAIN + "    return noisy\nmade = [make()]\n",
@@ -71,7 +77,7 @@ LOST = {
         "import functools\n@functools.singledispatch\ndef noisy(d): return 0\n"
         "@noisy.register\n" + CLAIM + "def _(d: int): return 1\n"
         "@noisy.register\ndef _(d: list): return 2\n",
-        "_ now stands for _ (line 9)",
+        "_ now stands for another _ (line 9)",
     ),
     "deleted but used": (
         HIDING + CLAIM + PLAIN + "shown = cached(noisy)\ndel noisy\n",
@@ -125,7 +131,7 @@ def test_a_lost_claim_is_an_error_at_its_line(project, name, file):
         line += 3  # where the function that makes it is called
     [nodeid] = lost(project, "--dp-modules")
     assert nodeid.startswith(f"{file}::")
-    assert nodeid.endswith(f"[lost claim, line {line}]")
+    assert nodeid.endswith("[lost claim]")
     result = project.run("--dp-modules", nodeid)
     assert result.parseoutcomes() == {"failed": 1}
     text = " ".join(result.stdout.str().replace("\nE", "").split())
@@ -163,6 +169,11 @@ def test_it_is_one_failure_under(project, options):
     counts = result.parseoutcomes()
     assert counts["failed"] == 1
     result.stdout.fnmatch_lines(["*ClaimError: This claim is lost, so nothing would be audited: *"])
+
+
+def test_several_of_one_name_are_told_apart_by_their_lines(project):
+    project.write("test_a.py", CLAIM, PLAIN, CLAIM, PLAIN, PLAIN)
+    assert lost(project) == [f"test_a.py::noisy[lost claim, line {line}]" for line in (3, 7)]
 
 
 def test_modules_that_are_not_collected_are_left_alone(project):

@@ -23,7 +23,7 @@ claim                     eps  catch from  samples   time  status
 noisy_count               1.0           -     184k  0.8 s  VIOLATED, eps >= 1.89
 noisy_max                 1.0        1.32     184k  0.8 s  no violation (fair)
 noisy_max                 0.5       0.624     2.4M  125 s  no violation (strong)
-sparse_vecto..ld=12]      0.5     nothing      912   60 s  inconclusive
+sparse_vecto..ld=12]      0.5           -      912   60 s  inconclusive
   912 runs in 60 s are too few: raise max_seconds, or make the mechanism faster
 mean                      1.0           -        -      -  ERROR
 
@@ -123,6 +123,16 @@ def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
     row = Row.of(replace(PASSED, eps_lower=0.99), COUNT, "shop/stats.py", 8)
     assert "0.99" not in "".join(line for line, _ in table([row])) + github.summary([row])
     assert "  eps spent    at least 0.990 of the 1.0 that it may" in verbose(row)
+
+
+def test_a_pass_that_is_worth_less_than_it_seems_says_why():
+    said = "tried 3 of 90 pairs: raise max_samples, or name the pairs that matter with pairs="
+    few = replace(PASSED, hindrances=(said,), notes=(said,))
+    row = Row.of(few, COUNT, "shop/stats.py", 8)
+    lines = table([rows()[0], row])
+    assert lines[4:6] == [(f"  {said[:74]}", "inconclusive"), (f"  {said[75:]}", "inconclusive")]
+    assert sum(said[:30] in line for line in verbose(row)) == 1
+    assert replace(few, verdict="violated").reason == ""
 
 
 def test_no_rows_no_table():
