@@ -17,6 +17,7 @@ from pytest_dp.claim import KEYWORDS, Claim, expand, invalid
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs import pairs_of
 from pytest_dp.sampling.calling import prepare
+from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings, settle
 
@@ -111,7 +112,7 @@ def run(
     settings: Settings,
     name: str,
     root: Path | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> AuditResult:
     """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
     call = prepare(mechanism, claim)

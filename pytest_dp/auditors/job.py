@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 from pytest_dp.auditors.result import AuditResult, Verdict
@@ -13,7 +12,7 @@ from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair, describe
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.sampling.sampler import Progress, Sampler
 from pytest_dp.settings import Settings
 
 CONCLUDING = 0.05
@@ -37,7 +36,7 @@ class Job:
         The claim's id.
     n_jobs : int
     progress : callable, optional
-        ``progress(runs, seconds)``, called now and then.
+        As of a sampler.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Job:
         seed: int,
         name: str,
         n_jobs: int,
-        progress: Callable[[int, float], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.claim, self.pairs = claim, pairs
         self.settings, self.seed, self.name = settings, seed, name

@@ -201,7 +201,10 @@ class Game:
         self._next_look_up = LOOK_UP * self.drawn
         claim, margin = self.job.claim, self.job.settings.margin
         alpha = self.share * self.job.alpha
-        return knows_enough(self.seen, len(self.arms), claim.eps, claim.delta, alpha, margin)
+        known = self.seen, len(self.arms), claim.eps, claim.delta, alpha
+        if self.job.sampler.progress is not None and all(arm.lenses for arm in self.seen):
+            self.job.sampler.caught = would_catch(*known)
+        return knows_enough(*known, margin)
 
     @property
     def drawn(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import nullcontext
 from types import TracebackType
@@ -14,13 +15,19 @@ PATIENCE = 2.0
 
 
 class Progress:
-    """Writes ``[noisy_count[eps=1.0]: 120,000 samples, 4 s]`` behind what pytest has printed.
+    """Writes how far an audit is behind what pytest has printed, and what remains.
 
-    The text is taken back when the audit ends, so that nothing of it stays in the line or in a log.
+    ``[count[eps=1.0]: 120,000 samples, 4 of 60 s, would catch 1.4, until 1.25]``. The text is taken back when the audit ends, so that nothing of it stays in the line or in a log.
     """
 
-    def __init__(self, config: pytest.Config, name: str) -> None:
-        self.name = name
+    def __init__(
+        self,
+        config: pytest.Config,
+        name: str,
+        max_seconds: float,
+        goal: float | None = None,
+    ) -> None:
+        self.name, self.max_seconds, self.goal = name, max_seconds, goal
         self.shown = 0
         self.writer = None
         self.capture = config.pluginmanager.get_plugin("capturemanager")
@@ -29,14 +36,31 @@ class Progress:
         if reporter is not None and not worker and getattr(reporter, "isatty", False):
             self.writer = config.get_terminal_writer()
 
-    def show(self, runs: int, seconds: float) -> None:
-        """Replace what is shown, if there is room in the line."""
+    def show(self, runs: int, seconds: float, caught: float | None = None) -> None:
+        """Replace what is shown by as much as there is room for in the line.
+
+        Parameters
+        ----------
+        runs : int
+        seconds : float
+        caught : float, optional
+            The smallest true loss that would have been caught by now, in nats; the audit ends where
+            it comes down to `goal`, or with its time.
+        """
         if self.writer is None or seconds < PATIENCE or not self.writer.hasmarkup:
             return
-        text = f" [{self.name}: {runs:,} samples, {seconds:.0f} s]"
-        if self.writer.width_of_current_line + len(text) >= self.writer.fullwidth:
-            text = f" [{seconds:.0f} s]"
-        if self.writer.width_of_current_line + len(text) >= self.writer.fullwidth:
+        clock = f"{seconds:.0f} of {self.max_seconds:g} s"
+        texts = [f" [{self.name}: {runs:,} samples, {clock}]", f" [{clock}]", f" [{seconds:.0f} s]"]
+        if caught is not None and math.isfinite(caught) and self.goal is not None:
+            ahead = f"would catch {caught:.3g}, until {self.goal:.3g}"
+            texts[:1] = [
+                f"{texts[0][:-1]}, {ahead}]",
+                f" [{self.name}: {clock}, {ahead}]",
+                texts[0],
+            ]
+        room = self.writer.fullwidth - self.writer.width_of_current_line
+        text = next((text for text in texts if len(text) < room), None)
+        if text is None:
             return
         self._take_back()
         self._write(text)

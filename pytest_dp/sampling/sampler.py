@@ -63,7 +63,8 @@ TRIED_ALONE = 8
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 """A number in a note, with its unit if that is of time."""
 
-Progress = Callable[[int, float], None]
+Progress = Callable[[int, float, float | None], None]
+"""Is told runs, seconds, and the smallest true loss that would have been caught by now, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Sampler:
         Whether `n_jobs` was asked for; if so, a mechanism that cannot be sent to another process
         is an error, else it just runs in this one.
     progress : callable, optional
-        ``progress(runs, seconds)``, called now and then.
+        ``progress(runs, seconds, caught)``, called now and then.
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class Sampler:
         self._trial: workers.Trial | None = None
         self._trials: dict[int, workers.Trial] = {}
         self._fingerprints: dict[bytes, Piece] = {}
+        self.caught: float | None = None  # for the progress: an auditor may know
         self._reported = self._started = time.monotonic()
         if self.hidden.places:
             self.note(f"draws from a generator kept in {', '.join(self.hidden.places)}: reseeded")
@@ -527,7 +529,7 @@ class Sampler:
         now = time.monotonic()
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
-            self.progress(self.runs, now - self._started)
+            self.progress(self.runs, now - self._started, self.caught)
 
     def _count(self, runs: int, seconds: float) -> None:
         self.runs += runs

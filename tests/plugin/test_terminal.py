@@ -162,7 +162,7 @@ def terminal(monkeypatch, request):
     stream = Terminal()
     writer = TerminalWriter(stream)
     writer.hasmarkup, writer.fullwidth = True, 80
-    shown = progress.Progress(request.config, "noisy[eps=1.0]")
+    shown = progress.Progress(request.config, "noisy[eps=1.0]", 60.0, 1.25)
     shown.writer = writer
     return shown, writer, stream
 
@@ -174,9 +174,9 @@ def test_progress_comes_late_and_leaves_nothing_behind(terminal):
         shown.show(10, 1.0)
         assert stream.seen() == "shop/stats.py ..", "short audits show nothing"
         shown.show(1_000, 2.5)
-        assert stream.seen() == "shop/stats.py .. [noisy[eps=1.0]: 1,000 samples, 2 s]"
+        assert stream.seen() == "shop/stats.py .. [noisy[eps=1.0]: 1,000 samples, 2 of 60 s]"
         shown.show(120_000, 14.2)
-        assert stream.seen() == "shop/stats.py .. [noisy[eps=1.0]: 120,000 samples, 14 s]"
+        assert stream.seen() == "shop/stats.py .. [noisy[eps=1.0]: 120,000 samples, 14 of 60 s]"
         assert writer.width_of_current_line == len("shop/stats.py ..")
     assert stream.seen() == "shop/stats.py .."
 
@@ -186,11 +186,29 @@ def test_progress_never_wraps_the_line(terminal):
     writer.write("." * 60)
     with shown:
         shown.show(120_000, 14.2)
-        assert stream.seen() == "." * 60 + " [14 s]"
-    writer.write("." * 15)
+        assert stream.seen() == "." * 60 + " [14 of 60 s]"
+    writer.write("." * 8)
+    with shown:
+        shown.show(120_000, 15.2)
+        assert stream.seen() == "." * 68 + " [15 s]"
+    writer.write("." * 7)
     with shown:
         shown.show(120_000, 15.2)
     assert stream.seen() == "." * 75
+
+
+def test_progress_says_what_remains(terminal):
+    shown, writer, stream = terminal
+    with shown:
+        shown.show(9_000, 14.2, float("inf"))
+        assert stream.seen() == " [noisy[eps=1.0]: 9,000 samples, 14 of 60 s]"
+        shown.show(9_000, 14.2, 1.4321)
+        assert stream.seen() == (
+            " [noisy[eps=1.0]: 9,000 samples, 14 of 60 s, would catch 1.43, until 1.25]"
+        )
+        writer.write("." * 20)
+        shown.show(10_000, 15.0, 1.42)
+        assert stream.seen().endswith(" [noisy[eps=1.0]: 15 of 60 s, would catch 1.42, until 1.25]")
 
 
 SLOW = """
@@ -231,7 +249,7 @@ def test_progress_on_a_real_terminal(project):
     assert process.wait() == 0
     lines = stream.getvalue().replace("\r", "").splitlines()
     [line] = [line for line in lines if line.startswith("test_a.py ")]
-    assert re.search(r" samples, \d+ s\]", line)
+    assert re.search(r" samples, \d+ of 4 s", line)
     left = Terminal(line)
     left.write(line)
     assert left.seen().split() == ["test_a.py", ".", "[100%]"]

@@ -192,7 +192,7 @@ def test_progress_is_reported_while_jobs_are_at_work():
 
     reports = []
     some, given = sampler(slow, 2)
-    some.progress = lambda runs, seconds: reports.append(runs)
+    some.progress = lambda runs, seconds, caught: reports.append(runs)
     before = some.runs
     some.measure(draws_of(given, 320), len, Deadline(60))
     assert len(reports) >= 3
