@@ -25,14 +25,25 @@ ATTRIBUTE = "__dp_claims__"
 
 
 class Declaration:
-    """The keywords of one ``@dp_claim`` and the place where it stands."""
+    """The keywords of one ``@dp_claim`` and the place where it stands.
 
-    __slots__ = ("file", "keywords", "line")
+    If that is inside a function that a module calls while it is imported, such as a factory of
+    mechanisms elsewhere, `made_at` is the file and line of the call; else None.
+    """
 
-    def __init__(self, keywords: dict[str, Any], file: str, line: int) -> None:
+    __slots__ = ("file", "keywords", "line", "made_at")
+
+    def __init__(
+        self,
+        keywords: dict[str, Any],
+        file: str,
+        line: int,
+        made_at: tuple[str, int] | None = None,
+    ) -> None:
         self.keywords = keywords
         self.file = file
         self.line = line
+        self.made_at = made_at
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.keywords.items())
@@ -111,20 +122,25 @@ entries once; what is declared later, while functions run, adds none.
 """
 
 
-def _site(mechanism: object) -> tuple[str, int, dict[str, Any] | None]:
-    """File and line where a decorator is applied; behind helpers that apply it for a module.
+def _site(
+    mechanism: object,
+) -> tuple[tuple[str, int, tuple[str, int] | None], dict[str, Any] | None]:
+    """File, line and `made_at` of a declaration; behind helpers that apply it for a module.
 
-    Third, the namespace of the module in that file if it is being imported, else None.
+    Second, the namespace of the module in that file if it is being imported, else None.
     """
     frame = applied = sys._getframe(2)  # noqa: SLF001  inspect would cost 7 ms
     while frame.f_code.co_flags & 1 and frame.f_back is not None:  # CO_OPTIMIZED: a function
         frame = frame.f_back
     imported = None if frame.f_code.co_flags & 1 else frame.f_globals
+    made_at = None
     if frame.f_globals.get("__name__") != getattr(mechanism, "__module__", None):
         if frame.f_globals is not applied.f_globals:
+            if imported is not None:
+                made_at = frame.f_code.co_filename, frame.f_lineno
             imported = None
         frame = applied  # inside a function of its own
-    return frame.f_code.co_filename, frame.f_lineno, imported
+    return (frame.f_code.co_filename, frame.f_lineno, made_at), imported
 
 
 def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any]) -> None:
@@ -243,8 +259,8 @@ def dp_claim(
     keywords.update(unknown)
 
     def record(mechanism: F) -> F:
-        file, line, imported = _site(mechanism)
-        declaration = Declaration(keywords, file, line)
+        place, imported = _site(mechanism)
+        declaration = Declaration(keywords, *place)
         earlier = getattr(mechanism, ATTRIBUTE, ())
         try:
             setattr(mechanism, ATTRIBUTE, (declaration, *earlier))

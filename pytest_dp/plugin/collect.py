@@ -35,6 +35,7 @@ class ClaimItem(pytest.Function):
             # their own.
             self._id = type(structured).parse(self.nodeid)
         self.mechanism, self.declaration, self.claim = mechanism, declaration, claim
+        self.line = _line_in(declaration, self.path) or declaration.line
         self.add_marker(MARKER)
 
     def runtest(self) -> None:
@@ -45,13 +46,13 @@ class ClaimItem(pytest.Function):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The place of the decorator."""
-        return self.path, self.declaration.line - 1, self.name
+        return self.path, self.line - 1, self.name
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:  # type: ignore[override]
         """Our own errors at the decorated line, without our frames; others as usual."""
         # A warning comes here where filters make it an error.
         if isinstance(excinfo.value, PytestDPError | InconclusiveWarning):
-            return represent(excinfo.value, self.config, self.path, self.declaration.line)
+            return represent(excinfo.value, self.config, self.path, self.line)
         return super().repr_failure(excinfo)
 
 
@@ -151,9 +152,7 @@ def _items(
 ) -> list[pytest.Item]:
     found: list[tuple[Declaration, Claim | ClaimError]] = []
     for declaration in declarations:
-        if not isinstance(declaration, Declaration) or not _same_file(
-            declaration.file, collector.path
-        ):
+        if not isinstance(declaration, Declaration) or not _line_in(declaration, collector.path):
             continue
         try:
             if problem is not None:
@@ -191,6 +190,15 @@ def _stand_in(mechanism: Any) -> Any:
     if hasattr(mechanism, "pytestmark"):
         audit_claim.pytestmark = mechanism.pytestmark  # type: ignore[attr-defined]
     return audit_claim
+
+
+def _line_in(declaration: Declaration, path: Path) -> int | None:
+    """The line of a file where a claim stands, or else was made by a function called there."""
+    if _same_file(declaration.file, path):
+        return declaration.line
+    if declaration.made_at is not None and _same_file(declaration.made_at[0], path):
+        return declaration.made_at[1]
+    return None
 
 
 def _same_file(one: str, other: Path) -> bool:

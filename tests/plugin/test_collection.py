@@ -215,6 +215,43 @@ def test_a_claim_made_by_a_helper_belongs_where_it_is_applied(project):
     result.stdout.fnmatch_lines(["shop.py:3: PrivacyViolation*", "shop.py:4: PrivacyViolation*"])
 
 
+def test_a_claim_made_by_a_function_elsewhere_belongs_where_that_is_called(project):
+    project.write(
+        "factories.py",
+        f"""
+        import functools
+
+        def make(scale):
+            @dp_claim(eps=1.0, {QUICK})
+            def noisy(d, rng, size): return len(d) + rng.laplace(scale=scale, size=size)
+            return noisy
+
+        def claimed(mechanism):
+            return dp_claim(eps=1.0, {QUICK})(mechanism)
+
+        def plain(d, rng, size, scale): return len(d) + rng.laplace(scale=scale, size=size)
+
+        own = make(1.0)
+        """,
+    )
+    project.write(
+        "test_a.py",
+        "from functools import partial\nfrom factories import claimed, make, own, plain\n",
+        "broken = make(0.2)\n",
+        "other = claimed(partial(plain, scale=0.2))\n",
+        "def test_plain(): pass\n",
+        imports="",
+    )
+    project.write("test_b.py", "from test_a import broken, other\n")
+    ids = ["test_a.py::broken[eps=1.0]", "test_a.py::other[eps=1.0]", "test_a.py::test_plain"]
+    assert project.ids() == ids
+    assert project.ids("--dp-modules") == ["factories.py::own[eps=1.0]", *ids]
+    result = project.run()
+    result.stdout.fnmatch_lines(
+        ["test_a.py:4: PrivacyViolation*", "test_a.py:6: PrivacyViolation*"]
+    )
+
+
 def test_pytestmark_and_marks_on_the_mechanism_hold_for_its_claims(project):
     project.write("test_a.py", "pytestmark = pytest.mark.skip\n", laplace("noisy", 0.1))
     project.write("test_b.py", "@pytest.mark.skip(reason='later')", laplace("noisy", 0.1))
