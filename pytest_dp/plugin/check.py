@@ -34,7 +34,8 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
-    goal = settings.margin * claim.eps if settings.method == "sequential" else None
+    ends_early = settings.method == "sequential" and settings.margin > 1
+    goal = settings.margin * claim.eps if ends_early else None
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
         return run(claim, mechanism, settings, item.nodeid, item.config.rootpath, progress.show)
 

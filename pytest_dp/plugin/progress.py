@@ -17,7 +17,8 @@ PATIENCE = 2.0
 class Progress:
     """Writes how far an audit is behind what pytest has printed, and what remains.
 
-    ``[count[eps=1.0]: 120,000 samples, 4 of 60 s, would catch 1.4, until 1.25]``. The text is taken back when the audit ends, so that nothing of it stays in the line or in a log.
+    ``[count[eps=1.0]: 120,000 samples, 4 of 60 s, would catch 1.4, until 1.25]``. The text
+    is taken back when the audit ends, so that nothing of it stays in the line or in a log.
     """
 
     def __init__(

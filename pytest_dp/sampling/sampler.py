@@ -64,7 +64,7 @@ _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 """A number in a note, with its unit if that is of time."""
 
 Progress = Callable[[int, float, float | None], None]
-"""Is told runs, seconds, and the smallest true loss that would have been caught by now, if known."""
+"""Is told runs, seconds, and the smallest true loss that would be caught by now, where known."""
 
 
 @dataclass(frozen=True, slots=True)
