@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.sampling import hidden
+from pytest_dp.sampling import hidden, rows
 from pytest_dp.sampling.contents import attributes, holds_iterator, is_iterator, opens, read_out
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 
@@ -38,6 +38,12 @@ class Raised:
 
     def __repr__(self) -> str:
         return f"raises {self.kind}" + (f": {self.message}" if self.message else "")
+
+
+MOST_ROWS = 1_024
+"""Larger calls are looked at for shared noise only until so many runs were made."""
+CALLS, ROWS = 8, 64
+"""Further calls that decide it."""
 
 
 @dataclass(slots=True)
@@ -110,12 +116,7 @@ class Call:
         keywords = self._keywords(generator)
         if self.size is not None:
             outputs = self._draw_vectorized(data, count, keywords)
-            if count >= 16 and _all_equal(outputs) and self._shares_noise(data, keywords):
-                raise ClaimError(
-                    f"vectorized={self.size!r}: all {count} outputs of one call are the same, and "
-                    "they differ between calls, so the draws of a call share their noise. Draw "
-                    f"noise of shape ({self.size}, ...)."
-                )
+            self._refuse_shared_noise(data, outputs, keywords)
             return outputs
         one: Callable[[], Any] = partial(self.mechanism, data, **keywords)
         if self.input is not None:
@@ -191,13 +192,32 @@ class Call:
             )
         return outputs  # type: ignore[no-any-return]
 
-    def _shares_noise(self, data: Any, keywords: dict[str, Any]) -> bool:
-        """Whether every call returns one value many times, but not the same value each time."""
-        self.made.runs += 8 * 16
+    def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
+        count = len(outputs)
+        if count < rows.FEWEST:
+            return
+        equal = _all_equal(outputs)
+        if not equal and (
+            count > MOST_ROWS < self.made.runs or not rows.look_shared(rows.keys(outputs))
+        ):
+            return
+        # By what further calls return, as these were what raised the suspicion.
+        self.made.runs += CALLS * ROWS
         calls = [
-            self.mechanism(self._given(data), **{**keywords, self.size or "": 16}) for _ in range(8)
+            self.mechanism(self._given(data), **{**keywords, self.size or "": ROWS})
+            for _ in range(CALLS)
         ]
-        return all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])
+        if equal:
+            shared = all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])
+        else:
+            shared = rows.are_shared([rows.keys(call) for call in calls])
+        if shared:
+            how = f"all {count} outputs" if equal else "outputs"
+            raise ClaimError(
+                f"vectorized={self.size!r}: {how} of one call are the same, or mirror each other, "
+                "and they differ between calls, so the draws of a call share their noise. Draw "
+                f"noise of shape ({self.size}, ...)."
+            )
 
 
 def prepare(mechanism: Any, claim: Claim) -> Call:

@@ -13,6 +13,7 @@ import pytest
 from drawing import Keeper, by_name, outputs, sampler
 
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.sampling import rows
 from pytest_dp.sampling.calling import Raised, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.pieces import Input
@@ -25,6 +26,16 @@ def drawn_vectorized(mechanism, count=100):
     return outputs(mechanism, count, vectorized="size")
 
 
+def antithetic(data, rng, size):
+    noise = rng.laplace(size=-(-size // 2))
+    return 3.7 + np.concatenate([noise, -noise])[:size]
+
+
+def antithetic_side_by_side(data, rng, size):
+    noise = rng.normal(size=(-(-size // 2), 2))
+    return 3.7 + np.stack([noise, -noise], axis=1).reshape(-1, 2)[:size]
+
+
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [
@@ -33,6 +44,20 @@ def drawn_vectorized(mechanism, count=100):
         (lambda data, rng, size: None, "a single value"),
         (lambda data, rng, size: np.full(size, rng.random()), "share their noise"),
         (lambda data, rng, size: [[rng.random()] * 2] * size, "share their noise"),
+        (lambda data, rng, size: np.repeat(rng.random(-(-size // 2)), 2)[:size], "share their"),
+        (lambda data, rng, size: np.repeat(rng.random(-(-size // 5)), 5)[:size], "share their"),
+        (lambda data, rng, size: np.tile(rng.random((-(-size // 2), 3)), (2, 1))[:size], "share"),
+        (
+            lambda data, rng, size: rng.permutation(np.tile(rng.random(size // 2), 2)),
+            "share",
+        ),
+        (lambda data, rng, size: list(np.repeat(rng.random(-(-size // 2)), 2)[:size]), "share"),
+        (
+            lambda data, rng, size: [(x, "a") for x in [*rng.random(size // 2)] * 2],
+            "share",
+        ),
+        (antithetic, "mirror"),
+        (antithetic_side_by_side, "mirror"),
     ],
 )
 def test_vectorized_mechanisms_that_are_wrong(mechanism, message):
@@ -57,6 +82,11 @@ def test_vectorized_mechanism_that_raises():
         lambda data, rng, size: rng.random((size, 3)),
         lambda data, rng, size: [[rng.random()] * int(rng.integers(3)) for _ in range(size)],
         lambda data, rng, size: tuple(rng.random(size)),
+        lambda data, rng, size: rng.integers(2, size=size),
+        lambda data, rng, size: rng.integers(-300, 301, size=(size, 2))[:, 0],
+        lambda data, rng, size: np.round(rng.laplace(size=size), 2),
+        lambda data, rng, size: rng.geometric(0.5, size) - rng.geometric(0.5, size),
+        lambda data, rng, size: [f"{rng.integers(700)}" for _ in range(size)],
         lambda data, rng, size: [None] * size,
     ],
 )
@@ -423,3 +453,11 @@ class Broken:
 )
 def test_same(one, other, equal):
     assert same(one, other) is equal
+
+
+@pytest.mark.parametrize("values", [2, 5, 30, 300, 3_000])
+def test_rows_that_agree_by_chance_are_hardly_ever_looked_into_and_never_refused(values):
+    rng = np.random.default_rng(values)
+    calls = [rng.integers(-values, values + 1, size=200).astype(float) for _ in range(400)]
+    assert sum(map(rows.look_shared, calls)) < 20
+    assert not any(rows.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))

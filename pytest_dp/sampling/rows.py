@@ -1,0 +1,76 @@
+"""Whether draws of one vectorised call share their noise: equal rows, or mirrored ones.
+
+``np.repeat(noise, 2)``, ``np.tile``, a shuffled copy and antithetic noise (z and -z) all look right
+row by row, and make two runs out of one. Rows that agree by chance, as those of few values do, tell
+themselves apart: their values come any number of times, and in other calls as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Keys = npt.NDArray[np.float64]
+
+FEWEST = 16
+"""Rows below which nothing can be told."""
+DIGITS = 9
+"""To which values have to agree, as shares of their spread."""
+ENOUGH = 8
+"""Values that come equally often before it is looked into."""
+
+
+def keys(outputs: Any) -> Keys:
+    """A number for every row, equal for equal rows."""
+    try:
+        table = np.asarray(outputs, dtype=np.float64)
+    except (TypeError, ValueError):  # of other types, or of several lengths
+        return np.array([hash(repr(output)) for output in outputs], np.float64)
+    table = np.nan_to_num(table.reshape(len(table), -1))
+    weights = np.random.default_rng(0).random(table.shape[1])
+    found: Keys = (table * weights).sum(axis=1)
+    return found
+
+
+def look_shared(found: Keys) -> bool:
+    """Whether values come in twos, threes, ..., more evenly than independent rows would.
+
+    Of independent rows with any distribution, there are hardly many values that come k times and
+    few that come k - 1 or k + 1 times.
+    """
+    return any(map(_is_even, _seen_in_two_ways(found)))
+
+
+def are_shared(calls: list[Keys]) -> bool:
+    """Whether rows of the same call agree far more often than rows of different ones."""
+    sizes = [len(call) for call in calls]
+    for values in _seen_in_two_ways(np.concatenate(calls)):
+        together = _pairs(values)
+        within = sum(_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
+        if within >= FEWEST and 2 * within > together:
+            return True
+    return False
+
+
+def _seen_in_two_ways(found: Keys) -> list[Keys]:
+    """Values, and their distances from the middle, as numbers that can be compared."""
+    apart = found - found.mean()
+    spread = float(np.abs(apart).max()) or 1.0
+    rounded = np.round(apart / spread, DIGITS)
+    return [rounded, np.abs(rounded)]
+
+
+def _is_even(values: Keys) -> bool:
+    times = np.bincount(np.unique(values, return_counts=True)[1])
+    k = int(times[2:].argmax()) + 2 if len(times) > 2 else 0
+    if not k or times[k] < ENOUGH:
+        return False
+    around = int(times[k - 1]) + (int(times[k + 1]) if k + 1 < len(times) else 0)
+    return 4 * around <= int(times[k])
+
+
+def _pairs(values: Keys) -> int:
+    counts = np.unique(values, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())
