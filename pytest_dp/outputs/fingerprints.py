@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.outputs.columns import NUMBER, UNKNOWN, Ints
+from pytest_dp.outputs.columns import NUMBER, UNKNOWN, Ints, Named
 from pytest_dp.outputs.table import Table
 
 _Words = npt.NDArray[np.uint64]
@@ -35,7 +35,7 @@ def fingerprints(table: Table) -> Ints:
     found: _Words = structures[table.structure]
     if any(table.forms.names):
         forms = [_hashes([form])[0] if form else np.uint64(0) for form in table.forms.names]
-        found += np.array(forms, dtype=np.uint64)[table.forms.which]
+        found += _each(np.array(forms, dtype=np.uint64), table.forms)
     if len(table.structures) == 1:
         width = len(table.structures[0].places)
         leaves = leaves.reshape(len(table), width)
@@ -55,12 +55,17 @@ def _contents(table: Table) -> _Words:
     bits = (table.numbers + 0.0).view(np.uint64)  # turns -0.0 into 0.0
     bits[np.isnan(table.numbers)] = _NAN
     if table.types.names != (UNKNOWN,):
-        bits += _hashes(list(table.types.names))[table.types.which]
+        bits += _each(_hashes(list(table.types.names)), table.types)
     if table.levels:
         levels = np.zeros(max(table.levels.values()) + 2, dtype=np.uint64)
         levels[list(table.levels.values())] = _hashes(list(table.levels))
         bits = np.where(table.codes == NUMBER, bits, levels[table.codes])  # -1 is the last one
     return bits
+
+
+def _each(words: _Words, named: Named) -> Any:
+    """The word of each thing's name; a single one where all have the same."""
+    return words[0] if len(words) == 1 else words[named.which]
 
 
 def _mix(words: _Words) -> _Words:

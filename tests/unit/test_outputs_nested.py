@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from pytest_dp.outputs.families import pattern_of
 from pytest_dp.outputs.nested import flatten
 from pytest_dp.outputs.table import NUMBER, _of_anything, tabulate
 from pytest_dp.sampling.calling import Raised
@@ -316,6 +317,74 @@ def test_booleans_among_numbers(outputs):
             assert math.isnan(number)
         else:
             assert number == float(leaf)
+
+
+class Deep(NamedTuple):
+    x: Any
+    inner: Any
+
+
+class Object:
+    def __init__(self, value):
+        self.value = value
+        self._hidden = 0
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+def test_namedtuples_and_objects_are_read_level_by_level():
+    moment = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    for outputs in (
+        [Point(1.0, 2.0), Point(1.5, None)],
+        [Deep(1.0, Point([1.0], (2,))), Deep(1.0, Point([1.0, 2.0], ()))],
+        [Answer(Point(1, 2), [Object(1.0)])],
+        [Object(1.0), Object([Slotted(1.0), Plain()])],
+        [moment, dt.timedelta(1), dt.time(1), dt.date(2020, 1, 1), np.datetime64(1, "s")],
+    ):
+        assert flatten(outputs) is not None
+        check(outputs)
+    table = tabulate([Deep(1.0, Point(2.0, 3))])
+    assert table.structures[0].places == ("output.x", "output.inner.x", "output.inner.y")
+
+
+class Plain:
+    pass
+
+
+def test_forms_tell_containers_apart_at_any_depth():
+    twice = {"a": 1.0, "b": [2.0]}, {"b": [2.0], "a": 1.0}
+    for one, other in (
+        twice,
+        ([twice[0]], [twice[1]]),
+        ([[1.0]], [(1.0,)]),
+        ({"a": [1.0, [2.0]]}, {"a": [1.0, (2.0,)]}),
+        (np.zeros(2), np.zeros(2, np.float32)),
+        ([np.zeros(2)], [np.zeros(2, np.float32)]),
+        ([np.zeros(2), 1], [[0.0, 0.0], 1]),
+        ([1], [1.0]),
+        (Point(1, 2), Point(1, 2.0)),
+        (Object([1.0]), Object((1.0,))),
+    ):
+        table = tabulate([one, other, one])
+        assert table.structures[1:] in ([], [table.structures[0]])
+        same_row, other_row = pattern_of(table, 0), pattern_of(table, 1)
+        assert same_row.mask(table).tolist() == [True, False, True]
+        assert other_row.mask(table).tolist() == [False, True, False]
+        check([one, other, one])
+
+
+def test_what_holds_itself_ends():
+    loop = Object(1.0)
+    loop.parent, loop.children = loop, [Object(2.0), loop]
+    table = tabulate([loop])
+    assert 1.0 in table.numbers
+    assert 2.0 in table.numbers
+    assert len(table.codes) == 4  # of the two references to itself nothing more is read
 
 
 def test_nested_outputs_are_fast():

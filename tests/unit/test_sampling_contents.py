@@ -1,0 +1,126 @@
+"""What objects hold, and what is read out of iterators."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import threading
+import types
+
+import pytest
+
+from pytest_dp.sampling.calling import Call, Raised, same
+from pytest_dp.sampling.contents import MOST_READ, attributes, holds_iterator, read_out
+
+
+class Public:
+    kind = "of the class"
+
+    def __init__(self):
+        self.value, self._hidden = 1, 2
+
+
+class Private:
+    __slots__ = ("__value", "_never_set")
+
+    def __init__(self):
+        self.__value = 3
+
+
+class Both(Private):
+    def __init__(self):
+        super().__init__()
+        self.value = 4
+
+
+class Asked(Public):
+    def __call__(self):
+        return 5
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+def test_attributes():
+    assert attributes(Public()) == {"value": 1}
+    assert attributes(Private()) == {"_Private__value": 3}
+    assert attributes(Both()) == {"value": 4}
+    assert attributes(types.SimpleNamespace(b=1, a=2)) == {"a": 2, "b": 1}
+    for opaque in (Asked(), Colour.RED, Public, len, threading.Lock(), object(), 1.5, "a", types):
+        assert attributes(opaque) is None
+
+
+def failing():
+    yield 1
+    raise ValueError("no more")
+
+
+@pytest.mark.parametrize(
+    ("output", "wanted", "kind"),
+    [
+        ((i for i in range(3)), [0, 1, 2], "generator"),
+        (map(str, [1]), ["1"], "map"),
+        (zip([1], [2], strict=True), [(1, 2)], "zip"),
+        (reversed([1, 2]), [2, 1], "list_reverseiterator"),
+        ({"a": 1}.keys(), ["a"], "dict_keys"),
+        ({"a": 1}.items(), [("a", 1)], "dict_items"),
+        (itertools.repeat(0), [0] * MOST_READ, "repeat"),
+        (failing(), [1, Raised("ValueError", message="no more")], "generator"),
+    ],
+)
+def test_iterators_are_read_out(output, wanted, kind):
+    def failed(error):
+        return Raised(type(error).__name__, message=str(error))
+
+    assert holds_iterator(output)
+    found = read_out(output, failed)
+    assert (found, found.kind) == (wanted, kind)
+    assert not holds_iterator([1, (2, "a"), {"a": [3.0]}])
+    inside = {"a": [1, iter([2])]}
+    assert holds_iterator(inside)
+    assert read_out(inside, failed) == {"a": [1, [2]]}
+
+
+def test_iterators_are_read_where_they_are_run():
+    drawn = []
+
+    def mechanism(data):
+        drawn.append("called")
+        yield len(drawn)
+        drawn.append("read")
+        yield len(drawn)
+
+    outputs = Call(mechanism, {}).draw([], 3, None)
+    assert outputs == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_iterators_among_other_outputs():
+    count = itertools.count()
+
+    def mechanism(data):
+        return [1.0] if next(count) % 2 == 0 else iter([2.0])
+
+    outputs = Call(mechanism, {}).draw([], 4, None)
+    assert sorted(map(tuple, outputs)) == [(1.0,), (1.0,), (2.0,), (2.0,)]
+
+
+def test_an_object_that_is_used_again_is_copied():
+    kept = types.SimpleNamespace()
+    mine = Public()
+    count = itertools.count()
+
+    def mechanism(data):
+        kept.value = mine.value = next(count)
+        return mine
+
+    assert len({output.value for output in Call(mechanism, {}).draw([], 5, None)}) == 5
+
+
+def test_objects_are_the_same_if_they_hold_the_same():
+    one, other = Public(), Public()
+    assert same(one, other)
+    other.value = 7
+    assert not same(one, other)
+    one.value = other.value = one
+    assert same(one, other)
