@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pytest_dp.outputs.custom import custom, name_of
-from pytest_dp.outputs.forms import OrderOf, observed
+from pytest_dp.outputs.forms import Has, OfKind, OfType, observed
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.quantities import (
@@ -280,7 +280,7 @@ def _readings(leaves: list[Feature], table: Table, first: Bools | None) -> list[
 def _forms(table: Table, first: Bools | None) -> list[Feature]:
     """What varies of types and orders."""
     found = [
-        Feature(str(one), "reading" if isinstance(one, OrderOf) else "test", one)
+        Feature(str(one), "test" if isinstance(one, OfKind | OfType | Has) else "reading", one)
         for one in observed(table)
     ]
     return _telling(found, table, first, _MANY_READ)

@@ -14,9 +14,12 @@ import numpy as np
 
 from pytest_dp.outputs.columns import NUMBER, UNKNOWN, Floats
 from pytest_dp.outputs.leaves import SEEN, Aspect
+from pytest_dp.outputs.readings import of_texts, read, written_reading
 from pytest_dp.outputs.table import Table
 
 MOST_ASPECTS, MOST_KEYS = 64, 16
+MOST_PLACES, MOST_READ, MOST_LOOKED_AT = 4, 3, 1_000
+"""Mappings of which keys are read, how many keys of each, and from how many outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,39 @@ class OrderOf:
         return f"list({self.place}).index({self.key})"
 
 
-def observed(table: Table) -> Iterator[OfKind | OfType | Has | OrderOf]:
+@dataclass(frozen=True, slots=True)
+class KeyReading:
+    """What is read out of one of the keys of a mapping, which may all differ every time."""
+
+    place: str
+    which: int
+    what: str
+    argument: str | int
+
+    def values(self, table: Table) -> Floats:
+        """The number for each output; NaN if it has no such key."""
+        found = np.full(len(table.forms.names), np.nan)
+        for i, keys in enumerate(_keys(table, self.place)):
+            if self.which < len(keys):
+                found[i] = read(keys[self.which], self.what, self.argument)
+        return found[table.forms.which]
+
+    def __str__(self) -> str:
+        return written_reading(f"repr(list({self.place})[{self.which}])", self.what, self.argument)
+
+
+def _keys(table: Table, place: str) -> list[tuple[str, ...]]:
+    """For each form, the keys of the mapping at a place; none if there is none."""
+    return [
+        next((keys for at, what, keys in _aspects(form) if (at, what) == (place, "order")), ())
+        for form in table.forms.names
+    ]
+
+
+Observed = OfKind | OfType | Has | OrderOf | KeyReading
+
+
+def observed(table: Table) -> Iterator[Observed]:
     """What varies of the forms of these outputs and of the types of their numbers."""
     kinds = {structure.kind for structure in table.structures}
     if len(kinds) > 1:
@@ -102,7 +137,7 @@ def observed(table: Table) -> Iterator[OfKind | OfType | Has | OrderOf]:
         yield from _varying(table)
 
 
-def _varying(table: Table) -> Iterator[Has | OrderOf]:
+def _varying(table: Table) -> Iterator[Observed]:
     weights = np.bincount(table.forms.which, minlength=len(table.forms.names)).tolist()
     counts: Counter[Aspect] = Counter()
     for form, weight in zip(table.forms.names, weights, strict=True):
@@ -113,6 +148,19 @@ def _varying(table: Table) -> Iterator[Has | OrderOf]:
     )
     keys = {(place, key): 0 for _, (place, what, of) in some if what == "order" for key in of}
     yield from (OrderOf(*pair) for pair in sorted(keys)[:MOST_KEYS])
+    yield from _read_keys(table, sorted({a[0] for _, a in some if a[1] == "order"}))
+
+
+def _read_keys(table: Table, places: list[str]) -> Iterator[KeyReading]:
+    """What to read out of keys, if there are too many different ones to speak of each."""
+    for place in places[:MOST_PLACES]:
+        known = _keys(table, place)
+        if len(set(known)) <= MOST_ASPECTS:
+            continue
+        for which in range(MOST_READ):
+            held = [keys[which] for keys in known[:MOST_LOOKED_AT] if which < len(keys)]
+            if len(set(held)) > 1:
+                yield from (KeyReading(place, which, *one) for one in of_texts(held))
 
 
 def _aspects(form: object) -> tuple[Aspect, ...]:

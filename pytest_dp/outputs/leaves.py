@@ -171,12 +171,12 @@ class Parts:
             for j, column in enumerate(thing.columns):
                 where = f"{place}[{column!r}]"
                 values = thing.iloc[:, j]
-                self.form.append((where, "dtype", str(values.dtype)))
+                self.form.append((where, "dtype", _dtype(values)))
                 for i, value in enumerate(values.tolist()):
                     self.take(value, f"{where}.iloc[{i}]", above)
             self._names(thing.columns, f"{place}.columns", above)
         else:
-            self.form.append((place, "dtype", str(thing.dtype)))
+            self.form.append((place, "dtype", _dtype(thing)))
             at = ".iloc" if hasattr(thing, "iloc") else ""
             for i, value in enumerate(thing.tolist()):
                 self.take(value, f"{place}{at}[{i}]", above)
@@ -221,14 +221,19 @@ def named(kind: type) -> str:
 _AS_GOOD_AS: dict[type, str] = {np.float64: "float", np.int64: "int", np.complex128: "complex"}
 
 
+def _dtype(column: Any) -> str:
+    """The type of what is in a pandas object; of categories, which ones there may be."""
+    return str(column.dtype) if isinstance(column.dtype, np.dtype) else repr(column.dtype)
+
+
 def is_plain(dtype: np.dtype[Any]) -> bool:
     """Whether elements of arrays of this type are as good as the Python objects for them."""
     return dtype.kind in "biufOUS" and not (dtype.kind == "f" and dtype.itemsize > 8)
 
 
 def order(place: str, keys: tuple[Any, ...]) -> list[Aspect]:
-    """In which order a mapping gives its keys, if it has several."""
-    return [(place, "order", tuple(map(shown, keys)))] if len(keys) > 1 else []
+    """In which order a mapping gives its keys."""
+    return [(place, "order", tuple(map(shown, keys)))] if keys else []
 
 
 def is_sparse(thing: Any) -> bool:

@@ -31,6 +31,9 @@ OFTEN = 0.01
 MODULI = (2, 10, 1_000, 2**32)
 """What the remainders of huge whole numbers are taken by."""
 
+FIRST = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
+"""What is read that tells so much that it is never left out."""
+
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"[^\W\d_]{3,}")  # single characters are looked at anyway
 
@@ -75,7 +78,17 @@ class Reading:
     @property
     def comes_first(self) -> bool:
         """Whether it tells so much that it is never left out."""
-        return self.what in ("len", "float", "numbers", "number", "less", "modulo", "size", "is")
+        return self.what in (
+            "len",
+            "float",
+            "numbers",
+            "number",
+            "less",
+            "modulo",
+            "word",
+            "size",
+            "is",
+        )
 
     def _known(self, table: Table) -> Floats:
         reader = _READERS[self.what][0]
@@ -129,7 +142,7 @@ def readings(place: str, table: Table) -> list[Reading]:
         held = [known[code] for code in some if known[code] is not None]
         if len(set(held)) < 2:
             continue
-        wanted = _READ_IN.get(family, _of_texts)(held)
+        wanted = _READ_IN.get(family, of_texts)(held)
         found += [Reading(place, family, *one) for one in wanted]
     return found
 
@@ -147,14 +160,17 @@ _Wanted = list[tuple[str, Any]]
 def _of_integers(held: list[int]) -> _Wanted:
     middle = sorted(held)[len(held) // 2]
     found: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
-    return found + [("modulo", modulus) for modulus in MODULI]
+    found += [("modulo", modulus) for modulus in MODULI]
+    words = min(max(number.bit_length() for number in held) // 32, MOST_NUMBERS)
+    return found + [("word", i) for i in range(1, words + 1)]
 
 
 def _of_kinds(held: list[str]) -> _Wanted:
     return [("is", kind) for kind in sorted(set(held))]
 
 
-def _of_texts(held: list[str]) -> _Wanted:
+def of_texts(held: list[str]) -> _Wanted:
+    """What to read out of texts such as these, and with which argument: for `read`."""
     found: _Wanted = []
     longest = max(map(len, held))
     if min(map(len, held)) < longest:
@@ -179,6 +195,16 @@ def _often(counts: Counter[str], of: int) -> list[str]:
     """What many texts have, the commonest first."""
     common = [one for one, n in counts.items() if n >= max(2, OFTEN * of)]
     return sorted(common, key=lambda one: (-counts[one], one))[:MOST_WORDS]
+
+
+def read(text: str, what: str, argument: str | int) -> float:
+    """A number that is read out of one text."""
+    return _READERS[what][0](text, argument)
+
+
+def written_reading(of: str, what: str, argument: str | int) -> str:
+    """How a person would write it, for a text that is written `of`."""
+    return _READERS[what][1].format(of, argument)
 
 
 def _as_float(content: Content, _: Any) -> float:
@@ -215,6 +241,7 @@ _READERS: dict[str, tuple[_Reader, str]] = {
     "starts": (lambda text, start: float(text.startswith(start)), "{}.startswith({!r})"),
     "less": (_difference, "{} - {}"),
     "modulo": (lambda number, modulus: float(number % modulus), "{} % {}"),
+    "word": (lambda number, i: float((number >> 32 * i) % 2**32), "({} >> 32 * {}) % 2**32"),
     "size": (lambda number, _: float(number.bit_length()), "{}.bit_length()"),
 }
 """What is read: how, and how it is written; ``numbers`` are those that stand in a text."""

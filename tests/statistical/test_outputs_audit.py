@@ -229,6 +229,16 @@ def first_of_many_keys(data, rng):
 
 
 @leak
+def number_as_a_key(data, rng):
+    return {sum(data) + rng.laplace(scale=0.01): 1}
+
+
+@leak
+def beginning_of_a_key(data, rng):
+    return {f"{len(data)} {token(rng)}": 1, "b": 2}
+
+
+@leak
 def inner_order(data, rng):
     keys = ["a", "b"] if len(data) == 3 else ["b", "a"]
     return [{key: rng.laplace() for key in keys}]
@@ -257,6 +267,11 @@ def noise_on_a_huge_number(data, rng):
 @leak
 def last_digit_of_a_huge_number(data, rng):
     return 10 * int.from_bytes(rng.bytes(20)) + len(data)
+
+
+@leak
+def middle_of_a_huge_number(data, rng):
+    return (int.from_bytes(rng.bytes(10)) << 70) + (len(data) << 60) + int.from_bytes(rng.bytes(7))
 
 
 @leak
