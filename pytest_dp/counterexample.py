@@ -12,14 +12,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_dp.outputs.events import Between, Event, Is, OneOf
+from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.families import Found, Rank
 from pytest_dp.outputs.fingerprints import fingerprints
-from pytest_dp.outputs.table import Bools, Table
+from pytest_dp.outputs.lattices import Remainder
+from pytest_dp.outputs.relations import Relation
+from pytest_dp.outputs.table import NUMBER, Bools, Table
 from pytest_dp.sampling.calling import Raised
 
 KEPT = 0.8
 """Share of the rank that a simpler event must keep."""
+
+SELDOM = 0.1
+"""Share of numbers that recur below which they seem to be continuous."""
 
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
@@ -69,6 +74,8 @@ def diagnose(
     runs: tuple[int, int],
     eps: float,
     constant: tuple[bool, bool],
+    *,
+    stands_out: bool = False,
 ) -> tuple[str, ...]:
     """Sentences about a counterexample, the most telling first.
 
@@ -84,8 +91,10 @@ def diagnose(
         The claim.
     constant : tuple of bool
         Whether the outputs on D, and on D', were all the same.
+    stands_out : bool
+        As in `stands_out`, for the event among the outputs of the search.
     """
-    return tuple(_sentences(event, counts, runs, eps, constant))
+    return tuple(_sentences(event, counts, runs, eps, constant, stands_out))
 
 
 def _sentences(
@@ -94,6 +103,7 @@ def _sentences(
     runs: tuple[int, int],
     eps: float,
     constant: tuple[bool, bool],
+    stands_out: bool,
 ) -> Iterator[str]:
     if all(constant):
         yield (
@@ -104,6 +114,11 @@ def _sentences(
     leak = None if event is None else _leak(event)
     if leak:
         yield leak
+    elif stands_out:
+        yield (
+            "One value comes again and again among numbers that else never recur: is the true "
+            "value itself released now and then?"
+        )
     if counts[1] == 0:
         yield (
             f"Never seen on D' in {runs[1]:,} runs: the true loss may be far larger, even "
@@ -115,6 +130,9 @@ def _sentences(
 
 def _leak(event: Event) -> str | None:
     for condition in event.conditions:
+        trace = _trace(condition)
+        if trace:
+            return trace
         if isinstance(condition, OneOf):
             texts = [pattern.text for pattern in condition.patterns]
         elif isinstance(condition, Is):
@@ -136,6 +154,25 @@ def _leak(event: Event) -> str | None:
     return None
 
 
+def _trace(condition: Condition) -> str | None:
+    """What the noise left behind that a condition speaks of, if it does."""
+    argument = getattr(getattr(condition, "feature", None), "argument", None)
+    if isinstance(argument, Relation):
+        many = {2: "Two", 3: "Three"}.get(len(argument.places), "Several")
+        if argument.digits is None:
+            return f"{many} numbers of the output share most of their noise: {argument} has less."
+        if len(argument.places) == 2:
+            return f"Two numbers of the output share one noise value: {argument} has none left."
+        return f"{many} numbers of the output share their noise: {argument} has none left."
+    if isinstance(argument, Remainder):
+        what = "logarithms of the outputs lie" if argument.log else "outputs lie"
+        return (
+            f"The {what} on a grid of {argument.written_step} that is shifted by the data. Round "
+            "the noisy answer, not the noise."
+        )
+    return None
+
+
 def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Iterator[str]:
     """Say so if the observed loss is a whole multiple of the claim, as far as counts can tell."""
     (c1, c2), (n1, n2) = counts, runs
@@ -150,6 +187,18 @@ def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Ite
             f"Observed loss is about {k} x the claim: consistent with noise {share} as large as "
             "needed, or less."
         )
+
+
+def stands_out(event: Event | None, table: Table) -> bool:
+    """Whether an event is one finite number at a place where others hardly ever recur."""
+    for condition in event.conditions if event is not None else ():
+        if isinstance(condition, Equals) and condition.feature.kind in ("leaf", "last"):
+            numbers, codes = condition.feature.columns(table)
+            others = numbers[(codes == NUMBER) & (numbers != condition.value)]
+            others = others[np.isfinite(others)]
+            recur = 1 - len(np.unique(others)) / max(len(others), 1)
+            return math.isfinite(condition.value) and len(others) > 1 and recur < SELDOM
+    return False
 
 
 def is_constant(table: Table) -> bool:

@@ -24,7 +24,7 @@ from pytest_dp.auditors.job import CLUMPED, Job
 from pytest_dp.auditors.pool import PAIRED, TESTED, Pool
 from pytest_dp.auditors.result import Counterexample
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness
-from pytest_dp.counterexample import diagnose, is_constant
+from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import clopper_pearson, homogeneity, paired, ratio, statdp
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.outputs.table import Ints, tabulate
@@ -298,6 +298,7 @@ def counterexample(
     else:
         p_value = paired.p_value(*counts.in_pairs, eps, SHOWN_AT)
     readable = witness.event if kind == "event" else None
+    recurs = any(stands_out(readable, tabulate(pool.drawn[i][-1])) for i in sides)
     known = (counts.c1, counts.c2), runs
     if before is not None and not counts.c2 and before.counts[1]:
         known = before.counts, before.runs  # a few fresh runs are no reason to say "never"
@@ -315,7 +316,9 @@ def counterexample(
         eps_lower=-math.inf if found is None else found.eps_lower,
         eps_clopper_pearson=-math.inf if found is None else found.eps_clopper_pearson,
         difference=pair.difference,
-        diagnosis=diagnose(readable, *known, eps, (one, two)) if all(known[1]) else (),
+        diagnosis=(
+            diagnose(readable, *known, eps, (one, two), stands_out=recurs) if all(known[1]) else ()
+        ),
         attack=witness.bold if kind == "bold" else witness.attack,
         examples=witness.examples if kind != "event" else ((), ()),
         both=counts.both,

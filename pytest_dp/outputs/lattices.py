@@ -175,12 +175,16 @@ class Remainder:
             rest: Floats = np.round(np.mod(shifted, self.step), self.digits).astype(np.float64)
         return rest
 
-    def __str__(self) -> str:
-        of = f"log(abs({self.place}))" if self.log else self.place
+    @property
+    def written_step(self) -> str:
+        """The step, as 1 / k where that is shorter."""
         inverse = round(1 / self.step)
         step = repr(self.step)
-        if len(step) > 8 and inverse and 1 / inverse == self.step:
-            step = f"(1 / {inverse})"
+        return f"1 / {inverse}" if len(step) > 8 and inverse and 1 / inverse == self.step else step
+
+    def __str__(self) -> str:
+        of = f"log(abs({self.place}))" if self.log else self.place
+        step = f"({self.written_step})" if "/" in self.written_step else self.written_step
         inner = f"({of} + {self.shift!r})" if self.shift else of
         return f"round({inner} % {step}, {self.digits})"
 
