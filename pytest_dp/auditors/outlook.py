@@ -22,6 +22,7 @@ from pytest_dp.evidence.resolution import (
     sum_of_losses,
     wealth_for,
 )
+from pytest_dp.outputs.quantities import comes_alone
 from pytest_dp.outputs.table import NUMBER, Bools, Table
 
 CLOSEST = 3
@@ -32,6 +33,8 @@ to show at all.
 """
 SUSPECT = 2.0
 """Standard errors of a gain that has to be looked into before an audit may stop."""
+RELEASED = 3
+"""Times that such a value has to come on one input, and never on the other."""
 FAR_BELOW = 0.7
 """Share of the claim below which all events stay where there is more noise than needed."""
 SPREAD = 1 / 3
@@ -98,7 +101,22 @@ def knows_enough(
     enough = math.sqrt(2 * wealth_for(alpha) / _runs(arms, available))
     if any(arm.hope > enough or _suspicion(arm, eps, delta) > SUSPECT for arm in arms):
         return False
-    return would_catch(arms, available, eps, delta, alpha) <= margin * eps
+    if would_catch(arms, available, eps, delta, alpha) > margin * eps:
+        return False
+    return not any(map(_may_release, arms))
+
+
+def _may_release(arm: Arm) -> bool:
+    """Whether some value that else never recurs came repeatedly on one input, never on the other.
+
+    A value released once in a thousand runs says next to nothing yet, and everything later.
+    """
+    if arm.extract is not None:
+        return False
+    table, first = arm.table()
+    rows = np.arange(len(first)) % arm.kept < MOST_ROWS // len(table.place_index or [0])
+    part, sides = (table, first) if rows.all() else (table.rows(rows), first[rows])
+    return any(comes_alone(*part.leaf(place), sides, RELEASED) for place in table.place_index)
 
 
 def _runs(arms: list[Arm], available: int) -> float:

@@ -203,7 +203,9 @@ def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
 def _recurring(feature: Feature, one: Floats, two: Floats) -> Iterator[_Block]:
     """Single values that come more often than chance explains; numbers of either side, sorted."""
     values, counts = np.unique(np.concatenate([one, two]), return_counts=True)
-    often = recurring(counts, 0.002)
+    c1 = np.searchsorted(one, values, "right") - np.searchsorted(one, values)
+    # Outputs on both inputs may share their noise: then all numbers come twice, once on each.
+    often = recurring(counts, 0.002) | recurring(np.maximum(c1, counts - c1), 1.0)
     atoms = values[often][np.argsort(-counts[often], kind="stable")[:MOST_ATOMS]]
     if len(atoms):
         yield _Block(

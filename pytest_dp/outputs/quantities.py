@@ -13,6 +13,8 @@ FEWEST_TIMES = 5
 """How often a value has to come for it not to be chance, where values are continuous."""
 TIMES_AS_OFTEN, _NEIGHBOURS = 4, 10
 """The same as that of its neighbours, at least; and how many of those there are on either side."""
+_MOSTLY, _SPECIAL = 0.9, 64
+"""Share of outputs that are most of them; special values that are looked at."""
 
 
 def numeric(numbers: Floats) -> tuple[Floats, Ints]:
@@ -146,6 +148,37 @@ def recurring(counts: Ints, share: float) -> Bools:
         usual = np.maximum(np.minimum(*means), 1.0)  # a neighbour may itself come often
         often[candidates] = counts[candidates] > TIMES_AS_OFTEN * usual
     return often
+
+
+def comes_alone(numbers: Floats, codes: Ints, first: Bools, times: int) -> bool:
+    """Whether something special came so often on one input, and never on the other.
+
+    Special are a number that recurs where hardly any others do, and NaN and any category where most
+    are numbers.
+
+    Parameters
+    ----------
+    numbers, codes : ndarray, shape (n,)
+        As in `Table`.
+    first : ndarray of bool, shape (n,)
+        Which outputs are on D.
+    times : int
+    """
+    missing = np.isnan(numbers) & (codes == NUMBER)
+    is_number = (codes == NUMBER) & ~missing
+    if is_number.mean() < _MOSTLY:
+        return False
+    special = [missing, *(codes == code for code in np.unique(codes[codes != NUMBER])[:_SPECIAL])]
+    for side in (first, ~first):  # outputs on both may share their noise, and be equal
+        values, counts = np.unique(numbers[is_number & side], return_counts=True)
+        if len(values) > _MOSTLY * (is_number & side).sum():
+            recur = values[counts >= times]
+            special += [numbers == value for value in recur[:_SPECIAL]]
+    for mask in special:
+        one, two = int(np.sum(mask & first)), int(np.sum(mask & ~first))
+        if min(one, two) == 0 and max(one, two) >= times:
+            return True
+    return False
 
 
 def _words(numbers: Floats) -> npt.NDArray[np.uint64]:

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_dp.auditors.search import rank_for
-from pytest_dp.counterexample import KEPT, diagnose, simplest
+from pytest_dp.counterexample import KEPT, diagnose, simplest, stands_out
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
 from pytest_dp.outputs.families import Found, pattern_of, search
-from pytest_dp.outputs.features import LEN, leaf
+from pytest_dp.outputs.features import LEN, Feature, leaf
+from pytest_dp.outputs.lattices import Remainder
+from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.calling import Raised
 
@@ -166,3 +168,29 @@ def test_a_multiple_of_the_claim(k, words):
 )
 def test_no_multiple_is_claimed_where_there_is_none(counts, runs):
     assert said(SOME, counts, runs) == ()
+
+
+def test_what_noise_left_behind_is_named():
+    def said(condition, **keywords):
+        return diagnose(Event((condition,)), (50, 0), (99, 99), 1.0, (False, False), **keywords)[0]
+
+    two = Relation(("output['a']", "output['b']"), (1.0, -2.0), digits=6)
+    shared = said(Equals(Feature(str(two), "relation", two), 1.5))
+    assert shared.startswith("Two numbers of the output share one noise value: ")
+    near = Relation(("x", "y", "z"), (1.0, -1.0, -1.0))
+    most = said(Between(Feature(str(near), "relation", near), 1.5))
+    assert most == "Three numbers of the output share most of their noise: x - y - z has less."
+    grid = Remainder(1 / 3, 0.0, 4, place="output")
+    assert "a grid of 1 / 3 that is shifted" in said(Equals(Feature("", "remainder", grid), 0.1))
+    released = said(Equals(leaf("output"), 7.18), stands_out=True)
+    assert released.startswith("One value comes again and again")
+
+
+def test_a_value_stands_out_only_among_numbers_that_do_not_recur():
+    numbers = np.random.default_rng(0).laplace(size=500)
+    event = Event((Equals(leaf("output"), 1.25),))
+    mixed = np.where(np.arange(500) < 20, 1.25, numbers)
+    assert stands_out(event, tabulate(mixed))
+    assert not stands_out(event, tabulate(np.round(mixed * 4) / 4))
+    assert not stands_out(Event((Between(leaf("output"), 1.25),)), tabulate(mixed))
+    assert not stands_out(None, tabulate(mixed))

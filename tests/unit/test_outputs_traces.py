@@ -15,7 +15,7 @@ from pytest_dp.auditors.search import rank_for
 from pytest_dp.outputs.families import search
 from pytest_dp.outputs.features import all_features, leaf
 from pytest_dp.outputs.lattices import grids, remainders
-from pytest_dp.outputs.quantities import recurring
+from pytest_dp.outputs.quantities import comes_alone, recurring
 from pytest_dp.outputs.relations import near_relations, relations
 from pytest_dp.outputs.table import tabulate
 
@@ -227,3 +227,36 @@ def test_ten_thousand_numbers_cost_little():
     assert relations(places, one, two) == []
     assert remainders(places, one, two) == []
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_comes_alone_among_continuous_numbers(shared):
+    rng = np.random.default_rng(5)
+    one = rng.laplace(size=1_000)
+    two = one.copy() if shared else rng.laplace(size=1_000)
+    first = np.arange(2_000) < 1_000
+
+    def alone(one, two, times=3):
+        numbers, codes = tabulate([*one, *two]).leaf("output")
+        return comes_alone(numbers, codes, first, times)
+
+    assert not alone(one, two)
+    for special in (1.25, math.inf, math.nan, None):
+        mixed = [special, special, *one[2:]]
+        assert not alone(mixed, two)
+        assert alone([special, *mixed[:2], *mixed[3:]], two)
+        assert alone(two, [special, *mixed[:2], *mixed[3:]])
+        assert not alone([special] * 9 + mixed[9:], [special, *two[1:]])
+    discrete = np.round(one), np.round(two)
+    assert not alone(*discrete)
+    assert not alone(["a"] * 1_000, ["b"] * 1_000)  # no rare events: learned from as they are
+
+
+def test_a_rare_value_has_an_event_where_noise_is_shared():
+    rng = np.random.default_rng(6)
+    one = rng.laplace(size=20_000)
+    two = one.copy()
+    one[:5], two[:5] = 3.0, 2.0
+    table, first = tabulate(np.concatenate([one, two])), np.arange(40_000) < 20_000
+    found = search(table, first, rank_for(1.0, 0.0)(20_000), [], most=1, rare=True)
+    assert [str(one.event) for one in found[-2:]] == ["output == 3", "output == 2"]

@@ -1,0 +1,134 @@
+"""Leaks that noise leaves behind are found with default settings; what looks like them is not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from pytest_dp import audit
+
+PAIR = [([3.27, 1.5, 2.41], [3.27, 1.5])]
+
+
+@dataclass
+class Report:
+    total: float
+    count: float
+
+
+def noise(rng, scale=20.0):
+    return float(rng.laplace(scale=scale))
+
+
+def audited(mechanism, seed=1, **settings):
+    return audit(mechanism, eps=1.0, pairs=PAIR, seed=seed, n_jobs=1, **settings)
+
+
+def shared_in_dataclass(d, rng):
+    z = noise(rng)
+    return Report(sum(d) + z, len(d) - 2 * z)
+
+
+def shared_in_lists(d, rng):
+    z = noise(rng)
+    return [{"x": sum(d) + z, "y": noise(rng)}, [noise(rng), (3 * len(d) + z,)]]
+
+
+def shared_factor(d, rng):
+    z = math.exp(noise(rng, 3))
+    return {"a": sum(d) * z, "b": noise(rng), "c": len(d) * z}
+
+
+def rounded_noise(d, rng):
+    return sum(d) + round(noise(rng), 1)
+
+
+def whole_noise(d, rng):
+    return {"n": noise(rng), "sum": sum(d) + int(noise(rng, 1000))}
+
+
+def rounded_before_a_mean(d, rng):
+    return (sum(d) + round(noise(rng), 2)) / len(d)
+
+
+AT_ONCE = {
+    shared_in_dataclass: "share one noise value",
+    shared_in_lists: "share one noise value",
+    shared_factor: "share one noise value",
+    rounded_noise: "a grid of 0.1",
+    whole_noise: "a grid of 1.0",
+    rounded_before_a_mean: "a grid of",
+}
+
+
+@pytest.mark.parametrize("mechanism", AT_ONCE, ids=lambda one: one.__name__)
+def test_noise_that_can_be_taken_off_is_found_at_once(mechanism):
+    result = audited(mechanism, max_samples=20_000)
+    assert result.verdict == "violated"
+    assert result.bet_samples < 1_000
+    assert AT_ONCE[mechanism] in result.counterexample.diagnosis[0]
+
+
+def released(d, rng):
+    return sum(d) if rng.random() < 0.001 else sum(d) + noise(rng)
+
+
+def released_in_one_place(d, rng):
+    numbers = rng.laplace(scale=20, size=3) + sum(d)
+    return {"a": [numbers[0], len(d) if rng.random() < 0.002 else numbers[1]], "b": numbers[2]}
+
+
+def lost_now_and_then(d, rng):
+    answer = sum(d) + noise(rng)
+    return (rng.laplace(), None if rng.random() < 0.002 and len(d) > 2 else answer)
+
+
+@pytest.mark.parametrize("mechanism", [released, released_in_one_place, lost_now_and_then])
+def test_values_that_are_released_once_in_a_thousand_runs_are_found(mechanism):
+    result = audited(mechanism, max_seconds=300)  # however busy the machine is
+    assert result.verdict == "violated"
+    assert "==" in str(result.counterexample.event) or "is None" in str(result.counterexample.event)
+
+
+def apart(d, rng):
+    return {"sum": sum(d) + noise(rng), "count": 2 * len(d) + noise(rng)}
+
+
+def one_answer_twice(d, rng):
+    answer = sum(d) + noise(rng)
+    return [answer, 2 * answer + 1]
+
+
+def rounded_answer(d, rng):
+    return round(sum(d) + noise(rng), 1)
+
+
+def at_random(d, rng):
+    return [5.0, math.nan, sum(d) + noise(rng)][np.searchsorted([0.002, 0.004], rng.random())]
+
+
+@pytest.mark.parametrize("mechanism", [apart, one_answer_twice, rounded_answer, at_random])
+def test_correct_mechanisms_that_look_alike_are_not_called_violated(mechanism):
+    verdicts = {audited(mechanism, seed, max_samples=30_000).verdict for seed in range(4)}
+    assert verdicts == {"no violation"}
+
+
+def test_small_outputs_are_explained_by_an_event():
+    def count(d, rng):
+        return len(d) + noise(rng, 0.6)
+
+    def two(d, rng):
+        return (len(d) + noise(rng, 1.3), len(d) + noise(rng, 1.3))
+
+    def label(d, rng):
+        return "abc"[int(rng.choice(3, p=[0.8, 0.1, 0.1] if len(d) > 2 else [0.1, 0.1, 0.8]))]
+
+    for mechanism in (count, two, label):
+        for seed in range(3):
+            found = audited(mechanism, seed, max_samples=40_000).counterexample
+            assert "score" not in str(found.event), (mechanism, seed)
+            assert str(found.event).count(" and ") < 4
+            assert found.eps_lower > 1.0
