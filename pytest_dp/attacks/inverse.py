@@ -26,6 +26,8 @@ def inverse_root(matrix: Floats) -> Floats:
         If the matrix is not positive definite.
     """
     n = len(matrix)
+    if n <= BLOCK:
+        return _of_a_block(matrix)
     count = -(-n // BLOCK)
     padded = np.eye(count * BLOCK)
     padded[:n, :n] = matrix
@@ -36,7 +38,7 @@ def inverse_root(matrix: Floats) -> Floats:
         column = a[j:, j].copy()
         for k in range(j):
             column -= factor[j:, k] @ factor[j, k].T
-        root[j, j] = np.tril(np.linalg.inv(np.linalg.cholesky(column[0])))
+        root[j, j] = _of_a_block(column[0])
         factor[j + 1 :, j] = column[1:] @ root[j, j].T
     for i in range(1, count):
         row = np.zeros((i, BLOCK, BLOCK))
@@ -45,6 +47,11 @@ def inverse_root(matrix: Floats) -> Floats:
         root[i, :i] = -root[i, i] @ row
     whole: Floats = root.swapaxes(1, 2).reshape(count * BLOCK, count * BLOCK)[:n, :n]
     return whole
+
+
+def _of_a_block(matrix: Floats) -> Floats:
+    root: Floats = np.tril(np.linalg.inv(np.linalg.cholesky(matrix)))
+    return root
 
 
 def times(matrix: Floats, vector: Floats) -> Floats:
