@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -61,6 +62,8 @@ GROWTH, STEP = 0.2, 0.04
 """The next batch, as a share of what its pair of inputs, and of what all, have been given."""
 RELEARN = 8
 """What a pair has to grow by until its lenses are made anew."""
+LEARNING = 0.5
+"""Share of the time that learning may take."""
 RESERVE = 0.1
 """Share of the samples, and of the time, for counting what was found on fresh samples."""
 UNSEEN = 0.6
@@ -161,6 +164,7 @@ class Game:
         self.bet = 0  # pairs of outputs, on the pair of inputs that refuted the claim
         self.late = self.satisfied = False
         self._next_look_up = 0.0
+        self.learning = 0.0  # seconds
 
     def play(self, deadline: Deadline) -> None:
         """Bet until the claim is refuted, enough is known, or only the reserve is left."""
@@ -178,13 +182,31 @@ class Game:
             else:
                 self._bet(arm, size, deadline)
             if arm.kept >= RELEARN * arm.learned:
-                within(deadline.remaining(), partial(learn, job, arm))
-                if arm.coupled and self.ledger.prefers_apart(arm.record):
-                    arm.draw_apart()
+                self._learn(arm, deadline)
             arm.hope = hope(arm.record, job.claim.eps, job.claim.delta, arm.learned)
             if self._knows_enough():
                 self.satisfied = True
                 return
+
+    def _learn(self, arm: Arm, deadline: Deadline) -> None:
+        """Make new lenses, unless learning has had its share; the first ones in any case."""
+        share = LEARNING * self.job.settings.max_seconds - self.learning
+        left = deadline.remaining()
+        if arm.lenses:
+            if share <= 0:
+                return
+            left = min(left, share)
+        started = time.monotonic()
+        try:
+            within(left, partial(learn, self.job, arm))
+        except OutOfTime:
+            if not arm.lenses or deadline.remaining() <= 0:
+                raise
+            return  # the lenses that there are will do
+        finally:
+            self.learning += time.monotonic() - started
+        if arm.coupled and self.ledger.prefers_apart(arm.record):
+            arm.draw_apart()
 
     def _next(self) -> Arm:
         """The pair with the largest edge that is possible by all that is known."""

@@ -151,6 +151,25 @@ def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
     assert any("same outputs" in note for note in rarely.notes)
 
 
+def test_learning_has_a_share_of_the_time(monkeypatch):
+    """Without any left, all is bet on what the first look taught."""
+    known = []
+
+    def learn(job, arm):
+        known.append(arm.kept)
+        learned(job, arm)
+
+    learned = sequential.learn
+    monkeypatch.setattr(sequential, "learn", learn)
+    keywords = {"vectorized": "size", "max_samples": 4_000, "margin": None}
+    audited(noisy, (moved(62), ZEROS), **keywords)
+    often, known[:] = len(known), []
+    monkeypatch.setattr(sequential, "LEARNING", 0.0)
+    result = audited(noisy, (moved(62), ZEROS), **keywords)
+    assert often > len(known) == 1
+    assert result.samples > 3_000
+
+
 def test_memory_stays_bounded():
     script = textwrap.dedent(
         """
