@@ -29,6 +29,7 @@ from pytest_dp.evidence import homogeneity
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.table import NUMBER, Bools, Ints, Table, tabulate
+from pytest_dp.sampling import elsewhere
 from pytest_dp.sampling.calling import Outputs, shown
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -44,6 +45,8 @@ SOME = 32
 """Runs on each input that are made in any case."""
 OVERTIME = 0.05
 """Share of the time that this may take when there is none left."""
+ELSEWHERE = 24
+"""Copies that are made in another process."""
 MOST_PLACES = 32
 """Numbers in an output that are looked at one by one."""
 
@@ -76,7 +79,28 @@ def confirmed(job: Job, result: AuditResult) -> AuditResult:
                 _check(job, found, event, original)
     except (CannotCopy, OutOfTime):
         pass
+    _check_elsewhere(job, pair)
     return replace(result, samples=job.sampler.runs)
+
+
+def _check_elsewhere(job: Job, pair: tuple[Any, Any]) -> None:
+    """Where answers never vary here, ask a process in which nobody has asked before."""
+    if not job.sampler.keeps_data:
+        return
+    for side, data in enumerate(pair):
+        try:
+            here = job.sampler.afresh(Input(data), 2, (side, COPIES), job.deadline)
+        except (CannotCopy, OutOfTime):
+            return
+        if shown(here[0]) != shown(here[1]):
+            return  # not the same again and again
+        texts = elsewhere.repeated(job.call, data, job.seed, ELSEWHERE)
+        if texts and all(one == other for one, other in texts) and len({t for t, _ in texts}) > 1:
+            _refuse(
+                job,
+                f"it answered {shown(here[0])} again and again, and "
+                f"{', '.join(text for text, _ in texts[:3])} where nobody had asked before",
+            )
 
 
 def _wanted(job: Job, result: AuditResult) -> int:

@@ -9,6 +9,7 @@ a run could change: functions, classes and modules come with the variables that 
 
 from __future__ import annotations
 
+import collections
 import dis
 import functools
 import importlib
@@ -33,6 +34,7 @@ _FRAMEWORKS = frozenset(
 _IMPORTS = dis.opmap["IMPORT_NAME"]
 _SOURCES = {"np.random": np.random.mtrand._rand, "random": random._inst}  # noqa: SLF001
 _NAMES_OF_SOURCES = {id(source): name for name, source in _SOURCES.items()}
+_CONTAINERS = dict, list, set, collections.deque
 _LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
 
 
@@ -52,10 +54,12 @@ class Pristine:
     ----------
     reason : str
         Why it cannot be copied; empty if it can.
+    holds : bool
+        Whether a function in it uses a container with something in it, which may be a memory.
     """
 
     def __init__(self, thing: Any) -> None:
-        self.reason, self._written = "", b""
+        self.reason, self._written, self.holds = "", b"", False
         self._classes: list[type] = []
         self._spare: tuple[Any, list[type]] | None = None
         names: frozenset[str] = frozenset()
@@ -64,6 +68,7 @@ class Pristine:
                 copier = _Copier(names)
                 copier.dump((thing, copier.classes))  # which is filled by the time it is written
                 names = copier.names
+                self.holds = copier.holds
                 if copier.is_complete():
                     self._written, self._classes = copier.written(), copier.classes
             self.fresh()
@@ -71,10 +76,10 @@ class Pristine:
             self.reason = _cannot(error)
 
     def __getstate__(self) -> Any:
-        return self._written, self._classes, self.reason
+        return self._written, self._classes, self.reason, self.holds
 
     def __setstate__(self, state: Any) -> None:
-        self._written, self._classes, self.reason = state
+        self._written, self._classes, self.reason, self.holds = state
         self._spare = None
 
     def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
@@ -136,6 +141,7 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
         self.classes: list[type] = []
         self._modules: list[tuple[types.ModuleType, frozenset[str]]] = []
         self._functions = 0
+        self.holds = False
 
     def written(self) -> bytes:
         return self._file.getvalue()
@@ -188,6 +194,9 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
 
     def _look_at(self, function: types.FunctionType) -> None:
         code = function.__code__
+        cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+        used = [function.__globals__.get(name) for name in code.co_names]
+        self.holds |= any(isinstance(v, _CONTAINERS) and len(v) > 0 for v in (*cells, *used))
         self.names |= names_in(code)
         self._count()
         for name in _imported(code):
@@ -199,6 +208,13 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
         self._functions += 1
         if self._functions > MOST_CODE:
             raise CannotCopy(f"it reaches more than {MOST_CODE:,} functions")
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # not bound yet
+        return False
 
 
 def _is_shared(module: str | None) -> bool:

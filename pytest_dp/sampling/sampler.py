@@ -143,6 +143,11 @@ class Sampler:
         """The mechanism's name."""
         return getattr(self.call.mechanism, "__name__", None) or "the mechanism"
 
+    @property
+    def keeps_data(self) -> bool:
+        """Whether the mechanism used a container with something in it before this audit."""
+        return self.call.pristine is not None and self.call.pristine.holds
+
     def note(self, text: str, *, hinders: bool = False) -> None:
         """Remember something that the reader of the result should know, once.
 

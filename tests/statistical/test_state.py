@@ -107,6 +107,29 @@ def test_what_an_audit_left_behind_makes_no_alarm_in_the_next():
     assert verdict(lambda: mechanism, "sequential", 2) == "error"
 
 
+ANSWERED: dict = {}
+
+
+def remembers_in_its_module(data):
+    if len(data) not in ANSWERED:
+        ANSWERED[len(data)] = sum(data) + np.random.laplace()
+    return ANSWERED[len(data)]
+
+
+SCALES = {"laplace": 0.5}
+
+
+def looks_a_constant_up(data):
+    return sum(data) * SCALES["laplace"]
+
+
+def test_a_memo_that_was_filled_before_is_told_by_another_process():
+    for n in range(7):
+        remembers_in_its_module([1] * n)
+    assert verdict(lambda: remembers_in_its_module, "sequential", 1) == "error"
+    assert verdict(lambda: looks_a_constant_up, "sequential", 1, eps=0.3) == "violated"
+
+
 # --- real bugs, whatever they look like ---
 
 AT_IMPORT = np.random.default_rng(5).laplace()
