@@ -336,7 +336,7 @@ class Game:
         elif not violated and not tells_apart(known) and not cannot_be_read(self.pool):
             alike = all(arm.alike() for arm in known)
             job.sampler.note(NO_DIFFERENCE if alike else NOT_TOLD_APART, hinders=True)
-        if self.satisfied:
+        if self.satisfied and verdict == "no violation":
             job.sampler.note(
                 f"stopped at the margin: a true eps of {job.settings.margin:g} times the claim "
                 "would have been caught"

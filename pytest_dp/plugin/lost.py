@@ -29,10 +29,13 @@ def lost_claims(
     list of (Declaration, name, ClaimError)
         Where the claim stands, the name of its mechanism, and what became of it.
     """
+    spec, declared = DECLARED.get(module.__name__, (None, []))
+    if spec is not vars(module).get("__spec__"):
+        return []  # of another module of that name, or from before it was imported again
     tested = {id(declaration) for declaration in kept}
     missing = [
         (declaration, name, mechanism)
-        for declaration, name, mechanism in DECLARED.get(module.__name__, (None, []))[1]
+        for declaration, name, mechanism in declared
         if id(declaration) not in tested and written_here(declaration)
     ]
     if missing:

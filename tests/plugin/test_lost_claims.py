@@ -200,5 +200,26 @@ def test_a_module_imported_or_loaded_more_than_once_counts_once(project):
     assert lost(project, "--dp-modules") == []
     assert len(project.ids("--dp-modules")) == 2
     project.write("api.py", "from shop import good  # dp_claim\n", imports="")
+    project.write("shop.py", "# dp_claim\ngood = 3\n")
+    project.write("held.py", "kept = []\n", imports="")
+    project.write(
+        "conftest.py",
+        """
+        import importlib, pathlib, sys
+        import shop
+        file = pathlib.Path(shop.__file__)
+        now = file.read_text()
+        file.write_text(now + "@dp_claim(eps=1.0, pairs=[(0, 1)])\\ndef gone(d): return 0\\n")
+        importlib.invalidate_caches()
+        sys.dont_write_bytecode = True
+        held = importlib.reload(shop).gone
+        del shop.gone
+        file.write_text(now)
+        importlib.reload(shop)
+        """,
+        imports="",
+    )
+    assert lost(project, "--dp-modules") == []
+    (project.root / "conftest.py").unlink()
     project.write("shop.py", laplace("good", 1.0), CLAIM, PLAIN, PLAIN)
     assert len(lost(project, "--dp-modules")) == 1
