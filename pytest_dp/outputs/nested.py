@@ -112,14 +112,14 @@ class _Shapes:
         key: Hashable,
         kind: str,
         labels: Callable[[], Sequence[str]] | None = None,
-        about: Sequence[Aspect] = (),
+        about: Callable[[], Sequence[Aspect]] = tuple,
     ) -> int:
         """The number of the head of this kind, with these labels, which `key` stands for."""
         number = self._heads.get(key)
         if number is None:
             number = self._heads[key] = len(self._labels)
             self._labels.append(None if labels is None else tuple(labels()))
-            self._about.append((("", "type", kind), *about))
+            self._about.append((("", "type", kind), *about()))
         return number
 
     def number(self, level: _Level, inner: _Ints) -> _Ints:
@@ -368,7 +368,7 @@ def _open_dict(thing: dict[Any, Any], shapes: _Shapes) -> tuple[int, Sequence[An
     if ordered is None:
         ordered = shapes.ordered[keys] = tuple(in_order(thing))
     head = shapes.head(
-        (dict, keys), "dict", lambda: [f"[{key!r}]" for key in ordered], order("", keys)
+        (dict, keys), "dict", lambda: [f"[{key!r}]" for key in ordered], lambda: order("", keys)
     )
     return head, [thing[key] for key in ordered]
 
@@ -377,7 +377,10 @@ def _open_array(thing: npt.NDArray[Any], shapes: _Shapes) -> tuple[int, Sequence
     shape, dtype = thing.shape, thing.dtype
     if not shape or not is_plain(dtype):
         raise _OddError
-    about = [("", "dtype", str(dtype))]
+
+    def about() -> list[Aspect]:
+        return [("", "dtype", str(dtype))]
+
     if len(shape) == 1:
         return shapes.head((np.ndarray, dtype), "ndarray", None, about), thing.tolist()
     head = shapes.head(

@@ -284,9 +284,11 @@ def tabulate(outputs: Outputs) -> Table:
     return _of_anything(outputs) if table_or_none is None else table_or_none
 
 
-def _uniform(structure: Structure, n: int, leaves: Leaves, raw: Outputs) -> Table:
+def _uniform(
+    structure: Structure, n: int, leaves: Leaves, raw: Outputs, forms: Named | None = None
+) -> Table:
     offsets = np.arange(n + 1) * len(structure.places)
-    return _table([structure], np.zeros(n, np.int64), offsets, leaves, raw)
+    return _table([structure], np.zeros(n, np.int64), offsets, leaves, raw, forms)
 
 
 @lru_cache(maxsize=16)
@@ -333,8 +335,7 @@ def _of_array(outputs: npt.NDArray[Any], kind: str, number: str = UNKNOWN) -> Ta
     else:
         numbers = flat.astype(np.float64, copy=False)
         leaves = Leaves(numbers, all_numbers(flat.size), {}, types)
-    table = _uniform(structure, n, leaves, outputs)
-    return dataclasses.replace(table, forms=one_name(None, n))
+    return _uniform(structure, n, leaves, outputs, one_name(None, n))
 
 
 def _of_arrays(outputs: Outputs) -> Table | None:
