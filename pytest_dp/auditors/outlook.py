@@ -119,6 +119,14 @@ def _may_release(arm: Arm) -> bool:
     return any(comes_alone(*part.leaf(place), sides, RELEASED) for place in table.place_index)
 
 
+def runs_to_margin(available: int, eps: float, delta: float, alpha: float, margin: float) -> int:
+    """Roughly how many runs reach a margin, by powers of two; 0 if none do."""
+    for runs in 2 ** np.arange(6, 25):
+        if smallest_eps(0.5, float(runs), eps, delta, alpha, 0.0) <= margin * eps:
+            return int(2 * runs * (1 + ELSEWHERE * (available - 1)))
+    return 0
+
+
 def _runs(arms: list[Arm], available: int) -> float:
     """Pairs of outputs that the worst pair of inputs would have been given."""
     return sum(arm.drawn for arm in arms) / (1 + ELSEWHERE * (available - 1))

@@ -28,7 +28,7 @@ from pytest_dp.attacks.lenses import Reader, joint_counts
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
 from pytest_dp.auditors.job import Job
-from pytest_dp.auditors.outlook import knows_enough, tells_apart, would_catch
+from pytest_dp.auditors.outlook import knows_enough, runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.pool import (
     LEAST_ROOM,
     ROOM,
@@ -366,6 +366,12 @@ class Game:
                 f"stopped after max_seconds={job.settings.max_seconds:g}, with "
                 f"{job.sampler.runs:,} of {job.max_samples:,} samples"
             )
+            claim, alpha = job.claim, self.share * job.alpha
+            known = len(self.arms), claim.eps, claim.delta, alpha, job.settings.margin
+            needed = runs_to_margin(*known)
+            if job.sampler.runs < needed / 4:
+                about = round(needed, 1 - len(str(needed)))
+                job.sampler.note(f"the margin takes about {about:,} runs, {job.a_run} each")
 
     def _compared(self, worst: Arm) -> str:
         """Whether inputs that are shorter lose less, by a few more samples; empty if not."""

@@ -85,3 +85,8 @@ def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
     assert result.bet_samples > 1_000
     assert over < 0.1
     assert any("stopped after max_seconds=2" in note for note in result.notes)
+
+
+def test_a_slow_mechanism_is_told_how_many_runs_it_would_take():
+    result, _ = timed(sleepy)
+    assert any(note.startswith("the margin takes about 20,000 runs, 2") for note in result.notes)
