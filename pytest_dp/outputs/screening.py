@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_dp.outputs.table import NUMBER, Bools, Floats, Ints, Table
 
-MANY, MANY_IN_PAIRS, FEW = 64, 16, 20
+MANY, MANY_IN_PAIRS, FEW = 64, 32, 32
 """Places that are learned from at most; so many from which on they are chosen where pairs show
 which matter; and so many where there are few outputs."""
 A_QUANTITY = 30
