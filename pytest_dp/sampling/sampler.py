@@ -198,7 +198,9 @@ class Sampler:
             self._use_copies()
             used = on(call, on_copy, True)
         count = TRIED if moved else TRIED_ALONE
-        self.replayable = all(map(same, drawn(count)[0], drawn(count)[0]))
+        once, twice = drawn(count)[0], drawn(count)[0]
+        varies = not all(same(once[0], output) for output in (*once, *twice))
+        self.replayable = all(map(same, once, twice)) and (moved or not varies)
 
     def pieces(self, draw: Draw) -> list[Piece]:
         """The pieces that a draw is cut into."""
