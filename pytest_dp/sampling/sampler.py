@@ -182,12 +182,12 @@ class Sampler:
         used = on(call, on_copy, self._copies)
 
         def drawn(count: int) -> tuple[Outputs, bool]:
-            """Outputs, always of the same streams, and whether they made use of them."""
+            """Outputs, all of the same stream, and whether the last of them made use of it."""
             with Runs(stream(self.seed, 0), count, generators, frozenset()) as runs:
                 runs.restart(0)
                 before, made, started = runs.states(), call.made.runs, time.perf_counter()
                 with interruptible(deadline, None):
-                    outputs = used.draw(on_copy.live, count, runs.rng, runs.restart)
+                    outputs = used.draw(on_copy.live, count, runs.rng, lambda _: runs.restart(0))
                 self._count(call.made.runs - made, time.perf_counter() - started)
                 return outputs, runs.states() != before
 
