@@ -145,7 +145,7 @@ class Arm(Contender):
 
     def draw_apart(self) -> None:
         """Draw independently from now on, with the record that would have come of it."""
-        self.coupled = False
+        self.coupled, self.record.apart = False, True
         self.record.joint = list(map(independent, self.record.joint))
 
 
@@ -182,7 +182,7 @@ def learn(job: Job, arm: Arm) -> None:
         odds[half] = _on_the_scale_of(odds[half], final[half])
     by_score = ByScore(model, cuts_of(odds))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
-    record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft)
+    record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft, not arm.coupled)
     # All at once: what comes before may be interrupted.
     arm.lenses, arm.record, arm.learned = (by_score, *lenses), record, arm.kept
 

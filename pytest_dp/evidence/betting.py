@@ -11,6 +11,10 @@ i do not.
 A claim can be broken in both directions at once; bets on either, made together on the same outputs,
 then grow up to twice as fast as one of them.
 
+Where x_i and y_i are independent, the chance that x_i is in an event and y_i is not is p (1 - q);
+by the claim, in both directions, it is at most ``((exp(eps) + delta) / (1 + exp(eps)))**2``. Bets
+on that grow twice as fast where the two inputs never agree.
+
 Nothing here is approximate. What is bet on is chosen by past batches (the *record*), as a Bayesian
 portfolio: every attack and fraction weighted by what it would have earned.
 
@@ -33,6 +37,8 @@ from pytest_dp.outputs.table import Floats, Ints
 
 FRACTIONS = 0.98 * 0.5 ** np.arange(9)
 """What can be staked, as shares of the largest stake that cannot ruin."""
+DISAGREEING = np.array([0.95, 0.5, 0.2])
+"""Shares of the wealth of a bet that can be staked on independent outputs that disagree."""
 SOFT = 0.1
 """Share of the prior that soft attacks have."""
 MARGIN = 1.0
@@ -112,6 +118,16 @@ def payoffs(eps: float, delta: float) -> Floats:
     return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])
 
 
+def most_disagreeing(eps: float, delta: float) -> float:
+    """The largest chance of independent outputs to be in an event on D and not in it on D'.
+
+    With ``p <= e q + delta`` and ``1 - q <= e (1 - p) + delta`` the sum of p and 1 - q is at most
+    ``2 (e + delta) / (1 + e)``, and their product at most the square of half of it.
+    """
+    price = math.exp(eps)
+    return ((price + delta) / (1 + price)) ** 2
+
+
 def soft_attacks(joint: Floats, prices: Floats) -> Floats:
     """How much of each bin to bet on so that small edges grow fastest, shape (prices, b).
 
@@ -145,10 +161,13 @@ class Record:
         As in `contingency`, one for each lens; soft attacks go by the first.
     soft : ndarray, shape (rungs, 2, fractions)
         Log growth that soft attacks have earned, for each rung, direction and fraction.
+    apart : bool
+        Whether outputs on both inputs are drawn independently.
     """
 
     joint: list[Floats]
     soft: Floats
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +176,7 @@ class Wager:
 
     Attributes
     ----------
-    hard : ndarray, shape (rungs, events, fractions)
+    hard : ndarray, shape (rungs, bets)
         Log weights.
     soft : ndarray, shape (rungs, 2, fractions)
     cash : ndarray, shape (rungs,)
@@ -204,6 +223,10 @@ class Ledger:
         one_way = np.stack([payoffs(rung, delta) for rung in self.rungs])
         both = np.stack([payoffs_both_ways(rung, delta) for rung in self.rungs])
         self.one_way = np.log1p(one_way[:, :, None] * stakes)  # (rungs, 4, fractions)
+        # The same with bets that need independence behind.
+        disagreeing = np.array([1 / most_disagreeing(rung, delta) for rung in self.rungs])
+        pays = np.array([0.0, 1.0, 0.0, 0.0])[None, :, None] * disagreeing[:, None, None] - 1
+        self.apart = np.concatenate([self.one_way, np.log1p(pays * DISAGREEING)], axis=2)
         self.both_ways = np.log1p(both[:, :, None] * stakes / 2)  # either may lose all of it
 
     def wager(self, record: Record, cash: float) -> Wager:
@@ -215,7 +238,7 @@ class Ledger:
         cash : float
             Odds against there being anything to win, before the record is seen.
         """
-        hard = self._hard_growth(record.joint)
+        hard = self._hard_growth(record.joint, record.apart)
         hard += math.log((1 - SOFT) / max(hard[0].size, 1))
         soft = record.soft + math.log(SOFT / record.soft[0].size)
         kept = np.full(len(self.rungs), math.log(cash))
@@ -228,8 +251,8 @@ class Ledger:
             ],
             axis=1,
         )
-        share = total[:, None, None]
-        return Wager(hard - share, soft - share, kept - total, attacks)
+        share = total[:, None]
+        return Wager(hard - share, soft - share[..., None], kept - total, attacks)
 
     def settle(self, wager: Wager, record: Record, draw: Callable[[], Sequence[Ints]]) -> None:
         """Draw a batch, which the wager could not know; pay out, and enter it in the record.
@@ -243,7 +266,7 @@ class Ledger:
             Draws a batch that nobody has seen, and counts it as in `Record.joint`.
         """
         batch = draw()
-        hard = self._hard_growth(batch)
+        hard = self._hard_growth(batch, record.apart)
         soft = self._soft_growth(wager, batch[0])
         earned = _log_total(wager.hard + hard, wager.soft + soft, wager.cash)
         growth = np.where(self.log_wealth < self.enough, earned, 0.0)
@@ -252,11 +275,13 @@ class Ledger:
         record.soft = record.soft + soft
         record.joint = [old + new for old, new in zip(record.joint, batch, strict=True)]
 
-    def _hard_growth(self, joint: Sequence[Ints | Floats]) -> Floats:
-        """Log growth of bets on events, one way and both ways, shape (rungs, events, fractions)."""
-        one_way = np.concatenate([contingency(one) for one in joint]) @ self.one_way
+    def _hard_growth(self, joint: Sequence[Ints | Floats], apart: bool) -> Floats:
+        """Log growth of bets on events, one way and both ways, shape (rungs, bets)."""
+        table = self.apart if apart else self.one_way
+        one_way = np.concatenate([contingency(one) for one in joint]) @ table
         both = np.concatenate([contingency_both_ways(one) for one in joint]) @ self.both_ways
-        return np.concatenate([one_way, both], axis=1)
+        rungs = len(self.rungs)
+        return np.concatenate([one_way.reshape(rungs, -1), both.reshape(rungs, -1)], axis=1)
 
     def _soft_growth(self, wager: Wager, joint: Ints) -> Floats:
         """Log growth of the soft attacks, shape (rungs, 2, fractions)."""
@@ -290,7 +315,10 @@ class Ledger:
     def prefers_apart(self, record: Record) -> bool:
         """Whether bets on coupled outputs would have won more if those had been independent."""
         apart = list(map(independent, record.joint))
-        best = [float(self._hard_growth(one)[-1].max(initial=0.0)) for one in (record.joint, apart)]
+        best = [
+            float(self._hard_growth(joint, drawn_apart)[-1].max(initial=0.0))
+            for joint, drawn_apart in ((record.joint, False), (apart, True))
+        ]
         return best[1] > max(best[0], 0.0) + MARGIN
 
     @property

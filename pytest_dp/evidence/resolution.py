@@ -177,6 +177,30 @@ def smallest_eps(
     return smallest_loss(caught, eps)
 
 
+def clearest_event(record: Record) -> tuple[float, float]:
+    """The event of a record that is told apart best.
+
+    Returns
+    -------
+    p1, shared : float
+        Its probability on the input that makes it likelier, at most one half, and how far it held
+        on both together, as in `Curve`.
+    """
+    counts = np.concatenate([contingency(joint) for joint in record.joint])
+    if not len(counts):
+        return 0.5, 0.0
+    both, one, two, neither = counts.T
+    runs = both + one + two + neither
+    k = int(np.argmax(np.abs(one - two) / np.sqrt(one + two + 1)))
+    p, q, together = (float(c[k] / runs[k]) for c in (both + one, both + two, both))
+    if min(p, q) > 0.5:  # what it leaves out
+        p, q, together = 1 - p, 1 - q, 1 - p - q + together
+    p, q = max(p, q), min(p, q)
+    extra = together - p * q
+    room = q - p * q if extra > 0 else p * q - max(0.0, p + q - 1)
+    return min(p, 0.5), float(np.clip(extra / room, -1, 1)) if room > 0 else 0.0
+
+
 def largest_loss(record: Record) -> float:
     """The largest loss that an event of a record may have in fact, two standard errors allowed."""
     counts = np.concatenate([contingency(joint) for joint in record.joint])

@@ -9,12 +9,14 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.job import Job
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.evidence.betting import (
+    DISAGREEING,
     FRACTIONS,
     RUNGS,
     Ledger,
     Record,
     contingency,
     contingency_both_ways,
+    most_disagreeing,
     payoffs,
     payoffs_both_ways,
     soft_attacks,
@@ -104,9 +106,10 @@ def outcomes(law_1, law_2, coupled, runs):
         yield [cell for cell, _ in batch], math.prod(p for _, p in batch)
 
 
-@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("draws", ["independent", "taken for coupled", "coupled"])
 @pytest.mark.parametrize("eps", [0.3, 1.0])
-def test_expected_wealth_never_grows_if_the_claim_holds(coupled, eps):
+def test_expected_wealth_never_grows_if_the_claim_holds(draws, eps):
+    coupled, apart = draws == "coupled", draws == "independent"
     # Staircase: the largest and the smallest ratio that the claim allows.
     law_2 = np.array([0.5, 0.3, 0.2])
     law_1 = np.array([0.5 * math.exp(-eps), 0.0, 0.2 * math.exp(eps)])
@@ -116,12 +119,52 @@ def test_expected_wealth_never_grows_if_the_claim_holds(coupled, eps):
         seen = random_joint(record_seed, 3).astype(float)
         expected = 0.0
         for batch, probability in outcomes(law_1, law_2, coupled, 2):
-            ledger, record = Ledger(eps), Record([seen.copy()], NOTHING)
+            ledger, record = Ledger(eps), Record([seen.copy()], NOTHING, apart)
             wager = ledger.wager(record, cash=1.0)
             ledger.settle(wager, record, lambda batch=batch: [joint_of(batch, 3).astype(int)])
             expected += probability * math.exp(ledger.log_e_value)
         assert expected <= 1 + 1e-9
         assert expected > 0.5  # this is no test that keeps all in cash
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (1.0, 0.05), (3.0, 1e-3)])
+def test_outputs_that_disagree_most_often(eps, delta):
+    """Against all pairs of probabilities that keep the claim in both directions."""
+    p, q = np.meshgrid(np.linspace(0, 1, 2_001), np.linspace(0, 1, 2_001))
+    price = math.exp(eps)
+    keeps = (p <= price * q + delta) & (1 - q <= price * (1 - p) + delta)
+    found = float((p * (1 - q))[keeps].max())
+    assert found <= most_disagreeing(eps, delta) <= found + 2e-3
+
+
+def test_bets_on_disagreement_would_pay_too_much_for_coupled_outputs():
+    """Randomised response on shared coins that disagree whenever they can keeps its claim."""
+    eps = 1.0
+    lie = 1 / (1 + math.exp(eps))
+    cells = {(1, 0): 1 - lie, (0, 1): lie}
+    fair = {}
+    for apart in (True, False):
+        fair[apart] = 0.0
+        for pair, probability in cells.items():
+            ledger, record = Ledger(eps), Record([np.array([[2.0, 0], [40, 2]])], NOTHING, apart)
+            batch = [joint_of([pair], 2)]
+            ledger.settle(ledger.wager(record, 1.0), record, lambda batch=batch: batch)
+            fair[apart] += probability * math.exp(ledger.log_e_value)
+    assert fair[False] <= 1 + 1e-9 < fair[True]
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0])
+def test_inputs_that_never_agree_are_refuted_as_soon_as_can_be(eps):
+    """Two constants: no test on independent outputs can do with fewer than the limit."""
+    limit = math.log(1e6) / -math.log(most_disagreeing(eps, 0.0))
+    taken = {}
+    for apart in (True, False):
+        ledger, record = Ledger(eps, alpha=1e-6), Record([np.array([[0, 0], [12.0, 0]])], NOTHING)
+        record.apart, taken[apart] = apart, 0
+        while not ledger.refuted:
+            ledger.settle(ledger.wager(record, 1.0), record, lambda: [np.array([[0, 0], [1, 0]])])
+            taken[apart] += 1
+    assert limit <= taken[True] < 1.4 * limit < taken[False]
 
 
 def test_expected_wealth_grows_if_it_does_not():
@@ -141,12 +184,16 @@ def test_expected_wealth_grows_if_it_does_not():
     assert record.joint[0].sum() == 240
 
 
-def test_wealth_is_the_product_of_all_factors():
+@pytest.mark.parametrize("apart", [False, True])
+def test_wealth_is_the_product_of_all_factors(apart):
     """Against formula (2), one factor after the other, for the bets in the wager."""
     eps, delta = 1.0, 0.001
     ledger = Ledger(eps, delta)
-    record = Record([random_joint(3).astype(float)], NOTHING)
+    record = Record([random_joint(3).astype(float)], NOTHING, apart)
     wager = ledger.wager(record, cash=2.0)
+    bets = len(FRACTIONS) + apart * len(DISAGREEING)
+    one_way, both_ways = wager.hard[-1, : 6 * bets].reshape(6, bets), wager.hard[-1, 6 * bets :]
+    both_ways = both_ways.reshape(6, len(FRACTIONS))
     batch = [(3, 0), (2, 2), (0, 3), (3, 3), (1, 0), (3, 1)]
     wealth = math.exp(wager.cash[-1])
     stakes = FRACTIONS / (math.exp(eps) + delta)
@@ -159,15 +206,15 @@ def test_wealth_is_the_product_of_all_factors():
         for k in (1, 2, 3):
             up = product(lambda x, y, k=k: x >= k, lambda x, y, k=k: y >= k)
             down = product(lambda x, y, k=k: y < k, lambda x, y, k=k: x < k)
-            wealth += math.exp(wager.hard[-1, k - 1, f]) * up
-            wealth += math.exp(wager.hard[-1, k + 2, f]) * down
+            wealth += math.exp(one_way[k - 1, f]) * up
+            wealth += math.exp(one_way[k + 2, f]) * down
         for row, (j, k) in enumerate(((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))):
             pays = [
                 (x >= k) - math.exp(eps) * (y >= k) + (y < j) - math.exp(eps) * (x < j) - 2 * delta
                 for x, y in batch
             ]
             both = math.prod(1 + stake / 2 * pay for pay in pays)
-            wealth += math.exp(wager.hard[-1, 6 + row, f]) * both
+            wealth += math.exp(both_ways[row, f]) * both
         one, two = wager.attacks[-1]
         wealth += math.exp(wager.soft[-1, 0, f]) * product(
             lambda x, y, s=one: s[x], lambda x, y, s=one: s[y]
@@ -175,6 +222,15 @@ def test_wealth_is_the_product_of_all_factors():
         wealth += math.exp(wager.soft[-1, 1, f]) * product(
             lambda x, y, s=two: s[3 - y], lambda x, y, s=two: s[3 - x]
         )
+    for f, share in enumerate(DISAGREEING if apart else ()):
+        often = most_disagreeing(eps, delta)
+        for k in (1, 2, 3):
+            for row, event in ((k - 1, lambda z, k=k: z >= k), (k + 2, lambda z, k=k: z < k)):
+                # The second are events that D' makes likelier.
+                sides = ((x, y) if row < 3 else (y, x) for x, y in batch)
+                pays = [(event(one) and not event(two)) / often - 1 for one, two in sides]
+                product = math.prod(1 + share * pay for pay in pays)
+                wealth += math.exp(one_way[row, len(FRACTIONS) + f]) * product
     ledger.settle(wager, record, lambda: [joint_of(batch, 4).astype(int)])
     assert math.exp(ledger.log_e_value) == pytest.approx(wealth)
 

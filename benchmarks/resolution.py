@@ -1,0 +1,204 @@
+"""Whether "would catch from" means what it says: audits of mechanisms right at the loss reported.
+
+A mechanism is audited with noise for its claim (and with five times as much), which reports a loss
+that would have been caught. Its noise is then scaled so that this is its true loss. Honest: at
+least 95 % of such audits catch it. Useful: at that loss over 1.4 fewer do, or it is no violation.
+
+Run with ``python -m benchmarks.resolution [--audits 60] [--samples 20000 100000] [--only ...]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from benchmarks import truth, vectorized
+from benchmarks.common import count, progress, table
+from pytest_dp import audit
+
+CLAIM = 1.0
+HONEST, USEFUL = 0.95, 1.4
+BASES = 3
+"""Audits by whose median the loss is reported."""
+
+
+def count_of(records, scale, rng, size):
+    return len(records) + rng.laplace(scale=scale, size=size)
+
+
+def sums(answers, scale, rng, size):
+    return np.asarray(answers) + rng.laplace(scale=scale, size=(size, len(answers)))
+
+
+def prefix_sums(answers, scale, rng, size):
+    return np.cumsum(sums(answers, scale, rng, size), axis=1)
+
+
+def response(value, keep, values, rng, size):
+    other = (value + rng.integers(1, values, size)) % values
+    return np.where(rng.random(size) < keep, value, other)
+
+
+def bits(value, flip, rng, size):
+    word = np.array([(value >> bit) & 1 for bit in range(4)])
+    return np.where(rng.random((size, 4)) < flip, 1 - word, word)
+
+
+def rounded_gaussian(records, scale, rng, size):
+    """Gaussian noise cut off at two deviations, in ten steps: its loss is finite."""
+    noise = np.clip(rng.normal(size=size), -2, 2)
+    return np.clip(np.round(5 * (noise + len(records) / scale)) / 5, -1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A mechanism whose noise can be scaled to any true loss.
+
+    Attributes
+    ----------
+    mechanism : callable
+    params : callable
+        True loss to its parameters.
+    inputs : dict
+    """
+
+    mechanism: Callable[..., Any]
+    params: Callable[[float], dict[str, Any]]
+    inputs: dict[str, Any]
+
+
+COUNT = {"pairs": [([0], [])]}
+
+
+def moved(places: int) -> dict[str, Any]:
+    return {"pairs": [([1] * places, [0] * places)]}
+
+
+def _noisy_max(loss: float) -> dict[str, Any]:
+    def excess(eps: float) -> float:
+        one, two = (truth.noisy_max_probabilities(answers, eps) for answers in NOISY_MAX)
+        return float(np.abs(np.log(one / two)).max()) - loss
+
+    return {"eps": brentq(excess, 1e-3, 40, xtol=1e-6)}
+
+
+def _gaussian(loss: float) -> dict[str, Any]:
+    from scipy.stats import norm
+
+    ends = np.arange(-0.9, 1, 0.2)
+
+    def law(shift: float) -> np.ndarray:
+        return np.diff(norm.cdf(np.concatenate([[-np.inf], ends - shift, [np.inf]])))
+
+    def excess(scale: float) -> float:
+        return float(np.abs(np.log(law(1 / scale) / law(0.0))).max()) - loss
+
+    return {"scale": brentq(excess, 0.05, 1e3, xtol=1e-6)}
+
+
+NOISY_MAX = ([1, 1, 1, 1, 1], [2, 0, 0, 0, 0])
+CASES = {
+    "Laplace": Scaled(count_of, lambda loss: {"scale": 1 / loss}, COUNT),
+    **{
+        f"{places} answers moved": Scaled(
+            sums, lambda loss, n=places: {"scale": n / loss}, moved(places)
+        )
+        for places in (3, 10, 100)
+    },
+    "histogram of 10": Scaled(
+        sums, lambda loss: {"scale": 1 / loss}, {"pairs": [([1] + [0] * 9, [0] * 10)]}
+    ),
+    "prefix sums of 10": Scaled(prefix_sums, lambda loss: {"scale": 10 / loss}, moved(10)),
+    "noisy max of 5": Scaled(vectorized.noisy_max, _noisy_max, {"pairs": [NOISY_MAX]}),
+    **{
+        f"response of {values}": Scaled(
+            response,
+            lambda loss, n=values: {"keep": math.exp(loss) / (n - 1 + math.exp(loss)), "values": n},
+            {"pairs": [(0, 1)]},
+        )
+        for values in (2, 16)
+    },
+    "4 bits": Scaled(
+        bits, lambda loss: {"flip": 1 / (1 + math.exp(loss / 4))}, {"pairs": [(0, 15)]}
+    ),
+    "geometric": Scaled(
+        vectorized.geometric_count, lambda loss: {"eps": loss}, {"pairs": [([], [0])]}
+    ),
+    "rounded Gaussian": Scaled(rounded_gaussian, _gaussian, COUNT),
+}
+
+
+def audited(case: Scaled, loss: float, samples: int, coupled: bool, seed: int):
+    return audit(
+        case.mechanism,
+        eps=CLAIM,
+        params=case.params(loss),
+        vectorized="size",
+        coupled=coupled,
+        max_samples=samples,
+        max_seconds=600,
+        seed=seed,
+        n_jobs=1,
+        **case.inputs,
+    )
+
+
+def caught(case: Scaled, loss: float, samples: int, coupled: bool, audits: int) -> float:
+    found = [audited(case, loss, samples, coupled, 1_000 + k).violated for k in range(audits)]
+    return sum(found) / audits
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--audits", type=int, default=60)
+    parser.add_argument("--samples", nargs="+", type=int, default=[20_000, 100_000])
+    parser.add_argument("--noise", nargs="+", type=float, default=[1.0, 5.0])
+    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
+    options = parser.parse_args()
+
+    allowed = HONEST - 2 * math.sqrt(HONEST * (1 - HONEST) / options.audits)
+    rows, honest, useful, cells = [], 0, 0, 0
+    for name in options.only:
+        case = CASES[name]
+        for samples in options.samples:
+            for coupled in (True, False):
+                for noise in options.noise:
+                    bases = [
+                        audited(case, CLAIM / noise, samples, coupled, seed).resolution
+                        for seed in range(BASES)
+                    ]
+                    at = median(bases)
+                    shares = [caught(case, at, samples, coupled, options.audits)]
+                    shares += (
+                        [caught(case, at / USEFUL, samples, coupled, options.audits)]
+                        if at / USEFUL > CLAIM
+                        else [0.0]
+                    )
+                    cells += 1
+                    honest += shares[0] >= allowed
+                    useful += shares[1] < HONEST
+                    draws = "coupled" if coupled else "independent"
+                    shown = [f"{min(bases):.2f}", f"{at:.2f}", f"{max(bases):.2f}"]
+                    row = [name, count(samples), draws, f"{noise:g}", *shown]
+                    rows.append([*row, *(f"{100 * share:.0f} %" for share in shares)])
+                    progress(f"{rows[-1]}")
+    header = ["mechanism", "samples", "draws", "noise", "least", "would catch from", "most"]
+    print(table([*header, "caught there", "caught at 1 / 1.4 of it"], rows))
+    print(
+        f"\nClaim {CLAIM:g}, alpha 1e-6, {options.audits} audits a cell; reported: median of "
+        f"{BASES}. Honest (caught at least {100 * allowed:.0f} %): {honest} of {cells}. Useful: "
+        f"{useful} of {cells}."
+    )
+    sys.exit(honest < cells)
+
+
+if __name__ == "__main__":
+    main()
