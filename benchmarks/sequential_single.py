@@ -128,6 +128,7 @@ def pairs_taken(single: Single, claim: float, ratio: float, coupled: bool, seed:
         alpha=ALPHA,
         max_samples=most,
         max_seconds=3600,
+        margin=None,
         coupled=coupled,
         seed=seed,
         n_jobs=1,

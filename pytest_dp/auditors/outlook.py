@@ -38,7 +38,7 @@ RELEASED = 3
 """Times that such a value has to come on one input, and never on the other."""
 FAR_BELOW = 0.7
 """Share of the claim below which all events stay where there is more noise than needed."""
-ALONE = 0.4
+ALONE = 0.3
 """By how much a loss is harder to find that n places share: the root of n, less so where n is small
 (fitted to audits of vectors of 3 to 100 numbers).
 """

@@ -56,12 +56,13 @@ from pytest_dp.sampling.sampler import Draw
 BET, BET_AGAIN = 5, 6
 """First parts of the keys of samples that are bet on, and of those after a start without coupling.
 """
-FIRST, FEWEST = 24, 8
+FIRST, FEWEST = 12, 8
 """Pairs of outputs in the first look at a pair of inputs, and in any batch."""
 GROWTH, STEP = 0.2, 0.04
 """The next batch, as a share of what its pair of inputs, and of what all, have been given."""
-RELEARN = 8
-"""What a pair has to grow by until its lenses are made anew."""
+RELEARN, RELEARN_FIRST = 8, 4
+"""What a pair has to grow by until its lenses are made anew; sooner after the first look, from
+which only what never agrees can be learned."""
 LEARNING = 0.5
 """Share of the time that learning may take."""
 RESERVE = 0.1
@@ -181,7 +182,7 @@ class Game:
                 self._look(arm, size, deadline)
             else:
                 self._bet(arm, size, deadline)
-            if arm.kept >= RELEARN * arm.learned:
+            if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST else RELEARN_FIRST):
                 self._learn(arm, deadline)
             arm.hope = hope(arm.record, job.claim.eps, job.claim.delta, arm.learned)
             if self._knows_enough():
