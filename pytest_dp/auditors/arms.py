@@ -238,8 +238,10 @@ def hope(record: Record, eps: float, delta: float, learned: int) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
     pays = payoffs(eps, delta)
     counts = np.concatenate([contingency(joint) for joint in record.joint])
+    unlearned = UNLEARNED / math.sqrt(learned)
+    if not len(counts):
+        return unlearned
     runs = counts.sum(axis=1)
     mean = counts @ pays / runs
     variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-    seen = float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs), initial=0.0))
-    return seen + UNLEARNED / math.sqrt(learned)
+    return float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs))) + unlearned

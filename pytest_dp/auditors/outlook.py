@@ -33,7 +33,7 @@ FEWEST_AT_MARGIN = 8_000
 to show at all.
 """
 SUSPECT = 2.0
-"""Standard errors of a gain that has to be looked into before an audit may stop."""
+"""Standard errors from which a gain may have to be looked into before an audit may stop."""
 RELEASED = 3
 """Times that such a value has to come on one input, and never on the other."""
 FAR_BELOW = 0.7
@@ -91,22 +91,38 @@ def tells_apart(arms: list[Arm]) -> bool:
     return any(one.shift.max(initial=0.0) > 0 for arm in arms for one in _curves(arm))
 
 
-def knows_enough(
-    arms: list[Arm], available: int, eps: float, delta: float, alpha: float, margin: float
-) -> bool:
-    """Whether a true loss of `margin` times the claim would have been caught, on any of the pairs.
+def in_doubt(
+    arms: list[Arm],
+    available: int,
+    left: float,
+    eps: float,
+    delta: float,
+    alpha: float,
+    margin: float,
+) -> list[Arm] | None:
+    """What has to be looked into before an audit may stop at its margin, the most doubtful first.
 
-    Not before every pair has been looked at well enough to be told from one that loses so much, and
-    not while anything looks as if it could be won.
+    That is, once a true loss of `margin` times the claim would have been caught: pairs that have
+    not been looked at well enough to be told from one that loses so much, and those that look as if
+    they could be won with the `left` pairs of outputs that there are. None if the margin has not
+    been reached.
     """
     if len(arms) < available or sum(arm.drawn for arm in arms) < FEWEST_AT_MARGIN:
-        return False
-    enough = math.sqrt(2 * wealth_for(alpha) / _runs(arms, available))
-    if any(arm.hope > enough or _suspicion(arm, eps, delta) > SUSPECT for arm in arms):
-        return False
-    if would_catch(arms, available, eps, delta, alpha) > margin * eps:
-        return False
-    return not any(map(_may_release, arms))
+        return None
+    caught = would_catch(arms, available, eps, delta, alpha)
+    if caught > margin * eps:
+        return None
+    won = math.sqrt(2 * wealth_for(alpha))  # standard errors of a gain that refutes the claim
+    # What a pair with the loss that is caught gains, and in proportion one that is at the margin.
+    enough = won / math.sqrt(_runs(arms, available)) * (margin - 1) * eps / (caught - eps)
+    doubts: list[tuple[float, Arm]] = []
+    for arm in arms:
+        # Standard errors grow with the root of the samples; chance may have taken one of them away.
+        suspect = max(SUSPECT, won * math.sqrt(arm.drawn / (arm.drawn + left)) - 1)
+        suspicion = _suspicion(arm, eps, delta)
+        if arm.hope > enough or suspicion > suspect or _may_release(arm):
+            doubts.append((suspicion, arm))
+    return [arm for _, arm in sorted(doubts, key=lambda doubt: -doubt[0])]
 
 
 def _may_release(arm: Arm) -> bool:

@@ -28,7 +28,7 @@ from pytest_dp.attacks.lenses import Reader, joint_counts
 from pytest_dp.auditors import fresh
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
 from pytest_dp.auditors.job import Job
-from pytest_dp.auditors.outlook import knows_enough, runs_to_margin, tells_apart, would_catch
+from pytest_dp.auditors.outlook import in_doubt, runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.pool import (
     LEAST_ROOM,
     ROOM,
@@ -165,6 +165,7 @@ class Game:
         self.bet = 0  # pairs of outputs, on the pair of inputs that refuted the claim
         self.late = self.satisfied = False
         self._next_look_up = 0.0
+        self._doubtful: Arm | None = None
         self.learning = 0.0  # seconds
 
     def play(self, deadline: Deadline) -> None:
@@ -210,7 +211,12 @@ class Game:
             arm.draw_apart()
 
     def _next(self) -> Arm:
-        """The pair with the largest edge that is possible by all that is known."""
+        """The pair with the largest edge that is possible by all that is known.
+
+        Before an audit ends at its margin: what is in doubt.
+        """
+        if self._doubtful is not None:
+            return self._doubtful
         best = max(self.seen, key=lambda arm: arm.hope, default=None)
         unseen = len(self.seen) < len(self.arms)
         if best is None or (unseen and best.hope < UNSEEN):
@@ -218,16 +224,18 @@ class Game:
         return best
 
     def _knows_enough(self) -> bool:
-        """Whether the claim's margin is reached; looked up now and then."""
+        """Whether the claim's margin is reached and nothing is in doubt; looked up now and then."""
         if self.drawn < self._next_look_up or self.ledger.refuted:
             return False
-        self._next_look_up = LOOK_UP * self.drawn
-        claim, margin = self.job.claim, self.job.settings.margin
-        alpha = self.share * self.job.alpha
-        known = self.seen, len(self.arms), claim.eps, claim.delta, alpha
-        if self.job.sampler.progress is not None and all(arm.lenses for arm in self.seen):
-            self.job.sampler.caught = would_catch(*known)
-        return knows_enough(*known, margin)
+        job, claim = self.job, self.job.claim
+        promise = claim.eps, claim.delta, self.share * job.alpha
+        if job.sampler.progress is not None and all(arm.lenses for arm in self.seen):
+            job.sampler.caught = would_catch(self.seen, len(self.arms), *promise)
+        left = max((1 - RESERVE) * job.max_samples - job.sampler.runs, 0) / 2
+        doubts = in_doubt(self.seen, len(self.arms), left, *promise, job.settings.margin)
+        self._doubtful = doubts[0] if doubts else None
+        self._next_look_up = 0.0 if doubts else LOOK_UP * self.drawn
+        return doubts == []
 
     @property
     def drawn(self) -> int:
