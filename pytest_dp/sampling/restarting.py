@@ -299,6 +299,7 @@ def tried_restarted(
     """
     with Runs(stream(seed, *key), STREAMS, hidden, frozenset()) as runs:
         touched: set[int] = set()
+        draw: set[int] = set()
         numbers = range(STREAMS)
         order = [(run, side) for side in (0, 1) for run in numbers]
         seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
@@ -309,12 +310,10 @@ def tried_restarted(
             earlier, earlier_ends = seen.setdefault((run, side), (output, ends))
             if ends != earlier_ends or not same(output, earlier):
                 raise CannotCouple(REMEMBERS)
+            if not ends:  # whether a pure function draws at all depends on the input alone
+                raise CannotCouple(REMEMBERS if side in draw else NOTHING)
+            draw.add(side)
             touched |= ends.keys()
-        # What a run of a pure function does before it first draws depends on the input alone.
-        for side in (0, 1):
-            draws_on = {bool(ends) for (_, at), (_, ends) in seen.items() if at == side}
-            if draws_on != {True}:
-                raise CannotCouple(REMEMBERS if len(draws_on) == 2 else NOTHING)
         return frozenset(range(3 + len(hidden.generators))) - touched
 
 

@@ -57,8 +57,8 @@ AFRESH = 8
 """First part of the keys of what copies draw."""
 TRIED = 2
 """Runs at a time by which a mechanism is first looked at: one may take a second..."""
-TRIED_ALONE = 8
-"""...and the same where it uses none of the streams, and may draw on others."""
+TRIED_ALONE = 6
+"""...and where it uses none of the streams, and may draw on others."""
 
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 """A number in a note, with its unit if that is of time."""
@@ -127,6 +127,7 @@ class Sampler:
         self._packed: workers.Packed | None = None
         self._copies = False
         self._idle: frozenset[int] | None = None  # unknown
+        self._draws = True
         self._refused, self._rows = "", FIRST
         self._noises: dict[Piece, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
@@ -197,10 +198,12 @@ class Sampler:
         if not on_copy.unchanged():
             self._use_copies()
             used = on(call, on_copy, True)
-        count = TRIED if moved else TRIED_ALONE
-        once, twice = drawn(count)[0], drawn(count)[0]
-        varies = not all(same(once[0], output) for output in (*once, *twice))
-        self.replayable = all(map(same, once, twice)) and (moved or not varies)
+        self._draws = moved
+        if moved:
+            self.replayable = all(map(same, drawn(TRIED)[0], drawn(TRIED)[0]))
+        else:  # then outputs that vary come from elsewhere
+            alone = drawn(TRIED_ALONE)[0]
+            self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))
 
     def pieces(self, draw: Draw) -> list[Piece]:
         """The pieces that a draw is cut into."""
@@ -264,8 +267,8 @@ class Sampler:
                 raise CannotCouple(self._refused)
 
     def noiseless(self, data: Any, eps_param: str | None) -> Any:
-        """The answer without noise, or None; of mechanisms that replay alone."""
-        if not self.replayable:
+        """The answer without noise, or None; only of mechanisms that replay and have some."""
+        if not self.replayable or not self._draws:
             return None
         made = self.call.made.runs
         answer = noiseless(self.call, data, eps_param)
