@@ -11,16 +11,8 @@ import numpy as np
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.datasets import describe
 from pytest_dp.outputs.columns import as_float
-from pytest_dp.outputs.table import (
-    ABSENT,
-    NUMBER,
-    SCALAR,
-    Floats,
-    Ints,
-    Structure,
-    Table,
-    tabulate,
-)
+from pytest_dp.outputs.structures import SCALAR, Structure
+from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Raised
 
 _ALLOWED = (

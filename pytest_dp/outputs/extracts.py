@@ -14,14 +14,8 @@ import numpy as np
 from pytest_dp.outputs.columns import UNKNOWN, one_name
 from pytest_dp.outputs.features import Feature
 from pytest_dp.outputs.fingerprints import MARKS, fingerprints
-from pytest_dp.outputs.table import (
-    EXTRACT,
-    Floats,
-    Ints,
-    Table,
-    all_numbers,
-    are_all_numbers,
-)
+from pytest_dp.outputs.structures import EXTRACT
+from pytest_dp.outputs.table import Floats, Ints, Table, all_numbers, are_all_numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -40,58 +40,18 @@ from pytest_dp.outputs.columns import Floats as Floats
 from pytest_dp.outputs.columns import Ints as Ints
 from pytest_dp.outputs.columns import all_numbers as all_numbers
 from pytest_dp.outputs.columns import are_all_numbers as are_all_numbers
-from pytest_dp.outputs.leaves import Aspect, Parts, in_order, is_plain, kind_of, order
+from pytest_dp.outputs.leaves import Aspect, Parts, in_order, is_plain, order
 from pytest_dp.outputs.nested import LEAF, flatten
+from pytest_dp.outputs.structures import (
+    EXTRACT,
+    SCALAR,
+    Structure,
+    index_of,
+    of_length,
+    of_shape,
+    structure_of,
+)
 from pytest_dp.sampling.calling import Outputs
-
-
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """Where an output has its leaves.
-
-    Attributes
-    ----------
-    kind : str
-        Type of the output: ``"list"``, ``"ndarray"``, ``"scalar"`` for a bare leaf, ...
-    places : tuple of str
-        One Python expression for each leaf.
-    length : int or None
-        ``len(output)``, where it has one.
-    is_flat : bool
-        Whether the leaves are exactly ``output[0], output[1], ...``.
-    """
-
-    kind: str
-    places: tuple[str, ...]
-    length: int | None = None
-    is_flat: bool = False
-
-
-class _Same:
-    """A structure, told apart by identity: sooner than by its places."""
-
-    def __init__(self, structure: Structure) -> None:
-        self.structure = structure
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.structure is self.structure
-
-    def __hash__(self) -> int:
-        return id(self.structure)
-
-
-@lru_cache(maxsize=64)
-def _one_index(same: _Same) -> dict[str, list[tuple[int, int]]]:
-    """As `Table.place_index`, of a single structure."""
-    index: dict[str, list[tuple[int, int]]] = {}
-    for position, place in enumerate(same.structure.places):
-        index.setdefault(place, []).append((0, position))
-    return index
-
-
-SCALAR = Structure("scalar", ("output",))
-EXTRACT = Structure("extract", ())
-"""Of outputs that are gone, but for some quantities; see `extracts`."""
 
 
 @dataclass(frozen=True)
@@ -147,13 +107,7 @@ class Table:
     @cached_property
     def place_index(self) -> dict[str, list[tuple[int, int]]]:
         """For each place: the structures that have it, and at which position."""
-        if len(self.structures) == 1:
-            return _one_index(_Same(self.structures[0]))
-        index: dict[str, list[tuple[int, int]]] = {}
-        for number, structure in enumerate(self.structures):
-            for position, place in enumerate(structure.places):
-                index.setdefault(place, []).append((number, position))
-        return index
+        return index_of(self.structures)
 
     @cached_property
     def results(self) -> dict[Hashable, tuple[Floats, Ints]]:
@@ -291,18 +245,6 @@ def _uniform(
     return _table([structure], np.zeros(n, np.int64), offsets, leaves, raw, forms)
 
 
-@lru_cache(maxsize=16)
-def _array_structure(kind: str, shape: tuple[int, ...]) -> Structure:
-    places = tuple(f"output[{', '.join(map(str, i))}]" for i in np.ndindex(shape))
-    is_flat = len(shape) == 1 or shape[:1] == (0,)
-    return Structure(kind, places, shape[0] if shape else None, is_flat)
-
-
-@lru_cache(maxsize=64)
-def _flat_structure(kind: str, length: int) -> Structure:
-    return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
-
-
 def _table(
     structures: list[Structure],
     structure: Ints,
@@ -325,7 +267,7 @@ def _in_floats(array: npt.NDArray[Any]) -> bool:
 
 def _of_array(outputs: npt.NDArray[Any], kind: str, number: str = UNKNOWN) -> Table:
     n, shape = len(outputs), outputs.shape[1:]
-    structure = SCALAR if kind == "scalar" else _array_structure(kind, shape)
+    structure = SCALAR if kind == "scalar" else of_shape(kind, shape)
     flat = outputs.reshape(-1)
     types = one_name(number, flat.size)
     if outputs.dtype.kind == "b":
@@ -364,7 +306,7 @@ def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
     counts = np.bincount(sizes)
     lengths = np.flatnonzero(counts)
     structure = (np.cumsum(counts > 0) - 1)[sizes]
-    structures = [_flat_structure(kind, int(length)) for length in lengths]
+    structures = [of_length(kind, int(length)) for length in lengths]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     every = int(lengths[0]) if len(lengths) == 1 else 0
     return _table(structures, structure, offsets, leaves_of(flat, types, every), outputs)
@@ -385,7 +327,7 @@ def _of_dicts(outputs: Outputs) -> Table | None:
     table = _of_sequences(rows, "dict")
     if table is None:
         return None
-    structure = _structure(outputs[0], tuple(f"output[{key!r}]" for key in keys))
+    structure = structure_of(outputs[0], tuple(f"output[{key!r}]" for key in keys))
     forms = one_name(tuple(order("output", orders[0])), len(outputs))
     if len(known) > 1:
         names = tuple(tuple(order("output", given)) for given in known)
@@ -415,7 +357,7 @@ def _of_nested(outputs: Outputs) -> Table | None:
         form: tuple[Aspect, ...] = ()
         if shape[row] != LEAF:
             reached = tuple(f"output{place}" for place in places[shape[row]])
-            found = _structure(outputs[row], reached)
+            found = structure_of(outputs[row], reached)
             inside = flattened.forms[shape[row]][1:]  # without the type of the output itself
             form = tuple((f"output{place}", what, value) for place, what, value in inside)
         numbers_of[kind] = known.setdefault(found, len(known))
@@ -438,7 +380,7 @@ def _of_anything(outputs: Outputs) -> Table:
         leaves += parts.leaves
         sizes.append(len(parts.leaves))
         scalar = parts.places == ["output"]
-        found = SCALAR if scalar else _structure(output, tuple(parts.places))
+        found = SCALAR if scalar else structure_of(output, tuple(parts.places))
         structure.append(known.setdefault(found, len(known)))
         seen = tuple(parts.form[1:])  # without the type of the output itself
         form.append(forms.setdefault(seen, len(forms)))
@@ -446,12 +388,3 @@ def _of_anything(outputs: Outputs) -> Table:
     columns = leaves_of(leaves, set(map(type, leaves)))
     named = Named(tuple(forms), np.array(form, np.int64))
     return _table(list(known), np.array(structure, np.int64), offsets, columns, outputs, named)
-
-
-def _structure(output: Any, places: tuple[str, ...]) -> Structure:
-    try:
-        length = len(output)
-    except Exception:  # it has none
-        length = None
-    flat = places == tuple(f"output[{i}]" for i in range(len(places))) and length == len(places)
-    return Structure(kind_of(output), places, length, flat)

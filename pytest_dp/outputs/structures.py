@@ -1,0 +1,95 @@
+"""Structures: where outputs have their leaves, and how a person would write each place down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.outputs.leaves import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Where an output has its leaves.
+
+    Attributes
+    ----------
+    kind : str
+        Type of the output: ``"list"``, ``"ndarray"``, ``"scalar"`` for a bare leaf, ...
+    places : tuple of str
+        One Python expression for each leaf.
+    length : int or None
+        ``len(output)``, where it has one.
+    is_flat : bool
+        Whether the leaves are exactly ``output[0], output[1], ...``.
+    """
+
+    kind: str
+    places: tuple[str, ...]
+    length: int | None = None
+    is_flat: bool = False
+
+
+SCALAR = Structure("scalar", ("output",))
+EXTRACT = Structure("extract", ())
+"""Of outputs that are gone, but for some quantities; see `extracts`."""
+
+
+@lru_cache(maxsize=16)
+def of_shape(kind: str, shape: tuple[int, ...]) -> Structure:
+    """The structure of arrays."""
+    places = tuple(f"output[{', '.join(map(str, i))}]" for i in np.ndindex(shape))
+    is_flat = len(shape) == 1 or shape[:1] == (0,)
+    return Structure(kind, places, shape[0] if shape else None, is_flat)
+
+
+@lru_cache(maxsize=64)
+def of_length(kind: str, length: int) -> Structure:
+    """The structure of lists, and of the like, without containers in them."""
+    return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
+
+
+def structure_of(output: Any, places: tuple[str, ...]) -> Structure:
+    """The structure of an output that has its leaves at these places."""
+    try:
+        length = len(output)
+    except Exception:  # it has none
+        length = None
+    flat = places == tuple(f"output[{i}]" for i in range(len(places))) and length == len(places)
+    return Structure(kind_of(output), places, length, flat)
+
+
+def index_of(structures: list[Structure]) -> dict[str, list[tuple[int, int]]]:
+    """For each place: the numbers of the structures that have it, and at which position."""
+    if len(structures) == 1:
+        return _index_of_one(_Same(structures[0]))
+    index: dict[str, list[tuple[int, int]]] = {}
+    for number, structure in enumerate(structures):
+        for position, place in enumerate(structure.places):
+            index.setdefault(place, []).append((number, position))
+    return index
+
+
+class _Same:
+    """A structure, told apart by identity: sooner than by its places."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.structure is self.structure
+
+    def __hash__(self) -> int:
+        return id(self.structure)
+
+
+@lru_cache(maxsize=64)
+def _index_of_one(same: _Same) -> dict[str, list[tuple[int, int]]]:
+    """As `index_of`, worked out once for each structure."""
+    index: dict[str, list[tuple[int, int]]] = {}
+    for position, place in enumerate(same.structure.places):
+        index.setdefault(place, []).append((0, position))
+    return index
