@@ -22,7 +22,7 @@ import numpy as np
 
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.auditors.job import CLUMPED, Job
+from pytest_dp.auditors.job import CLUMPED, CONFIRMING, Job
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import homogeneity
@@ -39,8 +39,8 @@ COPIES = 64
 """At most; a few hundred bytes each, most often."""
 FEWEST, MOST = 256, 8_192
 """Runs on each input, as many as the evidence took within these bounds..."""
-SHARE, ON_TOP = 0.25, 0.05
-"""...and within this share of what is left, or that one of all samples, which then come on top."""
+SHARE = 0.25
+"""...and within this share of what is left, or what was kept for it."""
 SOME = 32
 """Runs on each input that are made in any case."""
 OVERTIME = 0.05
@@ -106,7 +106,8 @@ def _check_elsewhere(job: Job, pair: tuple[Any, Any]) -> None:
 def _wanted(job: Job, result: AuditResult) -> int:
     """Runs on each input: what is kept shows in about as many as it took to be taken for a leak."""
     left = job.max_samples - job.sampler.runs
-    allowed = max(SHARE * left, ON_TOP * job.max_samples)
+    kept = min(CONFIRMING[0] * job.max_samples, CONFIRMING[1])
+    allowed = max(SHARE * left, kept / 2)
     wanted = min(max(result.bet_samples or MOST, FEWEST), MOST, allowed)
     return max(job.runs_within(OVERTIME * job.settings.max_seconds, int(wanted)), SOME)
 
@@ -141,6 +142,8 @@ def _check(job: Job, found: _Found, event: Any, original: tuple[int, int]) -> No
     if homogeneity.repeats(fingerprints(table), found.copy) < CLUMPED:
         _refuse(job, f"it repeats what it gave before ({_repeated(found.outputs)})")
     for inside in _halves(table, event):
+        if homogeneity.pairs_agree(inside.reshape(copies, runs)) < CLUMPED:
+            _refuse(job, f"what a copy of it gave once it gives again ({_repeated(found.outputs)})")
         by_copy = np.bincount(found.copy, inside, copies).astype(np.int64)
         by_run = np.bincount(found.run, inside, runs).astype(np.int64)
         for hits, each, what in ((by_copy, runs, "copies of it"), (by_run, copies, "runs of each")):
@@ -173,7 +176,9 @@ def _halves(table: Table, event: Any) -> Iterator[Bools]:
         numbers, codes = table.leaf(place)
         is_number = codes == NUMBER
         if is_number.any():
-            yield is_number & (numbers > np.median(numbers[is_number]))
+            middle = np.median(numbers[is_number])
+            above = is_number & (numbers > middle)
+            yield above if above.any() else is_number & (numbers >= middle)
         if not is_number.all():
             values, counts = np.unique(codes[~is_number], return_counts=True)
             yield codes == values[counts.argmax()]

@@ -195,7 +195,7 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
 
 
 def _left(job: Job) -> float:
-    return max(2.0, min(job.max_samples - job.sampler.runs, job.affordable()))
+    return max(2.0, min(job.to_test, job.affordable()))
 
 
 def _placed(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> list[Codes]:

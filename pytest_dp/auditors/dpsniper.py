@@ -46,7 +46,7 @@ def audit(job: Job) -> AuditResult:
 
 
 def _test(job: Job, pool: Pool, witness: Witness) -> Tested | None:
-    return count(job, pool, witness, int(min(job.max_samples - job.sampler.runs, job.affordable())))
+    return count(job, pool, witness, int(min(job.to_test, job.affordable())))
 
 
 def _conclude(

@@ -17,6 +17,10 @@ from pytest_dp.settings import Settings
 
 CONCLUDING = 0.05
 """Of the time, what may be taken beyond it to show what was found."""
+CONFIRMING = (0.1, 2_048)
+"""Share of the samples, and at most how many, that are kept for copies of the mechanism, by which a
+violation is confirmed.
+"""
 CLUMPED = 1e-9
 """p-value (approximate) below which runs do not count as independent."""
 
@@ -72,6 +76,12 @@ class Job:
     def describe(self, data: Any) -> str:
         """An input, short and readable."""
         return describe(data)
+
+    @property
+    def to_test(self) -> int:
+        """Samples that are left for a test; a violation takes some more to be confirmed."""
+        confirming = min(CONFIRMING[0] * self.max_samples, CONFIRMING[1])
+        return max(int(self.max_samples - confirming) - self.sampler.runs, 0)
 
     def affordable(self) -> float:
         """Runs that fit into the time that is left, with a margin."""

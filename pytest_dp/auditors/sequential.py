@@ -340,11 +340,14 @@ class Game:
                     extra["counterexample"] = self._counterexample(found, bounded)
                 eps_lower = max([eps_lower, *(one.eps_lower for one in bounded)])
         self._note_if_late()
-        if not violated and (math.isinf(caught) or never_varies(job, self.pool)):
+        silent = not violated and never_varies(job, self.pool)  # which notes it
+        if not violated and (math.isinf(caught) or silent):
             verdict = "inconclusive"
-        elif not violated and not tells_apart(known) and not cannot_be_read(self.pool):
-            alike = all(arm.alike() for arm in known)
-            job.sampler.note(NO_DIFFERENCE if alike else NOT_TOLD_APART, hinders=True)
+        if not (violated or silent or tells_apart(known) or cannot_be_read(self.pool)):
+            if all(arm.alike() for arm in known):
+                job.sampler.note(NO_DIFFERENCE, hinders=True)
+            elif math.isfinite(caught):
+                job.sampler.note(NOT_TOLD_APART, hinders=True)
         if self.satisfied and verdict == "no violation":
             job.sampler.note(
                 f"stopped at the margin: a true eps of {job.settings.margin:g} times the claim "

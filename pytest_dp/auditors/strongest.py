@@ -72,7 +72,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
     most : int
         Fresh samples otherwise, where so many are left.
     """
-    left = int(min(most, job.max_samples - job.sampler.runs, job.affordable()))
+    left = int(min(most, job.to_test, job.affordable()))
     if left < 2 and not refuted:
         return None
     if refuted:
@@ -102,6 +102,11 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
             event = None
     model = cast("ByScore", arm.lenses[0]).model
     witness = witness_of(arm, model, attack, event, reading)
+    if witness is None and refuted:  # so little is left to count that nothing promises anything
+        if event is not None and reading is not None:
+            witness = Witness(arm, None, event, reading.sign, reading.p1, reading.p2)
+        elif clearest is not None:
+            witness = witness_of(arm, model, clearest.choice, None, None)
     if witness is None:
         return None
     if refuted:

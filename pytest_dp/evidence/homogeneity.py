@@ -7,6 +7,8 @@ a verdict, so it takes nothing from its validity.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, chdtrc, gammaln
@@ -102,3 +104,39 @@ def repeats(values: NDArray[np.int64], groups: NDArray[np.int64]) -> float:
     if together == 0 or chance >= 1:
         return 1.0
     return float(bdtrc(together - 1, len(first), chance))
+
+
+def pairs_agree(inside: NDArray[np.bool_]) -> float:
+    """Whether runs in the same group agree on an event more often than independent ones would.
+
+    Neighbouring runs of a group are paired. Independent runs can change places, so that all ways to
+    spread those in the event over the pairs are equally likely; in how many so few pairs disagree
+    can be counted.
+
+    Parameters
+    ----------
+    inside : ndarray of bool, shape (groups, runs)
+        Which outputs are in the event.
+
+    Returns
+    -------
+    float
+        A p-value, exact.
+    """
+    even = inside[:, : inside.shape[1] // 2 * 2]
+    first, second = even[:, ::2].ravel(), even[:, 1::2].ravel()
+    pairs, hits = len(first), int(even.sum())
+    disagree = np.arange(hits % 2, int((first != second).sum()) + 1, 2)
+    both = (hits - disagree) // 2
+    possible = (both >= 0) & (disagree + both <= pairs)
+    disagree, both = disagree[possible], both[possible]
+    neither = pairs - disagree - both
+    ways = (
+        gammaln(pairs + 1)
+        - gammaln(disagree + 1)
+        - gammaln(both + 1)
+        - gammaln(neither + 1)
+        + disagree * math.log(2)
+    )
+    every = gammaln(2 * pairs + 1) - gammaln(hits + 1) - gammaln(2 * pairs - hits + 1)
+    return min(float(np.exp(ways - every).sum()), 1.0)

@@ -10,7 +10,7 @@ from projects import laplace
 SPREAD = """
 @dp_claim(eps=0.9, method="dpsniper", pairs=[([1], [])], vectorized="size", max_samples=200_000)
 def spread(records, rng, size):
-    return 0.5 * len(records) + rng.laplace(size=(size, 8))
+    return 0.2 * len(records) + rng.laplace(size=(size, 40))
 """
 
 

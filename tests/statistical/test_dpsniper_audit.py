@@ -132,7 +132,8 @@ def test_no_sample_is_searched_and_tested(monkeypatch, more):
     monkeypatch.setattr(Sampler, "measure", measured)
     result = run("laplace", 1.0, 2.0, 3, max_samples=20_000, **more)
     everything = [x for batch in batches for x in batch]
-    assert result.samples * 0.9 < len(everything) <= result.samples
+    # Trials, and what confirms a violation, are made on copies.
+    assert result.samples * 0.8 < len(everything) <= result.samples
     assert len(everything) == len(set(everything))
     # Nor are they the same noise around another centre.
     *before, tested = batches

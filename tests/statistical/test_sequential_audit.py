@@ -118,14 +118,16 @@ def test_laplace_noise_that_is_too_small_takes_few_samples(claimed, ratio, limit
 @pytest.mark.parametrize("name", ["NoisyHist2", "NoisyMax3", "SVT5", "SVT6", "PrefixSum"])
 def test_wrong_mechanisms_of_the_literature_are_caught_at_once(name, eps0):
     case = next(case for case in CORPUS if case.name == name)
-    result = audit(case.vectorized, **case.keywords(eps0, many=True), seed=1, n_jobs=1)
-    assert result.violated == case.violates(eps0)
-    if result.violated:
-        assert result.bet_samples < 200_000
-        found = result.counterexample
-        assert found.p_value < 0.01
-        assert result.eps_lower >= case.claimed(eps0)
-        assert result.e_value >= 1e6
+    common = {**case.keywords(eps0, many=True), "n_jobs": 1}
+    results = [audit(case.vectorized, **common, seed=seed) for seed in range(3)]
+    for result in results:
+        assert result.violated == case.violates(eps0)
+        if result.violated:
+            assert result.bet_samples < 200_000
+            assert result.eps_lower >= case.claimed(eps0)
+            assert result.e_value >= 1e6
+    if case.violates(eps0):
+        assert np.median([result.counterexample.p_value for result in results]) < 0.01
 
 
 @pytest.mark.parametrize("name", ["NoisyHist1", "NoisyMax1", "SVT1", "NumericalSVT"])
@@ -393,7 +395,7 @@ def test_too_few_samples_are_inconclusive():
     result = run("laplace", 1.0, 1.0, 1, max_samples=60)
     assert result.verdict == "inconclusive"
     assert math.isinf(result.resolution)
-    result = run("histogram", 1.0, 1.0, 1, max_samples=100)
+    result = run("histogram", 1.0, 1.0, 1, max_samples=60)
     assert result.verdict == "inconclusive"
     assert any("tried" in note and "pairs" in note for note in result.notes)
 

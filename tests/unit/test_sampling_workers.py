@@ -212,7 +212,6 @@ def test_state_that_cannot_be_pickled():
     "mechanism",
     [
         lambda data, rng: threading.Lock(),
-        lambda data, rng: (i for i in range(3)),
         lambda data, rng: [rng.random(), threading.Lock()],
     ],
 )

@@ -1,0 +1,43 @@
+"""Whether runs of a group agree more than independent ones, by enumeration and both ways."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pytest_dp.evidence.homogeneity import pairs_agree
+
+
+@pytest.mark.parametrize(("groups", "runs"), [(3, 2), (2, 4), (4, 2)])
+def test_independent_runs_hardly_ever_seem_to_agree(groups, runs):
+    """Over all ways to place as many hits, which independent runs make equally likely."""
+    cells = groups * runs
+    for hits in range(1, cells):
+        found = []
+        for chosen in itertools.combinations(range(cells), hits):
+            inside = np.zeros(cells, dtype=bool)
+            inside[list(chosen)] = True
+            found.append(pairs_agree(inside.reshape(groups, runs)))
+        for level in (0.01, 0.05, 0.2):
+            assert np.mean(np.array(found) <= level) <= level + 1e-12
+        assert np.mean(found) > 0.5  # and of all levels there are, it attains each
+        for p in set(found):
+            assert np.mean(np.array(found) <= p + 1e-12) == pytest.approx(p)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.35, 0.5, 0.9])
+def test_groups_of_their_own_are_seen_and_independent_runs_are_not(share):
+    rng = np.random.default_rng(1)
+    kept = np.repeat(rng.random((64, 1)) < share, 4, axis=1)
+    assert pairs_agree(kept) < 1e-9 if 0.2 < share < 0.8 else pairs_agree(kept) < 1e-5
+    apart = [pairs_agree(rng.random((64, 4)) < share) for _ in range(500)]
+    assert np.mean(np.array(apart) < 0.01) < 0.02
+    assert min(apart) > 1e-6
+
+
+def test_what_never_varies_says_nothing():
+    assert pairs_agree(np.ones((8, 4), dtype=bool)) == 1.0
+    assert pairs_agree(np.zeros((8, 4), dtype=bool)) == 1.0
+    assert pairs_agree(np.zeros((8, 1), dtype=bool)) == 1.0
