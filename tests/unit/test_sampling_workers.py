@@ -20,6 +20,7 @@ from pytest_dp.sampling.calling import prepare, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.pieces import Input, cut
 from pytest_dp.sampling.sampler import Draw, Sampler
+from pytest_dp.sampling.sharing import jobs_of
 
 pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
 
@@ -296,7 +297,8 @@ def longest(draws, n_jobs):
     some = sampler(by_name, n_jobs=n_jobs)
     some._slow = True
     busy = [0] * n_jobs
-    for _, groups in some._jobs([some._work(draw) for draw in draws]):
+    works = [some._work(draw) for draw in draws]
+    for _, groups in jobs_of(works, n_jobs, some.seconds_a_run):
         busy[busy.index(min(busy))] += sum(piece.count for group in groups for piece in group)
     return max(busy) * n_jobs / sum(busy)
 

@@ -1,0 +1,81 @@
+"""Sharing runs out among processes: in which jobs, and whether what comes back can be used."""
+
+from __future__ import annotations
+
+import math
+
+from pytest_dp.sampling.fingerprint import SURPRISE, Fingerprint
+from pytest_dp.sampling.measuring import Group, Work
+from pytest_dp.sampling.pieces import Piece
+from pytest_dp.sampling.workers import OUT_OF_REACH, CannotShare, Trial
+
+A_JOB = 0.1
+"""Estimated seconds of work that are handed over at a time: little overhead, visible progress."""
+
+
+def jobs_of(
+    works: list[Work], n_jobs: int, seconds_a_run: float | None
+) -> list[tuple[int, list[Group]]]:
+    """Cut works into jobs, each with the number of its work: several for every process."""
+    runs = sum(piece.count for _, groups in works for group in groups for piece in group)
+    a_job = min(A_JOB / (seconds_a_run or A_JOB), runs / (4 * n_jobs))
+    jobs: list[tuple[int, list[Group]]] = []
+    for index, (_, groups) in enumerate(works):
+        size = a_job
+        for group in groups:
+            if size >= a_job:
+                jobs.append((index, []))
+                size = 0.0
+            jobs[-1][1].append(group)
+            size += sum(piece.count for piece in group)
+    return jobs
+
+
+class Compared:
+    """What processes have given so far, to tell whether they drew the same random numbers.
+
+    Parameters
+    ----------
+    own : Trial
+        Of this process.
+    """
+
+    def __init__(self, own: Trial) -> None:
+        self.own = own
+        self._trials = {own.process: own}
+        self._fingerprints: dict[bytes, Piece] = {}
+
+    def check(self, trial: Trial) -> None:
+        """Refuse a worker's outputs if they cannot be used beside those of other processes.
+
+        What replays in this process must give the same in a worker. What does not must give
+        something else in each: system entropy does, a generator that was copied does not.
+        """
+        if self.own.replays:
+            if not trial.replays:
+                raise CannotShare(OUT_OF_REACH)
+            if trial.outputs != self.own.outputs:
+                raise CannotShare(
+                    "gives other outputs in a worker process (set order, patched modules, "
+                    "environment variables): audited in one process"
+                )
+        else:
+            others = [t for t in self._trials.values() if t.process != trial.process]
+            self._trials[trial.process] = trial
+            enough = SURPRISE + 2 * math.log(len(self._trials))
+            if trial.outputs.surprise < enough:
+                raise CannotShare(
+                    "draws on randomness that cannot be told from a copy: audited in one process"
+                )
+            if any(other.outputs == trial.outputs for other in others):
+                raise CannotShare(OUT_OF_REACH)
+
+    def was_seen(self, fingerprint: Fingerprint | None, piece: Piece, replayable: bool) -> bool:
+        """Whether another piece began with the very same outputs, beyond coincidence."""
+        enough = SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
+        if fingerprint is None or fingerprint.surprise < enough:
+            return False
+        first = self._fingerprints.setdefault(fingerprint.digest, piece)
+        if first is piece:
+            return False
+        return first.key != piece.key or not replayable  # a piece may be drawn again
