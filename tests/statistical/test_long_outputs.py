@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.auditors import sequential
+from pytest_dp.auditors import game
 
 ZEROS = [0.0] * 100
 
@@ -126,8 +126,8 @@ def with_gaps(answers, rng, scale):
 @pytest.mark.parametrize("mechanism", [with_exceptions, with_gaps])
 @pytest.mark.parametrize("coupled", [True, False])
 def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
-    monkeypatch.setattr(sequential, "ROOM", 10_000)
-    monkeypatch.setattr(sequential, "LEAST_ROOM", 10_000)
+    monkeypatch.setattr(game, "ROOM", 10_000)
+    monkeypatch.setattr(game, "LEAST_ROOM", 10_000)
     pair = moved(62), ZEROS
     found = audited(mechanism, pair, params={"scale": 0.6}, coupled=coupled)
     assert found.violated
@@ -137,8 +137,8 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
 
 
 def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
-    monkeypatch.setattr(sequential, "ROOM", 10_000)
-    monkeypatch.setattr(sequential, "LEAST_ROOM", 10_000)
+    monkeypatch.setattr(game, "ROOM", 10_000)
+    monkeypatch.setattr(game, "LEAST_ROOM", 10_000)
     constant = audited(lambda answers: ZEROS, (moved(62), ZEROS), max_samples=4_000)
     assert constant.verdict == "inconclusive"
     assert any("same value" in note for note in constant.notes)
@@ -159,12 +159,12 @@ def test_learning_has_a_share_of_the_time(monkeypatch):
         known.append(arm.kept)
         learned(job, arm)
 
-    learned = sequential.learn
-    monkeypatch.setattr(sequential, "learn", learn)
+    learned = game.learn
+    monkeypatch.setattr(game, "learn", learn)
     keywords = {"vectorized": "size", "max_samples": 4_000, "margin": None}
     audited(noisy, (moved(62), ZEROS), **keywords)
     often, known[:] = len(known), []
-    monkeypatch.setattr(sequential, "LEARNING", 0.0)
+    monkeypatch.setattr(game, "LEARNING", 0.0)
     result = audited(noisy, (moved(62), ZEROS), **keywords)
     assert often > len(known) == 1
     assert result.samples > 3_000

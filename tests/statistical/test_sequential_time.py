@@ -70,16 +70,16 @@ def test_what_was_refuted_before_the_time_was_up_stays_so():
 
 def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
     """Learning takes for ever after the first time."""
-    from pytest_dp.auditors import sequential
+    from pytest_dp.auditors import game
 
-    learn, learned = sequential.learn, []
+    learn, learned = game.learn, []
 
     def learns_ever_longer(job, arm):
         learned.append(learn(job, arm))
         while len(learned) > 2:
             sum(range(1_000))
 
-    monkeypatch.setattr(sequential, "learn", learns_ever_longer)
+    monkeypatch.setattr(game, "learn", learns_ever_longer)
     result, over = timed(count, margin=None)
     assert result.verdict in ("no violation", "inconclusive")
     assert result.bet_samples > 1_000

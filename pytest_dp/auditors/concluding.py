@@ -1,0 +1,160 @@
+"""What the sequential auditor says in the end: the verdict, and what was found, to be shown.
+
+The verdict follows from the bets alone. What was found is counted once more on fresh samples.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pytest_dp.auditors import fresh
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.game import RESERVE, Game
+from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
+from pytest_dp.auditors.pool import cannot_be_read, never_varies
+from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
+from pytest_dp.auditors.strongest import (
+    SMALLEST,
+    Strongest,
+    grows,
+    seen_before,
+    shorter,
+    strongest,
+)
+from pytest_dp.sampling.deadline import OutOfTime, within
+
+PROBED, COMPARED = 4_000, 400
+"""Pairs of outputs by which the event to show is chosen, and losses on inputs are compared."""
+NO_DIFFERENCE = (
+    "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
+    "differ in anything that the mechanism looks at?"
+)
+NOT_TOLD_APART = (
+    "nothing that was tried tells the two inputs of any pair apart: the mechanism has far more "
+    "noise than its claim needs, or leaks in a way that was not looked for"
+)
+
+
+def conclude(game: Game) -> AuditResult:
+    """Count what was found on fresh samples, and say so."""
+    job, ledger = game.job, game.ledger
+    tried = len(game.seen), len(game.arms)
+    if tried[0] < tried[1] > 1 and not ledger.refuted:
+        job.sampler.note(
+            f"tried {tried[0]} of {tried[1]:,} pairs: raise max_samples or max_seconds, or "
+            "name the pairs that matter with pairs=",
+            hinders=True,
+        )
+    bets: dict[str, Any] = {
+        "e_value": math.exp(min(ledger.log_e_value, 700.0)),
+        "bet_samples": 2 * game.drawn,
+        "pairs": tried,
+    }
+    known = [arm for arm in game.seen if arm.lenses]
+    if not known:
+        _note_if_late(game)
+        return job.result("inconclusive", **bets)
+    violated = ledger.refuted
+    claim, alpha = job.claim, game.share * job.alpha
+    caught = would_catch(known, len(game.arms), claim.eps, claim.delta, alpha)
+    bet = [arm.kept for arm in game.arms]
+    found = _shown(game, known)
+    eps_lower = ledger.eps_lower
+    verdict: Verdict = "violated" if violated else "no violation"
+    extra: dict[str, Any] = {}
+    if found is not None:
+        witness, tested = found.witness, found.tested
+        if violated and tested is not None and tested.clumps:
+            raise job.clumped(str(witness.event or witness.attack), tested.clumps)
+        bounded = [] if tested is None else fresh.bounds(job, tested)
+        if bounded:
+            extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
+        if violated:
+            with contextlib.suppress(OutOfTime):
+                extra["counterexample"] = _counterexample(
+                    game, found, bounded, bet[found.arm.number]
+                )
+            eps_lower = max([eps_lower, *(one.eps_lower for one in bounded)])
+    _note_if_late(game)
+    silent = not violated and never_varies(job, game.pool)  # which notes it
+    if not violated and (math.isinf(caught) or silent):
+        verdict = "inconclusive"
+    if not (violated or silent or tells_apart(known) or cannot_be_read(game.pool)):
+        if all(arm.alike() for arm in known):
+            job.sampler.note(NO_DIFFERENCE, hinders=True)
+        elif math.isfinite(caught):
+            job.sampler.note(NOT_TOLD_APART, hinders=True)
+    if game.satisfied and verdict == "no violation":
+        job.sampler.note(
+            f"stopped at the margin: a true eps of {job.settings.margin:g} times the claim "
+            "would have been caught"
+        )
+    return job.result(
+        verdict,
+        eps_lower=eps_lower,
+        p_value=job.agreeing(min(ledger.p_value / game.share, 1.0), violated),
+        resolution=caught,
+        **bets,
+        **extra,
+    )
+
+
+def _counterexample(
+    game: Game, found: Strongest, bounded: list[fresh.Bounded], bet: int
+) -> Counterexample:
+    """What was found, as a person would want to see it; `bet` pairs of outputs were bet on."""
+    witness = found.witness
+    shown = fresh.shown(bounded, game.job.claim.eps) if bounded else None
+    seen = partial(seen_before, found.arm, witness, pairs=bet)
+    show = partial(fresh.counterexample, game.job, game.pool, witness, shown, seen)
+    example = within(game.job.to_conclude(), show)
+    longer = _compared(game, found.arm)
+    return replace(example, diagnosis=(*example.diagnosis, longer)) if longer else example
+
+
+def _note_if_late(game: Game) -> None:
+    job = game.job
+    if game.late:
+        job.sampler.note(
+            f"stopped after max_seconds={job.settings.max_seconds:g}, with "
+            f"{job.sampler.runs:,} of {job.max_samples:,} samples"
+        )
+        claim, alpha = job.claim, game.share * job.alpha
+        known = len(game.arms), claim.eps, claim.delta, alpha, job.settings.margin
+        needed = runs_to_margin(*known)
+        if job.sampler.runs < needed / 4:
+            about = round(needed, 1 - len(str(needed)))
+            job.sampler.note(f"the margin takes about {about:,} runs, {job.a_run} each")
+
+
+def _compared(game: Game, worst: Arm) -> str:
+    """Whether inputs that are shorter lose less, by a few more samples; empty if not."""
+    others = shorter([arm for arm in game.seen if arm.lenses], worst)
+    try:
+        for arm in (worst, *others) if others else ():
+            game.look_closer(arm, COMPARED)
+    except OutOfTime:  # it was only to say more
+        return ""
+    return grows(others, worst)
+
+
+def _shown(game: Game, known: list[Arm]) -> Strongest | None:
+    """What was found, on fresh samples; None if there is no time for them."""
+    try:
+        if game.ledger.refuted:
+            winner = max(known, key=lambda arm: float(game.earned[arm.number]))
+            game.look_closer(winner, PROBED)
+            known = [winner]
+        left = game.job.max_samples
+        if game.satisfied:
+            left = max(SMALLEST, int(RESERVE / (1 - RESERVE) * game.job.sampler.runs))
+        return strongest(game.job, game.pool, known, game.ledger.refuted, left)
+    except OutOfTime as out:
+        if out.stack:
+            raise game.job.hung(out) from None
+        game.late = True
+        return None

@@ -1,0 +1,218 @@
+"""The bets of the sequential auditor: which pair of inputs is next, and on how many outputs.
+
+Each batch is drawn for one pair, after the bets on it are made: by what the batches before have
+taught (`arms`). Which pair that is, is decided as by a bandit: the one whose edge may still be the
+largest. Wealth that reaches 1 / alpha refutes the claim (`pytest_dp.evidence.betting`).
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import numpy as np
+
+from pytest_dp.attacks.lenses import Reader, joint_counts
+from pytest_dp.auditors.arms import Arm, hope, learn, make_room
+from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.outlook import in_doubt, would_catch
+from pytest_dp.auditors.pool import LEAST_ROOM, ROOM, Pool, always_raises
+from pytest_dp.evidence.betting import Ledger
+from pytest_dp.outputs.table import Ints
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
+from pytest_dp.sampling.sampler import Draw
+
+FIRST, FEWEST = 12, 8
+"""Pairs of outputs in the first look at a pair of inputs, and in any batch."""
+GROWTH, STEP = 0.2, 0.04
+"""The next batch, as a share of what its pair of inputs, and of what all, have been given."""
+RELEARN, RELEARN_FIRST = 8, 4
+"""What a pair has to grow by until its lenses are made anew; sooner after the first look, from
+which only what never agrees can be learned."""
+LEARNING = 0.5
+"""Share of the time that learning may take."""
+RESERVE = 0.1
+"""Share of the samples, and of the time, for counting what was found on fresh samples."""
+UNSEEN = 0.6
+"""Edge, as in `Arm.hope`, that a pair of inputs may have before it is looked at."""
+MOST_KEPT = 100_000
+"""Pairs of outputs, for one pair of inputs, that are kept at most."""
+LOOK_UP = 1.15
+"""Growth of all samples until the next look whether enough is known to stop."""
+A_BATCH = 0.2
+"""Share of the time that one batch may take; slow mechanisms get smaller batches."""
+
+
+class Game:
+    """An audit under way.
+
+    Parameters
+    ----------
+    job : Job
+    key : int
+        First part of the keys of its samples.
+    share : float
+        The part of alpha that it may spend.
+    coupled : bool
+        As in a claim, until a mechanism proves unfit for it.
+    """
+
+    def __init__(self, job: Job, key: int, share: float, *, coupled: bool) -> None:
+        self.key, self.share = key, share
+        self.job, self.pool, self.coupled = job, Pool(), coupled
+        self.arms = [
+            Arm(number, pair, self.pool.add(pair.d1), self.pool.add(pair.d2), [])
+            for number, pair in enumerate(job.pairs)
+        ]
+        self.pool.room = max(LEAST_ROOM, ROOM // len(self.arms))
+        for arm in self.arms:
+            arm.room = self.pool.room
+        self.ledger = Ledger(job.claim.eps, job.claim.delta, share * job.alpha)
+        self.earned = np.zeros(len(self.arms))
+        self.seen: list[Arm] = []
+        self.late = self.satisfied = False
+        self._next_look_up = 0.0
+        self._doubtful: Arm | None = None
+        self.learning = 0.0  # seconds
+
+    def play(self, deadline: Deadline) -> None:
+        """Bet until the claim is refuted, enough is known, or only the reserve is left."""
+        job = self.job
+        budget = (1 - RESERVE) * job.max_samples
+        while not self.ledger.refuted:
+            arm = self._next()
+            size = self._size(arm)
+            if job.sampler.runs + 2 * size > budget:
+                size = int(budget - job.sampler.runs) // 2
+                if size < FEWEST:
+                    return
+            if not arm.lenses:
+                self._look(arm, size, deadline)
+            else:
+                self._bet(arm, size, deadline)
+            if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST else RELEARN_FIRST):
+                self._learn(arm, deadline)
+            arm.hope = hope(arm.record, job.claim.eps, job.claim.delta, arm.learned)
+            if self._knows_enough():
+                self.satisfied = True
+                return
+
+    def _learn(self, arm: Arm, deadline: Deadline) -> None:
+        """Make new lenses, unless learning has had its share; the first ones in any case."""
+        share = LEARNING * self.job.settings.max_seconds - self.learning
+        left = deadline.remaining()
+        if arm.lenses:
+            if share <= 0:
+                return
+            left = min(left, share)
+        started = time.monotonic()
+        try:
+            within(left, partial(learn, self.job, arm))
+        except OutOfTime:
+            if not arm.lenses or deadline.remaining() <= 0:
+                raise
+            return  # the lenses that there are will do
+        finally:
+            self.learning += time.monotonic() - started
+        if arm.coupled and self.ledger.prefers_apart(arm.record):
+            arm.draw_apart()
+
+    def _next(self) -> Arm:
+        """The pair with the largest edge that is possible by all that is known.
+
+        Before an audit ends at its margin: what is in doubt.
+        """
+        if self._doubtful is not None:
+            return self._doubtful
+        best = max(self.seen, key=lambda arm: arm.hope, default=None)
+        unseen = len(self.seen) < len(self.arms)
+        if best is None or (unseen and best.hope < UNSEEN):
+            return self.arms[len(self.seen)]
+        return best
+
+    def _knows_enough(self) -> bool:
+        """Whether the claim's margin is reached and nothing is in doubt; looked up now and then."""
+        if self.drawn < self._next_look_up or self.ledger.refuted:
+            return False
+        job, claim = self.job, self.job.claim
+        promise = claim.eps, claim.delta, self.share * job.alpha
+        if job.sampler.progress is not None and all(arm.lenses for arm in self.seen):
+            job.sampler.caught = would_catch(self.seen, len(self.arms), *promise)
+        left = max((1 - RESERVE) * job.max_samples - job.sampler.runs, 0) / 2
+        doubts = in_doubt(self.seen, len(self.arms), left, *promise, job.settings.margin)
+        self._doubtful = doubts[0] if doubts else None
+        self._next_look_up = 0.0 if doubts else LOOK_UP * self.drawn
+        return doubts == []
+
+    @property
+    def drawn(self) -> int:
+        """Pairs of outputs so far."""
+        return sum(arm.drawn for arm in self.seen)
+
+    def _size(self, arm: Arm) -> int:
+        total = self.drawn
+        size = max(FIRST, int(max(GROWTH * arm.drawn, STEP * total))) if arm.drawn else FIRST
+        return self._at_most(size)
+
+    def _at_most(self, size: int) -> int:
+        """So many pairs of outputs, or fewer if the mechanism is slow."""
+        job = self.job
+        affordable = job.runs_within(A_BATCH * job.settings.max_seconds / 2, size)
+        affordable = int(min(affordable, job.affordable() / 2))
+        if affordable >= size:
+            return size
+        job.sampler.note(
+            f"a run takes {job.a_run}: looked at the clock, so another run "
+            "may show somewhat different numbers"
+        )
+        return min(size, max(FEWEST, affordable))
+
+    def _look(self, arm: Arm, size: int, deadline: Deadline) -> None:
+        """The first look at a pair, without a bet."""
+        eps_param, inputs = self.job.claim.eps_param, self.pool.inputs
+        if self.coupled:
+            self.coupled = self.job.sampler.can_couple(
+                inputs[arm.first], inputs[arm.second], deadline
+            )
+        arm.coupled = self.coupled
+        self._draw(arm, size, deadline)
+        self.seen.append(arm)
+        if len(self.seen) == len(self.arms):
+            always_raises(self.job, self.pool)
+        answers = [self.job.sampler.noiseless(d, eps_param) for d in (arm.pair.d1, arm.pair.d2)]
+        arm.references = [answer for answer in answers if answer is not None]
+
+    def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:
+        before = self.ledger.log_e_value
+        wager = self.ledger.wager(arm.record, cash=float(len(self.arms)))
+        self.ledger.settle(wager, arm.record, lambda: self._draw(arm, size, deadline))
+        self.earned[arm.number] += self.ledger.log_e_value - before
+
+    def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
+        """A new batch of outputs on both inputs, counted through the lenses of the pair."""
+        if arm.extract is None and not arm.has_room(size):
+            within(deadline.remaining(), partial(make_room, self.job, arm))
+        keep = arm.kept + size <= MOST_KEPT and arm.has_room(size)
+        key = self.key, arm.number, arm.batches
+        arm.batches += 1
+        sides = arm.first, arm.second
+        draws = [
+            Draw(self.pool.inputs[i], size, key if arm.coupled else (*key, side), arm.coupled)
+            for side, i in enumerate(sides)
+        ]
+        parts = self.job.sampler.measure(draws, Reader(arm.lenses, keep, arm.extract), deadline)
+        arm.drawn += size
+        if keep:
+            arm.keep(self.pool, [[kept for _, kept in part] for part in parts])
+        one, two = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
+        return [
+            joint_counts(a, b, lens.width) for a, b, lens in zip(one, two, arm.lenses, strict=True)
+        ]
+
+    def look_closer(self, arm: Arm, pairs: int) -> None:
+        """Bring a pair up to so many outputs, if that is quick, and learn from them."""
+        size = pairs - arm.drawn
+        affordable = min(self.job.max_samples - self.job.sampler.runs, self.job.affordable()) / 4
+        if 0 < size <= affordable and self._at_most(size) == size:
+            self._draw(arm, size, self.job.deadline)
+            within(self.job.deadline.remaining(), partial(learn, self.job, arm))
