@@ -64,13 +64,15 @@ def contingency(joint: Ints | Floats) -> Floats:
     above = joint[::-1, ::-1].cumsum(0).cumsum(1)[::-1, ::-1]
     below = joint.cumsum(0).cumsum(1)
     total = below[-1, -1]
-    sides = (
-        (np.diagonal(above)[1:], above[1:, 0], above[0, 1:]),
-        (np.diagonal(below)[:-1], below[-1, :-1], below[:-1, -1]),
-    )
-    return np.concatenate(
-        [np.stack([both, p - both, q - both, total - p - q + both], 1) for both, p, q in sides]
-    ).astype(np.float64)
+    last = len(joint) - 1
+    counts = np.empty((2 * last, 4))
+    for part, both, p, q in (
+        (counts[:last], above.diagonal()[1:], above[1:, 0], above[0, 1:]),
+        (counts[last:], below.diagonal()[:-1], below[-1, :-1], below[:-1, -1]),
+    ):
+        part[:, 0], part[:, 1], part[:, 2] = both, p - both, q - both
+        part[:, 3] = total - p - q + both
+    return counts
 
 
 def contingency_both_ways(joint: Ints | Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import compress
@@ -175,6 +176,7 @@ def are_all_numbers(codes: Ints) -> bool:
     return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
 
 
+@functools.lru_cache(maxsize=256)
 def all_numbers(leaves: int) -> Ints:
     """Codes of so many leaves that all are numbers."""
     return np.broadcast_to(np.int64(NUMBER), leaves)
