@@ -25,7 +25,7 @@ import numpy.typing as npt
 from pytest_dp.attacks.bins import Codes, Column, bins, row_share, whole
 from pytest_dp.attacks.inverse import inverse_root, times
 from pytest_dp.evidence.logistic import expit
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Bools, Floats, Ints, Table
 
 MOST_BINS = 48

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.evidence.logistic import expit, logit
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table

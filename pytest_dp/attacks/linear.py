@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.evidence.logistic import expit, logit
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Table
 
 RIDGE = 1e-6

@@ -27,7 +27,7 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of
 from pytest_dp.outputs.families import Rank
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
 from pytest_dp.sampling.calling import Outputs
 from pytest_dp.sampling.deadline import OutOfTime

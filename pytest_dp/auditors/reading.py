@@ -16,7 +16,7 @@ from pytest_dp.auditors.search import rank_for
 from pytest_dp.auditors.witness import RankOf, readable
 from pytest_dp.counterexample import KEPT
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import NUMBER, Bools, Floats, Table
 
 A_QUARTER_MORE = 1.25

@@ -17,7 +17,7 @@ from pytest_dp.auditors.pool import Contender
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import Found, Rank, search
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Bools, Table
 
 READ = 200_000

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.outputs.columns import UNKNOWN, Named
-from pytest_dp.outputs.features import WHOLE, Feature
+from pytest_dp.outputs.feature import WHOLE, Feature
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Table, tabulate
 from pytest_dp.sampling.calling import Raised

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.outputs.columns import UNKNOWN, one_name
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.fingerprints import MARKS, fingerprints
 from pytest_dp.outputs.structures import EXTRACT
 from pytest_dp.outputs.table import Floats, Ints, Table, all_numbers, are_all_numbers
