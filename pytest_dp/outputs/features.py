@@ -10,7 +10,6 @@ import numpy as np
 from pytest_dp.outputs.custom import custom, name_of
 from pytest_dp.outputs.feature import LAST, Kind
 from pytest_dp.outputs.feature import LEN as LEN
-from pytest_dp.outputs.feature import WHOLE as WHOLE
 from pytest_dp.outputs.feature import Feature as Feature
 from pytest_dp.outputs.feature import leaf as leaf
 from pytest_dp.outputs.forms import Has, OfKind, OfType, observed
