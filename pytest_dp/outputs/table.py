@@ -40,7 +40,7 @@ from pytest_dp.outputs.columns import Floats as Floats
 from pytest_dp.outputs.columns import Ints as Ints
 from pytest_dp.outputs.columns import all_numbers as all_numbers
 from pytest_dp.outputs.columns import are_all_numbers as are_all_numbers
-from pytest_dp.outputs.leaves import Aspect, Parts, in_order, is_plain, order
+from pytest_dp.outputs.leaves import Aspect, Parts, in_order, is_plain, named, order
 from pytest_dp.outputs.nested import LEAF, flatten
 from pytest_dp.outputs.structures import (
     EXTRACT,
@@ -290,7 +290,7 @@ def _of_arrays(outputs: Outputs) -> Table | None:
     if not _in_floats(stack):
         return None
     # As types of the elements of `tolist`, which is how arrays among other things are read.
-    number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else dtype.name
+    number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else named(dtype.type)
     table = _of_array(stack, "ndarray", number)
     form = ("output", "dtype", str(dtype))
     return dataclasses.replace(table, forms=one_name((form,), len(outputs)), raw=outputs)

@@ -59,6 +59,8 @@ class Summary:
     streak : int
         Runs at the end that raised.
     fingerprint : Fingerprint or None
+    kind : str
+        Of an array: whether it holds numbers, truths, texts or objects.
     noise : bytes or None
         Of a shared vectorised piece: a digest, to be the same on every input.
     """
@@ -72,6 +74,10 @@ class Summary:
     last: Raised | None = None
     fingerprint: Fingerprint | None = None
     noise: bytes | None = None
+    kind: str = ""
+
+
+_KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
 
 
 def summarised(done: Done, fingerprint: Fingerprint | None = None) -> Summary:
@@ -79,7 +85,8 @@ def summarised(done: Done, fingerprint: Fingerprint | None = None) -> Summary:
     outputs = done.outputs
     cost = done.runs, done.seconds, done.changed_input
     if isinstance(outputs, np.ndarray):
-        return Summary(*cost, fingerprint=fingerprint, noise=done.noise)
+        kind = _KINDS.get(outputs.dtype.kind, "objects")
+        return Summary(*cost, fingerprint=fingerprint, noise=done.noise, kind=kind)
     if Raised not in set(map(type, outputs)):
         return Summary(*cost, worked=len(outputs), fingerprint=fingerprint, noise=done.noise)
     raised = [isinstance(output, Raised) for output in outputs]

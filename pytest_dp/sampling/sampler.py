@@ -101,6 +101,7 @@ class Sampler(Subject):
         self._rows = FIRST
         self._noises: dict[Piece, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
+        self._kind = ""
         self.caught: float | None = None  # for the progress: an auditor may know
         self._reported = self._started = time.monotonic()
 
@@ -317,10 +318,21 @@ class Sampler(Subject):
         if summary.changed_input and not self._copies:
             self._use_copies()
         self._usable(given, summary)
+        self._same_kind(summary)
         now = time.monotonic()
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
             self.progress(self.runs, now - self._started, self.caught)
+
+    def _same_kind(self, summary: Summary) -> None:
+        """Refuse arrays that hold numbers in one call and something else in another."""
+        self._kind = self._kind or summary.kind
+        if summary.kind and summary.kind != self._kind:
+            raise ClaimError(
+                f"vectorized={self.call.size!r}: {self.name} returned an array of {self._kind} in "
+                f"one call and of {summary.kind} in another, so that what a draw looks like "
+                "depends on the others. Return a list, or np.array(..., dtype=object)."
+            )
 
     def _usable(self, given: Input, summary: Summary) -> None:
         """Refuse a mechanism that worked and then stopped: its runs are not independent."""

@@ -22,7 +22,8 @@ from searching import Broken, Colour, Plain, Point, Readable, check, look, plant
 from pytest_dp.counterexample import is_constant, simplest
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.families import thresholds
-from pytest_dp.outputs.features import LEN, Feature, features, leaf
+from pytest_dp.outputs.features import LEN, Feature, all_features, features, leaf
+from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.calling import Raised
 
@@ -358,3 +359,21 @@ def test_dicts_are_read_the_same_fast_or_slow():
         assert fast.levels == slow.levels
         np.testing.assert_array_equal(fast.numbers, slow.numbers)
         np.testing.assert_array_equal(fast.codes, slow.codes)
+
+
+@pytest.mark.parametrize("narrow", [np.float16, np.float32, np.float64, np.int32, np.int64])
+def test_arrays_are_read_alike_in_any_company(narrow):
+    """Else an event about types would hold for a whole batch, and bets on it prove nothing."""
+    arrays = [np.array([0], dtype=kind) for kind in (narrow, np.longdouble)]
+    together = tabulate([*arrays, *arrays])
+    for place, array in enumerate(arrays):
+        alone = tabulate([array])
+        assert set(fingerprints(alone)) == set(fingerprints(together)[[place, place + 2]])
+        for feature in all_features(together, []):
+            expected = feature.columns(together)
+            found = feature.columns(alone)
+            names = {code: level for level, code in alone.levels.items()}
+            others = {code: level for level, code in together.levels.items()}
+            assert found[0][0] == pytest.approx(expected[0][place], nan_ok=True)
+            code, other = int(found[1][0]), int(expected[1][place])
+            assert names.get(code, code) == others.get(other, other)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from drawing import Keeper, by_name, outputs, sampler
 
+from pytest_dp import audit
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import rows
 from pytest_dp.sampling.calling import Raised, same
@@ -461,3 +462,22 @@ def test_rows_that_agree_by_chance_are_hardly_ever_looked_into_and_never_refused
     calls = [rng.integers(-values, values + 1, size=200).astype(float) for _ in range(400)]
     assert sum(map(rows.look_shared, calls)) < 20
     assert not any(rows.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
+
+
+@pytest.mark.parametrize("rare", [None, "none"])
+def test_arrays_whose_type_depends_on_their_rows_are_refused(rare):
+    """NumPy turns 1 into '1', or an array of numbers into one of objects, for the sake of a row."""
+
+    def mechanism(data, rng, size):
+        return np.array([rare if rng.random() < 0.01 else 1 for _ in range(size)])
+
+    with pytest.raises(ClaimError, match=r"an array of numbers in one call and of (objects|texts)"):
+        audit(mechanism, eps=1.0, pairs=[(0, 1)], vectorized="size", max_samples=4_000, seed=1)
+
+    def as_objects(data, rng, size):
+        return np.array([rare if rng.random() < 0.01 else 1 for _ in range(size)], dtype=object)
+
+    result = audit(
+        as_objects, eps=1.0, pairs=[(0, 1)], vectorized="size", max_samples=4_000, seed=1
+    )
+    assert not result.violated
