@@ -184,7 +184,8 @@ def share_out(
     until = now + deadline.remaining(), now + deadline.to_the_last()
     inputs = {id(given): order.packed.beside(given) for given, _ in jobs}
     while _STARTING:
-        list(_STARTING.pop())
+        with contextlib.suppress(Exception):  # they may have been ended meanwhile: there are others
+            list(_STARTING.pop())
     parallel = joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
     work, wanted = joblib.delayed(_work), True
     try:

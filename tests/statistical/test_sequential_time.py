@@ -57,8 +57,9 @@ def test_max_seconds_is_kept_within_a_tenth(mechanism, keywords):
     timed(count, max_samples=1_000)  # what it imports is loaded once
     if "inputs" in keywords:
         keywords = {**keywords, "pairs": None}
-    kept = (timed(mechanism, **keywords)[1] < 0.1 for _ in range(4))
-    assert any(kept)  # again only if other work may have delayed it
+    # Half a second of so short a time may be other work's; again if it was more.
+    kept = (timed(mechanism, **keywords)[1] < 0.1 + 0.5 / SECONDS for _ in range(4))
+    assert any(kept)
 
 
 def test_what_was_refuted_before_the_time_was_up_stays_so():

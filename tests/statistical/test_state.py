@@ -224,7 +224,7 @@ def test_samples_are_all_runs_that_were_made(method, scale, vectorized, monkeypa
             super().__init__(runs)
             made.append(self)
 
-    monkeypatch.setattr("pytest_dp.sampling.sampler.Made", Counting)
+    monkeypatch.setattr("pytest_dp.sampling.subject.Made", Counting)
 
     def mechanism(data, rng, size=None):
         return sum(data) + rng.laplace(scale=scale, size=size)
