@@ -15,7 +15,7 @@ import numpy as np
 from pytest_dp.attacks.lenses import Reader, joint_counts
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
 from pytest_dp.auditors.job import Job
-from pytest_dp.auditors.outlook import in_doubt, would_catch
+from pytest_dp.auditors.outlook import FEWEST_AT_MARGIN, in_doubt, would_catch
 from pytest_dp.auditors.pool import LEAST_ROOM, ROOM, Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.outputs.table import Ints
@@ -136,10 +136,15 @@ class Game:
             return False
         job, claim = self.job, self.job.claim
         promise = claim.eps, claim.delta, self.share * job.alpha
-        if job.sampler.progress is not None and all(arm.lenses for arm in self.seen):
-            job.sampler.caught = would_catch(self.seen, len(self.arms), *promise)
-        left = max((1 - RESERVE) * job.max_samples - job.sampler.runs, 0) / 2
-        doubts = in_doubt(self.seen, len(self.arms), left, *promise, job.settings.margin)
+        told = job.sampler.progress is not None and all(arm.lenses for arm in self.seen)
+        may_end = len(self.seen) == len(self.arms) and self.drawn >= FEWEST_AT_MARGIN
+        doubts = None
+        if told or may_end:
+            caught = would_catch(self.seen, len(self.arms), *promise)
+            job.sampler.caught = caught
+            if may_end and caught <= job.settings.margin * claim.eps:
+                left = max((1 - RESERVE) * job.max_samples - job.sampler.runs, 0) / 2
+                doubts = in_doubt(self.seen, caught, left, *promise, job.settings.margin)
         self._doubtful = doubts[0] if doubts else None
         self._next_look_up = 0.0 if doubts else LOOK_UP * self.drawn
         return doubts == []

@@ -93,28 +93,22 @@ def tells_apart(arms: list[Arm]) -> bool:
 
 def in_doubt(
     arms: list[Arm],
-    available: int,
+    caught: float,
     left: float,
     eps: float,
     delta: float,
     alpha: float,
     margin: float,
-) -> list[Arm] | None:
+) -> list[Arm]:
     """What has to be looked into before an audit may stop at its margin, the most doubtful first.
 
-    That is, once a true loss of `margin` times the claim would have been caught: pairs that have
-    not been looked at well enough to be told from one that loses so much, and those that look as if
-    they could be won with the `left` pairs of outputs that there are. None if the margin has not
-    been reached.
+    That is, once a true loss of `caught`, at most `margin` times the claim, would have been caught:
+    pairs that have not been looked at well enough to be told from one at the margin, and those that
+    look as if they could be won with the `left` pairs of outputs that there are.
     """
-    if len(arms) < available or sum(arm.drawn for arm in arms) < FEWEST_AT_MARGIN:
-        return None
-    caught = would_catch(arms, available, eps, delta, alpha)
-    if caught > margin * eps:
-        return None
     won = math.sqrt(2 * wealth_for(alpha))  # standard errors of a gain that refutes the claim
     # What a pair with the loss that is caught gains, and in proportion one that is at the margin.
-    enough = won / math.sqrt(_runs(arms, available)) * (margin - 1) * eps / (caught - eps)
+    enough = won / math.sqrt(_runs(arms, len(arms))) * (margin - 1) * eps / (caught - eps)
     doubts: list[tuple[float, Arm]] = []
     for arm in arms:
         # Standard errors grow with the root of the samples; chance may have taken one of them away.

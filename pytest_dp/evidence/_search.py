@@ -11,9 +11,16 @@ BEYOND = 60.0
 
 def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
     """The smallest loss above eps that is caught, to a ten-thousandth; infinite if none is."""
-    low, high = eps, eps + 1.0
+    return smallest(caught, eps, eps + 1.0, eps + BEYOND)
+
+
+def smallest(caught: Callable[[float], bool], low: float, high: float, most: float) -> float:
+    """The smallest number above `low` that is caught, to a ten-thousandth.
+
+    Looked for up to `high`, then twice as far each time; infinite if none is caught beyond `most`.
+    """
     while not caught(high):
-        if high > eps + BEYOND:
+        if high > most:
             return math.inf
         low, high = high, 2 * high
     while high - low > 1e-4 * high:

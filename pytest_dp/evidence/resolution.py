@@ -17,12 +17,11 @@ Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, section 2.5 (group
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.evidence._search import smallest_loss
+from pytest_dp.evidence._search import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record, contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.outputs.table import Bools, Floats
@@ -148,7 +147,7 @@ def smallest_scale(
     def caught(times: float) -> bool:
         return any(_growth(*one.scaled(times), eps, delta) * runs >= needed for one in telling)
 
-    return _first(caught, 1.0, LARGEST_SCALE)
+    return 1.0 if caught(1.0) else smallest(caught, 1.0, 2.0, LARGEST_SCALE)
 
 
 def smallest_eps(
@@ -257,18 +256,3 @@ def _growth(p: Floats, q: Floats, shared: Floats, eps: float, delta: float) -> f
         cells = np.stack([both, one - both, two - both, 1 - one - two + both], axis=1)
         best = max(best, float((cells @ growth).max()))
     return best
-
-
-def _first(caught: Callable[[float], bool], low: float, most: float) -> float:
-    """The smallest scale that is caught, to a thousandth; infinite if none up to `most` is."""
-    if caught(low):
-        return low
-    high = 2 * low
-    while not caught(high):
-        if high > most:
-            return math.inf
-        low, high = high, 2 * high
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if caught(middle) else (middle, high)
-    return high
