@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 
+from benchmarks.long_outputs import atom, encoding
 from pytest_dp import audit
 from pytest_dp.auditors import game
 
@@ -33,19 +34,6 @@ def quieter_there(answers, size, rng, scale):
     return np.asarray(answers) + noise
 
 
-def with_atom(answers, size, rng, leak):
-    outputs = noisy(answers, size, rng)
-    outputs[rng.random(size) < leak, 37] = answers[37]
-    return outputs
-
-
-def unary(value, size, rng, eps):
-    """An encoding in 1,024 bits, each flipped with a probability; the loss is `eps`."""
-    bits = np.zeros((size, 1_024), dtype=bool)
-    bits[:, value] = True
-    return bits ^ (rng.random(bits.shape) < 1 / (1 + np.exp(eps / 2)))
-
-
 def histogram(records, rng, scale, cells=10_000, kind=np.asarray):
     return kind(np.bincount(records, minlength=cells) + rng.laplace(scale=scale, size=cells))
 
@@ -63,8 +51,8 @@ def spoken_of(event):
 MANY = {"vectorized": "size"}
 CASES = {
     "one of 100": (quieter_there, (moved(62), ZEROS), "scale", (1 / 3, 1.0), MANY),
-    "atom": (with_atom, (moved(37), ZEROS), "leak", (0.05, 0.0), MANY),
-    "bits": (unary, (3, 700), "eps", (1.3, 1.0), MANY | {"max_samples": 20_000}),
+    "atom": (atom, (moved(37), ZEROS), "leak", (0.05, 0.0), MANY),
+    "bits": (encoding, (3, 700), "eps", (1.3, 1.0), MANY | {"max_samples": 20_000}),
 }
 
 
