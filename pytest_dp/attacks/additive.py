@@ -300,10 +300,15 @@ def _bending(odds: Floats) -> Floats:
 
 
 def _root(curvature: Floats, precision: Floats) -> Floats:
-    """The inverse root of the posterior's curvature."""
+    """The inverse root of the posterior's curvature; of a stack of precisions, shape (k, n, n)."""
+    n = len(curvature)
+    posterior = np.empty((*precision.shape[:-1], n, n))
+    posterior[:] = curvature
+    diagonal = posterior.reshape(*precision.shape[:-1], n * n)[..., :: n + 1]
     # The ridge keeps quantities apart that say the same; the intercept has no prior.
-    ridge = 1e-6 * np.diag(curvature).max()
-    return inverse_root(curvature + np.diag(np.append(precision, 0.0) + ridge))
+    diagonal += 1e-6 * diagonal.max()
+    diagonal[..., :-1] += precision
+    return inverse_root(posterior)
 
 
 def _common_precision(curvature: Floats, target: Floats) -> float:
@@ -311,8 +316,8 @@ def _common_precision(curvature: Floats, target: Floats) -> float:
     count = len(target) - 1
     candidates = np.geomspace(1, 1e6, 7)
     evidence = []
-    for precision in candidates:
-        root = _root(curvature, np.full(count, precision))
+    roots = _root(curvature, np.repeat(candidates[:, None], count, axis=1))
+    for precision, root in zip(candidates.tolist(), roots, strict=True):
         explained = 0.5 * float((times(root, target) ** 2).sum())
         log_size = float(np.log(np.diag(root)).sum()) + 0.5 * count * math.log(precision)
         evidence.append(explained + log_size)

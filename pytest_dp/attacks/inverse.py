@@ -17,6 +17,8 @@ BLOCK = 48
 def inverse_root(matrix: Floats) -> Floats:
     """The inverse R of the lower Cholesky factor of a positive definite matrix A, shape (n, n).
 
+    Of a stack of matrices, shape (k, n, n), each one's.
+
     So ``R.T @ R`` is the inverse of A, and the logarithm of the determinant of A is
     ``-2 * log(diag(R)).sum()``.
 
@@ -25,9 +27,11 @@ def inverse_root(matrix: Floats) -> Floats:
     numpy.linalg.LinAlgError
         If the matrix is not positive definite.
     """
-    n = len(matrix)
+    n = matrix.shape[-1]
     if n <= BLOCK:
         return _of_a_block(matrix)
+    if matrix.ndim > 2:
+        return np.stack([inverse_root(one) for one in matrix])
     count = -(-n // BLOCK)
     padded = np.eye(count * BLOCK)
     padded[:n, :n] = matrix

@@ -20,7 +20,14 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import ROOM, Contender, Pool, leaves_of, part_of
 from pytest_dp.auditors.search import rank_for
-from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record, contingency, independent, payoffs
+from pytest_dp.evidence.betting import (
+    FRACTIONS,
+    RUNGS,
+    Record,
+    all_contingencies,
+    independent,
+    payoffs,
+)
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract, concatenated
 from pytest_dp.outputs.families import search
@@ -39,6 +46,8 @@ WIDE = 256
 """Places of which extracts are kept where no pairs show which matter."""
 MOST_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones."""
+REMEMBERED = 100_000
+"""Leaves of outputs up to which their table is kept, for those who ask for it again."""
 LEARNED_ACROSS = 20_000
 """Pairs of outputs from which each half learns, at most."""
 SEARCHED = 20_000
@@ -78,6 +87,8 @@ class Arm(Contender):
     record : Record
     hope : float
         Edge in standard deviations of a single payoff that the pair might have.
+    known : (int, Table) or None
+        What `table` gave last, unless that was large, and how many pairs of outputs were in it.
     """
 
     room: int = ROOM
@@ -95,14 +106,20 @@ class Arm(Contender):
     lenses: tuple[Lens, ...] = ()
     record: Record = field(default_factory=lambda: Record([], _nothing_earned()))
     hope: float = math.inf
+    known: tuple[int, Table] | None = None
 
     def table(self) -> tuple[Table, Bools]:
         """All outputs that were kept, or their extracts, and which of them are on D."""
         first = np.arange(2 * self.kept) < self.kept
+        if self.known is not None and self.known[0] == self.kept:
+            return self.known[1], first
         if self.extract is None:
-            return self.examples(), first
-        sides = zip(*self.extracts, strict=True)
-        return concatenated([extract for side in sides for extract in side]), first
+            table = self.examples()
+        else:
+            sides = zip(*self.extracts, strict=True)
+            table = concatenated([extract for side in sides for extract in side])
+        self.known = (self.kept, table) if len(table.codes) <= REMEMBERED else None
+        return table, first
 
     def keep(self, pool: Pool, sides: list[list[Any]]) -> None:
         """Add a batch, outputs or extracts of them, on D and on D', and remember it in the pool."""
@@ -197,7 +214,7 @@ def make_room(job: Job, arm: Arm) -> None:
     extracts = extract(table.rows(first)), extract(table.rows(~first))
     few = max(FEWEST_PAIRS, int(EXAMPLES / arm.numbers))
     arm.one, arm.two = ([part_of(joined(side), few)] for side in (arm.one, arm.two))
-    arm.extract, arm.extracts = extract, [extracts]
+    arm.extract, arm.extracts, arm.known = extract, [extracts], None
 
 
 def _on_the_scale_of(found: Floats, scale: Floats) -> Floats:
@@ -237,7 +254,7 @@ def _events(job: Job, arm: Arm, table: Table, first: Bools, about: list[Feature]
 def hope(record: Record, eps: float, delta: float, learned: int) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
     pays = payoffs(eps, delta)
-    counts = np.concatenate([contingency(joint) for joint in record.joint])
+    counts = all_contingencies(record.joint)
     unlearned = UNLEARNED / math.sqrt(learned)
     if not len(counts):
         return unlearned

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -92,11 +93,41 @@ def contingency_both_ways(joint: Ints | Floats) -> Floats:
     b = len(joint)
     below = np.zeros((b + 1, b + 1))
     below[1:, 1:] = joint.cumsum(0).cumsum(1)
+    corners = below.ravel()[_corners(b)]  # (4, 4, events)
+    rows = corners[1:] - corners[:-1]
+    return (rows[:, 1:] - rows[:, :-1]).reshape(9, -1).T
+
+
+@lru_cache(maxsize=64)
+def _corners(b: int) -> Ints:
+    """Where the parts of pairs of outputs begin and end in cumulative counts, shape (4, 4, k)."""
     j, k = np.triu_indices(b - 1)
     ends = np.stack([np.zeros_like(j), j + 1, k + 1, np.full_like(j, b)])
-    corners = below[ends[:, None, :], ends[None, :, :]]  # (4, 4, events)
-    cells = np.diff(np.diff(corners, axis=0), axis=1)
-    return cells.reshape(9, -1).T
+    return ends[:, None, :] * (b + 1) + ends[None, :, :]
+
+
+_TWO_BINS = np.array([[3, 2, 1, 0], [0, 2, 1, 3]])
+_TWO_BINS_BOTH_WAYS = np.array([0, 2, 6, 8])
+"""Where the four counts of a record of two bins are to be found in, and go to in, its events."""
+
+
+def all_contingencies(joints: Sequence[Ints | Floats]) -> Floats:
+    """`contingency` of several records, one below the other; those of two bins come last.
+
+    Most lenses have two bins: they are counted all at once.
+    """
+    wide = [contingency(joint) for joint in joints if len(joint) != 2]
+    flat = np.array([joint for joint in joints if len(joint) == 2], np.float64).reshape(-1, 4)
+    return np.concatenate([*wide, flat[:, _TWO_BINS].reshape(-1, 4)])
+
+
+def all_contingencies_both_ways(joints: Sequence[Ints | Floats]) -> Floats:
+    """The same of `contingency_both_ways`."""
+    wide = [contingency_both_ways(joint) for joint in joints if len(joint) != 2]
+    flat = np.array([joint for joint in joints if len(joint) == 2], np.float64).reshape(-1, 4)
+    narrow = np.zeros((len(flat), 9))
+    narrow[:, _TWO_BINS_BOTH_WAYS] = flat
+    return np.concatenate([*wide, narrow])
 
 
 def independent(joint: Floats) -> Floats:
@@ -174,10 +205,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Wager:
-    """How wealth is spread over bets on the next batch, and what is kept, for every rung.
+    """How wealth is spread over bets on the next batch, and what is kept, for every open rung.
 
     Attributes
     ----------
+    open : ndarray of int
+        Rungs that are not refuted yet; nothing is bet against the others.
     hard : ndarray, shape (rungs, bets)
         Log weights.
     soft : ndarray, shape (rungs, 2, fractions)
@@ -186,6 +219,7 @@ class Wager:
         The soft attacks, in bins of the first lens; of D' in reversed order.
     """
 
+    open: Ints
     hard: Floats
     soft: Floats
     cash: Floats
@@ -240,21 +274,17 @@ class Ledger:
         cash : float
             Odds against there being anything to win, before the record is seen.
         """
-        hard = self._hard_growth(record.joint, record.apart)
-        hard += math.log((1 - SOFT) / max(hard[0].size, 1))
-        soft = record.soft + math.log(SOFT / record.soft[0].size)
-        kept = np.full(len(self.rungs), math.log(cash))
+        rungs = np.flatnonzero(self.log_wealth < self.enough)
+        hard = self._hard_growth(record.joint, record.apart, rungs)
+        hard += math.log((1 - SOFT) / max(hard.shape[1], 1))
+        soft = record.soft[rungs] + math.log(SOFT / record.soft[0].size)
+        kept = np.full(len(rungs), math.log(cash))
         total = _log_total(hard, soft, kept)
-        first = record.joint[0]
-        attacks = np.stack(
-            [
-                soft_attacks(first, self.prices),
-                soft_attacks(first.T[::-1, ::-1], self.prices),
-            ],
-            axis=1,
-        )
+        first, prices = record.joint[0], self.prices[rungs]
+        sides = soft_attacks(first, prices), soft_attacks(first.T[::-1, ::-1], prices)
         share = total[:, None]
-        return Wager(hard - share, soft - share[..., None], kept - total, attacks)
+        hard -= share
+        return Wager(rungs, hard, soft - share[..., None], kept - total, np.stack(sides, axis=1))
 
     def settle(self, wager: Wager, record: Record, draw: Callable[[], Sequence[Ints]]) -> None:
         """Draw a batch, which the wager could not know; pay out, and enter it in the record.
@@ -268,34 +298,36 @@ class Ledger:
             Draws a batch that nobody has seen, and counts it as in `Record.joint`.
         """
         batch = draw()
-        hard = self._hard_growth(batch, record.apart)
+        rungs = wager.open
+        hard = self._hard_growth(batch, record.apart, rungs)
+        hard += wager.hard
         soft = self._soft_growth(wager, batch[0])
-        earned = _log_total(wager.hard + hard, wager.soft + soft, wager.cash)
-        growth = np.where(self.log_wealth < self.enough, earned, 0.0)
-        self.log_wealth = self.log_wealth + growth
+        earned = _log_total(hard, wager.soft + soft, wager.cash)
+        self.log_wealth = self.log_wealth.copy()
+        self.log_wealth[rungs] += earned
         self.highest = np.maximum(self.highest, self.log_wealth)
-        record.soft = record.soft + soft
+        record.soft = record.soft.copy()
+        record.soft[rungs] += soft
         record.joint = [old + new for old, new in zip(record.joint, batch, strict=True)]
 
-    def _hard_growth(self, joint: Sequence[Ints | Floats], apart: bool) -> Floats:
+    def _hard_growth(self, joint: Sequence[Ints | Floats], apart: bool, rungs: Ints) -> Floats:
         """Log growth of bets on events, one way and both ways, shape (rungs, bets)."""
         table = self.apart if apart else self.one_way
-        one_way = np.concatenate([contingency(one) for one in joint]) @ table
-        both = np.concatenate([contingency_both_ways(one) for one in joint]) @ self.both_ways
-        rungs = len(self.rungs)
-        return np.concatenate([one_way.reshape(rungs, -1), both.reshape(rungs, -1)], axis=1)
+        one_way = all_contingencies(joint) @ table[rungs]
+        both = all_contingencies_both_ways(joint) @ self.both_ways[rungs]
+        return np.concatenate([_by_rung(one_way), _by_rung(both)], axis=1)
 
     def _soft_growth(self, wager: Wager, joint: Ints) -> Floats:
         """Log growth of the soft attacks, shape (rungs, 2, fractions)."""
         one, two = np.nonzero(joint)
         times = joint[one, two].astype(np.float64)
         last = joint.shape[0] - 1
-        price = self.prices[:, None, None]
+        price = self.prices[wager.open, None, None]
         attacks = wager.attacks
         likelier = np.stack([attacks[:, 0, one], attacks[:, 1, last - two]], axis=1)
         rarer = np.stack([attacks[:, 0, two], attacks[:, 1, last - one]], axis=1)
         pays = likelier - price * rarer - self.delta
-        stakes = self.most[:, None] * FRACTIONS
+        stakes = self.most[wager.open, None] * FRACTIONS
         return np.log1p(pays[..., None, :] * stakes[:, None, :, None]) @ times
 
     @property
@@ -317,8 +349,9 @@ class Ledger:
     def prefers_apart(self, record: Record) -> bool:
         """Whether bets on coupled outputs would have won more if those had been independent."""
         apart = list(map(independent, record.joint))
+        claim = np.array([len(self.rungs) - 1])
         best = [
-            float(self._hard_growth(joint, drawn_apart)[-1].max(initial=0.0))
+            float(self._hard_growth(joint, drawn_apart, claim).max(initial=0.0))
             for joint, drawn_apart in ((record.joint, False), (apart, True))
         ]
         return best[1] > max(best[0], 0.0) + MARGIN
@@ -329,10 +362,14 @@ class Ledger:
         return float(self.log_wealth[-1])
 
 
+def _by_rung(bets: Floats) -> Floats:
+    """One row for each rung; there may be none."""
+    return bets.reshape(len(bets), math.prod(bets.shape[1:]))
+
+
 def _log_total(hard: Floats, soft: Floats, cash: Floats) -> Floats:
     """Log sums for every rung."""
-    parts = (hard, soft, cash[:, None])
-    everything = np.concatenate([part.reshape(len(cash), -1) for part in parts], axis=1)
-    most = everything.max(axis=1)
-    total: Floats = most + np.log(np.exp(everything - most[:, None]).sum(axis=1))
+    parts = [_by_rung(part) for part in (hard, soft, cash)]
+    most = np.max([part.max(axis=1, initial=-np.inf) for part in parts], axis=0)
+    total: Floats = most + np.log(sum(np.exp(part - most[:, None]).sum(axis=1) for part in parts))
     return total

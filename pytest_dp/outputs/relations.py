@@ -232,6 +232,8 @@ def near_relations(places: list[str], one: Floats, two: Floats) -> list[Relation
     Parameters are those of `relations`.
     """
     found: dict[tuple[str, str], tuple[float, Relation]] = {}
+    if len(places) < 2:
+        return []
     with np.errstate(all="ignore"):
         for side in (one, two):
             columns, some = _usable(side, product=False)

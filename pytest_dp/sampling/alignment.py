@@ -297,7 +297,7 @@ def draw_aligned(
     with _untouched(sequence, hidden) as runs:
         outputs, digest, each = _drawn(call, data, count, sequence, runs)
     if choose.random() < AGAIN:
-        copied, data, hidden = call.spare(data)
+        copied, data, hidden = call.spare(data, hidden)
         with _untouched(sequence, hidden) as runs:
             _check_rows(copied, data, outputs, each, sequence, runs, _some(count, choose))
     return outputs, digest

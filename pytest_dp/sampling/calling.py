@@ -95,12 +95,15 @@ class Call:
         call = replace(self, mechanism=mechanism, params=params)
         return call, data, hidden.find(mechanism, params)
 
-    def spare(self, data: Any) -> tuple[Call, Any, hidden.Hidden]:
-        """A copy that stays, to look at some runs again, with an input that goes with it."""
+    def spare(self, data: Any, own: hidden.Hidden) -> tuple[Call, Any, hidden.Hidden]:
+        """A copy that stays, to look at some runs again, with an input that goes with it.
+
+        Its generators come with it; there are none where the mechanism has none of its `own`.
+        """
         assert self.pristine is not None
         (mechanism, params), data = self.pristine.spare(data)
         call = replace(self, mechanism=mechanism, params=params)
-        return call, data, hidden.find(mechanism, params)
+        return call, data, hidden.find(mechanism, params) if own.generators else own
 
     def draw(
         self,

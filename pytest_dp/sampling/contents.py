@@ -37,10 +37,12 @@ def holds_iterator(output: Any, deep: int = _DEEP) -> bool:
         return deep > 0 and any(holds_iterator(one, deep - 1) for one in output)
     if isinstance(output, dict):
         return deep > 0 and any(holds_iterator(one, deep - 1) for one in output.values())
-    return is_iterator(type(output))
+    kind: Any = type(output)
+    return is_iterator(kind)
 
 
-def is_iterator(kind: type) -> bool:
+@lru_cache(maxsize=512)
+def is_iterator(kind: Any) -> bool:
     """Whether objects of this type are iterators, or views of a dictionary."""
     return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
 
@@ -54,10 +56,11 @@ def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _D
         return type(output)(read_out(one, failed, deep - 1) for one in output)
     if type(output) is dict and deep:
         return {key: read_out(one, failed, deep - 1) for key, one in output.items()}
-    if not is_iterator(type(output)):
+    kind: Any = type(output)
+    if not is_iterator(kind):
         return output
     found = Read()
-    found.kind = type(output).__name__
+    found.kind = kind.__name__
     try:
         found.extend(islice(iter(output), MOST_READ))
     except (Exception, SystemExit) as error:

@@ -22,6 +22,7 @@ from pytest_dp.sampling.calling import Call, Outputs, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.hidden import Hidden, reseed, restore, set_sequence, state_of
 from pytest_dp.sampling.streams import child, stream
+from pytest_dp.sampling.twister import GLOBAL
 
 Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
@@ -79,8 +80,9 @@ class Runs:
             *hidden.generators,
         )
         self._idle = idle
-        self._before = [state_of(source) for source in self._sources]
-        self._at = [_plain(state) for state in self._before]
+        self._before = [self._state(k) for k in range(len(self._sources))]
+        # Of `np.random` it is a value of its own, which takes time to write down.
+        self._at = {k: _plain(self._before[k]) for k in idle if k != 1}
         self._left_alone = False
         restarts = [
             _restarts(source, child(sequence, SOURCES + k), count)
@@ -94,21 +96,42 @@ class Runs:
 
     def __exit__(self, *_: object) -> None:
         for k, source in enumerate(self._sources[1:], 1):
-            if not (self._left_alone and k in self._idle):
+            if self._left_alone and k in self._idle:
+                continue
+            if source is GLOBAL.source:
+                GLOBAL.restore(self._before[k])
+            else:
                 restore(source, self._before[k])
 
-    def states(self) -> list[Any]:
-        """Where all sources are, as values to compare."""
-        return [_plain(state_of(source)) for source in self._sources]
+    def starts(self) -> list[Any]:
+        """Where all sources are, right after a restart, for `ends`."""
+        return [
+            GLOBAL.words() or _plain(state_of(source)) if k == 1 else _plain(state_of(source))
+            for k, source in enumerate(self._sources)
+        ]
+
+    def ends(self, starts: list[Any]) -> dict[int, Any]:
+        """Where those sources are that were used since, as values to compare."""
+        return {
+            k: _plain(state_of(self._sources[k]))
+            for k, now in enumerate(self.starts())
+            if now != starts[k]
+        }
 
     def are_idle(self) -> bool:
         """Whether the mechanism left those alone that need no restart."""
-        self._left_alone = all(
-            _plain(state_of(source)) == self._at[k]
-            for k, source in enumerate(self._sources)
-            if k in self._idle
-        )
+        self._left_alone = all(map(self._is_idle, self._idle))
         return self._left_alone
+
+    def _is_idle(self, k: int) -> bool:
+        now = self._state(k)
+        if k == 1:
+            return now is self._before[k] or bool(_plain(now) == _plain(self._before[k]))
+        return bool(_plain(now) == self._at[k])
+
+    def _state(self, k: int) -> Any:
+        source = self._sources[k]
+        return GLOBAL.state() if source is GLOBAL.source else state_of(source)
 
 
 def _plain(state: Any) -> Any:
@@ -253,22 +276,31 @@ def draw_restarted(
     CannotCouple
         If an output that was checked depends on more than the input and the stream.
     """
+    choose = np.random.default_rng(child(sequence, CHECKS))
+    checked = choose.integers(count, size=int(AGAIN * count + AGAIN_EACH + choose.random()))
     with Runs(sequence, count, hidden, idle) as runs:
         outputs = call.draw(data, count, runs.rng, runs.restart)
         idle_ones_used = not runs.are_idle()
+        if len(checked) and not idle_ones_used and not hidden.generators:
+            copied, data, _ = call.spare(data, hidden)  # which draws on the same sources
+            _check(copied, data, outputs, checked.tolist(), runs)
+            runs.are_idle()
     if idle_ones_used:
         # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
         sequence = child(sequence, ANEW)
         return draw_restarted(call, data, count, sequence, hidden, frozenset())
-    choose = np.random.default_rng(child(sequence, CHECKS))
-    checked = choose.integers(count, size=int(AGAIN * count + AGAIN_EACH + choose.random()))
-    if len(checked):
-        copied, data, hidden = call.spare(data)
+    if len(checked) and hidden.generators:
+        copied, data, hidden = call.spare(data, hidden)
         with Runs(sequence, count, hidden, idle) as runs:
-            for run in checked.tolist():
-                if not same(outputs[run], _again(copied, data, runs, run)):
-                    raise CannotCouple(REMEMBERS)
+            _check(copied, data, outputs, checked.tolist(), runs)
     return outputs
+
+
+def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Runs) -> None:
+    """Make some of the runs again: the outputs have to stay."""
+    for run in checked:
+        if not same(outputs[run], _again(call, data, runs, run)):
+            raise CannotCouple(REMEMBERS)
 
 
 def tried_restarted(
@@ -320,9 +352,8 @@ def tried_restarted(
 def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, Any]]:
     """The output of a run, safe from later ones, and where it left the sources that it used."""
     runs.restart(run)
-    before = runs.states()
+    starts = runs.starts()
     output = _again(call, data, runs, run)
     with contextlib.suppress(Exception):  # locks, files, connections
         output = copy.deepcopy(output)
-    after = enumerate(zip(before, runs.states(), strict=True))
-    return output, {k: end for k, (start, end) in after if start != end}
+    return output, runs.ends(starts)

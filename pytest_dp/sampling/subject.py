@@ -30,6 +30,7 @@ from pytest_dp.sampling.pieces import (
 )
 from pytest_dp.sampling.restarting import NOTHING, CannotCouple, Runs
 from pytest_dp.sampling.streams import stream
+from pytest_dp.sampling.twister import GLOBAL
 
 AFRESH = 8
 """First part of the keys of what copies draw."""
@@ -63,6 +64,7 @@ class Subject:
     """
 
     def __init__(self, call: Call, seed: int) -> None:
+        GLOBAL.forget()
         self.call = replace(call, pristine=Pristine((call.mechanism, call.params)), made=Made())
         self.seed = seed
         self.hidden = hidden.find(call.mechanism, call.params)
@@ -120,11 +122,11 @@ class Subject:
             """Outputs, all of the same stream, and whether the last of them made use of it."""
             with Runs(stream(self.seed, 0), count, generators, frozenset()) as runs:
                 runs.restart(0)
-                before, made, started = runs.states(), call.made.runs, time.perf_counter()
+                starts, made, started = runs.starts(), call.made.runs, time.perf_counter()
                 with interruptible(deadline, None):
                     outputs = used.draw(on_copy.live, count, runs.rng, lambda _: runs.restart(0))
                 self._count(call.made.runs - made, time.perf_counter() - started)
-                return outputs, runs.states() != before
+                return outputs, bool(runs.ends(starts))
 
         outputs, moved = drawn(TRIED)
         self._at_a_time = at_a_time(outputs)

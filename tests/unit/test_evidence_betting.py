@@ -14,6 +14,8 @@ from pytest_dp.evidence.betting import (
     RUNGS,
     Ledger,
     Record,
+    all_contingencies,
+    all_contingencies_both_ways,
     contingency,
     contingency_both_ways,
     most_disagreeing,
@@ -58,6 +60,18 @@ def test_contingency_both_ways_counts_every_pair_of_thresholds():
     for row, (j, k) in zip(found, thresholds, strict=True):
         x, y = (np.where(side >= k, 2, np.where(side < j, 0, 1)) for side in pairs.T)
         assert row.tolist() == np.bincount(3 * x + y, minlength=9).tolist()
+
+
+@pytest.mark.parametrize("widths", [[], [5], [2], [2, 2], [5, 2, 2, 1], [2, 5, 2]])
+def test_records_of_two_bins_are_counted_together(widths):
+    joints = [random_joint(seed, width) for seed, width in enumerate(widths)]
+    for together, alone, columns in (
+        (all_contingencies, contingency, 4),
+        (all_contingencies_both_ways, contingency_both_ways, 9),
+    ):
+        last = sorted(joints, key=lambda joint: len(joint) == 2)
+        expected = np.concatenate([np.zeros((0, columns)), *map(alone, last)])
+        assert (together(joints) == expected).all()
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (3.0, 0.01)])
@@ -283,6 +297,22 @@ def test_what_is_refuted_is_not_put_at_risk_again():
     assert won.min() > math.log(1e6)
     ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch.T])
     assert (ledger.log_wealth == won).all()
+
+
+def test_nothing_is_bet_against_what_is_refuted():
+    ledger = Ledger(1.0, alpha=1e-6)
+    ledger.log_wealth[:3] = 20.0
+    ledger.highest[:3] = 20.0
+    record = Record([random_joint(0).astype(float)], NOTHING)
+    wager = ledger.wager(record, 1.0)
+    assert wager.open.tolist() == list(range(3, len(RUNGS)))
+    other = Ledger(1.0, alpha=1e-6)
+    all_open = other.wager(record, 1.0)
+    again = Record([random_joint(0).astype(float)], NOTHING)
+    for one, bet, seen in ((ledger, wager, record), (other, all_open, again)):
+        one.settle(bet, seen, lambda: [random_joint(1)])
+    assert (ledger.log_wealth[:3] == 20.0).all()
+    assert ledger.log_wealth[3:] == pytest.approx(other.log_wealth[3:], rel=1e-12)
 
 
 def test_a_wager_is_made_before_its_batch_is_drawn():

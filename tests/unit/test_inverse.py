@@ -49,6 +49,13 @@ def test_a_matrix_times_a_vector(n, seed):
     np.testing.assert_allclose(times(matrix, vector), matrix @ vector, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, BLOCK, BLOCK + 1])
+def test_the_roots_of_a_stack_are_those_of_its_matrices(n):
+    stack = np.stack([positive(n, seed) for seed in range(3)])
+    for one, root in zip(stack, inverse_root(stack), strict=True):
+        assert (root == inverse_root(one)).all()
+
+
 @pytest.mark.parametrize("n", [1, 10, BLOCK, BLOCK + 1, 3 * BLOCK])
 def test_what_is_not_positive_definite_is_refused(n):
     matrix = positive(n, 0)

@@ -20,6 +20,7 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.restarting import CannotCouple, Runs
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
+from pytest_dp.sampling.twister import GLOBAL
 
 # --- one draw a call ---
 
@@ -193,6 +194,27 @@ def test_every_source_has_a_stream_of_its_own():
             drawn[-1] += (random.random(),)
     assert drawn[7] == drawn[50]
     assert len({round(value, 12) for values in drawn[:50] for value in values}) == 200
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_source_that_is_used_is_not_idle(kept):
+    """A second normal variate, which was kept from an earlier draw, takes no word of the stream."""
+    state = np.random.get_state(legacy=False)
+    try:
+        np.random.seed(1)
+        np.random.normal(size=1 if kept else 2)
+        GLOBAL.forget()
+        before = np.random.get_state(legacy=False)
+        for use in (np.random.normal, np.random.random, random.random):
+            with Runs(stream(1, *KEY), 4, hidden.Hidden((), ()), frozenset({1, 2})) as runs:
+                runs.restart(0)
+                runs.rng.random()
+                assert runs.are_idle()
+                use()
+                assert not runs.are_idle()
+            assert str(np.random.get_state(legacy=False)) == str(before)
+    finally:
+        np.random.set_state(state)
 
 
 def test_exceptions_are_outputs_and_do_not_shift_the_streams():
