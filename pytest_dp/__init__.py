@@ -16,10 +16,10 @@ _HOME = {
     "Counterexample": "auditors.result",
     "Claim": "claim",
     "ClaimError": "errors",
-    "InconclusiveAudit": "errors",
+    "InconclusiveAudit": "auditors.result",
     "InconclusiveWarning": "errors",
     "MechanismError": "errors",
-    "PrivacyViolation": "errors",
+    "PrivacyViolation": "auditors.result",
     "PytestDPError": "errors",
 }
 
@@ -42,15 +42,18 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.auditors import audit
-    from pytest_dp.auditors.result import AuditResult, Counterexample
+    from pytest_dp.auditors.result import (
+        AuditResult,
+        Counterexample,
+        InconclusiveAudit,
+        PrivacyViolation,
+    )
     from pytest_dp.claim import Claim
     from pytest_dp.declaration import dp_claim, queries, values
     from pytest_dp.errors import (
         ClaimError,
-        InconclusiveAudit,
         InconclusiveWarning,
         MechanismError,
-        PrivacyViolation,
         PytestDPError,
     )
 

@@ -1,17 +1,15 @@
-"""How hard to look, and how sure to be: defaults, and what overrides them."""
+"""How an audit goes about it: how hard to look, how sure to be, and what to look at."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
-
-from pytest_dp.claim import Claim
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an audit needs to know beside the claim.
+    """What an audit needs to know beside the promise and the arguments of the mechanism.
 
     Attributes
     ----------
@@ -26,6 +24,16 @@ class Settings:
         ends. 1.0 is never reached.
     method : str
         The auditor.
+    classifier : str, object or None
+        What attacks are learned with; None for the default.
+    features : callable or None
+        What the classifier is given of an output; None leaves it to the outputs.
+    c : float or None
+        Fixed probability of DP-Sniper's event; None for the event with the best bound.
+    floating_point : bool
+        Whether the bits of floats are looked at.
+    coupled : bool
+        Whether both inputs may be run with the same random numbers.
     n_jobs : int or None
         Processes; None for as many as there are cores, where that pays.
     seed : int or None
@@ -37,18 +45,43 @@ class Settings:
     max_seconds: float = 60.0
     margin: float = 1.25
     method: str = "sequential"
+    classifier: Any = None
+    features: Callable[[Any], Any] | None = None
+    c: float | None = None
+    floating_point: bool = False
+    coupled: bool = True
     n_jobs: int | None = None
     seed: int | None = None
 
-    def over(self, **given: Any) -> Settings:
-        """These settings, with those of `given` that are not None on top."""
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+    def over(self, *given: Mapping[str, Any]) -> Settings:
+        """These settings with others on top, the last the topmost."""
+        settings = self
+        for some in given:
+            settings = replace(settings, **some)
+        return settings
 
 
-OF_A_CLAIM = ("alpha", "max_samples", "max_seconds", "margin", "method")
+NAMES = tuple(field.name for field in fields(Settings))
+
+USED_BY: Mapping[str, tuple[str, ...]] = {
+    "classifier": ("sequential", "dpsniper"),
+    "features": ("sequential", "dpsniper"),
+    "floating_point": ("sequential", "dpsniper"),
+    "c": ("dpsniper",),
+    "coupled": ("sequential", "dpsniper"),
+    "margin": ("sequential",),
+}
+"""Settings that not every method uses."""
 
 
-def settle(claim: Claim, ini: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings:
-    """Defaults, below the ini file, below the claim, below the command line."""
-    written = {name: getattr(claim, name) for name in OF_A_CLAIM}
-    return Settings().over(**ini).over(**written).over(**command_line)
+def unused(given: Mapping[str, Any], method: str) -> list[str]:
+    """Which of the settings given mean nothing to this method, though they differ from the usual.
+
+    Told by identity: ensembles of scikit-learn have a truth value only once they are fitted.
+    """
+    usual = Settings()
+    return [
+        name
+        for name, methods in USED_BY.items()
+        if name in given and method not in methods and given[name] is not getattr(usual, name)
+    ]

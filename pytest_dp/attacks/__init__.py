@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from pytest_dp.attacks import additive, linear
-from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.outputs.extracts import about_extract
 from pytest_dp.outputs.features import (
@@ -18,6 +17,7 @@ from pytest_dp.outputs.features import (
     user_features,
 )
 from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
+from pytest_dp.settings import Settings
 
 AS_PUBLISHED = ("logistic", "mlp")
 
@@ -30,13 +30,13 @@ class Posterior(Protocol):
 
 
 def quantities(
-    claim: Claim, table: Table, references: list[Any], first: Bools, paired: int = 0
+    settings: Settings, table: Table, references: list[Any], first: Bools, paired: int = 0
 ) -> list[Feature]:
     """What a classifier is shown of each output.
 
     The two classifiers of the paper see the numbers and categories of an output, all others also
     its sums, differences, extremes and counts. The user's own function, and the bits of doubles,
-    come on top where the claim asks for them.
+    come on top where the settings ask for them.
 
     Raises
     ------
@@ -45,13 +45,13 @@ def quantities(
     """
     if table.is_extract:
         return about_extract(table)
-    if isinstance(claim.classifier, str) and claim.classifier in AS_PUBLISHED:
+    if isinstance(settings.classifier, str) and settings.classifier in AS_PUBLISHED:
         found = [f for f in features(table, [], first, paired) if f.kind in ("leaf", "len")]
     else:
         found = all_features(table, references, first, paired)
-    if claim.features is not None:
-        found = found + user_features(claim.features, table)
-    if claim.floating_point:
+    if settings.features is not None:
+        found = found + user_features(settings.features, table)
+    if settings.floating_point:
         found = found + float_features(table, first)
     return found
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from importlib import import_module
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ import joblib
 from pytest_dp.auditors.afresh import confirmed
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import KEYWORDS, Claim, expand, invalid
+from pytest_dp.claim import Claim, expand
+from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs import pairs_of
+from pytest_dp.keywords import invalid
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.settings import Settings, settle
+from pytest_dp.settings import Settings, unused
 
 
 def auditor(method: str) -> Callable[[Job], AuditResult]:
@@ -31,32 +34,13 @@ def auditor(method: str) -> Callable[[Job], AuditResult]:
 def audit(
     mechanism: Callable[..., Any],
     *,
-    eps: float | str,
-    delta: float = 0.0,
-    neighbors: str | None = None,
-    inputs: Any = None,
-    pairs: Iterable[tuple[Any, Any]] | None = None,
-    params: Mapping[str, Any] | None = None,
-    vectorized: str | bool | None = None,
-    rng: str = "rng",
-    alpha: float | None = None,
-    max_samples: int | None = None,
-    max_seconds: float | None = None,
-    margin: float | None = 1.25,
-    method: str | None = None,
-    classifier: Any = None,
-    features: Callable[[Any], Any] | None = None,
-    c: float | None = None,
-    floating_point: bool = False,
-    coupled: bool = True,
     seed: int | None = None,
     n_jobs: int | None = None,
+    **claim: Any,
 ) -> AuditResult:
     """Audit one claim, without pytest.
 
-    The keywords of the claim are those of `dp_claim`, which describes them; a list in `params` must
-    hold one value, as this function audits one claim. Keywords that the method has no use for are
-    named in the notes of the result.
+    Keywords that the method has no use for are named in the notes of the result.
 
     Parameters
     ----------
@@ -67,6 +51,9 @@ def audit(
     n_jobs : int, optional
         Processes at most; by default as many as there are cores, where that pays. The result does
         not depend on it.
+    **claim
+        The keywords of `dp_claim`, which describes them. A list in `params` must hold one value, as
+        this function audits one claim.
 
     Returns
     -------
@@ -88,22 +75,29 @@ def audit(
     >>> result.verdict
     'violated'
     """
-    given = dict(locals())
-    plain = audit.__kwdefaults__ or {}
-    claims = expand(
-        {name: given[name] for name in KEYWORDS if given[name] is not plain.get(name, given)}
-    )
+    claims = expand(claim)
     if len(claims) > 1:
         raise ClaimError(
             f"params gives {len(claims)} claims; audit() takes one at a time. Call it in a loop."
         )
     if seed is not None and (not isinstance(seed, int) or seed < 0):
-        invalid("seed", seed, "Allowed: a whole number, 0 or more.")
+        raise invalid("seed", seed, "Allowed: a whole number, 0 or more.")
     if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs < 1):
-        invalid("n_jobs", n_jobs, "Allowed: a whole number, 1 or more.")
-    settings = settle(claims[0], {}, {"seed": seed, "n_jobs": n_jobs})
+        raise invalid("n_jobs", n_jobs, "Allowed: a whole number, 1 or more.")
+    settings = Settings(seed=seed, n_jobs=n_jobs).over(claims[0].effort)
     name = f"{getattr(mechanism, '__qualname__', type(mechanism).__qualname__)}[{claims[0].label}]"
     return run(claims[0], mechanism, settings, name)
+
+
+def _with_the_keywords_of(claim: Callable[..., Any], given: Callable[..., Any]) -> Signature:
+    """A signature that lists the keywords of a claim too, for ``help`` and for completion."""
+    own = [p for p in signature(given).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = [p for p in signature(claim).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    parameters = sorted([*own, *more], key=lambda p: (p.kind, p in own))
+    return signature(given).replace(parameters=parameters)
+
+
+audit.__signature__ = _with_the_keywords_of(dp_claim, audit)  # type: ignore[attr-defined]
 
 
 def run(
@@ -115,15 +109,15 @@ def run(
     progress: Progress | None = None,
 ) -> AuditResult:
     """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
-    call = prepare(mechanism, claim)
-    pairs = pairs_of(claim, root)
+    call = prepare(mechanism, claim.arguments)
+    pairs = pairs_of(claim.promise, root)
     seed = settings.seed if settings.seed is not None else claim_seed(name, mechanism)
     # Where xdist has shared out the cores already, one process each.
     cores = 1 if "PYTEST_XDIST_WORKER" in os.environ else joblib.cpu_count()
     n_jobs = settings.n_jobs or cores
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
     job = Job(claim, call, pairs, settings, seed, name, n_jobs, progress)
-    unused = claim.unused(settings.method)
-    if unused:
-        job.sampler.note(f"method {settings.method} does not use {', '.join(unused)}")
+    useless = unused(claim.effort, settings.method)
+    if useless:
+        job.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")
     return confirmed(job, audit_by(job))

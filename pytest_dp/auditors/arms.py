@@ -192,7 +192,7 @@ def learn(job: Job, arm: Arm) -> None:
             lenses.append(seen)
             joint.append(_joint(seen.bins(unseen), first[fresh], 2))
     model, about = _model(job, arm, table, first, 2 * LEARNED_ACROSS, arm.paired)
-    if job.claim.classifier is not None or job.claim.features is not None:
+    if job.settings.classifier is not None or job.settings.features is not None:
         check_by_itself(model, about, table if arm.extract is None else arm.examples())
     final = scores(model, table)
     for half in (lower, ~lower):
@@ -207,7 +207,7 @@ def learn(job: Job, arm: Arm) -> None:
 def make_room(job: Job, arm: Arm) -> None:
     """Keep extracts from now on, and of what was kept."""
     table, first = arm.table()
-    about = quantities(job.claim, table, arm.references, first, arm.paired)
+    about = quantities(job.settings, table, arm.references, first, arm.paired)
     if not arm.paired and any(feature.kind == "leaf" for feature in about):
         about += [leaf(place) for place in choose(table, first, 0, WIDE).chosen]
     extract = Extract(tuple(dict.fromkeys(about)))
@@ -235,9 +235,9 @@ def _model(
     if len(first) > 2 * most:
         some = np.arange(len(first)) % (len(first) // 2) < most
         table, first = table.rows(some), first[some]
-    about = quantities(job.claim, table, arm.references, first, paired)
+    about = quantities(job.settings, table, arm.references, first, paired)
     about = affordable(about, table, first, A_QUANTITY)
-    return fit(job.claim.classifier, table, first, about, job.seed), about
+    return fit(job.settings.classifier, table, first, about, job.seed), about
 
 
 def _events(job: Job, arm: Arm, table: Table, first: Bools, about: list[Feature]) -> list[Event]:
@@ -246,7 +246,7 @@ def _events(job: Job, arm: Arm, table: Table, first: Bools, about: list[Feature]
         some = np.arange(len(first)) % half < SEARCHED
         table, first, half = table.rows(some), first[some], SEARCHED
     about = [feature for feature in about if feature.kind != "bit"]
-    rank = rank_for(job.claim.eps, rarest=0.0)(half)
+    rank = rank_for(job.promise.eps, rarest=0.0)(half)
     found = search(table, first, rank, arm.references, MOST_EVENTS, about, rare=True)
     return [one.event for one in found]
 

@@ -59,8 +59,8 @@ def conclude(game: Game) -> AuditResult:
         _note_if_late(game)
         return job.result("inconclusive", **bets)
     violated = ledger.refuted
-    claim, alpha = job.claim, game.share * job.alpha
-    caught = would_catch(known, len(game.arms), claim.eps, claim.delta, alpha)
+    promise, alpha = job.promise, game.share * job.alpha
+    caught = would_catch(known, len(game.arms), promise.eps, promise.delta, alpha)
     bet = [arm.kept for arm in game.arms]
     found = _shown(game, known)
     eps_lower = ledger.eps_lower
@@ -108,7 +108,7 @@ def _counterexample(
 ) -> Counterexample:
     """What was found, as a person would want to see it; `bet` pairs of outputs were bet on."""
     witness = found.witness
-    shown = fresh.shown(bounded, game.job.claim.eps) if bounded else None
+    shown = fresh.shown(bounded, game.job.promise.eps) if bounded else None
     seen = partial(seen_before, found.arm, witness, pairs=bet)
     show = partial(fresh.counterexample, game.job, game.pool, witness, shown, seen)
     example = within(game.job.to_conclude(), show)
@@ -123,8 +123,8 @@ def _note_if_late(game: Game) -> None:
             f"stopped after max_seconds={job.settings.max_seconds:g}, with "
             f"{job.sampler.runs:,} of {job.max_samples:,} samples"
         )
-        claim, alpha = job.claim, game.share * job.alpha
-        known = len(game.arms), claim.eps, claim.delta, alpha, job.settings.margin
+        promise, alpha = job.promise, game.share * job.alpha
+        known = len(game.arms), promise.eps, promise.delta, alpha, job.settings.margin
         needed = runs_to_margin(*known)
         if job.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))

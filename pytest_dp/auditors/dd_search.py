@@ -74,9 +74,9 @@ def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
     """
     budget = SEARCH_SHARE * job.max_samples
     everyone = line_up(job, pool, budget, Rival)
-    if job.claim.c is not None:
-        return everyone, _as_published(job, pool, everyone, job.claim.c)
-    pool.coupled = job.claim.coupled and all(
+    if job.settings.c is not None:
+        return everyone, _as_published(job, pool, everyone, job.settings.c)
+    pool.coupled = job.settings.coupled and all(
         job.sampler.can_couple(pool.inputs[r.first], pool.inputs[r.second], job.deadline)
         for r in everyone
     )
@@ -145,14 +145,14 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
 def _learn(
     job: Job, pool: Pool, rival: Rival, table: Table, first: Bools
 ) -> tuple[Posterior, list[Feature]]:
-    about = quantities(job.claim, table, rival.references, first)
-    classifier = job.claim.classifier
+    about = quantities(job.settings, table, rival.references, first)
+    classifier = job.settings.classifier
     return fit(classifier, table, first, about, job.seed, paired=pool.coupled), about
 
 
 def _check(job: Job, model: Posterior, about: list[Feature], table: Table) -> None:
     """Refuse what the user gave, if it makes an event of several outputs."""
-    if job.claim.classifier is not None or job.claim.features is not None:
+    if job.settings.classifier is not None or job.settings.features is not None:
         check_by_itself(model, about, table)
 
 

@@ -52,7 +52,7 @@ def _test(job: Job, pool: Pool, witness: Witness) -> Tested | None:
 def _conclude(
     job: Job, pool: Pool, witness: Witness, tested: Tested, tried: tuple[int, int]
 ) -> AuditResult:
-    eps, alpha = job.claim.eps, job.alpha
+    eps, alpha = job.promise.eps, job.alpha
     found = bounds(job, tested)
     best = found[0]
     eps_lower = max(best.eps_lower, 0.0)

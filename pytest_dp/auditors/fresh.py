@@ -212,13 +212,13 @@ class Bounded:
         self.eps_clopper_pearson = clopper_pearson.eps_lower(*four, alpha)
         if job.fixed_c is not None:  # as published
             self.eps_lower = self.eps_clopper_pearson
-            self.p_value = clopper_pearson.p_value(*four, job.claim.eps)
+            self.p_value = clopper_pearson.p_value(*four, job.promise.eps)
         elif counts.both is not None:
             self.eps_lower = paired.eps_lower(*counts.in_pairs, alpha)
-            self.p_value = paired.p_value(*counts.in_pairs, job.claim.eps, alpha)
+            self.p_value = paired.p_value(*counts.in_pairs, job.promise.eps, alpha)
         else:
             self.eps_lower = ratio.eps_lower(*four, alpha)
-            self.p_value = ratio.p_value(*four, job.claim.eps, alpha)
+            self.p_value = ratio.p_value(*four, job.promise.eps, alpha)
 
     @property
     def loss(self) -> tuple[float, float]:
@@ -285,7 +285,7 @@ def counterexample(
         kind, counts, alpha = found.kind, found.counts, found.alpha
     event: Any = getattr(witness, kind)
     before = None if seen is None else seen(event)
-    runs, eps = (counts.n1, counts.n2), job.claim.eps
+    runs, eps = (counts.n1, counts.n2), job.promise.eps
     sides = (witness.rival.first, witness.rival.second)[:: witness.sign]
     hits = (counts.c1, counts.n1), (counts.c2, counts.n2)
     one, two = (  # in the search, and as far as the test can tell

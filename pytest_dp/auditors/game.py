@@ -67,7 +67,7 @@ class Game:
         self.pool.room = max(LEAST_ROOM, ROOM // len(self.arms))
         for arm in self.arms:
             arm.room = self.pool.room
-        self.ledger = Ledger(job.claim.eps, job.claim.delta, share * job.alpha)
+        self.ledger = Ledger(job.promise.eps, job.promise.delta, share * job.alpha)
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
         self.late = self.satisfied = False
@@ -92,7 +92,7 @@ class Game:
                 self._bet(arm, size, deadline)
             if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST else RELEARN_FIRST):
                 self._learn(arm, deadline)
-            arm.hope = hope(arm.record, job.claim.eps, job.claim.delta, arm.learned)
+            arm.hope = hope(arm.record, job.promise.eps, job.promise.delta, arm.learned)
             if self._knows_enough():
                 self.satisfied = True
                 return
@@ -134,17 +134,17 @@ class Game:
         """Whether the claim's margin is reached and nothing is in doubt; looked up now and then."""
         if self.drawn < self._next_look_up or self.ledger.refuted:
             return False
-        job, claim = self.job, self.job.claim
-        promise = claim.eps, claim.delta, self.share * job.alpha
+        job, promise = self.job, self.job.promise
+        level = promise.eps, promise.delta, self.share * job.alpha
         told = job.sampler.progress is not None and all(arm.lenses for arm in self.seen)
         may_end = len(self.seen) == len(self.arms) and self.drawn >= FEWEST_AT_MARGIN
         doubts = None
         if told or may_end:
-            caught = would_catch(self.seen, len(self.arms), *promise)
+            caught = would_catch(self.seen, len(self.arms), *level)
             job.sampler.caught = caught
-            if may_end and caught <= job.settings.margin * claim.eps:
+            if may_end and caught <= job.settings.margin * promise.eps:
                 left = max((1 - RESERVE) * job.max_samples - job.sampler.runs, 0) / 2
-                doubts = in_doubt(self.seen, caught, left, *promise, job.settings.margin)
+                doubts = in_doubt(self.seen, caught, left, *level, job.settings.margin)
         self._doubtful = doubts[0] if doubts else None
         self._next_look_up = 0.0 if doubts else LOOK_UP * self.drawn
         return doubts == []
@@ -174,7 +174,7 @@ class Game:
 
     def _look(self, arm: Arm, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
-        eps_param, inputs = self.job.claim.eps_param, self.pool.inputs
+        eps_param, inputs = self.job.eps_param, self.pool.inputs
         if self.coupled:
             self.coupled = self.job.sampler.can_couple(
                 inputs[arm.first], inputs[arm.second], deadline

@@ -54,7 +54,8 @@ class Job:
         n_jobs: int,
         progress: Progress | None = None,
     ) -> None:
-        self.claim, self.pairs = claim, pairs
+        self.claim, self.promise, self.pairs = claim, claim.promise, pairs
+        self.eps_param = claim.arguments.eps_param
         self.settings, self.seed, self.name = settings, seed, name
         self.alpha, self.max_samples = settings.alpha, settings.max_samples
         self.deadline = Deadline(settings.max_seconds)
@@ -71,7 +72,7 @@ class Job:
     @property
     def fixed_c(self) -> float | None:
         """The paper's probability of an event, where the claim fixes it and the method uses it."""
-        return self.claim.c if self.settings.method == "dpsniper" else None
+        return self.settings.c if self.settings.method == "dpsniper" else None
 
     def describe(self, data: Any) -> str:
         """An input, short and readable."""

@@ -130,7 +130,7 @@ def line_up(job: Job, pool: Pool, budget: float, kind: type[C]) -> list[C]:
     for number, pair in enumerate(job.pairs):
         if number and (len(pool.inputs) + 1) * FEWEST > budget / 2:
             break
-        answers = [job.sampler.noiseless(d, job.claim.eps_param) for d in (pair.d1, pair.d2)]
+        answers = [job.sampler.noiseless(d, job.eps_param) for d in (pair.d1, pair.d2)]
         references = [answer for answer in answers if answer is not None]
         contenders.append(kind(number, pair, pool.add(pair.d1), pool.add(pair.d2), references))
     if len(contenders) < len(job.pairs):
@@ -192,7 +192,7 @@ def never_varies(job: Job, pool: Pool) -> bool:
     """Whether nothing ever varied that can be read. That is said, and so is what cannot be read."""
     unreadable = cannot_be_read(pool)
     if unreadable:
-        if job.claim.features is not None:
+        if job.settings.features is not None:
             return False
         said = f"{unreadable}: return plain values, or use features="
         job.sampler.note(said, hinders=True)

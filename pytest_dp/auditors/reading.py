@@ -79,8 +79,8 @@ def read(
         What the learned attack promises. If outputs are small and an event that breaks the claim
         most clearly falls short of it, another one is looked for that promises more.
     """
-    about = quantities(job.claim, table, arm.references, first, arm.paired)
-    clearly = rank_for(job.claim.eps, rarest=0.0)
+    about = quantities(job.settings, table, arm.references, first, arm.paired)
+    clearly = rank_for(job.promise.eps, rarest=0.0)
     found = _read(job, arm, (table, first), about, clearly, KEPT, planned)
     falls_short = found is None or not found.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
@@ -111,7 +111,7 @@ def _read(
     all1, all2 = (int((inside & side).sum()) for side in (first, ~first))
     promise = event_promise(all1, runs, all2, runs, planned, job.alpha).promise
     one, two = (c1, c2) if unseen.sign > 0 else (c2, c1)
-    excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, job.claim.eps)
+    excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, job.promise.eps)
     return Read(event, unseen, promise, float(excess[0]) * math.sqrt(2), _is_small(table))
 
 

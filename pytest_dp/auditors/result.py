@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""What an audit found, and the errors that carry it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_dp.claim import Claim
+from pytest_dp.errors import PytestDPError
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
@@ -169,9 +170,10 @@ class AuditResult:
 
     def __str__(self) -> str:
         """The outcome in a line."""
-        claim, effort = f"eps = {self.claim.eps:g}", f"({self.samples:,} samples)"
+        eps = self.claim.promise.eps
+        claim, effort = f"eps = {eps:g}", f"({self.samples:,} samples)"
         if self.violated:
-            least = f">= {self.eps_lower:.3g}" if self.eps_lower > self.claim.eps else "is larger"
+            least = f">= {self.eps_lower:.3g}" if self.eps_lower > eps else "is larger"
             return f"{self.name} violates {claim}; eps {least} {effort}"
         if self.verdict == "inconclusive":
             return f"{self.name}: inconclusive on {claim}; {self.reason} {effort}"
@@ -181,7 +183,7 @@ class AuditResult:
     def __repr__(self) -> str:
         """The fields that tell most, a line each, so that it fits on a screen."""
         fields: dict[str, Any] = {"verdict": self.verdict, "name": self.name}
-        fields["eps"] = self.claim.eps
+        fields["eps"] = self.claim.promise.eps
         for name in (
             *("method", "alpha", "eps_lower", "p_value", "e_value", "resolution", "strength"),
             *("samples", "seconds", "seed", "reason", "counterexample", "notes"),
@@ -205,7 +207,7 @@ class AuditResult:
         """
         if self.verdict != "no violation":
             return ""
-        times = self.resolution / self.claim.eps
+        times = self.resolution / self.claim.promise.eps
         return "strong" if times <= STRONG * EXACTLY else "fair" if times <= FAIR else "weak"
 
     @property
@@ -221,6 +223,31 @@ class AuditResult:
                 "make the mechanism faster"
             )
         return f"max_samples={self.max_samples} is too few: raise it"
+
+
+class PrivacyViolation(PytestDPError, AssertionError):  # noqa: N818
+    """The claim is broken; the message is the counterexample.
+
+    Attributes
+    ----------
+    result : AuditResult
+        The audit that found it.
+    """
+
+    __module__ = "pytest_dp"
+
+    def __init__(self, message: str, result: AuditResult | None = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.result)
+
+
+class InconclusiveAudit(PytestDPError, AssertionError):  # noqa: N818  named like PrivacyViolation
+    """Too few samples to tell anything; raised only under ``dp_strict``."""
+
+    __module__ = "pytest_dp"
 
 
 def _listed(kind: str, fields: Mapping[str, Any]) -> str:

@@ -59,7 +59,7 @@ def find_suspect(job: Job, pool: Pool) -> tuple[list[Suspect], Suspect | None]:
     budget = SEARCH_SHARE * job.max_samples
     contenders = everyone = line_up(job, pool, budget, Suspect)
     deadline = job.deadline.sooner(SEARCH_SHARE)
-    rank = rank_for(job.claim.eps)
+    rank = rank_for(job.promise.eps)
     a_round = budget / (math.ceil(math.log2(len(contenders))) + 1)
     full = max(1, int(a_round / len(pool.inputs)))
     runs = min(FIRST_ROUND, full)

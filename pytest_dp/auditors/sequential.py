@@ -56,7 +56,7 @@ def audit(job: Job) -> AuditResult:
     except OutOfTime as out:
         if out.stack:
             raise job.hung(out) from None
-    if not job.claim.coupled:
+    if not job.settings.coupled:
         return _played(job, Game(job, BET, 1.0, coupled=False))
     try:
         return _played(job, Game(job, BET, FIRST_GAME, coupled=True))

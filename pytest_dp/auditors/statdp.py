@@ -87,7 +87,7 @@ def _test(job: Job, pool: Pool, best: Suspect) -> _Tested | None:
 
 def _runs_of_test(job: Job, best: Suspect) -> int:
     assert best.found is not None
-    eps, alpha = job.claim.eps, job.alpha
+    eps, alpha = job.promise.eps, job.alpha
     most = int(min(job.max_samples - job.sampler.runs, job.affordable())) // 2
     if not best.decided:
         return most
@@ -106,7 +106,7 @@ def _conclude(
     pair, constant = best.pair, tested.constant
     if best.found.c2 > best.found.c1:  # which way to look is for the search to say
         c1, c2, pair, constant = c2, c1, pair.reversed(), constant[::-1]
-    eps, alpha = job.claim.eps, job.alpha
+    eps, alpha = job.promise.eps, job.alpha
     p_value = combined.p_value(c1, c2, runs, eps)
     eps_lower = combined.eps_lower(c1, c2, runs, alpha)
     if c2 > c1:  # StatDP's test looks the other way as well

@@ -81,7 +81,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
     choices = [_choice(job, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].promise)
     arm, choice = arms[best], choices[best]
-    eps = job.claim.eps
+    eps = job.promise.eps
     table, first = within(job.deadline.remaining(), arm.table)
     learned = choice.promise if refuted else -math.inf
     looking = partial(read, job, arm, table, first, planned, learned)
@@ -182,7 +182,7 @@ def _enough(job: Job, witness: Witness, left: int) -> int:
 
     A clear picture may take its share of the time; to show that the claim is broken, all of it.
     """
-    eps, p1, p2 = job.claim.eps, np.array([witness.p1]), np.array([witness.p2])
+    eps, p1, p2 = job.promise.eps, np.array([witness.p1]), np.array([witness.p2])
     loss = math.log(max(witness.p1, 1e-12) / witness.p2)
     share = first_share(p1, p2)
 

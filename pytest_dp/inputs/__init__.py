@@ -8,7 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.claim import Claim, check_relation
+from pytest_dp.claim import Promise, check_relation
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.datasets import describe, ends_first, key
@@ -19,12 +19,12 @@ from pytest_dp.inputs.resolving import resolve
 __all__ = ["MOST_PAIRS", "Pair", "describe", "pairs_of"]
 
 
-def pairs_of(claim: Claim, root: Path | None = None) -> list[Pair]:
-    """The neighbouring inputs on which a claim is audited.
+def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
+    """The neighbouring inputs on which a promise is audited.
 
     Parameters
     ----------
-    claim : Claim
+    promise : Promise
         Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once
         they are looked up, every pair is derived: the same ones in the same order each time.
     root : Path, optional
@@ -42,10 +42,12 @@ def pairs_of(claim: Claim, root: Path | None = None) -> list[Pair]:
     ClaimError
         If the inputs cannot be found, are no neighbours, or give no pair.
     """
-    if claim.pairs is not None:
-        return [stated_pair(at, d1, d2, claim.neighbors) for at, (d1, d2) in enumerate(claim.pairs)]
-    inputs = resolve(claim.inputs, root)
-    relation = check_relation(claim.neighbors, inputs)
+    if promise.pairs is not None:
+        return [
+            stated_pair(at, d1, d2, promise.neighbors) for at, (d1, d2) in enumerate(promise.pairs)
+        ]
+    inputs = resolve(promise.inputs, root)
+    relation = check_relation(promise.neighbors, inputs)
     if isinstance(inputs, Queries):
         return _queries(inputs, one=relation == "one_query")
     if isinstance(inputs, Values):

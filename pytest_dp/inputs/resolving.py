@@ -12,10 +12,10 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from pytest_dp.claim import invalid
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.datasets import describe, kind_of
+from pytest_dp.keywords import invalid
 
 
 def resolve(given: Any, root: Path | None) -> Queries | Values | list[Any] | tuple[Any, ...]:
@@ -67,7 +67,7 @@ def _look_up(name: str, root: Path | None) -> Any:
         example = f"{dotted}:{path}"
         if not all(map(str.isidentifier, f"{dotted}.{path}".split("."))):
             example = "tests.dp_inputs:records"
-        invalid(
+        raise invalid(
             "inputs",
             name,
             f'Allowed: "module:attribute", such as {example!r}, or the inputs themselves.',

@@ -8,15 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_dp.auditors import run
-from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import Claim, expand
-from pytest_dp.errors import (
-    ClaimError,
-    InconclusiveAudit,
-    InconclusiveWarning,
-    PrivacyViolation,
-    PytestDPError,
-)
+from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
+from pytest_dp.claim import Claim, expand, variants
+from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
+from pytest_dp.keywords import read
 from pytest_dp.plugin import MARKER
 from pytest_dp.plugin.failure import relative, represent
 from pytest_dp.plugin.options import settings_of, strict
@@ -35,7 +30,7 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
     if number > 1 and settings.seed is None:
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
     ends_early = settings.method == "sequential" and settings.margin > 1
-    goal = settings.margin * claim.eps if ends_early else None
+    goal = settings.margin * claim.promise.eps if ends_early else None
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
         return run(claim, mechanism, settings, item.nodeid, item.config.rootpath, progress.show)
 
@@ -93,14 +88,14 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     found: list[tuple[dict[str, Any], str]] = []
     for marker in reversed(_markers(metafunc.definition)):  # the topmost first
         try:
-            claims = expand(_completed(marker))
+            claims = variants(_read(marker))
         except ClaimError:
             return  # `before` shows it when the test is run
-        for claim in claims:
+        for arguments, label in claims:
             keywords = dict(marker.kwargs)
-            if claim.params:
-                keywords["params"] = {name: [value] for name, value in claim.params.items()}
-            found.append((keywords, claim.label if "eps" in marker.kwargs else ""))
+            if arguments.params:
+                keywords["params"] = {name: [value] for name, value in arguments.params.items()}
+            found.append((keywords, label))
     if len(found) > 1:
         metafunc.parametrize(
             "dp_check",
@@ -118,7 +113,7 @@ def before(item: pytest.Item) -> None:
     own = [marker for marker in item.own_markers if marker.name == MARKER]
     for marker in own:
         if marker.args or marker.kwargs:
-            expand(_completed(marker))
+            variants(_read(marker))
             if "dp_check" not in getattr(item, "fixturenames", ()):
                 raise ClaimError(
                     "This test has the marker dp_claim but never audits anything. Take the fixture "
@@ -163,17 +158,14 @@ def _markers(item: pytest.Item) -> list[pytest.Mark]:
     return own or ([closest] if closest is not None else [])
 
 
-def _completed(marker: pytest.Mark) -> dict[str, Any]:
-    """The marker's keywords, with stand-ins for those that ``dp_check`` may still be given."""
+def _read(marker: pytest.Mark) -> dict[str, Any]:
+    """What a marker says of a claim; ``dp_check`` may be given the rest."""
     if marker.args:
         raise ClaimError(
             f"pytest.mark.dp_claim was given {marker.args[0]!r} without a keyword. "
             "Write the name: @pytest.mark.dp_claim(eps=1.0, ...)."
         )
-    keywords = {"eps": 1.0, **marker.kwargs}
-    if not keywords.keys() & {"inputs", "pairs"}:
-        keywords["pairs"] = [(0, 1)]
-    return keywords
+    return read(marker.kwargs)
 
 
 def _one_claim(keywords: dict[str, Any], overrides: dict[str, Any]) -> Claim:

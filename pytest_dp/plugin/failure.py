@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
-from pytest_dp.errors import InconclusiveWarning, PrivacyViolation, PytestDPError
+from pytest_dp.auditors.result import PrivacyViolation
+from pytest_dp.errors import InconclusiveWarning, PytestDPError
 
 
 def represent(

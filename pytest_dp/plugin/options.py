@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytest_dp import claim as claims
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
+from pytest_dp.keywords import NO_MARGIN, invalid, read_one
 from pytest_dp.plugin import ini
-from pytest_dp.settings import Settings, settle
+from pytest_dp.settings import Settings
 
 
 def configure(config: pytest.Config) -> None:
@@ -34,7 +34,8 @@ def configure(config: pytest.Config) -> None:
 
 def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     """The settings for one claim: command line over claim over ini file over defaults."""
-    return settle(claim, *read(config))
+    file, command_line = read(config)
+    return Settings().over(file, claim.effort, command_line)
 
 
 def strict(config: pytest.Config) -> bool:
@@ -83,16 +84,14 @@ def _validated(name: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
     """Parse, then apply the claim's own validation of the keyword of that name."""
 
     def checked(text: str) -> Any:
-        value = parse(text)
-        claims.expand({"eps": 1.0, "pairs": [(0, 1)], name: value})
-        return value
+        return read_one(name, parse(text))
 
     return checked
 
 
 def _margin(text: str) -> float:
     if text.lower() == "none":
-        return claims.NO_MARGIN
+        return NO_MARGIN
     margin: float = _validated("margin", _number)(text)
     return margin
 
@@ -100,7 +99,7 @@ def _margin(text: str) -> float:
 def _jobs(text: str) -> int:
     jobs = _whole(text)
     if not isinstance(jobs, int) or jobs < 1:
-        claims.invalid("jobs", text, "Allowed: a whole number of processes, 1 or more.")
+        raise invalid("jobs", text, "Allowed: a whole number of processes, 1 or more.")
     return jobs
 
 
@@ -112,7 +111,7 @@ def _seed(text: str) -> int | None:
     except ValueError:
         seed = -1
     if seed < 0:
-        claims.invalid(
+        raise invalid(
             "seed",
             text,
             "Allowed: hexadecimal digits as a report shows them, such as 8f2c, or 'random'.",

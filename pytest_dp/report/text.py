@@ -93,7 +93,7 @@ class Row:
             path=path,
             line=line,
             name=_short_name(nodeid),
-            eps=float(result.claim.eps),
+            eps=float(result.claim.promise.eps),
             status=result.verdict,
             headline=headline(result),
             details=violation(result) if result.violated else "",

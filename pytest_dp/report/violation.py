@@ -25,7 +25,7 @@ LINES = 6
 
 def headline(result: AuditResult) -> str:
     """The outcome in one line."""
-    eps = result.claim.eps
+    eps = result.claim.promise.eps
     if result.violated:
         sure = f"({numbers.confidence(result.alpha)} confidence)"
         if result.eps_lower <= eps:
@@ -84,12 +84,12 @@ def counterexample(result: AuditResult, found: Counterexample, width: int) -> li
 
 def _by_bets(result: AuditResult, found: Counterexample) -> bool:
     """Whether it was the bets that refuted the claim, and fresh runs alone would not."""
-    return result.e_value is not None and found.eps_lower <= result.claim.eps
+    return result.e_value is not None and found.eps_lower <= result.claim.promise.eps
 
 
 def _bets_in_words(result: AuditResult, found: Counterexample) -> str:
     """What was seen in the runs that were bet on, and what the bets make of it."""
-    eps, bets = numbers.claimed(result.claim.eps), numbers.e_value(result.e_value or 0.0)
+    eps, bets = numbers.claimed(result.claim.promise.eps), numbers.e_value(result.e_value or 0.0)
     proof = (
         f"Bets against eps = {eps}, each made before the runs that decided it, "
         f"multiplied their stake by {bets}."
@@ -97,14 +97,14 @@ def _bets_in_words(result: AuditResult, found: Counterexample) -> str:
     if found.bet_counts is None or found.bet_runs is None:
         return proof
     (c1, c2), (n1, n2) = found.bet_counts, found.bet_runs
-    if n1 == 0 or n2 == 0 or c1 / n1 <= math.exp(min(result.claim.eps, 700)) * c2 / n2:
+    if n1 == 0 or n2 == 0 or c1 / n1 <= math.exp(min(result.claim.promise.eps, 700)) * c2 / n2:
         return proof  # S alone does not explain it
     here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
     often = f"S came {here} times on D, and never in {numbers.count(n2)} on D'"
     if c2:
         ratio = numbers.ratio(c1 * n2 / (n1 * c2), digits=2)
         often = f"S came {ratio} times as often on D ({here}) as on D' ({there})"
-    allowed = numbers.ratio_of(result.claim.eps)
+    allowed = numbers.ratio_of(result.claim.promise.eps)
     return (
         f"In {numbers.count(n1 + n2)} runs, {often}; eps = {eps} allows {allowed} times as "
         f"often. {proof}"
@@ -113,7 +113,7 @@ def _bets_in_words(result: AuditResult, found: Counterexample) -> str:
 
 def _counts(result: AuditResult, found: Counterexample) -> list[str]:
     """How many fresh runs were in S, and what follows."""
-    eps, bound = result.claim.eps, found.eps_lower
+    eps, bound = result.claim.promise.eps, found.eps_lower
     allowed, proven = numbers.allowed_and_proven(eps, bound)
     counts = [
         f"{numbers.count(c)}/{numbers.count(n)}"
@@ -153,16 +153,10 @@ def reproduce(result: AuditResult) -> list[str]:
 
 def _options(result: AuditResult) -> list[str]:
     """Options without which it would be another audit."""
-    from pytest_dp.claim import NO_MARGIN
+    from pytest_dp.keywords import NO_MARGIN
     from pytest_dp.settings import Settings
 
-    written = Settings().over(
-        method=result.claim.method,
-        alpha=result.claim.alpha,
-        max_samples=result.claim.max_samples,
-        max_seconds=result.claim.max_seconds,
-        margin=result.claim.margin,
-    )
+    written = Settings().over(result.claim.effort)
     options = []
     if result.method != written.method:
         options.append(f"--dp-method={result.method}")
@@ -236,7 +230,7 @@ def _evidence(result: AuditResult, found: Counterexample | None = None) -> list[
         said.append(
             "There was no effort left to show a counterexample: raise max_samples or max_seconds."
         )
-    elif result.eps_lower > max(1.005 * found.eps_lower, result.claim.eps):
+    elif result.eps_lower > max(1.005 * found.eps_lower, result.claim.promise.eps):
         more = numbers.lower(result.eps_lower)
         said.append(f"A learned attack on the same pair, with another S, shows eps >= {more}.")
     often = numbers.one_in(result.alpha)

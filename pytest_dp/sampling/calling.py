@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.claim import Claim
+from pytest_dp.claim import Arguments
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import hidden, rows
 from pytest_dp.sampling.contents import attributes, holds_iterator, is_iterator, opens, read_out
@@ -223,7 +223,7 @@ class Call:
             )
 
 
-def prepare(mechanism: Any, claim: Claim) -> Call:
+def prepare(mechanism: Any, arguments: Arguments) -> Call:
     """Check that the claim fits the mechanism's signature.
 
     Raises
@@ -237,11 +237,11 @@ def prepare(mechanism: Any, claim: Claim) -> Call:
     inner = inspect.unwrap(mechanism)
     if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner):
         raise ClaimError(f"{name} is async. Write a plain function that runs it: asyncio.run(...).")
-    params = dict(claim.params or {})
+    params = dict(arguments.params)
     try:
         signature = inspect.signature(mechanism)
     except (TypeError, ValueError):
-        return Call(mechanism, params, None, claim.vectorized)
+        return Call(mechanism, params, None, arguments.vectorized)
     accepts = signature.parameters
     open_ended = any(p.kind is p.VAR_KEYWORD for p in accepts.values())
     written = f"{name}{signature}"
@@ -253,16 +253,18 @@ def prepare(mechanism: Any, claim: Claim) -> Call:
     for parameter in params:
         if not takes(parameter):
             raise ClaimError(f"params has {parameter!r}, but the mechanism is {written}.")
-    if claim.vectorized and not takes(claim.vectorized):
+    if arguments.vectorized and not takes(arguments.vectorized):
         raise ClaimError(
-            f"vectorized={claim.vectorized!r}, but the mechanism is {written}: it has no such "
+            f"vectorized={arguments.vectorized!r}, but the mechanism is {written}: it has no such "
             "parameter to take the number of draws."
         )
-    wanted = claim.rng in accepts or (open_ended and claim.rng != "rng")
-    rng = claim.rng if wanted and claim.rng not in params else None
-    if rng is None and claim.rng not in params and claim.rng != "rng" and not open_ended:
-        raise ClaimError(f"rng={claim.rng!r}, but the mechanism is {written}: no such parameter.")
-    keywords = {**params, **dict.fromkeys(filter(None, (rng, claim.vectorized)))}
+    wanted = arguments.rng in accepts or (open_ended and arguments.rng != "rng")
+    rng = arguments.rng if wanted and arguments.rng not in params else None
+    if rng is None and arguments.rng not in params and arguments.rng != "rng" and not open_ended:
+        raise ClaimError(
+            f"rng={arguments.rng!r}, but the mechanism is {written}: no such parameter."
+        )
+    keywords = {**params, **dict.fromkeys(filter(None, (rng, arguments.vectorized)))}
     try:
         signature.bind(object(), **keywords)
     except TypeError as error:
@@ -272,7 +274,7 @@ def prepare(mechanism: Any, claim: Claim) -> Call:
             "parameter takes the data; give the others in params={...}, or, if one takes a random "
             "generator, name it: rng='generator'."
         ) from None
-    return Call(mechanism, params, rng, claim.vectorized)
+    return Call(mechanism, params, rng, arguments.vectorized)
 
 
 def _raised(error: BaseException, first: bool = False) -> Raised:

@@ -28,18 +28,18 @@ result = dp_check(noisy(1.0))
 assert result.verdict == "no violation" and not result.violated
 assert 0 < result.eps_lower < 1.0 < result.resolution
 assert result.name == "test_a.py::test_a"
-assert result.method == "sequential" and result.claim.coupled
+assert result.method == "sequential" and not result.claim.effort.get("method")
 assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 4000"""
     check(project, body).assert_outcomes(passed=1)
 
 
 def test_overrides_win_over_the_marker(project):
     body = """
-assert dp_check(noisy(0.5), eps=4.0).claim.eps == 4.0
+assert dp_check(noisy(0.5), eps=4.0).claim.promise.eps == 4.0
 assert dp_check(noisy(1.0), max_samples=3000).samples <= 3000
 assert dp_check(noisy(1.0), method="statdp").e_value is None
-assert dp_check(noisy(1.0), coupled=False).claim.coupled is False
-assert dp_check(noisy(1.0), inputs=[[1]], neighbors="add_remove_one").claim.pairs is None
+assert dp_check(noisy(1.0), coupled=False).claim.effort["coupled"] is False
+assert dp_check(noisy(1.0), inputs=[[1]], neighbors="add_remove_one").claim.promise.pairs is None
 assert dp_check(lambda d, rng: len(d) + rng.laplace(), vectorized=None).violated is False"""
     assert check(project, body).ret == 0
 
@@ -192,7 +192,7 @@ def test_params_in_the_marker_and_parametrize(project):
         def test_a(dp_check, factor):
             def noisy(d, epsilon, rng, size):
                 return len(d) + rng.laplace(scale=factor / epsilon, size=size)
-            assert dp_check(noisy).claim.params["epsilon"] in (0.5, 2.0)
+            assert dp_check(noisy).claim.arguments.params["epsilon"] in (0.5, 2.0)
         """,
     )
     assert set(project.ids()) == {
@@ -221,7 +221,7 @@ def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
         "test_b.py",
         NOISY,
         f"pytestmark = pytest.mark.dp_claim(eps=9.0, {QUICK})",
-        "def test_b(dp_check): assert dp_check(noisy(0.2)).claim.eps == 9.0",
+        "def test_b(dp_check): assert dp_check(noisy(0.2)).claim.promise.eps == 9.0",
     )
     counts = project.run().parseoutcomes()
     assert counts["failed"] == 1

@@ -18,7 +18,7 @@ def test_the_first_example_prints_what_the_readme_says(pytester, monkeypatch):
 
 
 def test_every_option_is_in_the_readme():
-    from pytest_dp.claim import KEYWORDS
+    from pytest_dp.keywords import KEYWORDS
     from pytest_dp.plugin import _OPTIONS
 
     for name, *_ in _OPTIONS:

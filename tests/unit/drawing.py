@@ -13,7 +13,7 @@ from pytest_dp.sampling.sampler import Draw, Sampler
 
 def sampler(mechanism, seed=1, n_jobs=1, **keywords):
     claim = expand({"eps": 1.0, "pairs": [([1], [0])], **keywords})[0]
-    return Sampler(prepare(mechanism, claim), seed, n_jobs)
+    return Sampler(prepare(mechanism, claim.arguments), seed, n_jobs)
 
 
 def outputs(mechanism, count=40, data=(1,), key=(1, 0, 0), seconds=30.0, **keywords):

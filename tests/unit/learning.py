@@ -7,17 +7,15 @@ import math
 import numpy as np
 
 from pytest_dp.attacks import fit, quantities
-from pytest_dp.claim import expand
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.settings import Settings
 
 
 def learned(outputs, first, classifier=None, features=None, seed=0):
     """A model of these outputs, from the quantities that an audit would show it."""
-    [claim] = expand(
-        {"eps": 1.0, "pairs": [(0, 1)], "classifier": classifier, "features": features}
-    )
+    settings = Settings(classifier=classifier, features=features)
     table = tabulate(outputs)
-    return fit(classifier, table, first, quantities(claim, table, [], first), seed)
+    return fit(classifier, table, first, quantities(settings, table, [], first), seed)
 
 
 def both(draw, runs, seed):

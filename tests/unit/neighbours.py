@@ -15,7 +15,7 @@ ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
 
 
 def pairs(root=None, **keywords):
-    return pairs_of(expand({"eps": 1.0, **keywords})[0], root)
+    return pairs_of(expand({"eps": 1.0, **keywords})[0].promise, root)
 
 
 def plain(found):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from pytest_dp.auditors.result import AuditResult, Counterexample
-from pytest_dp.claim import Claim
+from pytest_dp.claim import Claim, Promise
 from pytest_dp.report.text import Row
 
 
@@ -42,7 +42,7 @@ FOUND = Counterexample(
 
 BROKEN = AuditResult(
     verdict="violated",
-    claim=Claim(1.0, label="eps=1.0"),
+    claim=Claim(Promise(1.0), label="eps=1.0"),
     name=COUNT,
     method="sequential",
     alpha=1e-6,
@@ -85,7 +85,7 @@ Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c"""
 
 
 def rows():
-    half = replace(PASSED, claim=Claim(0.5), eps_lower=0.0)
+    half = replace(PASSED, claim=Claim(Promise(0.5)), eps_lower=0.0)
     name = "shop/stats.py::sparse_vector_with_gap[eps=0.5-threshold=12]"
     unknown = replace(half, verdict="inconclusive", resolution=math.inf, samples=912, seconds=60.3)
     unknown = replace(unknown, max_samples=400_000, max_seconds=60.0)

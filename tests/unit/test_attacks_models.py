@@ -14,10 +14,10 @@ from sklearn.naive_bayes import GaussianNB
 from pytest_dp import ClaimError
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.scores import scores
-from pytest_dp.claim import expand
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.calling import Raised
 from pytest_dp.sampling.pickling import cloudpickle
+from pytest_dp.settings import Settings
 
 # -- All models ---------------------------------------------------------------------------------
 
@@ -208,8 +208,8 @@ def test_the_classifiers_of_the_paper_see_an_output_as_it_is():
     table = tabulate(outputs)
 
     def seen(**keywords):
-        [claim] = expand({"eps": 1.0, "pairs": [(0, 1)], **keywords})
-        return [feature.text for feature in quantities(claim, table, [], first)]
+        about = quantities(Settings(**keywords), table, [], first)
+        return [feature.text for feature in about]
 
     plain = ["output[0]", "output[1]", "output[2]"]
     assert seen(classifier="logistic") == seen(classifier="mlp") == plain

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from pytest_dp import ClaimError, dp_claim, queries, values
-from pytest_dp.claim import KEYWORDS, distinct_labels, expand
-from pytest_dp.settings import Settings, settle
+from pytest_dp.claim import distinct_labels, expand
+from pytest_dp.keywords import _READERS, KEYWORDS
+from pytest_dp.settings import Settings
 
 PAIRS = [([0], [])]
 
@@ -84,10 +85,10 @@ def test_params_give_one_claim_each():
     claims = expand(
         {"eps": "epsilon", "params": {"epsilon": [0.1, 1, 5], "k": 3}, "inputs": queries(5)}
     )
-    assert [claim.eps for claim in claims] == [0.1, 1.0, 5.0]
+    assert [claim.promise.eps for claim in claims] == [0.1, 1.0, 5.0]
     assert [claim.label for claim in claims] == ["eps=0.1", "eps=1.0", "eps=5.0"]
-    assert claims[1].params == {"epsilon": 1, "k": 3}
-    assert claims[1].eps_param == "epsilon"
+    assert claims[1].arguments.params == {"epsilon": 1, "k": 3}
+    assert claims[1].arguments.eps_param == "epsilon"
     two = expand({"eps": 1.0, "params": {"k": [1, 2]}, "pairs": PAIRS})
     assert [claim.label for claim in two] == ["eps=1.0-k=1", "eps=1.0-k=2"]
 
@@ -100,9 +101,9 @@ def test_labels_are_made_distinct():
 
 
 def test_relations_have_the_defaults_of_their_inputs():
-    assert expand({"eps": 1, "inputs": queries(3)})[0].neighbors == "all_queries"
-    assert expand({"eps": 1, "inputs": values([0, 1])})[0].neighbors == "any_two"
-    assert expand({"eps": 1, "pairs": PAIRS})[0].neighbors is None
+    assert expand({"eps": 1, "inputs": queries(3)})[0].promise.neighbors == "all_queries"
+    assert expand({"eps": 1, "inputs": values([0, 1])})[0].promise.neighbors == "any_two"
+    assert expand({"eps": 1, "pairs": PAIRS})[0].promise.neighbors is None
 
 
 GOOD = {"eps": 1.0, "pairs": PAIRS}
@@ -173,6 +174,10 @@ def test_bad_keywords_say_what_is_allowed(keywords, message):
         expand(keywords)
 
 
+def test_every_keyword_has_one_reader():
+    assert list(_READERS) == list(KEYWORDS)
+
+
 def test_every_keyword_of_the_decorator_is_a_keyword_of_audit():
     import inspect
 
@@ -186,8 +191,6 @@ def test_every_keyword_of_the_decorator_is_a_keyword_of_audit():
 
 def test_settings_come_from_the_nearest_place():
     (claim,) = expand({**GOOD, "alpha": 0.01})
-    assert settle(claim, {}, {}).alpha == 0.01
-    assert settle(claim, {"alpha": 0.2, "max_samples": 7}, {}) == Settings(
-        alpha=0.01, max_samples=7
-    )
-    assert settle(claim, {"alpha": 0.2}, {"alpha": 0.3}).alpha == 0.3
+    file, command_line = {"alpha": 0.2, "max_samples": 7}, {"alpha": 0.3}
+    assert Settings().over(file, claim.effort) == Settings(alpha=0.01, max_samples=7)
+    assert Settings().over(file, claim.effort, command_line).alpha == 0.3

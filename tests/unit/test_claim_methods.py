@@ -18,15 +18,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from pytest_dp import ClaimError, audit
-from pytest_dp.claim import CLASSIFIERS, KEYWORDS, METHODS, USED_BY, expand
-from pytest_dp.settings import settle
+from pytest_dp.claim import expand
+from pytest_dp.keywords import CLASSIFIERS, KEYWORDS, METHODS
+from pytest_dp.settings import USED_BY, Settings, unused
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 
 
-def claim(**keywords):
+def effort(**keywords):
     (one,) = expand({**GOOD, **keywords})
-    return one
+    return one.effort
 
 
 def count(records, rng, size):
@@ -39,34 +40,34 @@ def never(records):
 
 def test_sequential_is_the_default_and_the_published_ones_the_choice():
     assert METHODS == ("sequential", "statdp", "dpsniper")
-    assert claim().method is None
-    assert settle(claim(), {}, {}).method == "sequential"
+    assert "method" not in effort()
+    assert Settings().over(effort()).method == "sequential"
     for method in METHODS:
-        assert settle(claim(method=method), {}, {}).method == method
+        assert Settings().over(effort(method=method)).method == method
 
 
 def test_without_its_keywords_a_method_has_its_defaults():
     unset = dict.fromkeys(USED_BY.keys() - {"margin"})  # of which None is a value
-    for plain in (claim(), claim(**unset)):
-        given = {name: getattr(plain, name) for name in USED_BY}
-        assert given == {
+    for plain in (effort(), effort(**unset)):
+        settings = Settings().over(plain)
+        assert {name: getattr(settings, name) for name in USED_BY} == {
             "classifier": None,
             "features": None,
             "c": None,
             "floating_point": False,
             "coupled": True,
-            "margin": None,
+            "margin": 1.25,
         }
 
 
 def test_a_margin_is_a_multiple_of_the_claim_or_none():
-    assert settle(claim(), {}, {}).margin == 1.25
-    assert settle(claim(margin=2), {}, {}).margin == 2.0
-    assert settle(claim(margin=None), {"margin": 1.5}, {}).margin == 1.0  # never reached
-    assert settle(claim(margin=1.5), {}, {"margin": 3.0}).margin == 3.0
+    assert Settings().over(effort()).margin == 1.25
+    assert Settings().over(effort(margin=2)).margin == 2.0
+    assert Settings().over({"margin": 1.5}, effort(margin=None)).margin == 1.0  # never reached
+    assert Settings().over(effort(margin=1.5), {"margin": 3.0}).margin == 3.0
     for wrong in (1, 0.5, "1.25", True, math.inf, math.nan):
         with pytest.raises(ClaimError, match=r"Invalid margin=.*Allowed: a number above 1, such"):
-            claim(margin=wrong)
+            effort(margin=wrong)
 
 
 def test_keywords_of_some_methods_are_keywords_of_a_claim():
@@ -75,33 +76,33 @@ def test_keywords_of_some_methods_are_keywords_of_a_claim():
 
 
 @pytest.mark.parametrize(
-    ("method", "unused"),
+    ("method", "useless"),
     [
         ("sequential", ["c"]),
         ("statdp", ["classifier", "features", "floating_point", "c", "coupled"]),
         ("dpsniper", []),
     ],
 )
-def test_what_a_method_does_not_use(method, unused):
-    every = claim(classifier="mlp", features=len, floating_point=True, c=0.01, coupled=False)
-    assert every.unused(method) == unused
-    assert claim(coupled=True, floating_point=False).unused(method) == []
+def test_what_a_method_does_not_use(method, useless):
+    every = effort(classifier="mlp", features=len, floating_point=True, c=0.01, coupled=False)
+    assert unused(every, method) == useless
+    assert unused(effort(coupled=True, floating_point=False), method) == []
 
 
 @pytest.mark.parametrize("given", [True, False])
 def test_coupled_is_a_flag(given):
-    assert claim(coupled=given).coupled is given
+    assert effort(coupled=given)["coupled"] is given
 
 
 @pytest.mark.parametrize("given", [0, 1, "no", 0.5, [], np.True_])
 def test_a_coupled_that_is_no_flag(given):
     with pytest.raises(ClaimError, match=r"Invalid coupled=.*\. Allowed: True or False\.$"):
-        claim(coupled=given)
+        effort(coupled=given)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifiers_by_name(name):
-    assert claim(classifier=name).classifier == name
+    assert effort(classifier=name)["classifier"] == name
 
 
 class Tree:
@@ -123,8 +124,8 @@ class Tree:
     ],
 )
 def test_classifiers_by_interface(given):
-    assert claim(classifier=given).classifier is given
-    assert claim(classifier=given).unused("statdp") == ["classifier"]
+    assert effort(classifier=given)["classifier"] is given
+    assert unused(effort(classifier=given), "statdp") == ["classifier"]
 
 
 CALIBRATED = r"Write sklearn.calibration.CalibratedClassifierCV\(SVC\(...\)\) or"
@@ -149,7 +150,7 @@ CALIBRATED = r"Write sklearn.calibration.CalibratedClassifierCV\(SVC\(...\)\) or
 )
 def test_classifiers_without_what_is_needed(given, message):
     with pytest.raises(ClaimError, match=message) as caught:
-        claim(classifier=given)
+        effort(classifier=given)
     assert "\n" not in str(caught.value)
 
 
@@ -164,17 +165,17 @@ def test_a_predict_proba_that_is_there_on_some_conditions():
                 raise AttributeError("off")
             return len
 
-    assert claim(classifier=Switched(on=True))
+    assert effort(classifier=Switched(on=True))
     with pytest.raises(ClaimError, match="It has no predict_proba"):
-        claim(classifier=Switched(on=False))
+        effort(classifier=Switched(on=False))
 
 
 def test_the_network_needs_scikit_learn_and_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     for name in ("additive", "logistic"):
-        assert claim(classifier=name)
+        assert effort(classifier=name)
     with pytest.raises(ClaimError, match=r'pip install "pytest-dp\[sklearn\]"'):
-        claim(classifier="mlp")
+        effort(classifier="mlp")
 
 
 def test_validation_does_not_load_scikit_learn():
@@ -189,13 +190,13 @@ def test_validation_does_not_load_scikit_learn():
 
 def test_features_are_any_callable():
     for given in (len, lambda output: [output], np.asarray, float):
-        assert claim(features=given).features is given
+        assert effort(features=given)["features"] is given
 
 
 @pytest.mark.parametrize("given", [0.01, 0.999, np.float32(0.5), np.float64(0.25)])
 def test_c_is_a_probability(given):
-    assert claim(c=given).c == float(given)
-    assert type(claim(c=given).c) is float
+    assert effort(c=given)["c"] == float(given)
+    assert type(effort(c=given)["c"]) is float
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,8 @@ def test_each_method_has_its_auditor(jobs):
     assert result.method == "dpsniper"
     assert result.notes == ()
     [job] = jobs
-    assert (job.claim.c, job.claim.floating_point, job.claim.features) == (0.01, True, float)
+    assert (job.settings.c, job.settings.floating_point) == (0.01, True)
+    assert job.settings.features is float
 
 
 def test_statdp_notes_what_it_does_not_use():

@@ -376,7 +376,7 @@ def test_the_order_does_not_depend_on_the_hash_seed():
         "from pytest_dp.claim import expand; from pytest_dp.inputs import pairs_of, describe\n"
         "inputs = [{'a', 'b', 'c'}, {frozenset('xyz'), frozenset('uv')}, {1, 'a', None}]\n"
         "claim, = expand({'eps': 1.0, 'neighbors': 'add_remove_one', 'inputs': inputs})\n"
-        "for pair in pairs_of(claim): print(describe(pair.d1), describe(pair.d2))"
+        "for pair in pairs_of(claim.promise): print(describe(pair.d1), describe(pair.d2))"
     )
     runs = {
         subprocess.run(
@@ -395,7 +395,7 @@ def test_numpy_and_pandas_are_not_imported():
     code = (
         "import sys; from pytest_dp.claim import expand; from pytest_dp.inputs import pairs_of\n"
         "claim, = expand({'eps': 1.0, 'neighbors': 'replace_one', 'inputs': [[1, 2]]})\n"
-        "pairs_of(claim)\n"
+        "pairs_of(claim.promise)\n"
         "assert not {'numpy', 'pandas', 'hypothesis', 'pytest'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neighbours import ADD_REMOVE, REPLACE, numbers, pairs, records, refusal
 
 from pytest_dp import ClaimError, queries, values
-from pytest_dp.claim import Claim
+from pytest_dp.claim import Promise
 from pytest_dp.inputs import Pair, describe, pairs_of
 from pytest_dp.inputs.relations import why_no_neighbours
 
@@ -297,11 +297,11 @@ def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, 
     (project / "checks_of_others" / "dp_inputs.py").write_text("records = [[0], [0, 1]]\n")
     (project / "checks_of_others" / "broken.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(str(foreign))
-    claim = Claim(1.0, neighbors="add_remove_one", inputs="checks_of_others.dp_inputs:records")
-    assert len(pairs_of(claim, project)) > 1
-    claim = Claim(1.0, neighbors="add_remove_one", inputs="checks_of_others.broken:records")
+    promise = Promise(1.0, neighbors="add_remove_one", inputs="checks_of_others.dp_inputs:records")
+    assert len(pairs_of(promise, project)) > 1
+    promise = Promise(1.0, neighbors="add_remove_one", inputs="checks_of_others.broken:records")
     with pytest.raises(ClaimError, match="ZeroDivisionError"):
-        pairs_of(claim, project)
+        pairs_of(promise, project)
     assert "checks_of_others.broken" not in sys.modules
 
 

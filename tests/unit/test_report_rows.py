@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 from results import BROKEN, COUNT, PASSED, VIOLATION, rows
 
-from pytest_dp.claim import Claim
+from pytest_dp.claim import Claim, Promise
 from pytest_dp.report import github
 from pytest_dp.report.text import Row, table, verbose
 
@@ -110,7 +110,7 @@ def test_a_violated_row_never_reads_as_kept():
 )
 @pytest.mark.parametrize("eps", [0.1, 1.0, 7.0])
 def test_the_strength_of_a_pass(resolution, strength, eps):
-    passed = replace(PASSED, claim=Claim(eps), resolution=resolution * eps)
+    passed = replace(PASSED, claim=Claim(Promise(eps)), resolution=resolution * eps)
     row = Row.of(passed, COUNT, "shop/stats.py", 8)
     assert (passed.strength, row.outcome) == (strength, f"no violation ({strength})")
     assert [line for line, _ in table([row])][2].endswith(f"no violation ({strength})")

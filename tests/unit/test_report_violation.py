@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from results import BROKEN, COUNT, FOUND, PASSED, VIOLATION, Event, rows
 
-from pytest_dp.claim import Claim
+from pytest_dp.claim import Claim, Promise
 from pytest_dp.report import numbers
 from pytest_dp.report.text import Row, headline, table, verbose, violation
 
@@ -161,7 +161,10 @@ def test_headline_of_a_bound_at_the_claim_says_more_than():
     ],
 )
 def test_headline_of_small_and_large_claims(eps, bound, expected):
-    assert headline(replace(BROKEN, claim=Claim(eps), eps_lower=bound, alpha=0.05)) == expected
+    assert (
+        headline(replace(BROKEN, claim=Claim(Promise(eps)), eps_lower=bound, alpha=0.05))
+        == expected
+    )
 
 
 def test_headlines_without_a_violation_promise_nothing():
@@ -301,7 +304,7 @@ def test_a_violation_without_fresh_runs_still_shows_its_evidence():
 
 LONG = replace(
     BROKEN,
-    claim=Claim(0.001),
+    claim=Claim(Promise(0.001)),
     eps_lower=0.0012345,
     e_value=4.29e9,
     alpha=1e-12,
@@ -340,7 +343,12 @@ def test_the_command_carries_what_the_claim_does_not_say():
     assert "--dp-margin=1.5" in violation(replace(betting, margin=1.5))
     assert "--dp-margin=none" in violation(replace(betting, margin=1.0))
     assert "--dp-margin" not in violation(replace(here, margin=1.5))
-    claimed = replace(here, claim=Claim(1.0, method="dpsniper", alpha=0.01, max_samples=20_000))
+    claimed = replace(
+        here,
+        claim=Claim(
+            Promise(1.0), effort={"method": "dpsniper", "alpha": 0.01, "max_samples": 20_000}
+        ),
+    )
     assert violation(claimed).splitlines()[-1].endswith("--dp-seed=8f2c")
 
 
@@ -380,7 +388,7 @@ def test_an_endless_event_is_cut(source):
 
 
 def test_a_bound_at_the_claim():
-    text = violation(replace(STATDP, claim=Claim(20.0), eps_lower=20.0))
+    text = violation(replace(STATDP, claim=Claim(Promise(20.0)), eps_lower=20.0))
     assert "more than 4.85e8" in text
     assert "allowed by eps = 20.0           4.85e8" in text
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
 
 def sampler(mechanism, n_jobs=1, data=(1,), **keywords):
     claim = expand({"eps": 1.0, "pairs": [([1], [0])], **keywords})[0]
-    some = Sampler(prepare(mechanism, claim), 1, n_jobs)
+    some = Sampler(prepare(mechanism, claim.arguments), 1, n_jobs)
     given = Input(list(data))
     some.warm_up(given, Deadline(60))
     return some, given
@@ -345,7 +345,7 @@ def test_copies_of_a_generator_are_told_by_the_outputs_of_pieces(at_most):
     """What tells them travels back from the workers without the outputs."""
     claim = expand({"eps": 1.0, "pairs": [([1], [0])]})[0]
     for _ in range(5):  # it takes two processes, and the second may come late
-        some = Sampler(prepare(OnlyLater(at_most), claim), 1, 2)
+        some = Sampler(prepare(OnlyLater(at_most), claim.arguments), 1, 2)
         given = [Input([0]), Input([1])]
         some.warm_up(given[0], Deadline(60))
         draws = [Draw(one, 8_000, (1, side)) for side, one in enumerate(given)]

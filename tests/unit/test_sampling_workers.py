@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
 
 def drawn(mechanism, n_jobs=2, count=300, data=(1,), seconds=60.0, explicit=False, **keywords):
     claim = expand({"eps": 1.0, "pairs": [([1], [0])], **keywords})[0]
-    some = Sampler(prepare(mechanism, claim), 1, n_jobs, explicit)
+    some = Sampler(prepare(mechanism, claim.arguments), 1, n_jobs, explicit)
     given = Input(list(data) if isinstance(data, tuple) else data)
     deadline = Deadline(seconds)
     some.warm_up(given, deadline)
@@ -158,7 +158,7 @@ def test_a_generator_out_of_reach_is_noticed_across_different_inputs():
     """Copies that are used for different inputs have no outputs in common."""
     mechanism = in_object_array()
     claim = expand({"eps": 1.0, "pairs": [([1], [0])]})[0]
-    some = Sampler(prepare(mechanism, claim), 1, 2)
+    some = Sampler(prepare(mechanism, claim.arguments), 1, 2)
     deadline = Deadline(60)
     given = [Input([0]), Input([100])]
     some.warm_up(given[0], deadline)

@@ -1,0 +1,248 @@
+"""The keywords of a claim, one by one: what is allowed, and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from numbers import Integral, Real
+from typing import Any
+
+from pytest_dp.declaration import UNNAMED, dp_claim
+from pytest_dp.errors import ClaimError
+
+KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
+"""The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
+METHODS = ("sequential", "statdp", "dpsniper")
+CLASSIFIERS = ("additive", "logistic", "mlp")
+RELATIONS = ("add_remove_one", "replace_one", "one_query", "all_queries", "any_two")
+LARGEST_EPS = 300.0
+"""Probabilities of outputs then differ by more than floats hold."""
+NO_MARGIN = 1.0
+"""The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
+
+
+def read(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of keywords, each checked by itself; those left open are left out.
+
+    Raises
+    ------
+    ClaimError
+        If a keyword is unknown, or its value not allowed.
+    """
+    _check_names(keywords)
+    values = {name: read_one(name, value) for name, value in keywords.items() if value is not ...}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def read_one(name: str, value: Any) -> Any:
+    """The value of one keyword; None if it leaves the choice open."""
+    if value is None and name != "eps":
+        return NO_MARGIN if name == "margin" else None
+    return _READERS[name](name, value)
+
+
+def eps_of(shown: str, value: Any) -> float:
+    """A claimed loss; `shown` is how a message calls it."""
+    if not _is_number(value) or not 0 < value <= LARGEST_EPS:
+        raise ClaimError(
+            f"Invalid {shown}={value!r}. Allowed: a finite number above 0, in nats, such as 1.0, "
+            f"and at most {LARGEST_EPS:g}: a larger one promises nothing."
+        )
+    return float(value)
+
+
+def invalid(name: str, value: object, allowed: str) -> ClaimError:
+    """The error for a value, saying what is allowed instead."""
+    return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
+
+
+def on_one_line(value: object, limit: int = 60) -> str:
+    """The repr of any object, cut off at `limit` characters."""
+    return " ".join(shortened(value, limit).split())
+
+
+def shortened(value: object, limit: int = 60) -> str:
+    """The repr of any object, cut off at `limit` characters; it may have several lines."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__} whose repr fails>"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _check_names(keywords: Mapping[str, Any]) -> None:
+    if UNNAMED in keywords:
+        raise ClaimError(
+            f"dp_claim was given {shortened(keywords[UNNAMED])} without a keyword. Write the name: "
+            "@dp_claim(eps=1.0, ...)."
+        )
+    for name in keywords:
+        if name not in KEYWORDS:
+            close = difflib.get_close_matches(name, KEYWORDS, 1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ClaimError(
+                f"A claim has no keyword {name!r}.{hint} Valid keywords: {', '.join(KEYWORDS)}."
+            )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _eps(name: str, value: Any) -> float | str:
+    """A number, or the name of the parameter that carries it, which is looked up with params."""
+    return value if isinstance(value, str) else eps_of(name, value)
+
+
+def _delta(name: str, value: Any) -> float:
+    if not _is_number(value) or not 0 <= value < 1:
+        raise invalid(name, value, "Allowed: a number from 0 to below 1, such as 1e-6.")
+    if value > 0:
+        raise invalid(
+            name,
+            value,
+            "delta > 0 is not yet supported, only pure eps. A mechanism that needs it, such as "
+            "the Gaussian one, is not eps-DP for any eps: do not claim it yet.",
+        )
+    return float(value)
+
+
+def _probability(name: str, value: Any, example: str) -> float:
+    if not _is_number(value) or not 0 < value < 1:
+        raise invalid(name, value, f"Allowed: a probability between 0 and 1, such as {example}.")
+    return float(value)
+
+
+def _max_samples(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise invalid(name, value, "Allowed: a whole number above 0, such as 400_000.")
+    return int(value)
+
+
+def _max_seconds(name: str, value: Any) -> float:
+    if not _is_number(value) or not value > 0 or math.isnan(value):
+        raise invalid(name, value, "Allowed: a number of seconds above 0, such as 60.")
+    return float(value)
+
+
+def _margin(name: str, value: Any) -> float:
+    if not _is_number(value) or not 1 < value < math.inf:
+        allowed = "Allowed: a number above 1, such as 1.25, or None to use all of the effort."
+        raise invalid(name, value, allowed)
+    return float(value)
+
+
+def _choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        asked = value.lower() if isinstance(value, str) else ""
+        close = difflib.get_close_matches(asked, choices, 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise invalid(name, value, f"Valid choices: {', '.join(map(repr, choices))}.{hint}")
+    return value
+
+
+def _classifier(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        if _choice(name, value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
+            raise ClaimError(
+                "classifier='mlp' needs scikit-learn, which is not installed. Run: "
+                'pip install "pytest-dp[sklearn]", or write classifier="additive".'
+            )
+        return value
+    lacks = [name for name in ("fit", "predict_proba") if not callable(getattr(value, name, None))]
+    if lacks or isinstance(value, type):
+        raise invalid(name, value, _what_to_write(value, lacks))
+    return value
+
+
+def _what_to_write(value: Any, lacks: list[str]) -> str:
+    """In place of a class, or of an object that lacks what a classifier needs."""
+    name = value.__name__ if isinstance(value, type) else type(value).__name__
+    calibrated = f"sklearn.calibration.CalibratedClassifierCV({name}(...))"
+    if name in ("SVC", "NuSVC"):
+        old = f"{name}(probability=True)"
+        return f"It has no predict_proba. Write {calibrated} or, before scikit-learn 1.9, {old}."
+    if not lacks:
+        return f"It is a class: write {name}()."
+    wrap = lacks == ["predict_proba"] and hasattr(value, "decision_function")
+    return (
+        f"It has no {' and no '.join(lacks)}. Allowed: {', '.join(map(repr, CLASSIFIERS))}, or an "
+        "object with fit(X, y) and predict_proba(X), such as sklearn.linear_model."
+        f"LogisticRegression(){f', or {calibrated}' if wrap else ''}."
+    )
+
+
+def _features(name: str, value: Any) -> Callable[[Any], Any]:
+    if not callable(value):
+        raise invalid(
+            name,
+            value,
+            "Allowed: a function of an output that returns a number or a sequence of numbers, such "
+            "as lambda output: [min(output), max(output)].",
+        )
+    return value  # type: ignore[no-any-return]
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise invalid(name, value, "Allowed: True or False.")
+    return value
+
+
+def _parameter(name: str, value: Any, true_means: str | None = None) -> str | None:
+    if value is False:
+        return None
+    if value is True and true_means:
+        return true_means
+    if not isinstance(value, str) or not value.isidentifier():
+        example = true_means or name
+        raise invalid(name, value, f"Allowed: the name of a parameter, such as {example!r}.")
+    return value
+
+
+def _params(name: str, value: Any) -> dict[str, list[Any]]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        allowed = "Allowed: a mapping from parameter names to a value or a list of values."
+        raise invalid(name, value, allowed)
+    choices = {}
+    for key, given in value.items():
+        choices[key] = list(given) if isinstance(given, list | tuple) else [given]
+        if not choices[key]:
+            raise ClaimError(f"params[{key!r}] is empty. Give at least one value, or leave it out.")
+    return choices
+
+
+def _pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
+    allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
+    try:
+        pairs = list(value)
+        if not pairs or any(isinstance(pair, str | bytes) or len(pair) != 2 for pair in pairs):
+            raise invalid(name, value, allowed)
+        return tuple((pair[0], pair[1]) for pair in pairs)
+    except (TypeError, KeyError):
+        raise invalid(name, value, allowed) from None
+
+
+_READERS: Mapping[str, Callable[[str, Any], Any]] = {
+    "eps": _eps,
+    "delta": _delta,
+    "neighbors": partial(_choice, choices=RELATIONS),
+    "inputs": lambda _, value: value,  # checked once they are looked up
+    "pairs": _pairs,
+    "params": _params,
+    "vectorized": partial(_parameter, true_means="size"),
+    "rng": _parameter,
+    "alpha": partial(_probability, example="1e-6"),
+    "max_samples": _max_samples,
+    "max_seconds": _max_seconds,
+    "margin": _margin,
+    "method": partial(_choice, choices=METHODS),
+    "classifier": _classifier,
+    "features": _features,
+    "c": partial(_probability, example="0.01"),
+    "floating_point": _flag,
+    "coupled": _flag,
+}
