@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,7 +53,7 @@ def quantities(
     if settings.features is not None:
         found = found + user_features(settings.features, table)
     if settings.floating_point:
-        found = found + float_features(table, first)
+        found = [replace(one, exact=True) for one in found + float_features(table, first)]
     return found
 
 

@@ -133,7 +133,8 @@ def _fitted(table: Table, first: Bools, features: Sequence[Feature], paired: boo
 
 
 def _columns(table: Table, features: Sequence[Feature]) -> list[Column]:
-    everything = whole(table, MOST_WHOLE, fewest_each=4.0)
+    exact = any(feature.exact for feature in features)
+    everything = whole(table, MOST_WHOLE, fewest_each=4.0, exact=exact)
     if everything is not None and len(everything.known) <= FEW_WHOLE:
         return [everything] if len(everything.known) > 1 else []
     parameters = min(MOST_PARAMETERS, np.sqrt(len(table)))

@@ -17,6 +17,7 @@ from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.quantities import recurring
+from pytest_dp.outputs.rounding import Clusters, Merging, between, clusters, merged, merging, room
 from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table
 
 Codes = npt.NDArray[np.uint16]
@@ -41,14 +42,14 @@ class Bins:
     feature : Feature
     cuts : ndarray of float
         Bin k of the ordered ones holds numbers x with ``cuts[k - 1] <= x < cuts[k]``.
-    atoms : ndarray of float
-        Recurring values, in increasing order.
+    atoms : Clusters
+        Recurring values.
     categories : tuple
     """
 
     feature: Feature
     cuts: Floats
-    atoms: Floats
+    atoms: Clusters
     categories: tuple[tuple[str, Hashable], ...]
 
     @property
@@ -59,17 +60,17 @@ class Bins:
     @property
     def width(self) -> int:
         """How many bins there are."""
-        return self.ordered + len(self.atoms) + len(self.categories) + 3
+        return self.ordered + len(self.atoms.values) + len(self.categories) + 3
 
     def codes(self, table: Table) -> Codes:
         """The bin of every output, shape (n,)."""
         numbers, kinds = self.feature.columns(table)
         found = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
-        if len(self.atoms):
-            at = np.minimum(np.searchsorted(self.atoms, numbers), len(self.atoms) - 1)
-            is_atom = self.atoms[at] == numbers
+        if len(self.atoms.values):
+            at = self.atoms.index(numbers)
+            is_atom = at >= 0
             found[is_atom] = self.ordered + at[is_atom]
-        nan = self.ordered + len(self.atoms)
+        nan = self.ordered + len(self.atoms.values)
         if table.levels or not np.all(kinds == NUMBER):
             # Codes of a table are its own; -2 and -1, absent and number, index from the end.
             bins = np.full(len(table.levels) + 2, nan + 2 + len(self.categories), np.uint16)
@@ -85,9 +86,18 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The whole output as a category, where few different ones occur."""
+    """The whole output as a category, where few different ones occur.
+
+    Attributes
+    ----------
+    known : ndarray of int
+        Their fingerprints.
+    near : Merging
+        What is equal but for rounding.
+    """
 
     known: Ints
+    near: Merging = ()
 
     @property
     def ordered(self) -> int:
@@ -101,7 +111,7 @@ class Whole:
 
     def codes(self, table: Table) -> Codes:
         """The bin of every output, shape (n,)."""
-        marks = fingerprints(table)
+        marks = fingerprints(merged(table, self.near))
         at = np.minimum(np.searchsorted(self.known, marks), len(self.known) - 1)
         return np.where(self.known[at] == marks, at, len(self.known)).astype(np.uint16)
 
@@ -109,15 +119,24 @@ class Whole:
 Column = Bins | Whole
 
 
-def whole(table: Table, most: int, fewest_each: float) -> Whole | None:
-    """Whole outputs as categories; None if more than `most` differ, or each is too rare."""
-    probe = fingerprints(table.rows(np.arange(len(table)) < 2_000)) if len(table) > 4_000 else None
-    if probe is not None and len(np.unique(probe)) > min(most, 1_000):
+def whole(table: Table, most: int, fewest_each: float, *, exact: bool = False) -> Whole | None:
+    """Whole outputs as categories; None if more than `most` differ, or each is too rare.
+
+    `exact` says that numbers which are equal but for rounding are different ones.
+    """
+
+    def of(part: Table) -> Whole:
+        near = () if exact else merging(part)
+        return Whole(np.unique(fingerprints(merged(part, near))), near)
+
+    if len(table) > 4_000:
+        probe = of(table.rows(np.arange(len(table)) < 2_000))
+        if len(probe.known) > min(most, 1_000):
+            return None
+    found = of(table)
+    if len(found.known) > most or len(found.known) * fewest_each > len(table):
         return None
-    known = np.unique(fingerprints(table))
-    if len(known) > most or len(known) * fewest_each > len(table):
-        return None
-    return Whole(known)
+    return found
 
 
 def bins(feature: Feature, table: Table, most: int, share: float = 1.0) -> Bins | None:
@@ -129,28 +148,27 @@ def bins(feature: Feature, table: Table, most: int, share: float = 1.0) -> Bins 
     every = max(1, round(1 / share))
     is_number = (kinds == NUMBER) & ~np.isnan(numbers)
     some = numbers[::every][is_number[::every]]
-    values, counts = np.unique(some, return_counts=True)
-    cuts, atoms = np.zeros(0), np.zeros(0)
+    found, counts = clusters(*np.unique(some, return_counts=True), room(feature, table))
+    values = found.values
+    cuts, atoms = np.zeros(0), found.part(np.zeros(0, np.int64))
     if len(values) <= min(most, MOST_ATOMS):
-        with np.errstate(all="ignore"):
-            middles = values[:-1] / 2 + values[1:] / 2
-        cuts = np.where((middles > values[:-1]) & (middles <= values[1:]), middles, values[1:])
+        cuts = between(found.ends[1][:-1], found.ends[0][1:])
     elif len(values):
         often = recurring(counts, 0.001)
         if often.sum() > MOST_ATOMS:  # of many values of one sort those that stand out
             often = recurring(counts, 1.0)
-        if often.sum() <= MOST_ATOMS:
-            atoms = values[often]
-            some = np.repeat(values[~often], counts[~often])
-        cuts = _cuts(some, most)
+        if often.sum() > MOST_ATOMS:
+            often[:] = False
+        atoms = found.part(often)
+        cuts = _cuts(found.part(~often), counts[~often], most)
     categories = _categories(kinds, table)
-    found = Bins(feature, cuts, atoms, categories)
     varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
-    return found if varied else None
+    return Bins(feature, cuts, atoms, categories) if varied else None
 
 
-def _cuts(ordered: Floats, most: int) -> Floats:
+def _cuts(found: Clusters, counts: Ints, most: int) -> Floats:
     """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
+    ordered = np.repeat(np.arange(len(counts)), counts)
     n = len(ordered)
     if n < 2 * TAIL:
         levels = np.linspace(0, 1, 6)[1:-1]
@@ -161,7 +179,9 @@ def _cuts(ordered: Floats, most: int) -> Floats:
     at = np.unique(np.clip((np.sort(levels) * n).astype(np.int64), 1, max(n - 1, 1)))
     if not n:
         return np.zeros(0)
-    return np.unique(ordered[at[at < n]])
+    above = np.unique(ordered[at[at < n]])
+    above = above[above > 0]
+    return between(found.ends[1][above - 1], found.ends[0][above])
 
 
 def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:

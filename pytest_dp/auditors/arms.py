@@ -9,7 +9,7 @@ flatter. All of this is past; the next batch is drawn after the bets on it are m
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -209,7 +209,8 @@ def make_room(job: Job, arm: Arm) -> None:
     table, first = arm.table()
     about = quantities(job.settings, table, arm.references, first, arm.paired)
     if not arm.paired and any(feature.kind == "leaf" for feature in about):
-        about += [leaf(place) for place in choose(table, first, 0, WIDE).chosen]
+        places = choose(table, first, 0, WIDE).chosen
+        about += [replace(leaf(place), exact=about[0].exact) for place in places]
     extract = Extract(tuple(dict.fromkeys(about)))
     extracts = extract(table.rows(first)), extract(table.rows(~first))
     few = max(FEWEST_PAIRS, int(EXAMPLES / arm.numbers))

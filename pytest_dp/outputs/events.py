@@ -4,33 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pytest_dp.outputs.columns import UNKNOWN, Named
 from pytest_dp.outputs.feature import WHOLE, Feature
 from pytest_dp.outputs.leaves import written
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Table, tabulate
+from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Table, tabulate
 from pytest_dp.sampling.calling import Raised
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """``low <= feature < high``, either side open if None."""
+    """``low <= feature < high``, either side open if None.
+
+    Numbers that are closer to an end than `room` count as equal to it (see `rounding`).
+    """
 
     feature: Feature
     low: float | None = None
     high: float | None = None
+    room: float = 0.0
 
     def mask(self, table: Table) -> Bools:
         numbers, codes = self.feature.columns(table)
         inside: Bools = codes == NUMBER
         with np.errstate(invalid="ignore"):
             if self.low is not None:
-                inside &= numbers >= self.low
+                inside &= numbers >= self.low - self.room
             if self.high is not None:
-                inside &= numbers < self.high
+                inside &= numbers < self.high - self.room
         return inside
 
     def __str__(self) -> str:
@@ -45,14 +49,15 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """``feature == value``, for a number; NaN equals NaN."""
+    """``feature == value``, for a number, but for `room`; NaN equals NaN."""
 
     feature: Feature
     value: float
+    room: float = 0.0
 
     def mask(self, table: Table) -> Bools:
         numbers, codes = self.feature.columns(table)
-        same = np.isnan(numbers) if np.isnan(self.value) else numbers == self.value
+        same = _equal(numbers, self.value, self.room)
         found: Bools = same & (codes == NUMBER)
         return found
 
@@ -62,6 +67,14 @@ class Equals:
         if self.feature.kind == "test":
             return self.feature.text if self.value else f"not {self.feature.text}"
         return f"{self.feature.text} == {plain(self.value)}"
+
+
+def _equal(numbers: Floats, value: float, room: float) -> Bools:
+    if np.isnan(value):
+        return np.isnan(numbers)
+    with np.errstate(invalid="ignore"):
+        found: Bools = (numbers >= value - room) & (numbers <= value + room)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +137,8 @@ class Pattern:
         The output as Python would print it.
     by_repr : bool
         Whether Python would take other outputs for equal, of other types.
+    rooms : tuple of float
+        Up to which distance the numbers are equal (see `rounding`).
     """
 
     kind: str
@@ -133,6 +148,7 @@ class Pattern:
     form: Hashable
     text: str
     by_repr: bool = False
+    rooms: tuple[float, ...] = ()
 
     def mask(self, table: Table) -> Bools:
         found = np.zeros(len(table), dtype=bool)
@@ -144,8 +160,8 @@ class Pattern:
             for position, (kind, value) in enumerate(self.leaves):
                 at = table.offsets[rows] + position
                 if kind == "number":
-                    here = table.numbers[at]
-                    equal = np.isnan(here) if value != value else here == value
+                    room = self.rooms[position] if self.rooms else 0.0
+                    equal = _equal(table.numbers[at], cast("float", value), room)
                     same &= (table.codes[at] == NUMBER) & equal
                     same &= _of_type(self.types[position], table.types)[table.types.which[at]]
                 else:

@@ -34,6 +34,7 @@ from pytest_dp.outputs.features import Feature, features
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.readings import Reading
+from pytest_dp.outputs.rounding import NONE, Merging, Room, clusters, merged, merging, room
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table
 from pytest_dp.sampling.calling import shown
 
@@ -106,7 +107,8 @@ def search(
         value that is released once in a thousand runs tells everything, but not yet.
     """
     about = features(table, references, first) if about is None else about
-    blocks = _whole(table, first)  # of equals, what comes first wins: the easiest to read
+    exact = any(feature.exact for feature in about)
+    blocks = _whole(table, first, exact)  # of equals, what comes first wins: the easiest to read
     blocks += [block for feature in about for block in _about(feature, table, first)]
     found = _best(blocks, rank, (), most)
     numbers = table.codes == NUMBER
@@ -179,39 +181,49 @@ def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
         yield from _truth(feature, numbers[valid], first[valid])
         return
     one, two = np.sort(numbers[valid & first]), np.sort(numbers[valid & ~first])
+    around = room(feature, table)
     if feature.kind in CONSTANT:
-        yield from _recurring(feature, one, two)
-    cuts = thresholds(np.concatenate([one, two]))
-    below1, below2 = np.searchsorted(one, cuts), np.searchsorted(two, cuts)
-    yield _Block(below1, below2, lambda k: Between(feature, high=float(cuts[k])))
-    yield _Block(
-        len(one) - below1, len(two) - below2, lambda k: Between(feature, low=float(cuts[k]))
-    )
+        yield from _recurring(feature, one, two, around)
+    cuts = thresholds(np.concatenate([one, two]), around)
+    below1, below2 = (np.searchsorted(side, cuts - around.at(cuts)) for side in (one, two))
+    rooms = around.at(cuts).tolist()
+
+    def half_line(**ends: int) -> Between:
+        at = {name: float(cuts[k]) for name, k in ends.items()}
+        return Between(feature, **at, room=max(rooms[k] for k in ends.values()))
+
+    yield _Block(below1, below2, lambda k: half_line(high=k))
+    yield _Block(len(one) - below1, len(two) - below2, lambda k: half_line(low=k))
     some = np.unique(np.linspace(0, len(cuts) - 1, min(len(cuts), 28)).astype(int))
     i, j = np.triu_indices(len(some), 1)
     low, high = some[i], some[j]
     yield _Block(
         below1[high] - below1[low],
         below2[high] - below2[low],
-        lambda k: Between(feature, float(cuts[low[k]]), float(cuts[high[k]])),
+        lambda k: half_line(low=int(low[k]), high=int(high[k])),
         COST["interval"],
     )
     if feature.kind not in CONSTANT:
-        yield from _recurring(feature, one, two)
+        yield from _recurring(feature, one, two, around)
 
 
-def _recurring(feature: Feature, one: Floats, two: Floats) -> Iterator[_Block]:
+def _recurring(feature: Feature, one: Floats, two: Floats, around: Room) -> Iterator[_Block]:
     """Single values that come more often than chance explains; numbers of either side, sorted."""
-    values, counts = np.unique(np.concatenate([one, two]), return_counts=True)
-    c1 = np.searchsorted(one, values, "right") - np.searchsorted(one, values)
+    every = np.unique(np.concatenate([one, two]), return_counts=True)
+    found, counts = clusters(*every, around)
+    c1, c2 = (
+        np.searchsorted(side, found.ends[1], "right") - np.searchsorted(side, found.ends[0])
+        for side in (one, two)
+    )
     # Outputs on both inputs may share their noise: then all numbers come twice, once on each.
     often = recurring(counts, 0.002) | recurring(np.maximum(c1, counts - c1), 1.0)
-    atoms = values[often][np.argsort(-counts[often], kind="stable")[:MOST_ATOMS]]
-    if len(atoms):
+    at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[:MOST_ATOMS]]
+    if len(at):
+        atoms, rooms = found.values[at], found.reach[at]
         yield _Block(
-            np.searchsorted(one, atoms, "right") - np.searchsorted(one, atoms),
-            np.searchsorted(two, atoms, "right") - np.searchsorted(two, atoms),
-            lambda k: Equals(feature, float(atoms[k])),
+            c1[at],
+            c2[at],
+            lambda k: Equals(feature, float(atoms[k]), float(rooms[k])),
             is_single=True,
         )
 
@@ -224,12 +236,12 @@ def _truth(feature: Feature, numbers: Floats, first: Bools) -> Iterator[_Block]:
         yield _Block(c1, c2, lambda k, v=value: Equals(feature, v), cost)  # type: ignore[misc]  # noqa: ARG005
 
 
-def thresholds(numbers: Floats) -> Floats:
+def thresholds(numbers: Floats, around: Room = NONE) -> Floats:
     """Cut points for sorted or unsorted numbers: few digits, no more than the spread deserves."""
     finite = numbers[np.isfinite(numbers)]
     if not len(finite):
         return np.unique(numbers)
-    values = np.unique(finite)
+    values = clusters(*np.unique(finite, return_counts=True), around)[0].values
     if len(values) <= MOST_ATOMS and len(values) < 0.2 * len(finite):
         return values
     with np.errstate(all="ignore"):
@@ -267,10 +279,12 @@ def _categories(feature: Feature, table: Table, first: Bools) -> Iterator[_Block
         yield _Block(c1, c2, lambda k: IsNumber(feature))  # noqa: ARG005
 
 
-def _whole(table: Table, first: Bools) -> list[_Block]:
+def _whole(table: Table, first: Bools, exact: bool) -> list[_Block]:
     """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
     if table.is_extract:  # an output that is gone cannot be written down
         return []
+    near = () if exact else merging(table)
+    table = merged(table, near)
     values, index, inverse = np.unique(fingerprints(table), return_index=True, return_inverse=True)
     if len(values) > min(MOST_PATTERNS, max(8, len(table) // 8)):
         return []
@@ -278,7 +292,7 @@ def _whole(table: Table, first: Bools) -> list[_Block]:
     c2 = np.bincount(inverse[~first], minlength=len(values))
 
     def pattern(k: int) -> Pattern:
-        return pattern_of(table, int(index[k]))
+        return pattern_of(table, int(index[k]), near)
 
     blocks = [_Block(c1, c2, lambda k: OneOf((pattern(k),)))]
     for order in (np.argsort(-(c1 + 0.5) / (c2 + 0.5)), np.argsort(-(c2 + 0.5) / (c1 + 0.5))):
@@ -297,7 +311,7 @@ def _whole(table: Table, first: Bools) -> list[_Block]:
     return blocks
 
 
-def pattern_of(table: Table, row: int) -> Pattern:
+def pattern_of(table: Table, row: int, near: Merging = ()) -> Pattern:
     """The pattern that matches exactly the outputs equal to one in the table."""
     names = {code: level for level, code in table.levels.items()}
     at = range(int(table.offsets[row]), int(table.offsets[row + 1]))
@@ -315,7 +329,9 @@ def pattern_of(table: Table, row: int) -> Pattern:
     form = table.forms.names[table.forms.which[row]]
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1
     text = shown(output)
-    return Pattern(structure.kind, structure.places, leaves, types, form, text, varied)
+    reaches = {place: known.reach_of(table.leaf(place)[0][row]) for place, known in near}
+    rooms = tuple(reaches.get(place, 0.0) for place in structure.places)
+    return Pattern(structure.kind, structure.places, leaves, types, form, text, varied, rooms)
 
 
 def _contexts(about: list[Feature], table: Table, first: Bools, rank: Rank) -> list[Condition]:

@@ -62,11 +62,14 @@ class Feature:
     argument : hashable
         The place of a leaf, the category that is counted, the leaves compared with, what is read
         out of a category, ...
+    exact : bool
+        Whether numbers that are equal but for rounding count as different (see `rounding`).
     """
 
     text: str
     kind: Kind
     argument: Any = None
+    exact: bool = False
 
     def columns(self, table: Table) -> tuple[Floats, Ints]:
         """Its value for every output: numbers, and codes as in `Table`, shape (n,) each."""

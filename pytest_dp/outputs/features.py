@@ -17,6 +17,7 @@ from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.readings import readings
 from pytest_dp.outputs.relations import Relation
+from pytest_dp.outputs.rounding import room_of
 from pytest_dp.outputs.screening import (
     FEWEST_PAIRS,
     LOOKED_AT,
@@ -192,7 +193,12 @@ def _levels(table: Table) -> list[Feature]:
         return []
     levels = {float(f"{level:.3g}") for level in np.quantile(some, _QUARTERS)}
     every = _every(table)
-    return [Feature(f"sum(x >= {at:g} for x in {every})", "above", at) for at in sorted(levels)]
+    # What is equal to a level but for rounding is not below it.
+    around = room_of(some)
+    return [
+        Feature(f"sum(x >= {at:g} for x in {every})", "above", at - float(around.at(at)))
+        for at in sorted(levels)
+    ]
 
 
 def _every(table: Table) -> str:

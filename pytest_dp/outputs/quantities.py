@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, all_numbers
 
+NEARLY_EQUAL = 2.0**-50
+"""Relative difference of two numbers that are equal but for rounding."""
 FEWEST_TIMES = 5
 """How often a value has to come for it not to be chance, where values are continuous."""
 TIMES_AS_OFTEN, _NEIGHBOURS = 4, 10
@@ -47,8 +49,15 @@ def summary(table: Table, kind: str) -> Floats:
     if kind in ("min", "max"):
         found[rows] = ends
         return found
-    # As in NumPy: the first of several, and NaN is both the smallest and the largest.
-    at = np.flatnonzero((numbers == np.repeat(ends, counts[rows])) | np.isnan(numbers))
+    # As in NumPy: the first of several, and NaN is both the smallest and the largest. What is
+    # equal to it but for rounding comes as often on either input as the mechanism says, its last
+    # digits do not.
+    with np.errstate(invalid="ignore"):
+        size = np.maximum.reduceat(np.abs(numbers), starts)
+        room = np.where(np.isfinite(size), NEARLY_EQUAL * size, 0.0)
+        close = np.abs(numbers - np.repeat(ends, counts[rows])) <= np.repeat(room, counts[rows])
+    infinite = np.isinf(numbers) & (numbers == np.repeat(ends, counts[rows]))
+    at = np.flatnonzero(close | infinite | np.isnan(numbers))
     at = at[np.searchsorted(at, starts)]
     leaf = at if is_number.all() else np.flatnonzero(is_number)[at]
     found[rows] = leaf - table.offsets[rows]
@@ -88,9 +97,12 @@ def hamming(table: Table, keys: tuple[tuple[str, Any], ...]) -> Floats:
         rows = np.flatnonzero(table.structure == number)
         shared = min(len(structure.places), len(keys))
         at = table.offsets[rows][:, None] + np.arange(shared)
-        same = (table.codes[at] == codes[:shared]) & (
-            (codes[:shared] != NUMBER) | (table.numbers[at] == values[:shared])
-        )
+        with np.errstate(invalid="ignore"):
+            close = np.abs(table.numbers[at] - values[:shared]) <= NEARLY_EQUAL * np.abs(
+                values[:shared]
+            )
+        close |= table.numbers[at] == values[:shared]  # infinite ones
+        same = (table.codes[at] == codes[:shared]) & ((codes[:shared] != NUMBER) | close)
         extra = max(len(structure.places), len(keys)) - shared
         distance[rows] = shared - same.sum(axis=1) + extra
     return distance

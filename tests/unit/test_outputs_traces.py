@@ -204,7 +204,7 @@ def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
     outputs[:5], outputs[20_000:20_006] = 1.25, -3.5
     table, first = tabulate(outputs), np.arange(40_000) < 20_000
     column = bins(leaf("output"), table, 40)
-    assert column.atoms.tolist() == [-3.5, 1.25]
+    assert column.atoms.values.tolist() == [-3.5, 1.25]
     found = search(table, first, rank_for(1.0, 0.0)(20_000), [], most=1, rare=True)
     assert [str(one.event) for one in found[1:]] == ["output == 1.25", "output == -3.5"]
     assert [(one.c1, one.c2) for one in found[1:]] == [(5, 0), (0, 6)]

@@ -1,0 +1,230 @@
+"""Numbers that are equal but for rounding: the last digits of floats are no output of their own.
+
+``0.1 + 0.2`` and ``0.3`` are one number to whoever wrote the mechanism, and two doubles. Which of
+them comes out may depend on the input, and so tell two inputs apart that the same mechanism over
+real numbers would not. Unless a claim asks for that (``floating_point=True``), numbers count as
+equal up to `Room`. It is so small that nothing else is lost: some errors of doubles, or of single
+precision where all numbers come from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pytest_dp.outputs.columns import EXACT
+from pytest_dp.outputs.feature import WHOLE, Feature
+from pytest_dp.outputs.table import NUMBER, Bools, Floats, Ints, Table
+
+DOUBLE, SINGLE = 2.0**-53, 2.0**-24
+"""Relative errors of one operation."""
+MANY, FEW = 2.0**10, 8
+"""Errors up to which numbers are equal: so many (as a long sum makes), if that is much less than
+how far numbers spread, and so few in any case."""
+OF_SPREAD = 2.0**-20
+"""What is much less than that."""
+OF_SPREAD_SINGLE = 2.0**-12
+TOUCHED = 0.2
+"""Share of numbers that use the last digit of single precision, if they come from there."""
+LOOKED_AT = 2_000
+"""Numbers by which the room is found."""
+MOST_PLACES = 64
+"""Numbers in an output up to which whole outputs are compared up to rounding."""
+_TOTALS = frozenset({"difference", "sum", "mean", "relation"})
+"""Kinds that are as inexact as what they are made of."""
+_ROUNDED = WHOLE | {"test", "bit", "lowest bit", "remainder"}
+_ASIDE = 0.3819660112501051
+"""Where to cut between two numbers: a golden section, never on a grid that both of them lie on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Up to which distance numbers are equal: so much, and a share of their size."""
+
+    plain: float = 0.0
+    share: float = 0.0
+
+    def at(self, numbers: Floats | float) -> Floats:
+        """The distance for each number."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            found: Floats = np.nan_to_num(self.plain + self.share * np.abs(numbers), posinf=0.0)
+        return found
+
+
+NONE = Room()
+
+
+def room(feature: Feature, table: Table) -> Room:
+    """Up to which distance two values of a feature are equal but for rounding."""
+    if feature.exact or feature.kind in _ROUNDED:
+        return NONE
+    if feature.kind == "relation" and feature.argument.digits is not None:
+        return NONE
+    numbers, codes = feature.columns(table)
+    parts = [numbers[codes == NUMBER]]
+    if feature.kind in ("difference", "relation"):
+        places = feature.argument if feature.kind == "difference" else feature.argument.places
+        if not table.is_extract:
+            parts += [table.leaf(place)[0] for place in places]
+    elif feature.kind in _TOTALS and not table.is_extract:
+        parts.append(table.numbers)
+    return room_of(parts[0], *parts[1:])
+
+
+def room_of(numbers: Floats, *made_of: Floats) -> Room:
+    """The same for some numbers, and those that they were made of."""
+    finite = _some(numbers)
+    if len(finite) < 2:
+        return NONE
+    low, high = np.quantile(finite, (0.05, 0.95))
+    if not high > low:
+        low, high = finite.min(), finite.max()
+    with np.errstate(over="ignore"):
+        spread = float(high - low)
+    parts = [finite, *map(_some, made_of)]
+    size = max(map(_size, parts))
+    if not 0 < size < np.inf or (_are_whole(finite) and _are_whole(numbers)):
+        return NONE
+    if all(map(_are_single, parts)):
+        error, of_spread = SINGLE, OF_SPREAD_SINGLE
+    else:
+        error, of_spread = DOUBLE, OF_SPREAD
+    plain = max(FEW * error * size, min(MANY * error * size, of_spread * spread))
+    return Room(plain, FEW * error)
+
+
+def _some(numbers: Floats) -> Floats:
+    """Some of the numbers, but no infinities."""
+    some = numbers[:: max(1, len(numbers) // LOOKED_AT)]
+    return some[np.isfinite(some)]
+
+
+def _size(numbers: Floats) -> float:
+    """How large numbers are that are not 0, half of them at most."""
+    some = np.abs(numbers[numbers != 0])
+    return float(np.median(some)) if len(some) else 0.0
+
+
+def _are_whole(numbers: Floats) -> bool:
+    """Whether numbers are whole, and small enough to be exact."""
+    with np.errstate(invalid="ignore"):
+        whole = (numbers == np.round(numbers)) & (np.abs(numbers) < EXACT)
+    return bool(np.all(whole | ~np.isfinite(numbers)))
+
+
+def _are_single(numbers: Floats) -> bool:
+    """Whether numbers were computed in single precision: their last digits are in use."""
+    if not len(numbers):
+        return True
+    with np.errstate(over="ignore"):
+        single = numbers.astype(np.float32)
+    if not np.array_equal(single, numbers):
+        return False
+    return bool(np.mean(single.view(np.uint32) & np.uint32(1)) > TOUCHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Values that are equal but for rounding, as one each, in increasing order.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        One of each.
+    ends : ndarray of float, shape (2, k)
+        The smallest and the largest number that counts as equal.
+    """
+
+    values: Floats
+    ends: Floats
+
+    @property
+    def reach(self) -> Floats:
+        """How far from each value the farthest number is that counts as equal."""
+        with np.errstate(invalid="ignore"):
+            found = np.maximum(self.ends[1] - self.values, self.values - self.ends[0])
+        return np.asarray(np.nan_to_num(found), np.float64)  # of infinities
+
+    def reach_of(self, number: float) -> float:
+        """The same for a number that may be one of the values."""
+        at = int(self.index(np.array([number]))[0])
+        return float(self.reach[at]) if at >= 0 else 0.0
+
+    def index(self, numbers: Floats) -> Ints:
+        """Which value each number is; -1 if none."""
+        if not len(self.values):
+            return np.full(len(numbers), -1)
+        at = np.minimum(np.searchsorted(self.ends[1], numbers), len(self.values) - 1)
+        return np.where((numbers >= self.ends[0][at]) & (numbers <= self.ends[1][at]), at, -1)
+
+    def merged(self, numbers: Floats) -> Floats:
+        """The numbers, with those that are equal to a value but for rounding replaced by it."""
+        at = self.index(numbers)
+        return np.where(at >= 0, self.values[at], numbers) if len(self.values) else numbers
+
+    def part(self, which: Bools | Ints) -> Clusters:
+        """Some of them."""
+        return Clusters(self.values[which], self.ends[:, which])
+
+
+def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints]:
+    """Different values, in increasing order, as clusters, and how often each of these came."""
+    if around == NONE or len(values) < 1:
+        return Clusters(values, np.stack([values, values])), counts
+    with np.errstate(invalid="ignore"):
+        reach = around.at(values)
+        apart = np.diff(values) > reach[1:] + reach[:-1]
+    starts = np.flatnonzero(np.concatenate([[True], apart]))
+    stops = np.append(starts[1:], len(values)) - 1
+    totals = np.add.reduceat(counts, starts)
+    if len(starts) == len(values):
+        names = values
+    else:  # the commonest, as it is the one that is written
+        order = np.lexsort((-counts, np.cumsum(np.concatenate([[0], apart]))))
+        names = values[order[starts]]
+    ends = np.stack([values[starts], values[stops]])
+    with np.errstate(over="ignore"):
+        ends = ends + np.stack([-around.at(ends[0]), around.at(ends[1])])
+    return Clusters(names, ends), totals
+
+
+def between(one: Floats, other: Floats) -> Floats:
+    """A number between two, larger than the one and at most as large as the other."""
+    with np.errstate(all="ignore"):
+        found = one * (1 - _ASIDE) + other * _ASIDE
+        return np.where((found > one) & (found <= other), found, other)
+
+
+Merging = tuple[tuple[str, Clusters], ...]
+"""What is equal but for rounding, by place."""
+
+
+def merging(table: Table) -> Merging:
+    """Where numbers of outputs are equal but for rounding, by these outputs."""
+    if table.is_extract or len(table.place_index) > MOST_PLACES:
+        return ()
+    found = []
+    for place in table.place_index:
+        numbers, codes = table.leaf(place)
+        values, counts = np.unique(numbers[codes == NUMBER], return_counts=True)
+        finite = np.isfinite(values)
+        values, counts = values[finite], counts[finite]
+        around = room_of(np.repeat(values, counts))
+        if len(values) < 2 or around == NONE:
+            continue
+        near = clusters(values, counts, around)[0]
+        found.append((place, near))
+    return tuple(found)
+
+
+def merged(table: Table, near: Merging) -> Table:
+    """A table in which numbers that are equal but for rounding are the same."""
+    if not near or table.is_extract:
+        return table
+    numbers = table.numbers.copy()
+    for place, known in near:
+        for which, position in table.place_index.get(place, ()):
+            at = table.offsets[:-1][table.structure == which] + position
+            numbers[at] = known.merged(numbers[at])
+    return replace(table, numbers=numbers)

@@ -1,0 +1,121 @@
+"""Last digits of floats: no alarm unless they are asked for, and grids are still seen.
+
+All of the correct mechanisms add rounded noise to a rounded answer, which keeps the claim over real
+numbers. Over doubles, sums that are equal come out with other last digits on either input.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+import pytest
+
+from pytest_dp import audit
+
+DATA = [[0.1, 0.2, 0.7], [0.3, 0.6, 1.1, 0.1]]
+FINE = [[3.27, 1.5, 2.41]]
+
+
+def tenths(records, rng, size):
+    return np.round(sum(records), 1) + np.round(rng.laplace(scale=1.3, size=size), 1)
+
+
+def steps_of_a_third(records, rng, size):
+    step = 1 / 3
+    noise = np.round(rng.laplace(scale=1.6, size=size) / step) * step
+    return np.round(sum(records) / step) * step + noise
+
+
+def quantised(records, rng, size):
+    step = 0.7
+    noise = np.round(rng.laplace(scale=2.1, size=size) / step) * step
+    return np.round(sum(records) / step) * step + noise
+
+
+def single_precision(records, rng, size):
+    noise = np.round(rng.laplace(scale=1.3, size=size), 1).astype(np.float32)
+    return np.float32(np.round(sum(records), 1)) + noise
+
+
+def single_precision_as_double(records, rng, size):
+    return single_precision(records, rng, size).astype(np.float64).tolist()
+
+
+def far_from_zero(records, rng, size):
+    return 12345.6 + tenths(records, rng, size)
+
+
+def noise_first(records, rng):
+    *_, total = accumulate(records, initial=round(rng.laplace(scale=1.3), 1))
+    return total
+
+
+def by_key(records, rng):
+    noise = np.round(rng.laplace(scale=2.6, size=2), 1).tolist()
+    return {
+        "up": round(sum(records), 1) + noise[0],
+        "down": round(sum(records[::-1]), 1) - noise[1],
+    }
+
+
+CORRECT = [
+    tenths,
+    steps_of_a_third,
+    quantised,
+    single_precision,
+    single_precision_as_double,
+    far_from_zero,
+    noise_first,
+    by_key,
+]
+
+
+def audited(mechanism, inputs, samples, **keywords):
+    vectorized = "size" if "size" in mechanism.__code__.co_varnames else None
+    return audit(
+        mechanism,
+        eps=1.0,
+        neighbors="add_remove_one",
+        inputs=inputs,
+        vectorized=vectorized,
+        max_samples=samples,
+        margin=None,
+        n_jobs=1,
+        seed=2,
+        **keywords,
+    )
+
+
+@pytest.mark.parametrize("mechanism", CORRECT, ids=lambda m: m.__name__)
+def test_equal_decimals_are_equal(mechanism):
+    assert not audited(mechanism, DATA, 40_000).violated
+
+
+@pytest.mark.parametrize("method", ["statdp", "dpsniper"])
+def test_for_the_other_methods_too(method):
+    assert not audited(tenths, DATA, 60_000, method=method).violated
+
+
+def test_unless_their_bits_are_asked_for():
+    assert audited(tenths, DATA, 60_000, floating_point=True).violated
+
+
+@pytest.mark.parametrize("step", [0.1, 0.25, 1 / 3, np.pi / 10])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_grids_that_the_data_shift_are_seen(step, kind):
+    def noise_is_rounded(records, rng, size):
+        noise = step * np.round(rng.laplace(scale=20, size=size) / step)
+        return kind(sum(records)) + noise.astype(kind)
+
+    result = audited(noise_is_rounded, FINE, 30_000)
+    assert result.violated
+    assert "%" in str(result.counterexample.event)
+
+
+@pytest.mark.parametrize("unit", [1e-11, 1e-12, 1e9])
+def test_small_differences_are_seen_if_they_are_no_errors(unit):
+    def released(records, rng):
+        return unit * sum(records) + 1.0 if rng.random() < 0.5 else 2.0
+
+    assert audited(released, [[1, 0, 1]], 10_000).violated

@@ -1,0 +1,120 @@
+"""Numbers that are equal but for rounding, and those that are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dp.attacks.bins import bins, whole
+from pytest_dp.auditors.search import rank_for
+from pytest_dp.outputs.events import OneOf
+from pytest_dp.outputs.families import search
+from pytest_dp.outputs.features import Feature, leaf
+from pytest_dp.outputs.rounding import NONE, between, clusters, merged, merging, room, room_of
+from pytest_dp.outputs.table import tabulate
+
+OUTPUT = leaf("output")
+
+
+def noisy(values, seed=0, errors=3):
+    """Values with errors of a few units in the last place."""
+    off = np.random.default_rng(seed).integers(-errors, errors + 1, len(values))
+    return values + off * np.spacing(np.abs(values).max())
+
+
+def grid(step, shift=0.0, seed=0, n=4_000):
+    return step * np.round(np.random.default_rng(seed).laplace(scale=3, size=n) / step) + shift
+
+
+@given(
+    st.sampled_from([0.1, 0.25, 1 / 3, 0.7, np.pi / 10, 1e-6]),
+    st.sampled_from([0.0, 1.0, 12345.6]),
+    st.integers(0, 5),
+)
+def test_errors_are_merged_and_steps_are_not(step, shift, seed):
+    values = grid(step, shift, seed)
+    around = room_of(noisy(values, seed))
+    found, counts = clusters(*np.unique(noisy(values, seed), return_counts=True), around)
+    steps, exact = np.unique(np.round((values - shift) / step), return_counts=True)
+    assert len(found.values) == len(steps)
+    assert (counts == exact).all()
+    assert (found.index(noisy(values, seed + 1)) == found.index(values)).all()
+
+
+def test_single_precision_has_larger_errors():
+    values = grid(0.1).astype(np.float32)
+    off = np.random.default_rng(1).integers(-2, 3, len(values))
+    rounded = (values + off * np.spacing(np.float32(20))).astype(np.float32)
+    found, _ = clusters(*np.unique(rounded.astype(float), return_counts=True), room_of(rounded))
+    assert len(found.values) == len(np.unique(values))
+    # Dyadic grids are exact in single precision, and were not computed in it.
+    assert room_of(grid(0.25) + 0.25).plain < 1e-10
+
+
+def test_whole_numbers_and_bits_have_no_errors():
+    assert room_of(np.array([1.0, 2e15, 2e15 + 1, 3.0])) == NONE
+    table = tabulate([0.1, 0.2, 0.30000000000000004] * 5)
+    assert room(Feature("log2(lowest bit of output)", "lowest bit", "output"), table) == NONE
+    assert room(replace(OUTPUT, exact=True), table) == NONE
+    assert room(OUTPUT, table) != NONE
+
+
+def test_differences_are_as_inexact_as_what_they_are_made_of():
+    rows = [(1e6 + x, 1e6 - x) for x in grid(0.1, n=200)]
+    difference = Feature("output[0] - output[1]", "difference", ("output[0]", "output[1]"))
+    table = tabulate(rows)
+    assert room(difference, table).plain >= 8 * 2**-53 * 1e6
+
+
+def test_no_cut_lies_on_a_grid():
+    for steps in range(1, 1_000):
+        at = between(np.array([0.0]), np.array([steps * 0.1]))[0] / 0.1
+        assert steps == 1 or abs(at - round(at)) > 0.3 / steps
+    assert between(np.array([-np.inf, 0.0, 1.0]), np.array([0.0, np.inf, 1 + 2**-52])).tolist() == [
+        0.0,
+        np.inf,
+        1 + 2**-52,
+    ]
+
+
+@pytest.mark.parametrize("step", [0.1, 0.7])
+@pytest.mark.parametrize("n", [400, 4_000])
+def test_models_and_events_do_not_see_errors(step, n):
+    values = grid(step, seed=4, n=n)
+    table, first = tabulate(noisy(values).tolist()), np.arange(n) % 2 == 0
+    again = tabulate(noisy(values, seed=9).tolist())
+    column = bins(OUTPUT, table, 12)
+    assert (column.codes(table) == column.codes(again)).all()
+    events = [one.event for one in search(table, first, rank_for(0.0, 0.0)(n // 2), [], most=20)]
+    assert len(events) > 5
+    for event in events:
+        assert (event.mask(table) == event.mask(again)).all(), str(event)
+
+
+def test_whole_outputs_are_compared_up_to_errors():
+    values = grid(1.1, seed=5)
+    rows = [[a, {"b": b}] for a, b in zip(np.clip(values, -2, 2), np.sign(values), strict=True)]
+    off = [[float(noisy(np.array([a]), i)[0]), b] for i, (a, b) in enumerate(rows)]
+    table, again = tabulate(rows), tabulate(off)
+    known = whole(again, 50, 1.0)
+    assert len(known.known) == len(whole(table, 50, 1.0, exact=True).known)
+    assert (known.codes(table) == known.codes(again)).all()
+    assert whole(again, 5, 1.0, exact=True) is None
+    first = values > 0
+    found = [one.event for one in search(again, first, rank_for(0.0, 0.0)(2_000), [], most=30)]
+    assert any(isinstance(condition, OneOf) for one in found for condition in one.conditions)
+    for event in found:
+        assert (event.mask(table) == event.mask(again)).all(), str(event)
+
+
+def test_merging_leaves_everything_else():
+    rows = [[0.1, "a", None], [0.2, "b", 3], [0.30000000000000004, "a", np.inf], [0.3, "c", -1.5]]
+    table = tabulate(rows * 3)
+    same = merged(table, merging(table))
+    assert (same.codes == table.codes).all()
+    assert same.leaf("output[0]")[0][2] == same.leaf("output[0]")[0][3]
+    assert np.array_equal(same.leaf("output[2]")[0], table.leaf("output[2]")[0], equal_nan=True)
