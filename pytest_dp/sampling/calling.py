@@ -18,8 +18,9 @@ import numpy.typing as npt
 from pytest_dp.claim import Arguments
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import hidden, rows
-from pytest_dp.sampling.contents import attributes, holds_iterator, is_iterator, opens, read_out
+from pytest_dp.sampling.contents import attributes, holds_iterator, is_iterator, read_out
 from pytest_dp.sampling.copies import CannotCopy, Pristine
+from pytest_dp.sampling.reuse import held, is_reused
 
 Outputs = Sequence[Any] | npt.NDArray[Any]
 """Outputs of several runs; of an array, the first axis is runs."""
@@ -133,7 +134,7 @@ class Call:
             outputs = self._collect(one, count, before, outputs)
             if any(map(is_iterator, set(map(type, outputs)))):  # what later runs gave is used up
                 outputs = self._collect(lambda: read_out(one(), _raised), count, before)
-        if _is_reused(outputs):
+        if is_reused(outputs):
             outputs = self._collect(lambda: copy.deepcopy(one()), count, before)
         return outputs
 
@@ -183,6 +184,8 @@ class Call:
         # A copy: the next call may reuse the memory.
         if isinstance(outputs, list | tuple):
             outputs = [np.array(o) if isinstance(o, np.ndarray) else o for o in outputs]
+            if outputs and any(isinstance(one, np.ndarray) for one in held(outputs[0])):
+                outputs = copy.deepcopy(outputs)
         else:
             outputs = np.array(outputs)
         single = isinstance(outputs, np.ndarray) and outputs.ndim == 0
@@ -330,38 +333,6 @@ def shown(output: Any) -> str:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
-
-
-def _is_reused(outputs: list[Any]) -> bool:
-    """Whether a mechanism returned one object several times, each time with other contents."""
-    if _hashable(outputs[0]) and _hashable(outputs[-1]):
-        return False  # such objects do not change
-    seen: set[int] = set()
-    for output in outputs:
-        parts = output if isinstance(output, tuple) else (output,)
-        owners = {
-            id(part.base if _is_view(part) else part) for part in parts if not _hashable(part)
-        }
-        if owners & seen:
-            return True
-        seen |= owners
-    return False
-
-
-def _hashable(output: Any) -> bool:
-    if not isinstance(output, tuple):
-        kind: Any = type(output)
-        by_identity = kind.__hash__ is object.__hash__  # and its attributes may change
-        return kind.__hash__ is not None and not (by_identity and opens(kind))
-    try:
-        hash(output)
-    except TypeError:  # it holds a list, an array, ...
-        return False
-    return True
-
-
-def _is_view(output: Any) -> bool:
-    return isinstance(output, np.ndarray) and output.base is not None
 
 
 def _all_equal(outputs: Outputs) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import sys
 from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
@@ -9,6 +10,8 @@ from functools import lru_cache
 from itertools import islice
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 MOST_READ = 1_000
 """Elements that are read out of an iterator, which may be endless."""
@@ -62,7 +65,8 @@ def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _D
     found = Read()
     found.kind = kind.__name__
     try:
-        found.extend(islice(iter(output), MOST_READ))
+        for one in islice(iter(output), MOST_READ):
+            found.append(copy.copy(one) if type(one) in (np.ndarray, list) else one)
     except (Exception, SystemExit) as error:
         found.append(failed(error))
     return found

@@ -1,0 +1,119 @@
+"""Outputs that a later run changes are copied, wherever they hold what changes."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import deque
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_dp import audit
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.reuse import held, is_reused
+
+BUFFER = np.zeros(2)
+LIST = [0.0, 0.0]
+
+
+@dataclasses.dataclass
+class Answer:
+    values: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    values: object
+
+
+class Slotted:
+    __slots__ = ("values",)
+
+    def __init__(self, values):
+        self.values = values
+
+
+FORMS = {
+    "itself": lambda: BUFFER,
+    "dict": lambda: {"a": 1.0, "b": BUFFER},
+    "tuple": lambda: (1.0, BUFFER),
+    "deep tuple": lambda: (1.0, ({"x": (BUFFER, 2)},)),
+    "list in a dict in a list": lambda: [{"a": LIST}],
+    "dataclass": lambda: Answer(BUFFER),
+    "frozen dataclass": lambda: Frozen({"a": BUFFER}),
+    "slots": lambda: Slotted([BUFFER]),
+    "namespace": lambda: SimpleNamespace(a=Answer((BUFFER,))),
+    "view": lambda: {"a": BUFFER[:1]},
+    "frame": lambda: pd.DataFrame({"a": BUFFER}, copy=False),
+    "frame in a tuple": lambda: (pd.Series(BUFFER, copy=False),),
+    "deque": lambda: {"a": deque([BUFFER])},
+    "iterator": lambda: iter([BUFFER]),
+}
+
+
+def released(form):
+    def mechanism(data, rng):
+        noise = sum(data) + rng.laplace(scale=0.5)
+        BUFFER[:] = LIST[:] = noise, 0.0
+        return FORMS[form]()
+
+    return mechanism
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_filled_anew_is_copied(form):
+    outputs = Call(released(form), {}, "rng").draw([1], 40, np.random.default_rng(0))
+    texts = set(map(repr, outputs)) if form != "slots" else {repr(o.values) for o in outputs}
+    assert len(texts) == 40
+
+
+@pytest.mark.parametrize("form", ["dict", "deep tuple", "frozen dataclass"])
+def test_a_leak_in_it_is_found(form):
+    result = audit(released(form), eps=1.0, pairs=[([1, 1], [1])], n_jobs=1, max_samples=20_000)
+    assert result.violated
+
+
+def test_vectorised_calls_may_reuse_what_is_deep_inside():
+    rows = [{"a": np.zeros(1)} for _ in range(30)]
+
+    def mechanism(data, rng, size):
+        for row in rows[:size]:
+            row["a"][0] = rng.laplace()
+        return rows[:size]
+
+    call = Call(mechanism, {}, "rng", "size")
+    generator = np.random.default_rng(0)
+    kept = [call.draw([1], 30, generator) for _ in range(2)]
+    assert len({float(row["a"][0]) for rows in kept for row in rows}) == 60
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda k: float(k),
+        lambda k: (float(k), "a"),
+        lambda k: {"a": float(k), "b": [k]},
+        lambda k: np.array([k]),
+        lambda k: Answer([k]),
+        lambda k: Frozen((k, "label")),
+        lambda k: (None, "a", b"c", (k, 2.0)),
+        lambda k: pd.DataFrame({"a": [k]}),
+        lambda k: [[], (), {}, k],
+    ],
+)
+def test_new_outputs_are_left_alone(make):
+    assert not is_reused([make(k) for k in range(100)])
+
+
+def test_only_a_few_outputs_are_looked_at_all_the_way_down():
+    outputs = [{"a": {"b": [float(k)] * 20}} for k in range(20_000)]
+    started = time.process_time()
+    assert not is_reused(outputs)
+    assert time.process_time() - started < 0.1
+    assert len(list(held([[0]] * 10_000))) == 2
+    endless = []
+    endless.append(endless)
+    assert list(held(endless)) == [endless]
