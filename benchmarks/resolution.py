@@ -2,7 +2,8 @@
 
 A mechanism is audited with noise for its claim (and with five times as much), which reports a loss
 that would have been caught. Its noise is then scaled so that this is its true loss. Honest: at
-least 95 % of such audits catch it. Useful: at that loss over 1.4 fewer do, or it is no violation.
+least 95 % of such audits catch it (two standard errors are allowed). Useful: at that loss over 1.4
+fewer do, or it is no violation. A cell holds if it is both.
 
 Run with ``python -m benchmarks.resolution [--audits 60] [--samples 20000 100000] [--only ...]``.
 """
@@ -165,7 +166,7 @@ def main() -> None:
     options = parser.parse_args()
 
     allowed = HONEST - 2 * math.sqrt(HONEST * (1 - HONEST) / options.audits)
-    rows, honest, useful, cells = [], 0, 0, 0
+    rows, honest, useful, both = [], 0, 0, 0
     for name in options.only:
         case = CASES[name]
         for samples in options.samples:
@@ -182,22 +183,26 @@ def main() -> None:
                         if at / USEFUL > CLAIM
                         else [0.0]
                     )
-                    cells += 1
-                    honest += shares[0] >= allowed
-                    useful += shares[1] < HONEST
+                    is_honest, is_useful = shares[0] >= allowed, shares[1] < HONEST
+                    honest += is_honest
+                    useful += is_useful
+                    both += is_honest and is_useful
                     draws = "coupled" if coupled else "independent"
                     shown = [f"{min(bases):.2f}", f"{at:.2f}", f"{max(bases):.2f}"]
                     row = [name, count(samples), draws, f"{noise:g}", *shown]
-                    rows.append([*row, *(f"{100 * share:.0f} %" for share in shares)])
+                    row += [f"{100 * share:.0f} %" for share in shares]
+                    rows.append([*row, "yes" if is_honest else "NO", "yes" if is_useful else "NO"])
                     progress(f"{rows[-1]}")
     header = ["mechanism", "samples", "draws", "noise", "least", "would catch from", "most"]
-    print(table([*header, "caught there", "caught at 1 / 1.4 of it"], rows))
+    header += ["caught there", "caught at 1 / 1.4 of it", "honest", "useful"]
+    print(table(header, rows))
+    cells = len(rows)
     print(
-        f"\nClaim {CLAIM:g}, alpha 1e-6, {options.audits} audits a cell; reported: median of "
-        f"{BASES}. Honest (caught at least {100 * allowed:.0f} %): {honest} of {cells}. Useful: "
-        f"{useful} of {cells}."
+        f"\n{both} of {cells} cells hold: {honest} are honest (caught at least {100 * allowed:.0f} "
+        f"%), {useful} are useful. Claim {CLAIM:g}, alpha 1e-6, {options.audits} audits a cell; "
+        f"reported: least, median and most of {BASES}."
     )
-    sys.exit(honest < cells)
+    sys.exit(both < cells)
 
 
 if __name__ == "__main__":

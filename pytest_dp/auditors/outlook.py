@@ -20,11 +20,11 @@ from pytest_dp.evidence.resolution import (
     largest_loss,
     smallest_eps,
     smallest_scale,
-    sum_of_losses,
     wealth_for,
 )
+from pytest_dp.evidence.spread import sharing, smallest_shared_eps
 from pytest_dp.outputs.quantities import comes_alone
-from pytest_dp.outputs.table import NUMBER, Bools, Table
+from pytest_dp.outputs.table import ABSENT, NUMBER, Ints, Table
 
 CLOSEST = 3
 """Pairs of inputs, those that are told apart best, whose scales are compared."""
@@ -36,14 +36,12 @@ SUSPECT = 2.0
 """Standard errors from which a gain may have to be looked into before an audit may stop."""
 RELEASED = 3
 """Times that such a value has to come on one input, and never on the other."""
-FAR_BELOW = 0.7
-"""Share of the claim below which all events stay where there is more noise than needed."""
-ALONE = 0.3
-"""By how much a loss is harder to find that n places share: the root of n, less so where n is small
-(fitted to audits of vectors of 3 to 100 numbers).
-"""
-MOST_PLACES, MOST_ROWS = 64, 1_000_000
-"""Places of an output, and numbers in all of them, by which losses that add up are estimated."""
+SMALLEST = 1e-3
+"""Nats below which losses on two pairs of inputs are not compared."""
+MOST_ROWS, FEWEST_ROWS = 1_000_000, 1_000
+"""Numbers in all places, and outputs at least, by which it is estimated how many share a loss."""
+MOST_CATEGORIES = 30
+"""Categories at a place that are told from each other."""
 
 
 def would_catch(arms: list[Arm], available: int, eps: float, delta: float, alpha: float) -> float:
@@ -67,28 +65,39 @@ def would_catch(arms: list[Arm], available: int, eps: float, delta: float, alpha
     """
     runs = _runs(arms, available)
     losses = [largest_loss(arm.record) for arm in arms]
-    order = np.argsort(losses, kind="stable")[::-1][:CLOSEST].tolist()
-    largest = losses[order[0]]
-    p1, shared = clearest_event(arms[order[0]].record)
-    easy = smallest_eps(p1, runs, eps, delta, alpha, shared)
-    spread = easy * (ALONE + (1 - ALONE) * math.sqrt(max(map(_places, arms))))
-    caught = math.inf
-    for k in order:
-        curves = _curves(arms[k])
-        times = smallest_scale(curves, runs, eps, delta, alpha)
-        if math.isfinite(times):
-            loss = max(one.loss(times) for one in curves)
-            loss *= max(1.0, largest / max(losses[k], 1e-3))
-            loss = min(loss, times * min(eps, largest))
-            caught = min(caught, max(loss, times * min(eps, _spread_loss(arms[k]))))
-    if largest < FAR_BELOW * eps:
-        caught = min(caught, spread)
-    return max(caught, easy)
+    order: list[int] = np.argsort(losses, kind="stable")[::-1][:CLOSEST].tolist()
+    largest: float = losses[order[0]]
+    if largest >= eps and not any(_telling(arm) for arm in arms):
+        return math.inf  # too few outputs to say anything
+    # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
+    return min(
+        _caught(arms[k], runs, eps, delta, alpha) * max(1.0, largest / max(losses[k], SMALLEST))
+        for k in order
+    )
+
+
+def _caught(arm: Arm, runs: float, eps: float, delta: float, alpha: float) -> float:
+    """The smallest loss on a pair of inputs that would have been caught.
+
+    The largest of three: what a single event shows, if it is as likely as the clearest one; what
+    outputs show whose noise has this shape; and what a loss shows that as many places share.
+    """
+    claim = eps, delta, alpha
+    p1, shared = clearest_event(arm.record)
+    single = smallest_eps(p1, runs, *claim, shared)
+    together = smallest_shared_eps(_sharing(arm), runs, *claim, shared)
+    curves = _curves(arm)
+    times = smallest_scale(curves, runs, *claim)
+    if math.isinf(times):
+        return max(single, together)
+    shape = max(one.loss(times) for one in curves)
+    # A mechanism that keeps its claim now would lose at most so many times the claim then.
+    return max(single, together, min(shape, times * min(eps, largest_loss(arm.record))))
 
 
 def tells_apart(arms: list[Arm]) -> bool:
     """Whether any event that was tried tells the two inputs of a pair apart."""
-    return any(one.shift.max(initial=0.0) > 0 for arm in arms for one in _curves(arm))
+    return any(map(_telling, arms))
 
 
 def in_doubt(
@@ -145,9 +154,8 @@ def _runs(arms: list[Arm], available: int) -> float:
     return sum(arm.drawn for arm in arms) / (1 + ELSEWHERE * (available - 1))
 
 
-def _places(arm: Arm) -> int:
-    """Places of the largest output."""
-    return max(1, *(len(one.places) for one in arm.table()[0].structures))
+def _telling(arm: Arm) -> bool:
+    return any(one.shift.max(initial=0.0) > 0 for one in _curves(arm))
 
 
 def _curves(arm: Arm) -> list[Curve]:
@@ -167,30 +175,26 @@ def _suspicion(arm: Arm, eps: float, delta: float) -> float:
     return float(np.max(mean / np.sqrt(variance / runs)))
 
 
-def _spread_loss(arm: Arm) -> float:
-    """What the places of an output lose in sum, each looked at by itself; 0.0 if there is one."""
+def _sharing(arm: Arm) -> float:
+    """As how many places of an output share what is lost."""
     table, first = arm.table()
     places = list(table.place_index)
     if len(places) < 2:
-        return 0.0
-    if len(places) > MOST_PLACES:
-        return math.inf
-    most = max(MOST_ROWS // len(places), 1_000)
+        return 1.0
+    most = max(MOST_ROWS // len(places), FEWEST_ROWS)
     if arm.kept > most:
         some = np.arange(len(first)) % arm.kept < most
         table, first = table.rows(some), first[some]
-    events = [_events(place, table) for place in places]
-    return sum_of_losses(
-        [(inside[:, first], inside[:, ~first]) for inside in events if len(inside)], arm.coupled
-    )
+    labels = (_labels(place, table) for place in places)
+    return sharing(((one[first], one[~first]) for one in labels), arm.coupled)
 
 
-def _events(place: str, table: Table) -> Bools:
-    """Half-lines and categories at one place, shape (events, n)."""
+def _labels(place: str, table: Table) -> Ints:
+    """Numbers at one place by whether they are below, at or above their median; categories."""
     numbers, codes = table.leaf(place)
     is_number = (codes == NUMBER) & ~np.isnan(numbers)
-    some = numbers[is_number]
-    levels = np.unique(np.quantile(some, np.linspace(0.1, 0.9, 9))) if len(some) else some
-    masks = [is_number & (numbers >= level) for level in levels]
-    masks += [codes == code for code in np.unique(codes)[:10]]
-    return np.array(masks)
+    labels: Ints = 3 * (np.minimum(codes, MOST_CATEGORIES) - ABSENT)
+    if is_number.any():
+        middle = np.median(numbers[is_number])
+        labels[is_number] += np.sign(numbers[is_number] - middle).astype(np.int64) + 1
+    return labels

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy.optimize
-from scipy.stats import laplace, norm
+from scipy.stats import binom, laplace, norm
 
 from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
 from pytest_dp.evidence.resolution import (
@@ -16,8 +16,8 @@ from pytest_dp.evidence.resolution import (
     largest_loss,
     smallest_eps,
     smallest_scale,
-    sum_of_losses,
 )
+from pytest_dp.evidence.spread import sharing, smallest_shared_eps
 
 NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
 CUTS = np.concatenate([[-np.inf], np.linspace(-4, 5, 40), [np.inf]])
@@ -91,16 +91,86 @@ def test_the_largest_loss_leaves_room_for_luck():
     assert largest_loss(Record([nested], NOTHING)) < largest_loss(Record([apart], NOTHING))
 
 
+def at_places(losses, runs, paired, seed=1):
+    """Labels of places to which Laplace noise is added for such losses; from their definition."""
+    rng = np.random.default_rng(seed)
+    for loss in losses:
+        noise = rng.laplace(size=(2, runs))
+        one, two = noise[0] + loss, noise[0] if paired else noise[1]
+        yield (one > loss / 2).astype(np.int64), (two > loss / 2).astype(np.int64)
+
+
+@pytest.mark.parametrize("noise", [1, 5])
 @pytest.mark.parametrize("paired", [False, True])
-@pytest.mark.parametrize("places", [1, 4, 12])
-def test_losses_of_many_places_add_up(places, paired):
-    rng = np.random.default_rng(places)
-    each, runs = 0.6 / places, 60_000
-    noise = rng.laplace(scale=1 / each, size=(2, places, runs))
-    one, two = noise[0] + 1, noise[0] if paired else noise[1]
-    cuts = np.quantile(np.concatenate([one, two], 1), np.linspace(0.1, 0.9, 9), axis=1).T
-    events = [(one[i] >= cuts[i][:, None], two[i] >= cuts[i][:, None]) for i in range(places)]
-    assert 0.6 * 0.97 < sum_of_losses(events, paired) < 0.6 * 1.5
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [([0.2] * 4, 4), ([1, 0, 0, 0, 0, 0], 1), ([0.5] * 2 + [0.0] * 30, 2), ([0.8, 0.2], 1.5)],
+)
+def test_as_how_many_places_share_a_loss(losses, expected, paired, noise):
+    """Also where there is so much noise that single places are hardly told apart."""
+    found = [
+        sharing(at_places([loss / noise for loss in losses], 9_000, paired, seed), paired)
+        for seed in range(5)
+    ]
+    assert np.median(found) == pytest.approx(expected, rel=0.15)
+
+
+def test_where_no_place_stands_out_all_of_them_share_the_loss():
+    """That is the worst case; chance alone must not make one of many stand out."""
+    found = [sharing(at_places([0.0] * 100, 2_000, False, seed), False) for seed in range(20)]
+    assert found.count(100.0) >= 19
+
+
+def test_a_shared_loss_is_caught_where_the_count_of_places_that_show_it_is():
+    """Brute force: the best threshold of the count, and the best stake, at what is reported."""
+    runs, places = 1_000_000, 5  # so many that learning costs next to nothing
+    loss = smallest_shared_eps(places, runs, 1.0, 0.0, 1e-6)
+    p = binom.sf(np.arange(-1, places), places, 0.5)
+    q = binom.sf(np.arange(-1, places), places, 0.5 * math.exp(-loss / places))
+    best = max(
+        a * (1 - b) * math.log1p(f)
+        + b * (1 - a) * math.log1p(-f * math.e)
+        + a * b * math.log1p(f * (1 - math.e))
+        for a, b in zip(p, q, strict=True)
+        for f in np.linspace(0.001, 0.36, 400)
+    )
+    needed = -math.log(1e-6) + LEARNING + 2 * math.sqrt(-2 * math.log(1e-6))
+    assert best * runs == pytest.approx(needed, rel=0.02)
+
+
+def test_a_loss_is_harder_to_catch_the_more_places_share_it():
+    def found(places, runs=9_000):
+        return smallest_shared_eps(places, runs, 1.0, 0.0, 1e-6)
+
+    shared = [found(places) for places in (1, 1.5, 2, 3, 10, 100, 1_000)]
+    assert shared == sorted(shared)
+    assert shared[0] == pytest.approx(smallest_eps(0.5, 9_000, 1.0, 0.0, 1e-6), rel=0.01)
+    assert found(100, 30_000) < found(100)
+    assert math.isinf(found(3, 10))
+
+
+def test_tails_in_which_few_outputs_are_do_not_decide():
+    """Of a Laplace loss of 0.2, seen in few outputs, the shape of the noise is not known."""
+    rng = np.random.default_rng(1)
+    law = np.diff(laplace.cdf(CUTS, 0.2)), np.diff(laplace.cdf(CUTS, 0))
+    losses = []
+    for _ in range(100):
+        found = curve(np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000)
+        losses.append(found.loss(smallest_scale([found], 9_000, 1.0, 0.0, 1e-6)))
+    exact = smallest_eps(0.5, 9_000, 1.0, 0.0, 1e-6)
+    assert np.quantile(losses, 0.9) < 1.25 * exact
+
+
+def test_the_shape_of_noise_is_seen_through_much_of_it():
+    """With Gaussian noise the clearest event shows half of what rarer ones show."""
+    rng = np.random.default_rng(1)
+    ends = np.concatenate([[-np.inf], np.linspace(-1, 1, 10), [np.inf]])
+    law = np.diff(norm.cdf(ends, 0.122)), np.diff(norm.cdf(ends))
+    losses = []
+    for _ in range(50):
+        found = curve(np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000)
+        losses.append(found.loss(smallest_scale([found], 9_000, 1.0, 0.0, 1e-6)))
+    assert np.median(losses) > 1.15 * smallest_eps(0.5, 9_000, 1.0, 0.0, 1e-6)
 
 
 def test_the_resolution_improves_with_samples_and_with_shared_randomness():

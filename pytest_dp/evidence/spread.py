@@ -1,0 +1,147 @@
+"""A loss that several places of an output share: by how many, and from where on it is caught.
+
+Ten places that lose a tenth each are told apart far worse than one that loses it all: what they say
+adds up like independent errors, with the root of their number. What they lose adds up as it is. So
+a loss is as hard to find as if ``k = (sum of l) ** 2 / (sum of l ** 2)`` places shared it evenly,
+where place j by itself loses l_j. The ratio is the same for the mechanism with less noise, so it
+can be read off one that has far too much.
+
+All of this is approximate, and for information only, as in `resolution`.
+
+References
+----------
+Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", ICML 2015 (losses that
+add up, and the events that show them: counts of places that point to one input).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.special import bdtrc
+
+from pytest_dp.evidence._search import smallest_loss
+from pytest_dp.evidence.resolution import SEEN, growth, wealth_for
+from pytest_dp.outputs.table import Floats, Ints
+
+STANDS_OUT = 4.0
+"""Standard errors from which a place loses more than the others: by chance one of 16,000 does."""
+SOMETHING = 2.0
+"""Standard errors from which the places that do not stand out lose anything together."""
+LEARNED_FROM = 0.25
+"""Share of the samples from which, on average, an attack was learned that others are bet on with:
+attacks are learned anew when the samples have grown eightfold."""
+STEPS = 2
+"""Numbers that have to be learned for each place: about where it changes, and by how much."""
+MOST_THRESHOLDS = 200
+"""Events that are compared, where there are more places."""
+
+
+def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
+    """As how many places that lose the same some places of an output are to be found.
+
+    Parameters
+    ----------
+    places : iterable of (ndarray of int, ndarray of int), shape (n,) each
+        For each place: labels from 0 of the outputs on D, and on D'.
+    paired : bool
+        Whether output i on D and output i on D' share their random numbers.
+
+    Returns
+    -------
+    float
+        Between 1 and the number of places, which it is where none is known to lose more than
+        others: the worst case.
+    """
+    squares, errors = np.array([_distance(*labels, paired) for labels in places]).T
+    everything = len(squares)
+    some = np.zeros(everything, dtype=bool)
+    while (left := np.count_nonzero(~some)) > 1:
+        mean = np.maximum(squares[~some].sum() - squares, 0) / (left - 1)  # of all the others
+        far = (np.sqrt(mean) + STANDS_OUT * np.sqrt(errors)) ** 2
+        more = ~some & (squares > far)
+        if not more.any():
+            break
+        some |= more
+    if not some.any():
+        return float(everything)
+    others, noise = float(squares[~some].sum()), math.sqrt(2 * float((errors[~some] ** 2).sum()))
+    others *= others > SOMETHING * noise
+    total = np.sqrt(squares[some]).sum() + math.sqrt((~some).sum() * others)
+    return float(np.clip(total**2 / (squares[some].sum() + others), 1, everything))
+
+
+def _distance(one: Ints, two: Ints, paired: bool) -> tuple[float, float]:
+    """The squared loss of a place as labels show it, less what chance adds to it, and the latter.
+
+    It is the chi-square distance, which for small losses is their square, in nats.
+    """
+    n = len(one)
+    width = int(max(one.max(), two.max())) + 1
+    c1, c2 = np.bincount(one, minlength=width), np.bincount(two, minlength=width)
+    chance: Floats
+    if paired:  # pairs with the same label say nothing
+        chance = c1 + c2 - 2.0 * np.bincount(one[one == two], minlength=width)
+    else:
+        chance = c1 * (1 - c1 / n) + c2 * (1 - c2 / n)
+    often = (c1 + c2) / (2 * n) >= SEEN
+    c1, c2, chance = c1[often], c2[often], chance[often]
+    size = n * (c1 + c2) / 2
+    by_chance = float((chance / size).sum())
+    return float(((c1 - c2) ** 2 / size).sum()) - by_chance, by_chance + 2 / n**2
+
+
+def smallest_shared_eps(
+    places: float, runs: float, eps: float, delta: float, alpha: float, shared: float = 0.0
+) -> float:
+    """The smallest loss, shared evenly by some places, that bets would have found (approximate).
+
+    Parameters
+    ----------
+    places : float
+        At least 1.
+    runs : float
+        Pairs of outputs.
+    eps, delta : float
+        The claim.
+    alpha : float
+    shared : float
+        As in `resolution.Curve`.
+
+    Returns
+    -------
+    float
+        With 95 % power, in nats; infinite if none would have been.
+    """
+    low = math.floor(places)
+    found = _caught(low, runs, eps, delta, alpha, shared)
+    if low == places or math.isinf(found):
+        return found
+    more = _caught(low + 1, runs, eps, delta, alpha, shared)
+    return found + (places - low) * (more - found)
+
+
+def _caught(
+    places: int, runs: float, eps: float, delta: float, alpha: float, shared: float
+) -> float:
+    needed = wealth_for(alpha)
+    steps = max((places + 1) // MOST_THRESHOLDS, 1)
+    fewest: Ints = np.arange(0, places + 1, steps)
+    alike = np.full(len(fewest), shared)
+    unknown = STEPS * places * (places - 1) / (LEARNED_FROM * runs)
+
+    def points(p: float) -> Floats:
+        """Probability that at least so many places point to D."""
+        found: Floats = np.asarray(bdtrc(fewest - 1.0, places, p), dtype=np.float64)
+        found[fewest == 0] = 1.0
+        return found
+
+    def caught(loss: float) -> bool:
+        # What learning gets wrong blurs what it gets right: each of the places loses little.
+        loss /= math.sqrt(1 + 2 * unknown / loss**2)
+        p, q = points(0.5), points(0.5 * math.exp(-loss / places))
+        return bool(growth(p, q, alike, eps, delta) * runs >= needed)
+
+    return smallest_loss(caught, eps)
