@@ -10,6 +10,7 @@ import pytest
 from boundary import COUNTS
 
 from benchmarks.cases import CORPUS
+from benchmarks.resolution import CASES
 from pytest_dp import audit, queries
 
 LAPLACE = boundary.laplace
@@ -73,6 +74,49 @@ def test_more_noise_does_not_make_it_worse(noise):
         n_jobs=1,
     )
     assert 1.2 < result.resolution < 2.2
+
+
+@pytest.mark.parametrize("coupled", [True, False])
+def test_one_place_of_many_that_loses_is_told_from_many_that_lose_a_little(coupled):
+    """With five times the noise: a histogram, of which one cell moves, and ten sums that all do."""
+    common = {"eps": 1.0, "vectorized": "size", "max_samples": 20_000, "n_jobs": 1}
+
+    def reported(moved, scale):
+        pairs = [([1] * moved + [0] * (10 - moved), [0] * 10)]
+        results = [
+            audit(
+                vector,
+                params={"scale": scale},
+                pairs=pairs,
+                coupled=coupled,
+                seed=seed,
+                **common,
+            ).resolution
+            for seed in range(3)
+        ]
+        return sorted(results)[1]
+
+    assert reported(1, 5.0) < 1.4  # a loss of 1.2 is caught
+    assert 2.1 < reported(10, 50.0) < 2.9  # 2.1 and 2.5 are, coupled and not
+
+
+@pytest.mark.slow
+def test_the_shape_of_the_noise_counts():
+    """Gaussian noise, cut off and rounded: rare events show the loss, and likely ones half of it.
+
+    At the loss that is reported with five times the noise it must be caught; one of 1.2 is not.
+    """
+    gaussian = CASES["rounded Gaussian"]
+    common = {**gaussian.inputs, "eps": 1.0, "vectorized": "size", "max_samples": 20_000}
+
+    def run(loss, seed):
+        params = gaussian.params(loss)
+        return audit(gaussian.mechanism, params=params, seed=seed, n_jobs=1, **common)
+
+    at = sorted(run(1 / 5, seed).resolution for seed in range(3))[1]
+    assert at < 1.7
+    caught = [run(at, 100 + seed).violated for seed in range(24)]
+    assert sum(caught) >= 21  # 23 are expected, less two standard errors: 20.7
 
 
 def test_no_pair_starves():
