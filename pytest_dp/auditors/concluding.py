@@ -50,7 +50,7 @@ def conclude(game: Game) -> AuditResult:
             hinders=True,
         )
     bets: dict[str, Any] = {
-        "e_value": math.exp(min(ledger.log_e_value, 700.0)),
+        "e_value": game.e_value,
         "bet_samples": 2 * game.drawn,
         "pairs": tried,
     }

@@ -7,6 +7,7 @@ largest. Wealth that reaches 1 / alpha refutes the claim (`pytest_dp.evidence.be
 
 from __future__ import annotations
 
+import math
 import time
 from functools import partial
 
@@ -129,6 +130,16 @@ class Game:
         if best is None or (unseen and best.hope < UNSEEN):
             return self.arms[len(self.seen)]
         return best
+
+    @property
+    def e_value(self) -> float:
+        """Evidence against the claim: what its share of the money has become.
+
+        A game that was given up counts for nothing, so it is an e-value of the whole audit.
+        Rounding does not make it disagree with the verdict.
+        """
+        value = self.share * math.exp(min(self.ledger.log_e_value, 700.0))
+        return max(value, 1 / self.job.alpha) if self.ledger.refuted else value
 
     def _knows_enough(self) -> bool:
         """Whether the claim's margin is reached and nothing is in doubt; looked up now and then."""

@@ -1,31 +1,12 @@
 """Confidence regions for two parameters, each seen in a binomial count; the smallest ratio there.
 
-What is known: `c1 ~ Bin(n1, x1)` and `c2 ~ Bin(n2, x2)`, independent, or the first given the second
-where `n1` depends on it. What is wanted: a lower bound on a log ratio that rises with x1 and falls
-with x2.
+Given `c1 ~ Bin(n1, x1)` and `c2 ~ Bin(n2, x2)`, independent, or the first given the second where
+`n1` depends on it, this bounds a log ratio that rises with x1 and falls with x2. The tails of
+both counts become normal scores Z1 and Z2, which are added with weights of the point (x1, x2) to a
+score S. The points with small Z1, Z2 and S are a confidence region; the square of all points is
+cut into cells, and a cell that may have a point in the region counts with its smallest log ratio.
 
-One point (x1, x2). Let `u1 = P(Bin(n1, x1) >= c1)` and `u2 = P(Bin(n2, x2) <= c2)`. At the true
-point u2 is no smaller than a uniform variable, and nor is u1 whatever c2 was. Hence the two values
-of `Z = Φ⁻¹(1 - u)` lie below independent standard normals N. With weights that the data have no
-part in, only the point, `S = (w1 Z1 + w2 Z2) / sqrt(w1² + w2²)` lies below a normal too (Stouffer
-et al., "The American Soldier", 1949). Weights that are the standard errors of what x1, and x2,
-contribute to the log ratio make S the score statistic to first order.
-
-All points. Fix m with `4 Φ(-m) = β`. Except with probability β, both `|N| < m`. Then both `Z < m`
-at the true point, and raising Z to at least -m leaves it below N. So the points with `Z1 < m`,
-`Z2 < m` and `S < z`, with S computed from the raised values, are a confidence region that misses
-the truth with probability `β + Φ(-z)` at most. (Restricting the nuisance parameter at a price of β
-is due to Berger & Boos, JASA 1994.) The bound is the smallest log ratio in the region for
-`β + Φ(-z) = alpha`; the p-value at ε is `β + Φ(-z)` for the smallest S among the points of the
-hypothesis with `Z1 < m` and `Z2 < m`. As the hypotheses at smaller ε have fewer points, it grows
-with ε, and the bound is where it passes alpha.
-
-Smallest over a continuum. Cut the square of all points into cells, `x1` in [a1, b1] by `x2` in
-[a2, b2]. In a cell Z1 is at least its value at b1, and Z2 its value at a2, as both are monotone. S
-is `Z1 cos θ + Z2 sin θ`, and `tan θ = w2 / w1` has bounds in the cell. Where S is positive, it is
-concave in θ, so that the smaller of its values at both of them is a lower bound. A cell that may
-contain a point of the region counts with the log ratio at (a1, b2), its smallest. With lines 0.01
-apart in Z, all that costs about half a percent of the distance between estimate and bound.
+The proof is in docs/proofs/ratio-bound.md.
 """
 
 from __future__ import annotations

@@ -2,18 +2,10 @@
 
 A batch of outputs x_i on D and y_i on D' multiplies what is staked on an attack ``s`` with the
 fraction ``f`` by the product of ``1 + f * (s(x_i) - exp(eps) * s(y_i) - delta)``. Under the claim
-each factor has mean at most 1, whatever was chosen before the batch was drawn: pair, direction,
-attack, fraction, and how the wealth is spread over them. So wealth is a nonnegative
-supermartingale, and reaches 1 / alpha with probability at most alpha (Ville), at any time. Only the
-two marginal distributions matter: x_i and y_i may share their random numbers, as long as different
-i do not.
-
-A claim can be broken in both directions at once; bets on either, made together on the same outputs,
-then grow up to twice as fast as one of them.
-
-Where x_i and y_i are independent, the chance that x_i is in an event and y_i is not is p (1 - q);
-by the claim, in both directions, it is at most ``((exp(eps) + delta) / (1 + exp(eps)))**2``. Bets
-on that grow twice as fast where the two inputs never agree.
+each factor has mean at most 1, whatever was chosen before the batch was drawn, so wealth reaches
+1 / alpha with probability at most alpha, at any time; x_i and y_i may share their random numbers.
+Bets in both directions are made together. Where x_i and y_i are independent, there are bets on
+"x_i in S and y_i not in S" as well. docs/proofs/betting-under-coupling.md proves all three.
 
 Nothing here is approximate. What is bet on is chosen by past batches (the *record*), as a Bayesian
 portfolio: every attack and fraction weighted by what it would have earned.

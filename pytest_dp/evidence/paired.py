@@ -5,12 +5,9 @@ event together or not at all, and only the pairs that differ keep the two freque
 Of n independent pairs, `both` had both outputs in the event, `first` only that of the first input,
 and `second` only the other.
 
-Given how many pairs have any output in the event, N, the counts (first, second, both) are
-multinomial with probabilities (a, b, 1 - a - b), and `p1 / p2 = (1 - b) / (1 - a)`. Given N,
-`second ~ Bin(N, b)`; given that too, `first ~ Bin(N - second, q)` with `q = a / (1 - b)`. So
-`pytest_dp.evidence._region` applies, with `x1 = q`, `x2 = b` and the log ratio
-`ln(1 - b) - ln(1 - q (1 - b))`, which rises with q and falls with b. Its standard errors by way of
-q, and of b, are to each other as `sqrt(q (1 - q))` to `sqrt(b) / (1 - b)`, to first order.
+Given N, how many pairs have any output in the event, `second ~ Bin(N, b)`; given that too,
+`first ~ Bin(N - second, q)`. So `pytest_dp.evidence._region` applies, with `x1 = q`, `x2 = b` and
+`ln(p1 / p2) = ln(1 - b) - ln(1 - q (1 - b))`: docs/proofs/paired-bound.md has the proof.
 """
 
 from __future__ import annotations

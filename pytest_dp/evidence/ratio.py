@@ -2,15 +2,9 @@
 
 Counts `c1 ~ Bin(n1, p1)` and `c2 ~ Bin(n2, p2)` are independent; the hypothesis at ε is
 `p1 <= exp(ε) p2`. Two Clopper–Pearson bounds at half of alpha each let both frequencies err at
-their worst at the same time. Here their errors are added as independent ones are, which at large
-counts takes off a third (alpha = 1e-6) to almost a half (alpha = 0.1) of the distance between
-estimate and bound. It still holds at every sample size: see `pytest_dp.evidence._region`, with
-`x1 = p1` and `x2 = p2`.
-
-The weights are the standard errors of the two log frequencies, `w = sqrt((1 - p) / (n p))`, with
-which p2 hardly matters along `p1 = exp(ε) p2`. To second order S falls as p2 rises, for rare
-events with its sixth root. Multiplying `w2 / w1` by `exp(z/6 sqrt(w1² + w2²))` makes up for that
-where S is about z, its critical value; the exponent is limited to 1/2.
+their worst at the same time. Here their errors are added as independent ones are, weighted by the
+standard errors of the two log frequencies, `w = sqrt((1 - p) / (n p))`, with a correction for
+their skewness (`_tilt`). It holds at every sample size: docs/proofs/ratio-bound.md has the proof.
 """
 
 from __future__ import annotations

@@ -53,16 +53,9 @@ def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
     StatDP keeps each of the `c1` hits with probability exp(-ε), so that under the null hypothesis
     the kept count `T` and `c2` have success probabilities `p1 * exp(-ε) <= p2`. Fisher's exact
     test, a hypergeometric tail, then gives a p-value for every outcome of that thinning. The
-    published procedure averages a few of them. Two changes:
-
-    * The mean of p-values is no p-value: with 20 runs at the boundary of ε = 1 it is below 0.84
-      with probability 0.92. Twice the mean is one (Rüschendorf 1982; Meng 1994; Vovk & Wang,
-      "Combining p-values via averaging", 2020), but the thinning's noise stays in it: at ε = 1 and
-      level 1e-6 it needs 1.5 times the runs. The 10 % quantile of the p-values, times 10, is
-      valid as well (Rüger 1978): a tenth of the thinnings can lie below `a / 10` with probability
-      `a` at most, by Markov's inequality.
-    * The quantile is over *all* thinnings: the tail falls in `T`, so it is the tail at the largest
-      `t` with `P(T >= t) >= 0.1`. No coin is left: the same counts give the same p-value.
+    published procedure averages a few of them, which gives no p-value. Here it is ten times their
+    10 % quantile over *all* thinnings (Rüger 1978): the tail at the largest `t` with
+    `P(T >= t) >= 0.1`. No coin is left. docs/proofs/ruger-p-value.md has the proof.
 
     Validity is exact for every `runs`. So is the tail, up to an upward allowance for rounding
     (relative 1e-13 at a hundred runs, 5e-8 at half a million). The quantile rule is conservative:

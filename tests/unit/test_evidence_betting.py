@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.job import Job
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.evidence.betting import (
@@ -286,6 +287,20 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
         p_value = Job.agreeing(SimpleNamespace(alpha=alpha), ledger.p_value / share, ledger.refuted)
         assert ledger.refuted == (p_value <= alpha)
         assert p_value == pytest.approx(alpha)
+
+
+@pytest.mark.parametrize(("share", "alpha"), [(1.0, 1e-6), (0.95, 1e-6), (0.05, 0.05), (0.05, 0.3)])
+def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
+    ledger = Ledger(1.0, alpha=share * alpha)
+    game = SimpleNamespace(share=share, ledger=ledger, job=SimpleNamespace(alpha=alpha))
+    enough = -math.log(share * alpha)
+    for log_wealth in (0.0, 1.5, math.nextafter(enough, 0), enough):
+        ledger.log_wealth[:] = ledger.highest[:] = log_wealth
+        e_value = Game.e_value.fget(game)
+        assert e_value == pytest.approx(share * math.exp(log_wealth))
+        if log_wealth == enough:
+            assert ledger.refuted
+            assert e_value >= 1 / alpha
 
 
 def test_what_is_refuted_is_not_put_at_risk_again():
