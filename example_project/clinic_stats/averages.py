@@ -29,7 +29,12 @@ def mean_age(
     return clipped.mean() + rng.laplace(scale=scale, size=size)
 
 
-@dp_claim(eps=EPS_WAIT, neighbors="add_remove_one", inputs="tests.dp_inputs:waits")
+@dp_claim(
+    eps=EPS_WAIT,
+    neighbors="add_remove_one",
+    inputs="tests.dp_inputs:waits",
+    max_samples=150_000,
+)
 def mean_wait(minutes: Sequence[float], rng: np.random.Generator) -> float:
     """Mean waiting time in minutes; how many patients waited is private.
 

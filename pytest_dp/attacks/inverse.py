@@ -12,6 +12,7 @@ import numpy as np
 from pytest_dp.outputs.table import Floats
 
 BLOCK = 48
+"""Size of a block, at most."""
 
 
 def inverse_root(matrix: Floats) -> Floats:
@@ -33,9 +34,10 @@ def inverse_root(matrix: Floats) -> Floats:
     if matrix.ndim > 2:
         return np.stack([inverse_root(one) for one in matrix])
     count = -(-n // BLOCK)
-    padded = np.eye(count * BLOCK)
+    size = -(-n // count)  # blocks of equal size, so that little is padded
+    padded = np.eye(count * size)
     padded[:n, :n] = matrix
-    a = np.ascontiguousarray(padded.reshape(count, BLOCK, count, BLOCK).swapaxes(1, 2))
+    a = np.ascontiguousarray(padded.reshape(count, size, count, size).swapaxes(1, 2))
     factor, root = np.zeros_like(a), np.zeros_like(a)
     for j in range(count):
         # Column j, from its diagonal block downwards, less what earlier columns explain.
@@ -45,11 +47,11 @@ def inverse_root(matrix: Floats) -> Floats:
         root[j, j] = _of_a_block(column[0])
         factor[j + 1 :, j] = column[1:] @ root[j, j].T
     for i in range(1, count):
-        row = np.zeros((i, BLOCK, BLOCK))
+        row = np.zeros((i, size, size))
         for k in range(i):
             row[: k + 1] += factor[i, k] @ root[k, : k + 1]
         root[i, :i] = -root[i, i] @ row
-    whole: Floats = root.swapaxes(1, 2).reshape(count * BLOCK, count * BLOCK)[:n, :n]
+    whole: Floats = root.swapaxes(1, 2).reshape(count * size, count * size)[:n, :n]
     return whole
 
 
