@@ -23,6 +23,7 @@ import numpy as np
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.auditors.job import CLUMPED, CONFIRMING, Job
+from pytest_dp.auditors.pool import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import homogeneity
@@ -47,6 +48,9 @@ OVERTIME = 0.05
 """Share of the time that this may take when there is none left."""
 ELSEWHERE = 24
 """Copies that are made in another process."""
+FEWEST_COPIES, MOST_NUMBERS = 8, 1_000_000
+"""Copies up to which outputs may be of any length, and numbers on an input up to which there are
+more: one long output tells as much as many short ones."""
 MOST_PLACES = 32
 """Numbers in an output that are looked at one by one."""
 
@@ -124,8 +128,10 @@ class _Found:
 def _on_copies(job: Job, given: Input, side: int, wanted: int, deadline: Deadline) -> _Found | None:
     copies = min(COPIES, max(wanted // 4, 4))
     runs = max(wanted // copies, 2)
-    outputs = []
+    outputs: list[Outputs] = []
     for number in range(copies):
+        if number >= FEWEST_COPIES and number * runs * leaves_of(outputs[0]) > MOST_NUMBERS:
+            break
         try:
             outputs.append(job.sampler.afresh(given, runs, (side, number), deadline))
         except OutOfTime:

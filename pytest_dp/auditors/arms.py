@@ -18,7 +18,7 @@ from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.lenses import Bins, ByEvent, ByScore, Lens, cuts_of, joint_counts
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.job import Job
-from pytest_dp.auditors.pool import ROOM, Contender, Pool, leaves_of, part_of
+from pytest_dp.auditors.pool import ROOM, Contender, Pool, leaves_of, part_of, room_of
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.evidence.betting import (
     FRACTIONS,
@@ -68,7 +68,7 @@ class Arm(Contender):
     room : int
         Numbers that may be kept, on D and as many on D'.
     numbers : float
-        Leaves of an output, about.
+        What an output takes of the room, about.
     one, two : list of Outputs
         Batches that were kept, on D and on D'; once there are extracts, a few for examples.
     extract : Extract or None
@@ -156,7 +156,7 @@ class Arm(Contender):
         if not self.kept:
             return True
         if not self.numbers:
-            self.numbers = leaves_of(self.one[0])
+            self.numbers = room_of(self.one[0])
         each = self.numbers if self.extract is None else len(self.extract.about) + 1
         return (self.kept + size) * each <= self.room
 
@@ -213,7 +213,7 @@ def make_room(job: Job, arm: Arm) -> None:
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
     extract = Extract(tuple(dict.fromkeys(about)))
     extracts = extract(table.rows(first)), extract(table.rows(~first))
-    few = max(FEWEST_PAIRS, int(EXAMPLES / arm.numbers))
+    few = max(FEWEST_PAIRS, int(EXAMPLES / leaves_of(arm.one[0])))
     arm.one, arm.two = ([part_of(joined(side), few)] for side in (arm.one, arm.two))
     arm.extract, arm.extracts, arm.known = extract, [extracts], None
 

@@ -31,6 +31,8 @@ PAIRED = 7
 """The same, of those that are tested in pairs, with the same random numbers on both inputs."""
 ROOM, LEAST_ROOM = 2_000_000, 50_000
 """Numbers that are kept on either input: of all pairs of inputs together, and of each at least."""
+LONG, AN_OBJECT = 1_000, 4
+"""Leaves from which outputs are long, and what a number takes there that is a Python object."""
 FEWEST = 20
 """Samples of each input below which a first look tells nothing."""
 
@@ -52,6 +54,16 @@ C = TypeVar("C", bound=Contender)
 def leaves_of(outputs: Outputs) -> float:
     """How many leaves an output has, by the first few."""
     return max(1.0, float(np.mean(tabulate(outputs[:8]).sizes)))
+
+
+def room_of(outputs: Outputs) -> float:
+    """What an output takes of the room, in numbers of an array, by the first few.
+
+    In a long list or the like each number is an object, which takes four times as much.
+    """
+    leaves = leaves_of(outputs)
+    in_arrays = isinstance(outputs[0], np.ndarray | np.generic)
+    return leaves if in_arrays or leaves < LONG else AN_OBJECT * leaves
 
 
 def part_of(outputs: Outputs, most: int) -> Outputs:
@@ -94,7 +106,7 @@ class Pool:
 
     def keep(self, which: int, outputs: Outputs) -> None:
         """Add outputs on an input, as far as there is room; heed whether others vary."""
-        room = int(self.room / leaves_of(outputs)) - self.count(which)
+        room = int(self.room / room_of(outputs)) - self.count(which)
         part = part_of(outputs, max(room, 0))
         if not self.drawn[which] or len(part):
             self.drawn[which].append(part if len(part) else part_of(outputs, FEWEST))

@@ -4,8 +4,10 @@ import pytest
 from pytest_dp.attacks import additive
 from pytest_dp.attacks.lenses import MOST_BINS, ByEvent, ByScore, Reader, cuts_of, joint_counts
 from pytest_dp.attacks.scores import scores
-from pytest_dp.auditors.arms import _on_the_scale_of, hope
+from pytest_dp.auditors.arms import Arm, _on_the_scale_of, hope
+from pytest_dp.auditors.pool import Pool, room_of
 from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
+from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.features import leaf
 from pytest_dp.outputs.table import tabulate
@@ -76,3 +78,24 @@ def test_hope_is_for_pairs_that_look_worse_or_are_unknown():
     at_the_claim = hope(record(3_297, 2_000, 10_000), eps, 0.0, 10_000)
     assert hope(record(55, 50, 180), eps, 0.0, 24) > at_the_claim
     assert hope(record(55, 50, 180), eps, 0.0, 180) < at_the_claim
+
+
+def test_numbers_of_long_lists_take_more_room_than_those_of_arrays():
+    lists = [[1.0] * 2_000 for _ in range(10)]
+    assert room_of(np.array(lists)) == room_of([np.array(one) for one in lists]) == 2_000
+    assert room_of(lists) == 4 * 2_000
+    assert room_of([[1.0, 2.0]] * 10) == 2
+    assert room_of([1.0] * 10) == 1
+
+
+def test_a_table_is_made_anew_only_for_more_outputs():
+    arm, pool = Arm(0, Pair([0], []), 0, 1, []), Pool()
+    pool.add([0])
+    pool.add([])
+    arm.keep(pool, [[[1.0, 2.0]], [[3.0, 4.0]]])
+    table, first = arm.table()
+    assert table.numbers.tolist() == [1, 2, 3, 4]
+    assert first.tolist() == [True, True, False, False]
+    assert arm.table()[0] is table
+    arm.keep(pool, [[[5.0]], [[6.0]]])
+    assert arm.table()[0].numbers.tolist() == [1, 2, 5, 3, 4, 6]
