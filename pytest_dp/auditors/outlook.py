@@ -29,11 +29,14 @@ from pytest_dp.outputs.table import ABSENT, NUMBER, Ints, Table
 CLOSEST = 3
 """Pairs of inputs, those that are told apart best, whose scales are compared."""
 FEWEST_AT_MARGIN = 8_000
-"""Pairs of outputs from which an audit may stop at its margin: leaks that are rare need some time
-to show at all.
+"""Pairs of outputs from which an audit may stop at its margin. A value that is released once in a
+thousand runs comes `RELEASED` times in so many, with a probability of 99 %, and is looked into.
 """
 SUSPECT = 2.0
-"""Standard errors from which a gain may have to be looked into before an audit may stop."""
+"""Standard errors from which a gain has to be looked into before an audit may stop: what chance
+shows in one event of 40. Smaller ones, which an audit of a claim that stands often meets, are
+looked into if what is left of the samples could make enough of them.
+"""
 RELEASED = 3
 """Times that such a value has to come on one input, and never on the other."""
 SMALLEST = 1e-3

@@ -34,7 +34,8 @@ LEARNED_FROM = 0.25
 """Share of the samples from which, on average, an attack was learned that others are bet on with:
 attacks are learned anew when the samples have grown eightfold."""
 STEPS = 2
-"""Numbers that have to be learned for each place: about where it changes, and by how much."""
+"""Numbers that have to be learned for each place: about where it changes, and by how much. It
+matters from a hundred places on."""
 MOST_THRESHOLDS = 200
 """Events that are compared, where there are more places."""
 
