@@ -34,8 +34,7 @@ thousand runs comes `RELEASED` times in so many, with a probability of 99 %, and
 """
 SUSPECT = 2.0
 """Standard errors from which a gain has to be looked into before an audit may stop: what chance
-shows in one event of 40. Smaller ones, which an audit of a claim that stands often meets, are
-looked into if what is left of the samples could make enough of them.
+shows in one event of 40. Where few samples are left it takes more, as less could not be won.
 """
 RELEASED = 3
 """Times that such a value has to come on one input, and never on the other."""
