@@ -14,8 +14,9 @@ from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.auditors.witness import RankOf, readable
-from pytest_dp.counterexample import KEPT
+from pytest_dp.counterexample import KEPT, simplest
 from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.families import Found, Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import NUMBER, Bools, Floats, Table
 
@@ -102,9 +103,11 @@ def _read(
     table, first = outputs
     runs = len(first) // 2
     known = np.arange(len(first)) % runs < runs // 2
-    event = readable(arm, table.rows(known), first[known], about, rank_of, kept)
+    part, sides = table.rows(known), first[known]
+    event = readable(arm, part, sides, about, rank_of, kept)
     if event is None:
         return None
+    event = _rounder(event, part, sides, _by_promise(job, planned)(runs // 2))
     inside = event.mask(table)
     c1, c2 = (int((inside & ~known & side).sum()) for side in (first, ~first))
     unseen = event_promise(c1, runs - runs // 2, c2, runs - runs // 2, planned, job.alpha)
@@ -113,6 +116,19 @@ def _read(
     one, two = (c1, c2) if unseen.sign > 0 else (c2, c1)
     excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, job.promise.eps)
     return Read(event, unseen, promise, float(excess[0]) * math.sqrt(2), _is_small(table))
+
+
+def _rounder(event: Event, table: Table, first: Bools, rank: Rank) -> Event:
+    """The event with fewer digits, where it is worth as much like that.
+
+    What shows most clearly in the runs at hand need not be what the fresh ones, of which there are
+    more, prove most with: at a loss that levels off, that is the rounder and rarer event.
+    """
+    inside = event.mask(table)
+    counts = [np.array([np.sum(inside & side)]) for side in (first, ~first)]
+    worth = float(rank(*counts)[0])
+    found = Found(event, int(counts[0][0]), int(counts[1][0]), worth)
+    return simplest(found, table, first, rank, kept=1.0).event
 
 
 def _by_promise(job: Job, planned: int) -> RankOf:

@@ -42,3 +42,17 @@ def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
         assert ("eps >= " in text) == alone
         assert ("S came" in text) == (not alone)
     assert ways == {True, False}, "both ways were seen"
+
+
+def test_events_are_as_round_as_they_can_be_without_proving_less():
+    for seed in range(6):
+        result = audit(
+            lambda d, rng: sum(d) + rng.laplace(scale=0.5),
+            eps=1.0,
+            neighbors="add_remove_one",
+            inputs=[[1, 0, 1]],
+            seed=seed,
+            n_jobs=1,
+        )
+        assert str(result.counterexample.event) in ("output < 1.0", "output >= 2.0")
+        assert "about 2 x the claim" in result.counterexample.diagnosis[0]
