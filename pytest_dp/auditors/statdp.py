@@ -88,7 +88,7 @@ def _test(job: Job, pool: Pool, best: Suspect) -> _Tested | None:
 def _runs_of_test(job: Job, best: Suspect) -> int:
     assert best.found is not None
     eps, alpha = job.promise.eps, job.alpha
-    most = int(min(job.max_samples - job.sampler.runs, job.affordable())) // 2
+    most = int(min(job.to_test, job.affordable())) // 2
     if not best.decided:
         return most
     high, low = max(best.found.c1, best.found.c2), min(best.found.c1, best.found.c2)

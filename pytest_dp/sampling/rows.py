@@ -7,10 +7,12 @@ themselves apart: their values come any number of times, and in other calls as w
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import bdtrc
 
 Keys = npt.NDArray[np.float64]
 
@@ -18,8 +20,12 @@ FEWEST = 16
 """Rows below which nothing can be told."""
 DIGITS = 9
 """To which values have to agree, as shares of their spread."""
-ENOUGH = 8
-"""Values that come equally often before it is looked into."""
+CHANCE = 1e-3
+"""Below which probability of so even rows they are looked into."""
+AGAIN = 0.01
+"""What that is multiplied by whenever a look has found nothing."""
+AROUND = 1 / (1 + 2 * math.sqrt(2 / 3))
+"""Of values that come k - 1, k, or k + 1 times, the share that come k times, at most."""
 
 
 def keys(outputs: Any) -> Keys:
@@ -34,13 +40,16 @@ def keys(outputs: Any) -> Keys:
     return found
 
 
-def look_shared(found: Keys) -> bool:
+def look_shared(found: Keys, looks: int = 0) -> bool:
     """Whether values come in twos, threes, ..., more evenly than independent rows would.
 
     Of independent rows with any distribution, there are hardly many values that come k times and
-    few that come k - 1 or k + 1 times.
+    few that come k - 1 or k + 1 times: how often a value comes is about a Poisson variable, and of
+    these three numbers the middle one has at most the share `AROUND`, whatever their means. That it
+    has a far larger one is seldom chance, and after `looks` that found nothing it has to be rarer.
     """
-    return any(map(_is_even, _seen_in_two_ways(found)))
+    chance = CHANCE * AGAIN**looks
+    return any(_evenness(values) < chance for values in _seen_in_two_ways(found))
 
 
 def are_shared(calls: list[Keys]) -> bool:
@@ -62,13 +71,14 @@ def _seen_in_two_ways(found: Keys) -> list[Keys]:
     return [rounded, np.abs(rounded)]
 
 
-def _is_even(values: Keys) -> bool:
+def _evenness(values: Keys) -> float:
+    """The probability (approximate) that as many values come k times, of those that nearly do."""
     times = np.bincount(np.unique(values, return_counts=True)[1])
     k = int(times[2:].argmax()) + 2 if len(times) > 2 else 0
-    if not k or times[k] < ENOUGH:
-        return False
-    around = int(times[k - 1]) + (int(times[k + 1]) if k + 1 < len(times) else 0)
-    return 4 * around <= int(times[k])
+    if not k:
+        return 1.0
+    near = int(times[k - 1 : k + 2].sum())
+    return float(bdtrc(int(times[k]) - 1, near, AROUND))
 
 
 def _pairs(values: Keys) -> int:

@@ -344,3 +344,34 @@ def test_a_result_that_is_reused_is_copied(vectorized):
 
     result = audit(mechanism, eps=1.0, **COUNTS, vectorized=vectorized, seed=1, n_jobs=1)
     assert result.violated
+
+
+def constant(records, rng, size):
+    return np.full(size, sum(records))
+
+
+def two_sided_geometric(records, rng, size):
+    p = 1 - np.exp(-0.05)
+    return sum(records) + rng.geometric(p, size) - rng.geometric(p, size)
+
+
+def half_the_noise(records, rng, size):
+    return sum(records) + rng.laplace(scale=0.5, size=size)
+
+
+@pytest.mark.parametrize("mechanism", [constant, two_sided_geometric, half_the_noise])
+@pytest.mark.parametrize("most", [2_000, 20_000])
+def test_all_runs_stay_within_max_samples(mechanism, most):
+    for seed in range(3):
+        result = audit(
+            mechanism,
+            eps=1.0,
+            neighbors="add_remove_one",
+            inputs=[[1, 1]],
+            vectorized="size",
+            method="statdp",
+            max_samples=most,
+            seed=seed,
+            n_jobs=1,
+        )
+        assert result.samples <= most
