@@ -108,7 +108,8 @@ def _sentences(
     if all(constant):
         yield (
             "M returned the same value in all of its runs on each input: missing noise, a fixed "
-            "seed, or a cache that repeats its first answer?"
+            "seed, noise that was drawn only once (when the module was imported, or into a file), "
+            "or a cache that repeats its first answer?"
         )
         return
     leak = None if event is None else _leak(event)

@@ -19,6 +19,7 @@ from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.leaves import unread
 from pytest_dp.outputs.table import Bools, Ints, Table, tabulate
 from pytest_dp.sampling.calling import Outputs, Raised
+from pytest_dp.sampling.contents import MOST_READ, was_cut
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.pieces import Input, joined
 from pytest_dp.sampling.sampler import Draw
@@ -203,6 +204,11 @@ def always_raises(job: Job, pool: Pool) -> None:
 def never_varies(job: Job, pool: Pool) -> bool:
     """Whether nothing ever varied that can be read. That is said, and so is what cannot be read."""
     unreadable = cannot_be_read(pool)
+    if any(map(was_cut, _first_of_each(pool).raw)):
+        job.sampler.note(
+            f"only the first {MOST_READ:,} elements of an iterator were read, and nothing is known "
+            "of the others: return a list, or use features="
+        )
     if unreadable:
         if job.settings.features is not None:
             return False

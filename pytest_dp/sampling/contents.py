@@ -26,9 +26,12 @@ class Read(list[Any]):
     ----------
     kind : str
         Its type.
+    goes_on : bool
+        Whether it had more than `MOST_READ`.
     """
 
     kind = "iterator"
+    goes_on = False
 
     def __repr__(self) -> str:
         return f"<{self.kind} {super().__repr__()}>"
@@ -65,11 +68,32 @@ def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _D
     found = Read()
     found.kind = kind.__name__
     try:
-        for one in islice(iter(output), MOST_READ):
+        iterator = iter(output)
+        for one in islice(iterator, MOST_READ):
             found.append(copy.copy(one) if type(one) in (np.ndarray, list) else one)
+        found.goes_on = len(found) == MOST_READ and _goes_on(iterator)
     except (Exception, SystemExit) as error:
         found.append(failed(error))
     return found
+
+
+def _goes_on(iterator: Iterator[Any]) -> bool:
+    try:
+        next(iterator)
+    except StopIteration:
+        return False
+    except (Exception, SystemExit):  # which would have been read, had it come before
+        return True
+    return True
+
+
+def was_cut(output: Any, deep: int = _DEEP) -> bool:
+    """Whether something that was read out of an output went on."""
+    if isinstance(output, Read):
+        return output.goes_on
+    inside = output.values() if isinstance(output, dict) else output
+    is_container = isinstance(output, list | tuple | dict)
+    return is_container and deep > 0 and any(was_cut(one, deep - 1) for one in inside)
 
 
 @lru_cache(maxsize=512)

@@ -7,10 +7,12 @@ import itertools
 import threading
 import types
 
+import numpy as np
 import pytest
 
+from pytest_dp import audit
 from pytest_dp.sampling.calling import Call, Raised, same
-from pytest_dp.sampling.contents import MOST_READ, attributes, holds_iterator, read_out
+from pytest_dp.sampling.contents import MOST_READ, attributes, holds_iterator, read_out, was_cut
 
 
 class Public:
@@ -124,3 +126,30 @@ def test_objects_are_the_same_if_they_hold_the_same():
     assert not same(one, other)
     one.value = other.value = one
     assert same(one, other)
+
+
+@pytest.mark.parametrize("length", [10, 1_000, 1_001, None])
+@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"a": (1.0, [it])}])
+def test_an_iterator_that_goes_on_is_known_and_noted(length, wrap):
+    def mechanism(data, rng):
+        noisy = (sum(data) + rng.laplace() for _ in range(1))
+        rest = itertools.repeat(0.0) if length is None else itertools.repeat(0.0, length - 1)
+        return wrap(itertools.chain(noisy, rest))
+
+    outputs = Call(mechanism, {}, "rng").draw([1], 3, np.random.default_rng(0))
+    goes_on = length is None or length > 1_000
+    assert [was_cut(output) for output in outputs] == [goes_on] * 3
+    result = audit(
+        mechanism, eps=1.0, pairs=[([1, 1], [1])], max_samples=400, n_jobs=1, margin=None
+    )
+    assert any("first 1,000 elements" in note for note in result.notes) == goes_on
+
+
+def test_what_an_iterator_raises_after_the_last_element_that_is_read_is_no_output():
+    def gives():
+        yield from range(1_000)
+        raise ValueError
+
+    found = read_out(gives(), repr)
+    assert found == list(range(1_000))
+    assert found.goes_on
