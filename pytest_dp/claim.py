@@ -9,7 +9,8 @@ from typing import Any
 
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import eps_of, invalid, on_one_line, read, shortened
+from pytest_dp.keywords import eps_of, invalid, read
+from pytest_dp.reprs import on_one_line, shortened
 from pytest_dp.settings import NAMES as SETTINGS
 
 _RELATIONS_OF = {

@@ -12,13 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from pytest_dp.arrays import Bools
+from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.families import Found, Rank
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.lattices import Remainder
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
-from pytest_dp.outputs.table import NUMBER, Bools, Table
-from pytest_dp.sampling.calling import Raised
+from pytest_dp.outputs.table import Table
 
 KEPT = 0.8
 """Share of the rank that a simpler event must keep."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_dp.declaration import UNNAMED, dp_claim
 from pytest_dp.errors import ClaimError
+from pytest_dp.reprs import on_one_line, shortened
 
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
@@ -57,20 +58,6 @@ def eps_of(shown: str, value: Any) -> float:
 def invalid(name: str, value: object, allowed: str) -> ClaimError:
     """The error for a value, saying what is allowed instead."""
     return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
-
-
-def on_one_line(value: object, limit: int = 60) -> str:
-    """The repr of any object, cut off at `limit` characters."""
-    return " ".join(shortened(value, limit).split())
-
-
-def shortened(value: object, limit: int = 60) -> str:
-    """The repr of any object, cut off at `limit` characters; it may have several lines."""
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"<{type(value).__name__} whose repr fails>"
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _check_names(keywords: Mapping[str, Any]) -> None:

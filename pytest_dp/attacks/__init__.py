@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import additive, linear
 from pytest_dp.errors import ClaimError
 from pytest_dp.outputs.extracts import about_extract
@@ -17,7 +18,7 @@ from pytest_dp.outputs.features import (
     float_features,
     user_features,
 )
-from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
+from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.settings import Settings
 
 AS_PUBLISHED = ("logistic", "mlp")

@@ -22,11 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.bins import Codes, Column, bins, row_share, whole
 from pytest_dp.attacks.inverse import inverse_root, times
 from pytest_dp.evidence.logistic import expit
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.table import Bools, Floats, Ints, Table
+from pytest_dp.outputs.table import Table
 
 MOST_BINS = 48
 MOST_PARAMETERS = 300

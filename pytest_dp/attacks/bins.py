@@ -13,12 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.rounding import Clusters, Merging, between, clusters, merged, merging, room
-from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table
+from pytest_dp.outputs.table import Table
 
 Codes = npt.NDArray[np.uint16]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.table import Bools, Floats, Ints, Table, tabulate
-from pytest_dp.sampling.calling import Outputs
+from pytest_dp.outputs.table import Table, tabulate
 
 Codes = npt.NDArray[np.integer[Any]]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_dp.outputs.table import Floats
+from pytest_dp.arrays import Floats
 
 BLOCK = 48
 """Size of a block, at most."""

@@ -8,13 +8,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.scores import scores
 from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract
-from pytest_dp.outputs.table import Floats, Ints, Table, tabulate
-from pytest_dp.sampling.calling import Outputs
+from pytest_dp.outputs.table import Table, tabulate
 
 Bins = npt.NDArray[np.uint8]
 

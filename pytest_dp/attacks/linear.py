@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.errors import ClaimError
 from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Table
+from pytest_dp.outputs.table import Table
 
 RIDGE = 1e-6
 """Penalty on each squared weight, per output."""

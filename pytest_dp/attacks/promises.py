@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.evidence import paired, ratio
-from pytest_dp.outputs.table import Bools, Floats, Ints
 
 CALIBRATION = 0.1
 """How far a model's loss, calibrated on the whole, may be off for one event, as a share."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import Posterior
-from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
+from pytest_dp.outputs.table import Table, tabulate
 
 
 def scores(model: Posterior, table: Table) -> Floats:

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.counting import Counted
 from pytest_dp.attacks.promises import Choice, Hints, losses, promises
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit
-from pytest_dp.outputs.table import Floats, Ints
 
 MOST_CUTS = 512
 NEARLY = 0.97

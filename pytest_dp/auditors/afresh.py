@@ -20,6 +20,7 @@ from typing import Any, Never
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Ints, Outputs
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.auditors.job import CLUMPED, CONFIRMING, Job
@@ -27,11 +28,12 @@ from pytest_dp.auditors.pool import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import homogeneity
+from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.fingerprints import fingerprints
-from pytest_dp.outputs.table import NUMBER, Bools, Ints, Table, tabulate
+from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.reprs import shown
 from pytest_dp.sampling import elsewhere
-from pytest_dp.sampling.calling import Outputs, shown
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.pieces import Input, joined

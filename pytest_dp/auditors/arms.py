@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.lenses import Bins, ByEvent, ByScore, Lens, cuts_of, joint_counts
 from pytest_dp.attacks.scores import scores
@@ -33,9 +34,9 @@ from pytest_dp.outputs.extracts import Extract, concatenated
 from pytest_dp.outputs.families import search
 from pytest_dp.outputs.features import Feature, affordable, leaf
 from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.outcome import same
 from pytest_dp.outputs.screening import FEWEST_PAIRS, choose
-from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
-from pytest_dp.sampling.calling import Outputs, same
+from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.pieces import joined
 
 A_QUANTITY = 250

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.counting import Codes, Profile, Profiles, Tally, counted
 from pytest_dp.attacks.promises import event_promise, quick_promise
@@ -28,8 +29,7 @@ from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of
 from pytest_dp.outputs.families import Rank
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.table import Bools, Floats, Table, tabulate
-from pytest_dp.sampling.calling import Outputs
+from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw

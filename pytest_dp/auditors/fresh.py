@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Ints
 from pytest_dp.attacks.counting import Hits, Tally
 from pytest_dp.attacks.promises import first_share
 from pytest_dp.auditors.job import CLUMPED, Job
@@ -27,7 +28,7 @@ from pytest_dp.auditors.witness import BOLD_SHARE, Witness
 from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import clopper_pearson, homogeneity, paired, ratio, statdp
 from pytest_dp.evidence._search import smallest_loss
-from pytest_dp.outputs.table import Ints, tabulate
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream

@@ -13,13 +13,13 @@ from functools import partial
 
 import numpy as np
 
+from pytest_dp.arrays import Ints
 from pytest_dp.attacks.lenses import Reader, joint_counts
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.outlook import FEWEST_AT_MARGIN, in_doubt, would_catch
 from pytest_dp.auditors.pool import LEAST_ROOM, ROOM, Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
-from pytest_dp.outputs.table import Ints
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.sampler import Draw
 

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from pytest_dp.arrays import Ints
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.evidence.betting import contingency, payoffs
 from pytest_dp.evidence.resolution import (
@@ -23,8 +24,9 @@ from pytest_dp.evidence.resolution import (
     wealth_for,
 )
 from pytest_dp.evidence.spread import sharing, smallest_shared_eps
+from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.quantities import comes_alone
-from pytest_dp.outputs.table import ABSENT, NUMBER, Ints, Table
+from pytest_dp.outputs.table import Table
 
 CLOSEST = 3
 """Pairs of inputs, those that are told apart best, whose scales are compared."""

@@ -11,15 +11,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Ints, Outputs
 from pytest_dp.auditors.job import Job
 from pytest_dp.counterexample import is_constant
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
+from pytest_dp.outputs.contents import MOST_READ, was_cut
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.leaves import unread
-from pytest_dp.outputs.table import Bools, Ints, Table, tabulate
-from pytest_dp.sampling.calling import Outputs, Raised
-from pytest_dp.sampling.contents import MOST_READ, was_cut
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.pieces import Input, joined
 from pytest_dp.sampling.sampler import Draw

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.promises import Choice, event_promise, quick_promise
 from pytest_dp.attacks.threshold import NEARLY
@@ -15,10 +16,11 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.auditors.witness import RankOf, readable
 from pytest_dp.counterexample import KEPT, simplest
+from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import Found, Rank
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.table import NUMBER, Bools, Floats, Table
+from pytest_dp.outputs.table import Table
 
 A_QUARTER_MORE = 1.25
 """How much more than a readable event what was learned has to prove, if outputs are small."""

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.counterexample import simplest
 from pytest_dp.evidence import statdp
 from pytest_dp.outputs.families import Found, Rank, search
-from pytest_dp.outputs.table import Floats, Ints
 from pytest_dp.sampling.deadline import OutOfTime
 
 SEARCH_SHARE = 0.4

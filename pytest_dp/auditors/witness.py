@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Bools
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.promises import Choice
 from pytest_dp.attacks.scores import Attack
@@ -18,7 +19,7 @@ from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.families import Found, Rank, search
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.table import Bools, Table
+from pytest_dp.outputs.table import Table
 
 READ = 200_000
 """Samples of each input among which a readable event is looked for."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_dp.outputs.table import Floats
+from pytest_dp.arrays import Floats
 
 
 def increasing(values: Floats, weights: Floats) -> Floats:

@@ -25,8 +25,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence._isotonic import increasing
-from pytest_dp.outputs.table import Floats, Ints
 
 FRACTIONS = 0.98 * 0.5 ** np.arange(9)
 """What can be staked, as shares of the largest stake that cannot ruin."""

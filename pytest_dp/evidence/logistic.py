@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.table import Floats
+from pytest_dp.arrays import Floats
 
 
 def expit(log_odds: Any) -> Floats:

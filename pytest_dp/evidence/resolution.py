@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_dp.arrays import Floats
 from pytest_dp.evidence._search import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record, contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit
-from pytest_dp.outputs.table import Floats
 
 LEARNING = 6.0
 """Log wealth that bets lose while they learn what to bet on."""

@@ -22,9 +22,9 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import bdtrc
 
+from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.evidence.resolution import SEEN, growth, wealth_for
-from pytest_dp.outputs.table import Floats, Ints
 
 STANDS_OUT = 4.0
 """Standard errors from which a place loses more than the others: by chance one of 16,000 does."""

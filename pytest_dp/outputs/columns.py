@@ -9,14 +9,9 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.outputs.leaves import LITERAL, NUMBERS, category, exactly, named
-from pytest_dp.sampling.calling import Outputs
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 NUMBER = -1
 """Category code of a leaf that is a number."""

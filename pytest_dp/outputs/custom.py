@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pytest_dp.arrays import Floats, Ints
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.datasets import describe
-from pytest_dp.outputs.columns import as_float
+from pytest_dp.outputs.columns import ABSENT, NUMBER, as_float
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.structures import SCALAR, Structure
-from pytest_dp.outputs.table import ABSENT, NUMBER, Floats, Ints, Table, tabulate
-from pytest_dp.sampling.calling import Raised
+from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.reprs import on_one_line
 
 _ALLOWED = (
     "Allowed: a number, or a list, tuple or 1-d array of numbers, as many for every output; True "
@@ -58,8 +59,9 @@ class Custom:
             at = int(np.argmax(wrong))
             _refuse(
                 self.function,
-                f"returned {describe(given.raw[at])} for the output "
-                f"{describe(table.raw[rows[at]])}, which is {_so_many(widths[given.structure[at]])}"
+                f"returned {on_one_line(given.raw[at])} for the output "
+                f"{on_one_line(table.raw[rows[at]])}, which is "
+                f"{_so_many(widths[given.structure[at]])}"
                 f", but {_so_many(self.width)} for another output. {_ALLOWED}",
             )
         numbers = np.full((len(table), 1 if self.width is None else self.width), np.nan)
@@ -107,7 +109,7 @@ def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Tab
             results.append(function(table.raw[row]))
         except Exception as error:
             said = f"raised {type(error).__name__}: {error}"
-            _refuse(function, f"{said}, for the output {describe(table.raw[row])}.", error)
+            _refuse(function, f"{said}, for the output {on_one_line(table.raw[row])}.", error)
     given = tabulate(results)
     bad = np.array([_width(structure) == 0 for structure in given.structures], bool)[
         given.structure
@@ -117,8 +119,8 @@ def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Tab
         at = int(np.argmax(bad))
         _refuse(
             function,
-            f"returned {describe(results[at])}, of type {type(results[at]).__name__}, for the "
-            f"output {describe(table.raw[rows[at]])}. {_ALLOWED}",
+            f"returned {on_one_line(results[at])}, of type {type(results[at]).__name__}, for the "
+            f"output {on_one_line(table.raw[rows[at]])}. {_ALLOWED}",
         )
     return given
 

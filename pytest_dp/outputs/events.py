@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from pytest_dp.outputs.columns import UNKNOWN, Named
+from pytest_dp.arrays import Bools, Floats
+from pytest_dp.outputs.columns import ABSENT, NUMBER, UNKNOWN, Named
 from pytest_dp.outputs.feature import WHOLE, Feature
 from pytest_dp.outputs.leaves import written
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Table, tabulate
-from pytest_dp.sampling.calling import Raised
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.table import Table, tabulate
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.outputs.columns import UNKNOWN, one_name
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.outputs.columns import UNKNOWN, all_numbers, are_all_numbers, one_name
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.fingerprints import MARKS, fingerprints
 from pytest_dp.outputs.structures import EXTRACT
-from pytest_dp.outputs.table import Floats, Ints, Table, all_numbers, are_all_numbers
+from pytest_dp.outputs.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.events import (
     Between,
     Condition,
@@ -35,8 +37,8 @@ from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.readings import Reading
 from pytest_dp.outputs.rounding import NONE, Merging, Room, clusters, merged, merging, room
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table
-from pytest_dp.sampling.calling import shown
+from pytest_dp.outputs.table import Table
+from pytest_dp.reprs import shown
 
 Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""

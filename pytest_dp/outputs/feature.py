@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.outputs.columns import ABSENT
 from pytest_dp.outputs.quantities import (
     above,
     bit,
@@ -16,7 +18,7 @@ from pytest_dp.outputs.quantities import (
     numeric,
     summary,
 )
-from pytest_dp.outputs.table import ABSENT, Floats, Ints, Table
+from pytest_dp.outputs.table import Table
 
 Kind = Literal[
     "leaf",

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.custom import custom, name_of
 from pytest_dp.outputs.feature import LAST, Kind
 from pytest_dp.outputs.feature import LEN as LEN
@@ -30,7 +32,7 @@ from pytest_dp.outputs.screening import (
     some_rows,
     telling,
 )
-from pytest_dp.outputs.table import NUMBER, Bools, Floats, Ints, Table, tabulate
+from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.traces import traces
 
 _MANY_BITS = 8

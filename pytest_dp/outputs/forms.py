@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.outputs.columns import NUMBER, UNKNOWN, Floats
+from pytest_dp.arrays import Floats
+from pytest_dp.outputs.columns import NUMBER, UNKNOWN
 from pytest_dp.outputs.leaves import SEEN, Aspect
 from pytest_dp.outputs.readings import of_texts, read, written_reading
 from pytest_dp.outputs.table import Table

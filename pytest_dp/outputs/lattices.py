@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.outputs.table import NUMBER, Floats, Table
+from pytest_dp.arrays import Floats
+from pytest_dp.outputs.columns import NUMBER
+from pytest_dp.outputs.table import Table
 
 ROUNDING = 5e-9, 2e-4
 """Below which a number counts as 0, relative to how far outputs spread, in common divisors: errors

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.sampling.calling import Raised, shown
-from pytest_dp.sampling.contents import Read, attributes
+from pytest_dp.outputs.contents import Read, attributes
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.reprs import shown
 
 LITERAL = {bool, str, bytes, type(None), Raised}
 """Types whose objects are categories of their own, told apart by ``==``."""

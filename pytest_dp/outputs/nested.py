@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pytest_dp.arrays import Outputs
+from pytest_dp.outputs.contents import Read, attributes, opens
 from pytest_dp.outputs.leaves import (
     NEVER_OPENED,
     NO_CONTAINERS,
@@ -29,8 +31,6 @@ from pytest_dp.outputs.leaves import (
     named,
     order,
 )
-from pytest_dp.sampling.calling import Outputs
-from pytest_dp.sampling.contents import Read, attributes, opens
 
 MOST_LEVELS = 8
 LEAF = 0

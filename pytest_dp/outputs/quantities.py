@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.outputs.table import ABSENT, NUMBER, Bools, Floats, Ints, Table, all_numbers
+from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.outputs.columns import ABSENT, NUMBER, all_numbers
+from pytest_dp.outputs.table import Table
 
 NEARLY_EQUAL = 2.0**-50
 """Relative difference of two numbers that are equal but for rounding."""

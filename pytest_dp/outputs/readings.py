@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.table import Floats, Table
-from pytest_dp.sampling.calling import Raised
+from pytest_dp.arrays import Floats
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.table import Table
 
 FEW = 64
 """Different categories at a place up to which nothing is read out of them, if each recurs."""

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.lattices import nice
-from pytest_dp.outputs.table import NUMBER, Floats, Ints, Table
+from pytest_dp.outputs.table import Table
 
 FEW = 12
 """Numbers up to which each is compared with all others, and with several at once."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.outputs.columns import EXACT
+from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.outputs.columns import EXACT, NUMBER
 from pytest_dp.outputs.feature import WHOLE, Feature
-from pytest_dp.outputs.table import NUMBER, Bools, Floats, Ints, Table
+from pytest_dp.outputs.table import Table
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
 """Relative errors of one operation."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pytest_dp.outputs.table import NUMBER, Bools, Floats, Ints, Table
+from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.outputs.columns import NUMBER
+from pytest_dp.outputs.table import Table
 
 MANY, MANY_IN_PAIRS, FEW = 64, 32, 32
 """Places that are learned from at most; so many from which on they are chosen where pairs show

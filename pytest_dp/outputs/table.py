@@ -21,25 +21,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.outputs.columns import ABSENT as ABSENT
+from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.outputs.columns import (
+    ABSENT,
     EXACT,
+    NUMBER,
     PLAIN,
     REAL,
     UNKNOWN,
     Leaves,
     Named,
+    all_numbers,
+    are_all_numbers,
     is_number,
     leaves_of,
     one_name,
     picked,
 )
-from pytest_dp.outputs.columns import NUMBER as NUMBER
-from pytest_dp.outputs.columns import Bools as Bools
-from pytest_dp.outputs.columns import Floats as Floats
-from pytest_dp.outputs.columns import Ints as Ints
-from pytest_dp.outputs.columns import all_numbers as all_numbers
-from pytest_dp.outputs.columns import are_all_numbers as are_all_numbers
 from pytest_dp.outputs.leaves import Aspect, Parts, in_order, is_plain, named, order
 from pytest_dp.outputs.nested import LEAF, flatten
 from pytest_dp.outputs.structures import (
@@ -51,7 +49,6 @@ from pytest_dp.outputs.structures import (
     of_shape,
     structure_of,
 )
-from pytest_dp.sampling.calling import Outputs
 
 
 @dataclass(frozen=True)

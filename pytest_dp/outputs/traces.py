@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from pytest_dp.arrays import Bools
+from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.lattices import Remainder, remainders
 from pytest_dp.outputs.relations import Relation, near_relations, relations
 from pytest_dp.outputs.screening import some_rows
-from pytest_dp.outputs.table import NUMBER, Bools, Table
+from pytest_dp.outputs.table import Table
 
 NUMBERS, FEWEST, MOST = 400_000, 48, 200
 """Numbers to look at on either input, and outputs, at least and at most."""

@@ -1,7 +1,7 @@
 """The pytest plugin: options, collection, the fixture, and what is printed at the end.
 
 This module is imported by every pytest run that has pytest-dp installed. It therefore imports
-nothing of the package; the rest of the plugin is loaded when the first claim is met.
+next to nothing; the rest of the plugin is loaded when the first claim is met.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-MARKER = "dp_claim"
+from pytest_dp.plugin.names import MARKER, has_claims, ini
+
 _MENTION = b"dp_claim"
-_CLAIMS = "__dp_claims__"
 _LOOKED_THROUGH = pytest.StashKey[bool]()
 """Of a module: whether pytest looked at each of its names, which it does not for doctests."""
 _OPTIONS = (
@@ -98,15 +98,6 @@ def modules_wanted(config: pytest.Config) -> bool:
     return bool(getattr(config.option, "dp_modules", None) or ini(config, "modules"))
 
 
-def ini(config: pytest.Config, name: str) -> Any:
-    """The value of an ini key; None if it is not set."""
-    try:
-        return config.getini(f"dp_{name}")
-    except (pytest.UsageError, TypeError, ValueError) as error:
-        allowed = " Allowed: true or false." if name in ("modules", "strict") else ""
-        raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: object
@@ -140,21 +131,6 @@ def pytest_make_collect_report(
 
             report.result += lost_items(collector, report.result)
     return report
-
-
-def has_claims(obj: object) -> bool:
-    """Whether there is a claim on an object or, if it is a class, on something in its body.
-
-    Asks carefully: mocks make up any attribute, and proxies may raise anything when touched.
-    """
-    try:
-        if type(getattr(obj, _CLAIMS, None)) is tuple:
-            return True
-        inside = list(vars(obj).values()) if issubclass(type(obj), type) else []
-        inside += [value.__func__ for value in inside if type(value) in (classmethod, staticmethod)]
-        return any(type(getattr(value, _CLAIMS, None)) is tuple for value in inside)
-    except Exception:  # whatever it raises, it was not made by @dp_claim
-        return False
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -12,8 +12,8 @@ from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyVio
 from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.keywords import read
-from pytest_dp.plugin import MARKER
 from pytest_dp.plugin.failure import relative, represent
+from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.report.text import Row, headline, violation

@@ -11,10 +11,10 @@ import pytest
 from pytest_dp.claim import Claim, distinct_labels, expand
 from pytest_dp.declaration import ATTRIBUTE, Declaration
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
-from pytest_dp.plugin import MARKER, has_claims
 from pytest_dp.plugin.check import conclude, run_audit
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.lost import lost_claims
+from pytest_dp.plugin.names import MARKER, has_claims
 
 
 class ClaimItem(pytest.Function):

@@ -11,7 +11,7 @@ import pytest
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import NO_MARGIN, invalid, read_one
-from pytest_dp.plugin import ini
+from pytest_dp.plugin.names import ini
 from pytest_dp.settings import Settings
 
 

@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pytest_dp.sampling.calling import Call, Outputs, same
+from pytest_dp.arrays import Bools, Outputs
+from pytest_dp.outputs.outcome import same
+from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.hidden import Hidden, state_of
 from pytest_dp.sampling.restarting import CHECKS, NOTHING, CannotCouple, Runs
@@ -60,7 +61,6 @@ BOUND_PYTHON = frozenset(
 )
 """The same of ``random``."""
 
-Bools = npt.NDArray[np.bool_]
 
 ROWS = 1_000
 """First of the children of a piece's sequence from which rows get their noise."""

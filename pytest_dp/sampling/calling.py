@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,33 +12,16 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from pytest_dp.arrays import Outputs
 from pytest_dp.claim import Arguments
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.outputs.contents import holds_iterator, is_iterator, read_out
+from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import hidden, rows
-from pytest_dp.sampling.contents import attributes, holds_iterator, is_iterator, read_out
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.reuse import held, is_reused
-
-Outputs = Sequence[Any] | npt.NDArray[Any]
-"""Outputs of several runs; of an array, the first axis is runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """The outcome of a run that raised: it can leak like any other output, and so can its message.
-
-    The trace is for the reader; outcomes that only differ in it are equal.
-    """
-
-    kind: str
-    trace: str = field(default="", compare=False)
-    message: str = ""
-
-    def __repr__(self) -> str:
-        return f"raises {self.kind}" + (f": {self.message}" if self.message else "")
-
 
 MOST_ROWS = 1_024
 """Larger calls are looked at for shared noise only until so many runs were made."""
@@ -308,7 +290,7 @@ def _said(error: BaseException) -> str:
     except Exception:  # of its own
         said = shown(error)
     extra = "".join(f"; {name}={value!s}" for name, value in vars(error).items())
-    return _ADDRESS.sub("", said + extra)
+    return without_addresses(said + extra)
 
 
 def _trace(error: BaseException) -> str:
@@ -317,39 +299,6 @@ def _trace(error: BaseException) -> str:
     while inner is not None and inner.tb_frame.f_code.co_filename == __file__ and inner.tb_next:
         inner = inner.tb_next
     return "".join(traceback.format_exception(type(error), error, inner)).rstrip()
-
-
-def same(one: Any, other: Any, deep: int = 4) -> bool:
-    """Whether two outputs are equal, whatever they are; NaN equals NaN.
-
-    Objects without a comparison of their own are compared by their attributes, `deep` levels down.
-    """
-    try:
-        with np.errstate(all="ignore"):
-            if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-                return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
-            compares = not type(one).__module__.startswith("scipy.sparse")  # which warns
-            if compares and type(one) is type(other) and bool(one == other):
-                return True
-    except Exception:  # objects that cannot be compared are told apart by what they hold
-        pass
-    inside, others = attributes(one), attributes(other)
-    if inside is None or others is None or type(one) is not type(other) or not deep:
-        return shown(one) == shown(other)
-    return inside.keys() == others.keys() and all(
-        same(inside[key], others[key], deep - 1) for key in inside
-    )
-
-
-def shown(output: Any) -> str:
-    """The repr of any object, without an address; a placeholder where it has none."""
-    try:
-        return _ADDRESS.sub("", repr(output))
-    except Exception:
-        return f"<{type(output).__name__}>"
-
-
-_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def _all_equal(outputs: Outputs) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Outputs
 from pytest_dp.sampling.alignment import FIRST, draw_aligned, tried_aligned
-from pytest_dp.sampling.calling import Call, Outputs
+from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.hidden import Hidden
 from pytest_dp.sampling.restarting import draw_restarted, tried_restarted

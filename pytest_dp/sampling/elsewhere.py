@@ -9,7 +9,9 @@ import sys
 from dataclasses import replace
 from typing import Any, cast
 
-from pytest_dp.sampling.calling import Call, Made, Outputs, shown
+from pytest_dp.arrays import Outputs
+from pytest_dp.reprs import shown
+from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.streams import seeded, stream
 

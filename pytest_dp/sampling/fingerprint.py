@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.sampling.calling import Outputs, shown
+from pytest_dp.arrays import Outputs
+from pytest_dp.reprs import shown
 
 SURPRISE = 14.0
 """Negative logarithm of the chance of a coincidence that is not taken for one."""

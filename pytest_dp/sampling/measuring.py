@@ -14,7 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from pytest_dp.sampling.calling import Outputs, Raised
+from pytest_dp.arrays import Outputs
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.deadline import Deadline, within
 from pytest_dp.sampling.fingerprint import Fingerprint
 from pytest_dp.sampling.pieces import Done, Input, Piece, joined

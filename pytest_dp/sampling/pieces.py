@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.sampling.calling import Call, Outputs
+from pytest_dp.arrays import Outputs
+from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.coupling import draw_shared
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.hidden import Hidden

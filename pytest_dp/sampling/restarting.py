@@ -18,7 +18,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
-from pytest_dp.sampling.calling import Call, Outputs, same
+from pytest_dp.arrays import Outputs
+from pytest_dp.outputs.outcome import same
+from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.hidden import Hidden, reseed, restore, set_sequence, state_of
 from pytest_dp.sampling.streams import child, stream

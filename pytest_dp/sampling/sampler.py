@@ -10,10 +10,11 @@ from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
+from pytest_dp.arrays import Outputs
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.alignment import FIRST, LARGER, UNLIKE
-from pytest_dp.sampling.calling import Call, Outputs
+from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised

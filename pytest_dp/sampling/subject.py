@@ -13,8 +13,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from pytest_dp.arrays import Outputs
+from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling import hidden
-from pytest_dp.sampling.calling import Call, Made, Outputs, same
+from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.coupling import tried
 from pytest_dp.sampling.deadline import Deadline, interruptible

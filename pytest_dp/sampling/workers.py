@@ -18,9 +18,11 @@ from typing import Any
 import joblib
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
+from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
+from pytest_dp.reprs import shown
 from pytest_dp.sampling import hidden
-from pytest_dp.sampling.calling import Call, Outputs, shown
+from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise

@@ -16,8 +16,8 @@ from benchmarks import vectorized
 from pytest_dp.attacks.additive import fit
 from pytest_dp.attacks.bins import MOST_CATEGORIES, Whole, bins, whole
 from pytest_dp.outputs.features import LEN, leaf
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.calling import Raised
 
 # -- The additive model against closed forms --------------------------------------------------
 

@@ -14,8 +14,8 @@ from sklearn.naive_bayes import GaussianNB
 from pytest_dp import ClaimError
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.scores import scores
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.calling import Raised
 from pytest_dp.sampling.pickling import cloudpickle
 from pytest_dp.settings import Settings
 

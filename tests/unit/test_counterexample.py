@@ -15,9 +15,9 @@ from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
 from pytest_dp.outputs.families import Found, pattern_of, search
 from pytest_dp.outputs.features import LEN, Feature, leaf
 from pytest_dp.outputs.lattices import Remainder
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.calling import Raised
 
 OUTPUT = leaf("output")
 

@@ -24,8 +24,8 @@ from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.families import thresholds
 from pytest_dp.outputs.features import LEN, Feature, all_features, features, leaf
 from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.calling import Raised
 
 
 @pytest.fixture(autouse=True)

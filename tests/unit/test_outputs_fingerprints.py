@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from pytest_dp.outputs.families import pattern_of
 from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.calling import Raised
 
 
 class Colour(enum.Enum):
@@ -130,7 +130,7 @@ import sys
 sys.path.insert(0, "tests/unit")
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.calling import Raised
+from pytest_dp.outputs.outcome import Raised
 outputs = [
     "a", "b", None, True, 1.5, [True, "a", 2], {"x": "a", "y": None}, {"b", "a", "c"}, (1, "z"),
     Raised("KeyError"), b"c", [["a"], {"k": frozenset("ab")}],

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from searching import Broken, Colour, Plain, Point, Readable, check, look, planted
 
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.calling import Raised
 
 
 @pytest.fixture(autouse=True)

@@ -17,10 +17,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.families import pattern_of
 from pytest_dp.outputs.nested import flatten
-from pytest_dp.outputs.table import NUMBER, _of_anything, tabulate
-from pytest_dp.sampling.calling import Raised
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.table import _of_anything, tabulate
 
 
 class Colour(enum.Enum):

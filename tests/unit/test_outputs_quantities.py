@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_dp.errors import ClaimError
+from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.families import search
 from pytest_dp.outputs.features import (
@@ -25,8 +26,8 @@ from pytest_dp.outputs.features import (
     float_features,
     user_features,
 )
-from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
-from pytest_dp.sampling.calling import Raised
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.pickling import cloudpickle
 
 

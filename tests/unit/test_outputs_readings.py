@@ -8,9 +8,9 @@ from searching import planted
 
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.readings import Reading, readings
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.calling import Raised
 
 
 def tokens(seed, n=400):

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.features import all_features, features
 from pytest_dp.outputs.screening import FEW, MANY, choose, differing, gaps, telling
-from pytest_dp.outputs.table import NUMBER, tabulate
+from pytest_dp.outputs.table import tabulate
 
 HALF = 60
 FIRST = np.arange(2 * HALF) < HALF

@@ -14,8 +14,8 @@ from drawing import Keeper, by_name, outputs, sampler
 
 from pytest_dp import audit
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling import rows
-from pytest_dp.sampling.calling import Raised, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.sampling.calling import Call, Raised, same
-from pytest_dp.sampling.contents import MOST_READ, attributes, holds_iterator, read_out, was_cut
+from pytest_dp.outputs.contents import MOST_READ, attributes, holds_iterator, read_out, was_cut
+from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.sampling.calling import Call
 
 
 class Public:

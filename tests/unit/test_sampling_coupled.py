@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from coupling import KEPT, KEY, Owner, Pair, assert_independent, data_dependent, legacy_gauss
 
+from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling import hidden
-from pytest_dp.sampling.calling import Raised, same
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.restarting import CannotCouple, Runs
 from pytest_dp.sampling.sampler import Draw

@@ -16,7 +16,8 @@ import pytest
 
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.sampling.calling import Raised, prepare, same
+from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.fingerprint import ENOUGH, fingerprint
 from pytest_dp.sampling.measuring import MOST_A_GROUP, grouped

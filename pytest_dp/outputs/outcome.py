@@ -1,0 +1,48 @@
+"""What one run of a mechanism gives: an output, or what it raised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.outputs.contents import attributes
+from pytest_dp.reprs import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The outcome of a run that raised: it can leak like any other output, and so can its message.
+
+    The trace is for the reader; outcomes that only differ in it are equal.
+    """
+
+    kind: str
+    trace: str = field(default="", compare=False)
+    message: str = ""
+
+    def __repr__(self) -> str:
+        return f"raises {self.kind}" + (f": {self.message}" if self.message else "")
+
+
+def same(one: Any, other: Any, deep: int = 4) -> bool:
+    """Whether two outputs are equal, whatever they are; NaN equals NaN.
+
+    Objects without a comparison of their own are compared by their attributes, `deep` levels down.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+                return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+            compares = not type(one).__module__.startswith("scipy.sparse")  # which warns
+            if compares and type(one) is type(other) and bool(one == other):
+                return True
+    except Exception:  # objects that cannot be compared are told apart by what they hold
+        pass
+    inside, others = attributes(one), attributes(other)
+    if inside is None or others is None or type(one) is not type(other) or not deep:
+        return shown(one) == shown(other)
+    return inside.keys() == others.keys() and all(
+        same(inside[key], others[key], deep - 1) for key in inside
+    )

@@ -1,0 +1,34 @@
+"""What all of the plugin goes by: the marker, the ini keys, and how a claim is told by its mark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+MARKER = "dp_claim"
+_CLAIMS = "__dp_claims__"
+
+
+def ini(config: pytest.Config, name: str) -> Any:
+    """The value of an ini key; None if it is not set."""
+    try:
+        return config.getini(f"dp_{name}")
+    except (pytest.UsageError, TypeError, ValueError) as error:
+        allowed = " Allowed: true or false." if name in ("modules", "strict") else ""
+        raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
+
+
+def has_claims(obj: object) -> bool:
+    """Whether there is a claim on an object or, if it is a class, on something in its body.
+
+    Asks carefully: mocks make up any attribute, and proxies may raise anything when touched.
+    """
+    try:
+        if type(getattr(obj, _CLAIMS, None)) is tuple:
+            return True
+        inside = list(vars(obj).values()) if issubclass(type(obj), type) else []
+        inside += [value.__func__ for value in inside if type(value) in (classmethod, staticmethod)]
+        return any(type(getattr(value, _CLAIMS, None)) is tuple for value in inside)
+    except Exception:  # whatever it raises, it was not made by @dp_claim
+        return False

@@ -1,0 +1,102 @@
+"""docs/architecture.md is the house as it stands: its rooms, and the one direction of imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HOUSE = ROOT / "pytest_dp"
+PAGE = (ROOT / "docs/architecture.md").read_text()
+ROOMS = re.findall(r"^\| `([\w.]+)/?` \|", PAGE, re.MULTILINE)
+
+
+def name_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(file): ast.parse(file.read_text()) for file in HOUSE.rglob("*.py")}
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """What a module imports of the package: at its top, inside of functions, or for types only."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                found.add(name if name in MODULES else str(node.module))
+    return found & MODULES.keys()
+
+
+IMPORTS = {name: imported(tree) - {name} for name, tree in MODULES.items() if name != "pytest_dp"}
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def test_every_room_has_its_line():
+    files = {file.name for file in HOUSE.glob("*.py")} - {"__init__.py"}
+    folders = {file.parent.name for file in HOUSE.glob("*/__init__.py")}
+    assert sorted(ROOMS) == sorted(files | folders)
+
+
+def test_rooms_know_only_those_below():
+    order = [room.removesuffix(".py") for room in ROOMS]
+    upwards = {
+        f"{module} -> {other}"
+        for module, others in IMPORTS.items()
+        for other in others - {"pytest_dp"}
+        if order.index(room_of(other)) < order.index(room_of(module))
+    }
+    assert not upwards
+
+
+def test_arrows_of_the_picture_are_imports():
+    arrows = re.findall(r"^    (\w+) --> (\w+)$", PAGE, re.MULTILINE)
+    assert len(arrows) > 5
+    known = {
+        (room_of(module), room_of(other))
+        for module, others in IMPORTS.items()
+        for other in others - {"pytest_dp"}
+    }
+    assert not set(arrows) - known
+
+
+def test_no_module_imports_itself_through_others():
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        ahead = [start]
+        while ahead:
+            new = IMPORTS[ahead.pop()] - seen - {"pytest_dp"}
+            seen |= new
+            ahead += new
+        return seen
+
+    assert not [name for name in IMPORTS if name in reached(name)]
+
+
+def test_names_that_the_page_gives_exist():
+    for dotted in re.findall(r"`((?:\w+\.)+\w+)(?:\(.*?\))?`", PAGE.split("## An audit")[1]):
+        if dotted.endswith(".py"):
+            continue
+        *path, last = dotted.split(".")
+        tree = MODULES.get(".".join(["pytest_dp", *path]))
+        assert tree is not None, dotted
+        named = {getattr(node, "name", None) for node in tree.body}
+        named |= {
+            target.id
+            for node in tree.body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        }
+        assert last in named or ".".join(["pytest_dp", *path, last]) in MODULES, dotted
+    for path in re.findall(r"`([\w/]+\.py)`", PAGE.split("## An audit")[1]):
+        assert (HOUSE / path).is_file(), path
