@@ -60,10 +60,12 @@ def with_ratio(eps: float) -> tuple[np.ndarray, np.ndarray]:
 # validity
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
-def test_true_hypotheses_are_rejected_with_chance_alpha_at_most(alpha):
+@pytest.mark.parametrize(
+    ("alpha", "epsilons"), [(0.01, (0, 1)), (0.05, (0.1,)), (0.2, (-1, 0, 0.1))]
+)
+def test_true_hypotheses_are_rejected_with_chance_alpha_at_most(alpha, epsilons):
     counts, sizes = outcomes(12), []
-    for eps in (-1, 0, 0.1, 1):
+    for eps in epsilons:
         p = np.array([paired.p_value(*map(int, c), eps, alpha) for c in counts])
         for true in (eps, eps - 0.1, eps - 2):
             a, b = with_ratio(true)
@@ -71,11 +73,10 @@ def test_true_hypotheses_are_rejected_with_chance_alpha_at_most(alpha):
                 size = (chances(counts, 1 - a - b, a, b) @ (p <= level)).max(initial=0)
                 assert size <= level, (eps, true)
                 sizes.append(size / level)
-    assert max(sizes) >= 0.5
+    assert max(sizes) >= 0.3
 
 
-@pytest.mark.parametrize("pairs", [1, 4, 11])
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize(("pairs", "alpha"), [(1, 0.2), (4, 0.01), (7, 0.2), (11, 0.05)])
 def test_bound_exceeds_the_truth_with_chance_alpha_at_most(pairs, alpha):
     seen = np.concatenate([outcomes(total) for total in range(pairs + 1)])
     counts = np.column_stack((seen, pairs - seen.sum(axis=1)))
@@ -135,7 +136,7 @@ def on_points(both, first, second, alpha, q, b):
 
 
 @pytest.mark.parametrize("counts", CASES)
-@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-9])
+@pytest.mark.parametrize("alpha", [0.3, 1e-9])
 def test_no_point_contradicts_the_bound_or_the_p_value(counts, alpha):
     both, first, second = counts
     m = stats.norm.isf(0.0025 * alpha)
@@ -206,14 +207,16 @@ def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
 
 
 @pytest.mark.parametrize("counts", CASES)
-@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-6, 1e-12])
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-12])
 def test_p_value_passes_alpha_where_the_bound_is(counts, alpha):
     bound = paired.eps_lower(*counts, alpha)
-    for distance in (1e-9, 1e-3, 0.1, 1.0, 30.0):
-        assert paired.p_value(*counts, bound - distance, alpha) <= alpha
-        assert paired.p_value(*counts, bound + distance, alpha) >= alpha * (1 - 1e-9)
+    assert math.isfinite(bound)
     slack = estimate(*counts) - bound
-    by_eps = [paired.p_value(*counts, bound + x * slack, alpha) for x in np.linspace(-2, 2, 21)]
+    shares = np.array([-2, -0.5, -0.01, -1e-9, 1e-9, 0.01, 0.2, 0.5, 1, 1.3, 2])
+    distances = np.sort(np.append(shares * slack, (-30, 30)))
+    by_eps = np.array([paired.p_value(*counts, bound + x, alpha) for x in distances])
+    assert (by_eps[distances < 0] <= alpha).all()
+    assert (by_eps[distances > 0] >= alpha * (1 - 1e-9)).all()
     assert (np.diff(by_eps) >= 0).all()
     assert by_eps[0] >= 0.01 * alpha
     assert by_eps[-1] == 1.0
@@ -222,7 +225,7 @@ def test_p_value_passes_alpha_where_the_bound_is(counts, alpha):
 COUNTS = st.tuples(st.integers(0, 300), st.integers(1, 300), st.integers(0, 300))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(COUNTS, st.sampled_from([0.4, 0.1, 0.01, 1e-6]))
 def test_first_raises_the_bound_and_second_lowers_it(counts, alpha):
     both, first, second = counts

@@ -44,30 +44,41 @@ def chances(n1: int, p1: np.ndarray, n2: int, p2: np.ndarray) -> np.ndarray:
 
 # validity, by enumeration of all counts
 
+PLACES = np.concatenate(([1e-6, 1e-4, 1e-3, 0.999, 1.0], np.linspace(0.005, 0.995, 100)))
+
+
+def worst_level(p_values: np.ndarray, weights: np.ndarray) -> float:
+    """The largest `P(p <= t) / t` over all levels t below 1; in the rows of `weights` chances."""
+    order = np.argsort(p_values, axis=None)
+    reached = np.cumsum(weights.reshape(len(weights), -1)[:, order], axis=1)
+    levels = p_values.ravel()[order]
+    last = np.append(np.diff(levels) > 0, False)  # ties arrive together
+    return float((reached[:, last] / levels[last]).max(initial=0))
+
 
 @pytest.mark.parametrize(
-    ("n1", "n2", "epsilons"),
-    [(5, 5, (0, 0.1, 1, 3)), (12, 5, (0, 1)), (5, 12, (0.1, 3)), (12, 12, (0, 1)), (30, 30, (0,))],
+    ("n1", "n2", "eps", "alpha"),
+    [(5, 5, 0.0, 0.3), (12, 5, 1.0, 0.2), (5, 12, 0.1, 0.2), (12, 12, 0.0, 0.05)],
 )
-@pytest.mark.parametrize("alpha", [0.05, 0.2])
-def test_true_hypotheses_are_rejected_with_chance_alpha_at_most(n1, n2, epsilons, alpha):
-    grid = np.concatenate(([1e-6, 1e-4, 1e-3, 0.999, 1.0], np.linspace(0.005, 0.995, 100)))
-    for eps in epsilons:
-        rejected = np.array(
-            [
-                [ratio.p_value(c1, n1, c2, n2, eps, alpha) <= alpha for c2 in range(n2 + 1)]
-                for c1 in range(n1 + 1)
-            ]
-        )
-        assert rejected.any() or min(n1, n2) == 5
-        for share in (1.0, 0.9, 0.4):
-            p1 = np.minimum(math.exp(eps) * grid, 1.0) * share
-            size = np.einsum("kij,ij->k", chances(n1, p1, n2, grid), rejected)
-            assert size.max() <= alpha, (eps, share)
+def test_true_hypotheses_are_rejected_with_chance_alpha_at_most(n1, n2, eps, alpha):
+    """At every level, though it is sharpest at `alpha`."""
+    p_values = np.array(
+        [
+            [ratio.p_value(c1, n1, c2, n2, eps, alpha) for c2 in range(n2 + 1)]
+            for c1 in range(n1 + 1)
+        ]
+    )
+    assert (p_values <= alpha).any()
+    worst = []
+    for share in (1.0, 0.9, 0.4):
+        p1 = np.minimum(math.exp(eps) * PLACES, 1.0) * share
+        worst.append(worst_level(p_values, chances(n1, p1, n2, PLACES)))
+    assert 0.3 <= max(worst) <= 1
 
 
-@pytest.mark.parametrize(("n1", "n2"), [(1, 1), (5, 5), (12, 12), (30, 12), (25, 25)])
-@pytest.mark.parametrize("alpha", [0.05, 0.2])
+@pytest.mark.parametrize(
+    ("n1", "n2", "alpha"), [(1, 1, 0.2), (5, 12, 0.05), (12, 5, 0.2), (20, 20, 0.05)]
+)
 def test_bound_exceeds_the_truth_with_chance_alpha_at_most(n1, n2, alpha):
     bounds = np.array(
         [[ratio.eps_lower(c1, n1, c2, n2, alpha) for c2 in range(n2 + 1)] for c1 in range(n1 + 1)]
@@ -75,10 +86,13 @@ def test_bound_exceeds_the_truth_with_chance_alpha_at_most(n1, n2, alpha):
     ends = [1e-6, 1e-4, 1e-3, 0.01, 0.99, 0.999, 1.0]
     places = np.concatenate((ends, np.linspace(0.02, 0.98, 49)))
     p1, p2 = (p.ravel() for p in np.meshgrid(places, places))
+    worst = 0.0
     for part in np.array_split(np.arange(len(p1)), 8):
         above = bounds[None] > np.log(p1[part] / p2[part])[:, None, None]
         missed = (chances(n1, p1[part], n2, p2[part]) * above).sum(axis=(1, 2))
-        assert missed.max() <= alpha
+        worst = max(worst, missed.max())
+    assert worst <= alpha
+    assert worst >= (0.6 * alpha if min(n1, n2) >= 20 else 0)
 
 
 @pytest.mark.parametrize(
@@ -86,19 +100,13 @@ def test_bound_exceeds_the_truth_with_chance_alpha_at_most(n1, n2, alpha):
     [(0.1, 0.1, 1_000, 0.1), (0.4, 0.05, 500, 0.05), (0.3, 0.1, 1_000, 1e-4)],
 )
 def test_exact_size_at_moderate_counts_is_near_alpha(p1, p2, runs, alpha):
-    """Each c1 has a largest rejected c2, found by bisection."""
+    """Each c1 has a largest rejected c2, and no larger c1 has a smaller one."""
     eps, size = math.log(p1 / p2), 0.0
     high = -1
-    first, last = (int(q) for q in stats.binom.ppf((alpha * 1e-4, 1 - alpha * 1e-4), runs, p1))
+    first, last = (int(q) for q in stats.binom.ppf((alpha * 1e-2, 1 - alpha * 1e-2), runs, p1))
     for c1 in range(first, last + 1):
-        low, top = high, min(runs, max(high, 0) + 30)
-        while low < top:
-            middle = (low + top + 1) // 2
-            if ratio.p_value(c1, runs, middle, runs, eps, alpha) <= alpha:
-                low = middle
-            else:
-                top = middle - 1
-        high = low
+        while high < runs and ratio.p_value(c1, runs, high + 1, runs, eps, alpha) <= alpha:
+            high += 1
         size += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(high, runs, p2)
     outside = stats.binom.cdf(first - 1, runs, p1) + stats.binom.sf(last, runs, p1)
     assert 0.6 * alpha <= size <= alpha - outside
@@ -112,12 +120,27 @@ def test_exact_size_at_moderate_counts_is_near_alpha(p1, p2, runs, alpha):
         (0.9, 0.85, 50_000, 50_000, 0.1),
     ],
 )
-def test_simulated_misses_at_large_counts(p1, p2, n1, n2, alpha):
-    rng, times, eps = np.random.default_rng(11), 200, math.log(p1 / p2)
-    counts = zip(rng.binomial(n1, p1, times), rng.binomial(n2, p2, times), strict=True)
-    misses = sum(ratio.eps_lower(int(a), n1, int(b), n2, alpha) > eps for a, b in counts)
-    allowed = alpha + 2 * math.sqrt(alpha * (1 - alpha) / times)
-    assert alpha / 2 <= misses / times <= allowed
+def test_size_at_large_counts_is_near_alpha(p1, p2, n1, n2, alpha):
+    """The largest rejected c2 at some c1 is where the bound crosses ε; smooth in between.
+
+    Of 100,000 counts one more or less changes the size by less than 0.01 of it.
+    """
+    eps = math.log(p1 / p2)
+    sd1, sd2 = (math.sqrt(n * p * (1 - p)) for n, p in ((n1, p1), (n2, p2)))
+    at, critical = [round(n1 * p1 + k * sd1) for k in (-3, -1.5, 0, 1.5, 3)], []
+    for c1 in at:
+        expected = c1 / n1 * math.exp(-eps) * n2 - 2 * sd2
+        ends = round(expected - sd2), round(expected + sd2)
+        for _ in range(2):  # nearly linear on the short way between the ends, then on a shorter
+            off = [ratio.eps_lower(c1, n1, c2, n2, alpha) - eps for c2 in ends]
+            middle = ends[0] + (ends[1] - ends[0]) * off[0] / (off[0] - off[1])
+            ends = round(middle) - 100, round(middle) + 100
+        critical.append(middle)
+    c1 = np.arange(at[0], at[-1] + 1)
+    largest = np.polynomial.Polynomial.fit(at, critical, 3)(c1)
+    rejected = stats.norm.cdf(largest, n2 * p2, sd2)
+    size = float(stats.binom.pmf(c1, n1, p1) @ rejected)
+    assert 0.9 * alpha <= size <= alpha - stats.binom.cdf(at[0], n1, p1)
 
 
 # the smallest over a continuum, against single points
@@ -138,7 +161,7 @@ def on_points(c1, n1, c2, n2, alpha, p1, p2):
 def scattered(c1, n1, c2, n2, m):
     """Points near the edge of the confidence region, and anywhere in it."""
     rng = np.random.default_rng(c1 + n2)
-    u, v = stats.norm.cdf(rng.uniform(-m, m, (2, 40_000)))
+    u, v = stats.norm.cdf(rng.uniform(-m, m, (2, 20_000)))
     p1 = stats.beta.ppf(u, c1, n1 - c1 + 1)
     p2 = stats.beta.ppf(v, c2 + 1, max(n2 - c2, 1))
     inside = (p1 > 0) & (p1 < 1) & (p2 > 0) & (p2 < 1)
@@ -146,7 +169,7 @@ def scattered(c1, n1, c2, n2, m):
 
 
 @pytest.mark.parametrize("counts", CASES)
-@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-9])
+@pytest.mark.parametrize("alpha", [0.3, 1e-9])
 def test_no_point_contradicts_the_bound_or_the_p_value(counts, alpha):
     p1, p2 = scattered(*counts, m=stats.norm.isf(0.0025 * alpha))
     z1, z2, score, m, z = on_points(*counts, alpha, p1, p2)
@@ -178,16 +201,16 @@ def test_a_finer_grid_hardly_raises_the_bound(counts, alpha, monkeypatch):
 
 
 @pytest.mark.parametrize("counts", CASES)
-@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-6, 1e-12])
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-12])
 def test_p_value_passes_alpha_where_the_bound_is(counts, alpha):
     bound = ratio.eps_lower(*counts, alpha)
     assert math.isfinite(bound)
-    for below in (1e-9, 1e-3, 0.1, 1.0, 30.0):
-        assert ratio.p_value(*counts, bound - below, alpha) <= alpha
-    for above in (1e-9, 1e-3, 0.1, 1.0, 30.0):
-        assert ratio.p_value(*counts, bound + above, alpha) >= alpha * (1 - 1e-9)
     slack = estimate(*counts) - bound
-    by_eps = [ratio.p_value(*counts, bound + x * slack, alpha) for x in np.linspace(-2, 2, 41)]
+    shares = np.array([-2, -0.5, -0.01, -1e-9, 1e-9, 0.01, 0.2, 0.5, 1, 1.3, 2])
+    distances = np.sort(np.append(shares * slack, (-30, 30)))
+    by_eps = np.array([ratio.p_value(*counts, bound + x, alpha) for x in distances])
+    assert (by_eps[distances < 0] <= alpha).all()
+    assert (by_eps[distances > 0] >= alpha * (1 - 1e-9)).all()
     assert (np.diff(by_eps) >= 0).all()
     assert by_eps[0] >= 0.01 * alpha
     assert by_eps[-1] == 1.0
@@ -199,7 +222,7 @@ COUNTS = st.tuples(
 ALPHAS = st.sampled_from([0.4, 0.1, 0.01, 1e-6])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(COUNTS, ALPHAS)
 def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha):
     c1, n1, c2, n2 = counts
@@ -212,7 +235,7 @@ def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha
         assert ratio.eps_lower(c1, n1, c2 + 1, n2, alpha) <= bound + tolerance
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(COUNTS, st.floats(-8, 8), st.floats(0, 3), ALPHAS)
 def test_p_value_rises_with_eps(counts, eps, more, alpha):
     small, large = (ratio.p_value(*counts, e, alpha) for e in (eps, eps + more))
@@ -242,7 +265,7 @@ def test_slack_as_a_share_of_two_clopper_pearson_bounds(counts, alpha, share):
 def test_never_below_clopper_pearson_where_that_proves_anything():
     rng = np.random.default_rng(2)
     compared = 0
-    while compared < 300:
+    while compared < 150:
         n1, n2 = (int(10 ** rng.uniform(0, 6)) for _ in range(2))
         c1, c2 = (int(n ** rng.uniform(0, 1)) for n in (n1, n2))
         c1, c2 = (n - c + 1 if rng.random() < 0.2 else c for n, c in ((n1, c1), (n2, c2)))
@@ -369,10 +392,10 @@ def test_prediction_against_the_bound_at_the_expected_counts(n1, p1, n2, p2, alp
 def test_prediction_against_the_median_of_samples():
     n1, p1, n2, p2, alpha = 20_000, 0.01, 20_000, 0.002, 0.05
     rng = np.random.default_rng(4)
-    counts = zip(rng.binomial(n1, p1, 300), rng.binomial(n2, p2, 300), strict=True)
+    counts = zip(rng.binomial(n1, p1, 150), rng.binomial(n2, p2, 150), strict=True)
     median = np.median([ratio.eps_lower(int(a), n1, int(b), n2, alpha) for a, b in counts])
     slack = math.log(p1 / p2) - float(ratio.predicted(p1, n1, p2, n2, alpha))
-    assert slack == pytest.approx(math.log(p1 / p2) - median, rel=0.1)  # s.e. 0.04
+    assert slack == pytest.approx(math.log(p1 / p2) - median, rel=0.12)  # s.e. 0.05
 
 
 def test_prediction_broadcasts_and_knows_its_limits():
