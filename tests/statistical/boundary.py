@@ -32,3 +32,18 @@ AT_THEIR_CLAIM = {
         {"inputs": values([0, 1])},
     ),
 }
+
+
+def most(audits, alpha):
+    """Of so many audits at most so many raise an alarm if each does with chance alpha.
+
+    Two standard errors are added. They hide a version that alarms somewhat too often: audits at a
+    large alpha and of all mechanisms together are what tells it. Of 96 audits at 0.2, one that
+    alarms twice as often as it may stays below this once in a hundred times.
+    """
+    return audits * alpha + 2 * math.sqrt(alpha * (1 - alpha) * audits)
+
+
+def fewest(audits, power):
+    """Of so many audits at least so many catch what each of them catches with this chance."""
+    return audits * power - 2 * math.sqrt(power * (1 - power) * audits)

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sniping import AT_THEIR_CLAIM, consistent, run, sniped
+from boundary import most
+from sniping import consistent, run, sniped
 
 from benchmarks.cases import CORPUS
 from pytest_dp import MechanismError, audit
@@ -24,27 +25,20 @@ from pytest_dp.sampling.sampler import Sampler
 ALPHA = 0.1
 
 
-def allowed(audits, alpha=ALPHA):
-    return audits * alpha + 2 * math.sqrt(alpha * (1 - alpha) * audits)
+@pytest.mark.parametrize("name", ["laplace", "geometric"])
+def test_the_bound_of_pairs_exceeds_the_truth_no_more_often_than_alpha(name):
+    """Where nearly all noise is shared; `test_dpsniper_audit` has larger losses.
 
-
-@pytest.mark.parametrize(
-    ("name", "true", "runs"),
-    [
-        *((name, 1.0, 4_000) for name in AT_THEIR_CLAIM),
-        ("laplace", 0.1, 40_000),
-        ("geometric", 0.1, 40_000),
-    ],
-)
-def test_the_bound_of_pairs_exceeds_the_truth_no_more_often_than_alpha(name, true, runs):
-    results = [run(name, 0.9 * true, true, k, alpha=ALPHA, max_samples=runs) for k in range(60)]
-    assert sum(result.eps_lower > true for result in results) <= allowed(60)
-    assert np.median([result.eps_lower for result in results]) > 0.5 * true
+    A bound that fails in 0.3 of all audits instead of 0.1 passes one of six such tests.
+    """
+    results = [run(name, 0.09, 0.1, k, alpha=ALPHA, max_samples=20_000) for k in range(30)]
+    assert sum(result.eps_lower > 0.1 for result in results) <= most(30, ALPHA)
+    assert np.median([result.eps_lower for result in results]) > 0.05
 
 
 def test_little_is_lost_where_most_noise_is_shared():
     def gap(coupled):
-        bounds = [run("laplace", 0.1, 0.1, k, alpha=ALPHA, coupled=coupled) for k in range(9)]
+        bounds = [run("laplace", 0.1, 0.1, k, alpha=ALPHA, coupled=coupled) for k in range(5)]
         return 0.1 - np.median([result.eps_lower for result in bounds])
 
     assert 0 < gap(True) < 0.5 * gap(False)
@@ -178,9 +172,9 @@ def test_a_bold_attack_does_not_raise_the_bound_above_the_truth():
 
     truth = float(np.abs(np.log(chances / tilted)).max())
     results = [
-        sniped(mechanism, 0.1, k, alpha=0.2, max_samples=3_000, pairs=[(0, 1)]) for k in range(60)
+        sniped(mechanism, 0.1, k, alpha=0.2, max_samples=3_000, pairs=[(0, 1)]) for k in range(30)
     ]
-    assert sum(result.eps_lower > truth for result in results) <= allowed(60, 0.2)
+    assert sum(result.eps_lower > truth for result in results) <= most(30, 0.2)
     assert any(result.eps_lower > 0.3 for result in results)
 
 
@@ -189,11 +183,11 @@ def test_a_mechanism_with_one_draw_a_call():
         return len(records) + rng.laplace(scale=10.0)
 
     common = {"vectorized": None, "alpha": ALPHA, "max_samples": 40_000}
-    results = [sniped(scalar, 0.05, k, **common) for k in range(20)]
-    assert sum(result.violated for result in results) >= 18
+    results = [sniped(scalar, 0.05, k, **common) for k in range(7)]
+    assert sum(result.violated for result in results) >= 6
     both = [result.counterexample.both for result in results if result.violated]
     assert None not in both
-    assert sum(result.eps_lower > 0.1 for result in results) <= allowed(20)
+    assert sum(result.eps_lower > 0.1 for result in results) <= most(7, ALPHA)
 
 
 @pytest.mark.parametrize("method", ["dpsniper", "sequential"])
@@ -223,10 +217,11 @@ def test_an_event_that_is_too_likely_says_so():
 
 @pytest.mark.parametrize("c", [0.05, 0.2])
 def test_the_resolution_of_a_fixed_event(c):
-    claimed = run("laplace", 1.0, 1.0, 0, c=c)
+    common = {"c": c, "max_samples": 50_000}
+    claimed = run("laplace", 1.0, 1.0, 0, **common)
     assert 1.0 < claimed.resolution < -math.log(c)
-    caught = [run("laplace", 1.0, claimed.resolution, k, c=c).violated for k in range(1, 21)]
-    assert sum(caught) >= 18
+    caught = [run("laplace", 1.0, claimed.resolution, k, **common).violated for k in range(1, 13)]
+    assert sum(caught) >= 10  # 11.4 are expected; 0.7 of them would do in one of four tests
 
 
 def test_less_is_needed_to_learn_from_pairs():
@@ -236,7 +231,7 @@ def test_less_is_needed_to_learn_from_pairs():
 
     def median(coupled):
         keywords = {**case.keywords(0.1, many=True), **common, "coupled": coupled}
-        found = [audit(case.vectorized, **keywords, seed=k).eps_lower for k in range(5)]
+        found = [audit(case.vectorized, **keywords, seed=k).eps_lower for k in range(3)]
         return np.median(found)
 
     assert median(True) > 0.06

@@ -77,7 +77,7 @@ def test_hardly_any_samples(max_samples, more):
 
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_every_mechanism_of_the_paper_runs(case):
-    keywords = {**case.keywords(0.5, many=True), "max_samples": 3_000}
+    keywords = {**case.keywords(0.5, many=True), "max_samples": 1_500}
     result = sniped(case.vectorized, keywords.pop("eps"), **keywords)
     assert consistent(result)
     assert result.eps_lower <= case.truth(0.5)

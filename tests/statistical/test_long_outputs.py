@@ -111,8 +111,7 @@ def with_gaps(answers, rng, scale):
     return [None if z > 2 else x + z for x, z in zip(answers, noise.tolist(), strict=True)]
 
 
-@pytest.mark.parametrize("mechanism", [with_exceptions, with_gaps])
-@pytest.mark.parametrize("coupled", [True, False])
+@pytest.mark.parametrize(("mechanism", "coupled"), [(with_exceptions, True), (with_gaps, False)])
 def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
     monkeypatch.setattr(game, "ROOM", 10_000)
     monkeypatch.setattr(game, "LEAST_ROOM", 10_000)
@@ -120,7 +119,7 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
     found = audited(mechanism, pair, params={"scale": 0.6}, coupled=coupled)
     assert found.violated
     pair = [x / 4 for x in moved(62)], ZEROS  # a loss of 0.25 and what None and exceptions add
-    twin = audited(mechanism, pair, params={"scale": 1.0}, coupled=coupled, max_samples=8_000)
+    twin = audited(mechanism, pair, params={"scale": 1.0}, coupled=coupled, max_samples=4_000)
     assert twin.verdict == "no violation"
 
 

@@ -489,13 +489,13 @@ run = functools.partial(audit, eps=1.0, pairs=[(D, NEIGHBOUR)], n_jobs=1)
 
 @pytest.mark.parametrize("name", LEAKS)
 def test_every_leak_is_found(name):
-    result = run(LEAKS[name], seed=1, max_samples=4_000)
+    result = run(LEAKS[name], seed=1, max_samples=1_000)
     assert result.verdict == "violated", str(result)
 
 
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_mechanisms_pass(name):
-    result = run(CORRECT[name], seed=1, max_samples=3_000)
+    result = run(CORRECT[name], seed=1, max_samples=2_000)
     assert result.verdict != "violated", str(result)
     assert not any("cannot be read" in note for note in result.notes)
 

@@ -1,62 +1,38 @@
-"""Whole audits by betting: false alarms, power, coverage, coupled draws and what breaks them."""
+"""Whole audits by betting: false alarms, power, coverage, and outputs of all kinds."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
-from types import SimpleNamespace
 
-import boundary
 import numpy as np
 import pytest
-from boundary import COUNTS
+from boundary import COUNTS, fewest, most
+from playing import AT_THEIR_CLAIM, run
 
 from benchmarks.cases import CORPUS
-from pytest_dp import MechanismError, audit, queries
-from pytest_dp.auditors import sequential
+from pytest_dp import audit, queries
 from pytest_dp.evidence.betting import Ledger
-from pytest_dp.sampling.sampler import Sampler
 
 ALPHA = 0.05
 
 
-def histogram(counts, eps, rng, size):
-    return np.asarray(counts) + rng.laplace(scale=1 / eps, size=(size, len(counts)))
-
-
-# Mechanisms whose true loss is `eps`, exactly.
-AT_THEIR_CLAIM = {
-    **boundary.AT_THEIR_CLAIM,
-    "histogram": (
-        histogram,
-        lambda eps: {"eps": eps},
-        {"inputs": queries(4), "neighbors": "one_query"},
-    ),
-}
-
-
-def run(name, claimed, true, seed, **more):
-    mechanism, params, inputs = AT_THEIR_CLAIM[name]
-    keywords = {"vectorized": "size", "n_jobs": 1, "seed": seed, **inputs, **more}
-    return audit(mechanism, eps=claimed, params=params(true), method="sequential", **keywords)
-
-
-def allowed(audits):
-    return ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / audits)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("coupled", [True, False])
-@pytest.mark.parametrize("name", AT_THEIR_CLAIM)
-def test_false_alarms_at_the_claim_stay_below_alpha(name, coupled):
-    audits = 60
-    common = {"alpha": ALPHA, "max_samples": 1_500, "coupled": coupled}
-    results = [run(name, 1.5, 1.5, seed, **common) for seed in range(audits)]
-    assert sum(result.violated for result in results) / audits <= allowed(audits)
-    for result in results:
-        assert result.violated == (result.p_value <= ALPHA)
-        assert result.eps_lower >= 1.5 if result.violated else result.eps_lower < 1.5
+def test_false_alarms_at_the_claim_stay_below_alpha():
+    """A version that alarms in an eighth of all audits passes one of four such tests.
+
+    One that alarms in a fifth passes one of 200; if only of a single mechanism, one of four.
+    """
+    audits, alarms = 12, dict.fromkeys(AT_THEIR_CLAIM, 0)
+    for name in AT_THEIR_CLAIM:
+        for seed in range(2 * audits):
+            common = {"alpha": ALPHA, "max_samples": 1_500, "coupled": seed % 2 == 0}
+            result = run(name, 1.5, 1.5, seed, **common)
+            alarms[name] += result.violated
+            assert result.violated == (result.p_value <= ALPHA)
+            assert result.eps_lower >= 1.5 if result.violated else result.eps_lower < 1.5
+        assert alarms[name] <= most(2 * audits, ALPHA)
+    assert sum(alarms.values()) <= most(2 * audits * len(alarms), ALPHA)
 
 
 def test_bets_that_know_the_batch_would_raise_false_alarms(monkeypatch):
@@ -76,17 +52,22 @@ def test_bets_that_know_the_batch_would_raise_false_alarms(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("coupled", [True, False])
-@pytest.mark.parametrize(("name", "true"), [("laplace", 0.6), ("histogram", 2.0)])
-def test_the_bound_stays_below_the_truth(name, true, coupled):
-    audits = 30
-    common = {"alpha": ALPHA, "max_samples": 3_000, "coupled": coupled}
+@pytest.mark.parametrize(("name", "true", "audits"), [("laplace", 0.6, 10), ("histogram", 2.0, 5)])
+def test_the_bound_stays_below_the_truth(name, true, audits):
+    """Claims below and above the truth; right at it, false alarms are all that can go wrong.
+
+    Bounds that are too high in a fifth of all audits pass one of 13 tests, and one of 5.
+    """
+    too_high = 0
     for claimed in (0.7 * true, 1.4 * true):
-        results = [run(name, claimed, true, seed, **common) for seed in range(audits)]
-        bounds = np.array([result.eps_lower for result in results])
-        assert (bounds > true).mean() <= allowed(audits)
-        assert np.median(bounds) > 0.4 * true
-        assert all(result.eps_lower <= claimed or result.violated for result in results)
+        for coupled in (True, False):
+            common = {"alpha": ALPHA, "max_samples": 3_000, "coupled": coupled}
+            results = [run(name, claimed, true, seed, **common) for seed in range(audits)]
+            bounds = np.array([result.eps_lower for result in results])
+            too_high += (bounds > true).sum()
+            assert np.median(bounds) > 0.4 * true
+            assert all(result.eps_lower <= claimed or result.violated for result in results)
+    assert too_high <= most(4 * audits, ALPHA)
 
 
 # Pairs that no test can do without on average (design.md), for noise 1.5 or 2 times too small.
@@ -108,26 +89,27 @@ def test_laplace_noise_that_is_too_small_takes_few_samples(claimed, ratio, limit
 
     results = [
         audit(plain, eps=claimed, params={"scale": 1 / (claimed * ratio)}, seed=seed, **common)
-        for seed in range(11)
+        for seed in range(3)
     ]
     assert all(result.violated for result in results)
     assert np.median([result.bet_samples / 2 for result in results]) <= most * limit
 
 
 @pytest.mark.parametrize("eps0", [0.1, 1.0])
-@pytest.mark.parametrize("name", ["NoisyHist2", "NoisyMax3", "SVT5", "SVT6", "PrefixSum"])
-def test_wrong_mechanisms_of_the_literature_are_caught_at_once(name, eps0):
-    case = next(case for case in CORPUS if case.name == name)
-    common = {**case.keywords(eps0, many=True), "n_jobs": 1}
-    results = [audit(case.vectorized, **common, seed=seed) for seed in range(3)]
-    for result in results:
-        assert result.violated == case.violates(eps0)
+def test_wrong_mechanisms_of_the_literature_are_caught_at_once(eps0):
+    shown = []
+    for case in CORPUS:
+        if case.name not in ("NoisyHist2", "NoisyMax3", "SVT5", "SVT6", "PrefixSum"):
+            continue
+        result = audit(case.vectorized, **case.keywords(eps0, many=True), seed=1, n_jobs=1)
+        assert result.violated == case.violates(eps0), case.name
         if result.violated:
             assert result.bet_samples < 200_000
             assert result.eps_lower >= case.claimed(eps0)
             assert result.e_value >= 1e6
-    if case.violates(eps0):
-        assert np.median([result.counterexample.p_value for result in results]) < 0.01
+            shown.append(result.counterexample.p_value)
+    assert len(shown) >= 3
+    assert np.median(shown) < 0.01
 
 
 @pytest.mark.parametrize("name", ["NoisyHist1", "NoisyMax1", "SVT1", "NumericalSVT"])
@@ -140,151 +122,6 @@ def test_correct_mechanisms_of_the_literature_pass(name):
     assert result.eps_lower < 0.7
     assert result.loss[0] < result.loss[1]
     assert result.counterexample is None
-
-
-@pytest.fixture
-def watched(monkeypatch):
-    """Every measurement's keys, how many there were at each wager, and all ledgers with alphas."""
-    seen = SimpleNamespace(draws=[], wagers=[], alphas=[], ledgers=[])
-    measure, wager, ledger = Sampler.measure, Ledger.wager, Ledger.__init__
-
-    def measured(self, draws, function, deadline):
-        seen.draws.append([(draw.key, draw.shared) for draw in draws])
-        return measure(self, draws, function, deadline)
-
-    def waged(self, record, cash):
-        seen.wagers.append(len(seen.draws))
-        return wager(self, record, cash)
-
-    def opened(self, eps, delta, alpha):
-        seen.alphas.append(alpha)
-        seen.ledgers.append(self)
-        ledger(self, eps, delta, alpha)
-
-    monkeypatch.setattr(Sampler, "measure", measured)
-    monkeypatch.setattr(Ledger, "wager", waged)
-    monkeypatch.setattr(Ledger, "__init__", opened)
-    return seen
-
-
-def assert_all_new(draws):
-    keys = [{key for key, _ in batch} for batch in draws]
-    for one, other in itertools.combinations(keys, 2):
-        assert not one & other
-
-
-@pytest.mark.parametrize("claimed", [1.0, 0.5])
-def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watched, claimed):
-    result = run("histogram", claimed, 1.0, 3, max_samples=6_000)
-    assert result.violated == (claimed < 1.0)
-    expected = watched.ledgers[0].p_value / sequential.FIRST_GAME  # this game has a part of alpha
-    assert result.p_value == pytest.approx(min(expected, 1.0))
-    assert_all_new(watched.draws)
-    bets = [batch for batch in watched.draws if batch[0][0][0] == sequential.BET]
-    looks = result.pairs[0]
-    assert len(bets) >= len(watched.wagers) + looks  # more may be drawn to be shown
-    if not result.violated:
-        assert len(bets) == len(watched.wagers) + looks
-    for batch in bets:
-        assert len({key for key, shared in batch if shared}) == 1
-
-
-def test_a_second_game_is_about_new_samples_with_what_is_left_of_alpha(watched):
-    common = {"alpha": ALPHA, "max_samples": 6_000, "seed": 0, "n_jobs": 1}
-    result = audit(Late(), eps=1.0, **COUNTS, **common)
-    assert "started again" in " ".join(result.notes)
-    assert len(watched.alphas) == 2
-    assert sum(watched.alphas) <= ALPHA * (1 + 1e-12)
-    assert_all_new(watched.draws)
-    games = [key[0] for batch in watched.draws for key, shared in batch if not shared]
-    assert sequential.BET not in games  # it may have drawn some pairs apart itself
-    assert sequential.BET_AGAIN in games
-
-
-# Coupled draws
-
-
-def shuffled(records, scale, rng, size):
-    """Right noise, dealt in an order that depends on the data."""
-    noise = rng.laplace(scale=scale, size=size)
-    return len(records) + (noise if records else noise[::-1])
-
-
-class Buffered:
-    """Right noise, drawn ahead in large amounts, for each input by itself."""
-
-    def __init__(self):
-        self.noise = {}
-
-    def __call__(self, records, rng):
-        mine = self.noise.setdefault(len(records), [])
-        if not mine:
-            mine.extend(rng.laplace(size=500))
-        return len(records) + mine.pop() if len(records) else len(records) + mine.pop(0)
-
-
-class Late(Buffered):
-    """Behaves for a while."""
-
-    calls = 0
-
-    def __call__(self, records, rng):
-        self.calls += 1
-        if self.calls < 1_000:
-            return len(records) + rng.laplace()
-        return super().__call__(records, rng)
-
-
-def rejecting(records, scale, rng, size):
-    """Right noise, in a loop that draws more for one input than for another."""
-    noise = rng.laplace(scale=scale, size=size)
-    for _ in range(len(records)):
-        noise = rng.laplace(scale=scale, size=size)
-    return len(records) + noise
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "more", "note"),
-    [
-        (shuffled, {"vectorized": "size", "params": {"scale": 1.0}}, "are not shared"),
-        (rejecting, {"vectorized": "size", "params": {"scale": 1.0}}, "are not shared"),
-        (Buffered, {}, ""),  # runs cannot be repeated, which shows before
-        (Late, {}, "started again without shared random numbers"),
-    ],
-)
-def test_mechanisms_that_coupling_would_break_are_drawn_independently(mechanism, more, note):
-    for seed in range(6):
-        one = mechanism() if isinstance(mechanism, type) else mechanism
-        common = {"alpha": ALPHA, "max_samples": 6_000, "seed": seed, "n_jobs": 1}
-        result = audit(one, eps=1.0, **COUNTS, **common, **more)
-        assert not result.violated
-        assert any(note in said for said in (*result.notes, ""))
-        assert result.replayable or mechanism is Buffered
-
-
-def test_noise_that_many_draws_share_is_an_error_and_no_violation():
-    """Bets take it for a violation now and then; the rare events they end with may not show why."""
-
-    def half_shared(records, rng, size):
-        own, common = rng.laplace(size=size), rng.laplace()
-        return len(records) + np.where(rng.random(size) < 0.5, common, own)
-
-    refused = 0
-    for seed in range(12):
-        common = {"vectorized": "size", "max_samples": 50_000, "seed": seed, "n_jobs": 1}
-        try:
-            assert not audit(half_shared, eps=1.0, **COUNTS, **common).violated
-        except MechanismError as error:
-            refused += "runs are not independent" in str(error)
-    assert refused >= 4
-
-
-def test_coupling_can_be_turned_off():
-    here = run("laplace", 0.2, 0.4, 1)
-    apart = run("laplace", 0.2, 0.4, 1, coupled=False)
-    assert here.violated
-    assert apart.violated
-    assert 3 * here.bet_samples < apart.bet_samples
 
 
 # Outputs of all kinds
@@ -402,11 +239,11 @@ def test_too_few_samples_are_inconclusive():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("coupled", [True, False])
-@pytest.mark.parametrize("name", ["laplace", "randomized response", "histogram"])
-def test_a_loss_at_the_resolution_is_caught(name, coupled):
-    common = {"max_samples": 12_000, "coupled": coupled}
-    correct = [run(name, 1.0, 1.0, 100 + seed, **common).resolution for seed in range(3)]
-    at = float(np.median(correct))
-    caught = sum(run(name, 1.0, at, seed, **common).violated for seed in range(30))
-    assert caught >= 26  # 28.5 are expected at least; fewer than 26 would surprise one time in 20
-    assert at < 2.0
+def test_a_loss_at_the_resolution_is_caught(coupled):
+    """Were only 0.8 of them caught instead of 0.95, one of eight such tests would not notice."""
+    common, caught = {"max_samples": 8_000, "coupled": coupled}, 0
+    for name in ("laplace", "randomized response", "histogram"):
+        at = float(np.median([run(name, 1.0, 1.0, 100 + k, **common).resolution for k in range(3)]))
+        assert at < 2.0
+        caught += sum(run(name, 1.0, at, seed, **common).violated for seed in range(10))
+    assert caught >= fewest(30, 0.95)

@@ -7,7 +7,7 @@ import math
 import boundary
 import numpy as np
 import pytest
-from boundary import COUNTS
+from boundary import COUNTS, fewest
 
 from benchmarks.cases import CORPUS
 from benchmarks.resolution import CASES
@@ -44,11 +44,13 @@ def test_a_wider_margin_ends_sooner_and_none_uses_all():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("coupled", [True, False])
-def test_a_loss_at_the_margin_is_not_missed_for_stopping(coupled):
-    """A loss of 1.25 times the claim, which is what the audit says it would catch."""
-    caught = [audited(1 / 1.25, seed, coupled=coupled).violated for seed in range(40)]
-    assert sum(caught) >= 36  # 38 are expected, less two standard errors: 35.2
+def test_a_loss_at_the_margin_is_not_missed_for_stopping():
+    """A loss of 1.25 times the claim, which is what the audit says it would catch.
+
+    Were only 0.8 of them caught instead of 0.95, one of thirteen such tests would not notice.
+    """
+    caught = [audited(1 / 1.25, seed, coupled=seed % 2 == 0).violated for seed in range(40)]
+    assert sum(caught) >= fewest(40, 0.95)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from boundary import AT_THEIR_CLAIM, COUNTS, laplace
+from boundary import AT_THEIR_CLAIM, COUNTS, fewest, laplace, most
 
 import pytest_dp
 from benchmarks.cases import STATDP
@@ -31,16 +31,17 @@ def run(name, claimed, true, seed, **more):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
-@pytest.mark.parametrize("eps", [0.3, 1.0])
-def test_false_alarms_at_the_claim_stay_below_alpha(name, eps):
-    audits = 150
-    results = [run(name, eps, eps, seed, alpha=ALPHA, max_samples=6_000) for seed in range(audits)]
-    rejected = sum(result.violated for result in results)
-    most = ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / audits)
-    assert rejected / audits <= most
-    assert not any(result.eps_lower > eps and not result.violated for result in results)
-    too_high = sum(result.eps_lower > eps for result in results)
-    assert too_high / audits <= most
+def test_false_alarms_at_the_claim_stay_below_alpha(name):
+    """Twice as many as there may be pass one of five such tests, and one of 100 such triples."""
+    audits, alpha, rejected, too_high = 40, 0.2, 0, 0
+    for eps in (0.3, 1.0):
+        for seed in range(audits // 2):
+            result = run(name, eps, eps, seed, alpha=alpha, max_samples=6_000)
+            rejected += result.violated
+            too_high += result.eps_lower > eps
+            assert result.violated or result.eps_lower <= eps
+    assert rejected <= most(audits, alpha)
+    assert too_high <= most(audits, alpha)
 
 
 def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatch):
@@ -52,16 +53,16 @@ def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatc
 
     def false_alarms():
         common = {"eps": 1e-3, "vectorized": "size", "n_jobs": 1, "alpha": ALPHA, **COUNTS}
-        results = [audit(says_nothing, seed=k, max_samples=4_000, **common) for k in range(30)]
+        results = [audit(says_nothing, seed=k, max_samples=2_000, **common) for k in range(18)]
         return sum(result.violated for result in results)
 
     def peek(job, pool, best):
         return statdp._Tested((best.found.c1, best.found.c2), best.runs, (False, False))
 
     monkeypatch.setattr(search, "LUCK", 0.0)  # the most suspicious event, as published
-    assert false_alarms() <= 4
+    assert false_alarms() <= 3
     monkeypatch.setattr(statdp, "_test", peek)
-    assert false_alarms() > 10
+    assert false_alarms() > 6
 
 
 @pytest.mark.parametrize("true", [1.0, 2.0])
@@ -91,17 +92,17 @@ def test_no_sample_is_searched_and_tested(monkeypatch, true):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
-@pytest.mark.parametrize(("eps", "samples"), [(0.1, 100_000), (1.0, 20_000), (3.0, 20_000)])
-def test_a_loss_at_the_resolution_is_caught(name, eps, samples):
-    passed = run(name, eps, eps, 0, max_samples=samples)
-    assert passed.verdict == "no violation"
-    assert eps < passed.resolution < 4 * eps
-    audits = 60
-    caught = [
-        run(name, eps, passed.resolution, seed, max_samples=samples).violated
-        for seed in range(1, audits + 1)
-    ]
-    assert sum(caught) >= 0.95 * audits - 2 * math.sqrt(0.95 * 0.05 * audits)
+def test_a_loss_at_the_resolution_is_caught(name):
+    """Were only 0.8 of them caught instead of 0.95, one of four such tests would not notice."""
+    caught = 0
+    for eps, samples in ((0.1, 50_000), (1.0, 20_000), (3.0, 20_000)):
+        passed = run(name, eps, eps, 0, max_samples=samples)
+        assert passed.verdict == "no violation"
+        assert eps < passed.resolution < 4 * eps
+        for seed in range(1, 9):
+            result = run(name, eps, passed.resolution, seed, max_samples=samples)
+            caught += result.violated
+    assert caught >= fewest(24, 0.95)
 
 
 def ten_bins(counts, eps, rng, size):
@@ -127,18 +128,18 @@ def often_missing(records, eps, rng, size):
         (often_missing, COUNTS),
     ],
 )
-@pytest.mark.parametrize(("eps", "samples"), [(0.1, 100_000), (1.0, 20_000)])
-def test_a_resolution_is_honest_where_no_event_has_the_whole_loss(mechanism, inputs, eps, samples):
-    common = {"vectorized": "size", "n_jobs": 1, "max_samples": samples, **inputs}
+def test_a_resolution_is_honest_where_no_event_has_the_whole_loss(mechanism, inputs):
+    """Were only 0.7 of them caught instead of 0.95, one of four such tests would not notice."""
+    eps, common = 1.0, {"vectorized": "size", "n_jobs": 1, "max_samples": 20_000, **inputs}
     at_claim = [
         audit(mechanism, eps=eps, params={"eps": eps}, seed=seed, **common) for seed in range(3)
     ]
     resolution = sorted(result.resolution for result in at_claim)[1]
     caught = [
         audit(mechanism, eps=eps, params={"eps": min(resolution, 3.9)}, seed=seed, **common)
-        for seed in range(10, 26)
+        for seed in range(10, 22)
     ]
-    assert sum(result.violated for result in caught) >= 14
+    assert sum(result.violated for result in caught) >= 10
 
 
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
@@ -172,9 +173,8 @@ def test_a_counterexample_holds_on_samples_of_its_own():
 def test_the_nine_cases_of_the_paper(name, eps0):
     case = STATDP[name]
     expected = "violated" if case.violates(eps0) else "no violation"
-    for seed in (1, 2):
-        keywords = case.keywords(eps0, many=True)
-        assert audit(case.vectorized, **keywords, seed=seed, n_jobs=1).verdict == expected
+    keywords = {**case.keywords(eps0, many=True), "max_samples": 200_000}
+    assert audit(case.vectorized, **keywords, seed=1, n_jobs=1).verdict == expected
 
 
 def test_noisy_max_is_told_from_the_noisy_maximum():

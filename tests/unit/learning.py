@@ -34,5 +34,5 @@ def gain(odds, first):
 def compared(draw, exact, runs, seed, classifier=None):
     """Log odds on fresh outputs: as learned, exact; and which outputs are on D."""
     model = learned(*both(draw, runs, seed), classifier)
-    fresh, first = both(draw, 20_000, 1_000 + seed)
+    fresh, first = both(draw, 10_000, 1_000 + seed)
     return model.log_odds(tabulate(fresh)), exact(fresh), first

@@ -299,7 +299,7 @@ def test_noise_in_the_scores_does_not_make_rare_events_attractive():
     # rest of them is noise, which a rare event among hundreds can seem to be more than.
     spread, half = 0.03, 1 / (1 + math.exp(-0.1))
     right = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
 
         def draw(chance, size, rng=rng):
@@ -311,7 +311,7 @@ def test_noise_in_the_scores_does_not_make_rare_events_attractive():
         p1, p2 = half * high + (1 - half) * low, (1 - half) * high + half * low
         chosen, best = chosen_and_best(cuts, counts, p1, p2, 300_000, 1e-6)
         right += chosen > 0.85 * best
-    assert right >= 36
+    assert right >= 18
 
 
 def test_a_model_that_fitted_noise_does_not_make_rare_events_attractive():
@@ -320,7 +320,7 @@ def test_a_model_that_fitted_noise_does_not_make_rare_events_attractive():
     edges = np.concatenate([[-np.inf], (grid[:-1] + grid[1:]) / 2, [np.inf]])
     laws = [np.diff(laplace.cdf(edges, d, 10)) for d in (0, 1)]
     right = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
 
         def draw(d, rng, size):
@@ -335,7 +335,7 @@ def test_a_model_that_fitted_noise_does_not_make_rare_events_attractive():
         above = scores(model, tabulate(grid))[None, :] > cuts.at[:, None]
         chosen, best = chosen_and_best(cuts, counts, *(above @ law for law in laws), 300_000, 1e-6)
         right += chosen > 0.85 * best
-    assert right >= 36
+    assert right >= 18
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pytest_dp import queries
 from pytest_dp.claim import expand
 from pytest_dp.inputs import pairs_of
 
-SAMPLES = {"scalar": 15_000, "vectorized": 60_000}
+SAMPLES = {"scalar": 6_000, "vectorized": 60_000}
 
 
 @pytest.fixture(params=list(SAMPLES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytest_dp.attacks.inverse import BLOCK, inverse_root, times
@@ -22,6 +22,7 @@ def positive(n, seed, condition=1e4):
 SIZES = st.integers(1, 200)
 
 
+@settings(max_examples=25)
 @given(SIZES, st.integers(0, 2**32 - 1))
 @example(BLOCK - 1, 0)
 @example(BLOCK, 0)

@@ -1,0 +1,29 @@
+"""Audits by betting in few words, of mechanisms right at their claim."""
+
+from __future__ import annotations
+
+import boundary
+import numpy as np
+
+from pytest_dp import audit, queries
+
+
+def histogram(counts, eps, rng, size):
+    return np.asarray(counts) + rng.laplace(scale=1 / eps, size=(size, len(counts)))
+
+
+# Mechanisms whose true loss is `eps`, exactly.
+AT_THEIR_CLAIM = {
+    **boundary.AT_THEIR_CLAIM,
+    "histogram": (
+        histogram,
+        lambda eps: {"eps": eps},
+        {"inputs": queries(4), "neighbors": "one_query"},
+    ),
+}
+
+
+def run(name, claimed, true, seed, **more):
+    mechanism, params, inputs = AT_THEIR_CLAIM[name]
+    keywords = {"vectorized": "size", "n_jobs": 1, "seed": seed, **inputs, **more}
+    return audit(mechanism, eps=claimed, params=params(true), method="sequential", **keywords)
