@@ -64,3 +64,14 @@ def legacy_gauss(data):
 
 class Held(Owner):
     """A generator in an object, in a class that workers get by value."""
+
+
+def vectorized(mechanism, **keywords):
+    return Pair(mechanism, vectorized="size", **keywords)
+
+
+def rejection_loop(data, rng, size):
+    noise = rng.laplace(size=size)
+    while (far := noise + len(data) < 0).any():
+        noise = np.where(far, rng.laplace(size=size), noise)
+    return sum(data) + noise

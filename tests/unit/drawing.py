@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 
 from pytest_dp.claim import expand
@@ -34,3 +36,14 @@ class Keeper:
 
     def method(self, data, rng):
         return rng.random()
+
+
+def both_globals(data):
+    return np.random.random() + random.random()  # noqa: NPY002
+
+
+class InClass:
+    shared = np.random.default_rng(5)
+
+    def __call__(self, data):
+        return self.shared.random()

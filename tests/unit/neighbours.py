@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pytest_dp import ClaimError
 from pytest_dp.claim import expand
 from pytest_dp.inputs import pairs_of
+from pytest_dp.inputs.datasets import key
 
 ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
 
@@ -35,3 +36,11 @@ records = st.one_of(
     st.fixed_dictionaries({"a": st.sampled_from([0, 1, math.nan])}),
 )
 numbers = st.lists(st.integers(-3, 3), max_size=5)
+
+
+def content(pair):
+    """The same for a pair and its mirror image."""
+    return frozenset((key(pair.d1), key(pair.d2)))
+
+
+# Query patterns

@@ -11,7 +11,7 @@ import numpy as np
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.families import search
-from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
 from pytest_dp.sampling.pieces import joined
 
 
@@ -80,3 +80,12 @@ class Broken:
 
     def __len__(self):
         raise RuntimeError
+
+
+def values(feature, outputs):
+    """Its value for each output; None where it has none."""
+    numbers, codes = feature.columns(tabulate(outputs))
+    assert numbers.dtype == np.float64
+    assert codes.dtype == np.int64
+    assert set(codes.tolist()) <= {NUMBER, ABSENT}
+    return [x if code == NUMBER else None for x, code in zip(numbers, codes.tolist(), strict=True)]

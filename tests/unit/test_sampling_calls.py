@@ -1,22 +1,21 @@
 """Vectorised calls, inputs that are changed, exceptions, time limits and noiseless answers."""
 
-# ruff: noqa: NPY002, SIM105
+# ruff: noqa: NPY002
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
 
 import numpy as np
 import pytest
-from drawing import Keeper, by_name, outputs, sampler
+from drawing import Keeper, outputs, sampler
 
 from pytest_dp import audit
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling import rows
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
+from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw
 
@@ -232,142 +231,6 @@ def test_the_first_traceback_is_kept_without_our_frames():
     assert "in inner" in first.trace
     assert "calling.py" not in first.trace
     assert first == second
-
-
-# --- time ---
-
-
-def sleeps(data):
-    time.sleep(60)
-
-
-def spins(data):
-    while True:
-        pass
-
-
-def swallows_once(data):
-    try:
-        time.sleep(60)
-    except BaseException:
-        time.sleep(60)
-
-
-def swallows_all(data):
-    while True:
-        try:
-            time.sleep(60)
-        except BaseException:
-            pass
-
-
-@pytest.mark.parametrize("mechanism", [sleeps, spins, swallows_once, swallows_all])
-def test_a_hang_is_interrupted(mechanism):
-    handler, tracer = signal.getsignal(signal.SIGALRM), sys.gettrace()
-    started = time.monotonic()
-    with pytest.raises(OutOfTime) as caught:
-        outputs(mechanism, seconds=0.2)
-    assert time.monotonic() - started < 4
-    assert mechanism.__name__ in caught.value.stack
-    assert "sampling" not in caught.value.stack.replace("test_sampling", "")
-    assert signal.getsignal(signal.SIGALRM) is handler
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    assert sys.gettrace() is tracer
-
-
-def test_slow_is_not_hung():
-    def slow(data):
-        time.sleep(0.03)
-        return 0
-
-    some = sampler(slow)
-    some.warm_up(Input([1]), Deadline(30))
-    with pytest.raises(OutOfTime) as caught:
-        some.draw([Draw(Input([1]), 1000, (1, 0, 0))], Deadline(0.4))
-    assert caught.value.stack == ""
-
-
-def test_an_alarm_of_somebody_else_is_left_alone():
-    def ring(number, frame):
-        raise AssertionError("not ours")
-
-    earlier = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 60)
-    try:
-        assert len(outputs(by_name)) == 40
-        assert signal.getsignal(signal.SIGALRM) is ring
-        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, earlier)
-
-
-def test_off_the_main_thread_no_alarm_is_used():
-    drawn: list = []
-    thread = threading.Thread(target=lambda: drawn.extend(outputs(by_name)))
-    thread.start()
-    thread.join()
-    assert drawn == outputs(by_name)
-
-
-def test_a_passed_deadline_stops_before_the_next_piece():
-    with pytest.raises(OutOfTime) as caught:
-        outputs(by_name, seconds=-1)
-    assert caught.value.stack == ""
-
-
-# --- computations that are given up ---
-
-
-def computes():
-    return sum(number * number for number in range(10**9))
-
-
-def imports_a_while():
-    time.sleep(0.1)
-    import takes_a_while
-
-    assert takes_a_while.done
-    computes()
-
-
-def test_a_computation_is_given_up():
-    handler = signal.getsignal(signal.SIGALRM)
-    started = time.monotonic()
-    with pytest.raises(OutOfTime) as caught:
-        within(0.1, computes)
-    assert time.monotonic() - started < 2
-    assert caught.value.stack == ""  # it does not hang
-    assert signal.getsignal(signal.SIGALRM) is handler
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-
-
-def test_a_computation_that_is_quick_enough():
-    assert within(60, lambda: 3) == 3
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-
-
-def test_a_computation_is_not_begun_without_time():
-    with pytest.raises(OutOfTime):
-        within(0.0, lambda: pytest.fail("it was begun"))
-
-
-def test_no_import_is_left_half_done(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "takes_a_while.py").write_text("import time\ntime.sleep(0.3)\ndone = True\n")
-    with pytest.raises(OutOfTime):
-        within(0.2, imports_a_while)
-    assert sys.modules.pop("takes_a_while").done
-
-
-def test_measuring_ends_with_the_time():
-    """The mechanism is quick; what is done with its outputs is not."""
-    some = sampler(by_name)
-    draws = [Draw(Input([1]), 40, (1, 0, 0))]
-    started = time.monotonic()
-    with pytest.raises(OutOfTime):
-        some.measure(draws, lambda outputs: computes(), Deadline(0.2))
-    assert time.monotonic() - started < 2
 
 
 # --- noiseless answers ---

@@ -6,30 +6,21 @@ from __future__ import annotations
 import functools
 import os
 import random
-import secrets
 import sys
 import time
 import types
 
 import numpy as np
 import pytest
-from drawing import Keeper, by_name, outputs, sampler
+from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.sampling import hidden
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.pieces import Input, cut
+from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import claim_seed, seeded, stream
 
 # --- rng injection ---
-
-
-class InClass:
-    shared = np.random.default_rng(5)
-
-    def __call__(self, data):
-        return self.shared.random()
 
 
 class Slotted:
@@ -106,10 +97,6 @@ def test_async_functions_are_refused():
 
 
 # --- global generators ---
-
-
-def both_globals(data):
-    return np.random.random() + random.random()
 
 
 def test_global_generators_are_seeded_and_restored():
@@ -356,103 +343,3 @@ def test_globals_and_system_entropy_are_not_hidden_generators():
     source = random.SystemRandom()
     module = np.random.mtrand._rand
     assert not hidden.find(lambda data: (source.random(), module.random())).generators
-
-
-# --- replaying ---
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "replayable"),
-    [
-        (lambda data: secrets.randbelow(1000), False),
-        (lambda data: os.urandom(2), False),
-        (lambda data: np.random.default_rng().random(), False),
-        (lambda data: random.SystemRandom().random() < 0.5, False),
-        (lambda data: random.random(), True),
-        (lambda data, rng: np.array([rng.random(), np.nan]), True),
-        (lambda data, rng: [np.array([rng.random(), np.nan])], True),
-        (lambda data, rng: types.SimpleNamespace(x=rng.random()), True),
-        (lambda data, rng: object(), True),
-        (lambda data: 3, True),
-    ],
-)
-def test_replayable(mechanism, replayable):
-    some = sampler(mechanism)
-    some.warm_up(Input([1]), Deadline(30))
-    assert some.replayable is replayable
-    assert some.runs <= 130
-
-
-def test_replayable_vectorized():
-    some = sampler(lambda data, rng, size: rng.random((size, 2)), vectorized="size")
-    some.warm_up(Input([1]), Deadline(30))
-    assert some.replayable
-    some = sampler(lambda data, size: np.random.default_rng().random(size), vectorized="size")
-    some.warm_up(Input([1]), Deadline(30))
-    assert not some.replayable
-
-
-# --- seeds and streams ---
-
-
-def test_seeds_come_from_name_and_source():
-    namespace: dict = {}
-    exec("def f(data): return data + 1", namespace)
-    exec("def g(data): return data - 1", namespace)
-    assert claim_seed("a", by_name) == claim_seed("a", by_name)
-    assert claim_seed("a", by_name) != claim_seed("b", by_name)
-    assert claim_seed("a", by_name) != claim_seed("a", both_globals)
-    assert claim_seed("a", namespace["f"]) != claim_seed("a", namespace["g"])
-    assert claim_seed("a", Keeper(1)) == claim_seed("a", Keeper(2))
-    assert claim_seed("a", Keeper()) != claim_seed("a", InClass())
-    partials = [functools.partial(f, x=1) for f in (by_name, both_globals)]
-    assert claim_seed("a", partials[0]) != claim_seed("a", partials[1])
-    assert claim_seed("a", partials[0]) == claim_seed("a", functools.partial(by_name, x=2))
-
-
-def test_seeds_do_not_depend_on_the_process(tmp_path):
-    import subprocess
-
-    script = tmp_path / "seed.py"
-    script.write_text(
-        "from pytest_dp.sampling.streams import claim_seed\n"
-        "def f(data): return {'a', 'b'}\n"
-        "print(claim_seed('n', f), claim_seed('n', eval('lambda data: data + 1')))\n"
-    )
-    runs = {
-        subprocess.run([sys.executable, script], capture_output=True, text=True).stdout
-        for _ in range(2)
-    }
-    assert len(runs) == 1
-
-
-def test_no_two_pieces_share_random_numbers():
-    """Every key, of every length, gives its own streams: of the generator, globals and hidden."""
-    keeper = Keeper()
-    kept = hidden.find(keeper)
-    lengths = [(k,) for k in range(6)]
-    lengths += [(*key, k) for key in lengths for k in range(6)]
-    lengths += [(*key, k) for key in lengths if len(key) == 2 for k in range(5)]
-    firsts = []
-    for key in lengths:
-        with seeded(stream(11, *key), kept) as generator:
-            firsts += [generator.random(), np.random.random(), random.random()]
-            firsts.append(keeper.rng.random())
-    assert len(set(firsts)) == 4 * len(lengths)
-
-
-def test_spawned_children_of_the_injected_generator_are_independent_of_other_pieces():
-    def spawns(data, rng):
-        return tuple(child.random() for child in rng.spawn(3))
-
-    drawn = outputs(spawns, 60) + outputs(spawns, 60, key=(1, 1, 0)) + outputs(spawns, 60, key=(1,))
-    values = [x for output in drawn for x in output]
-    assert len(set(values)) == len(values)
-
-
-@pytest.mark.parametrize("vectorized", [False, True])
-@pytest.mark.parametrize("count", [1, 5, 63, 64, 500, 10_001, 100_000])
-def test_pieces_cover_a_draw_with_distinct_keys(count, vectorized):
-    pieces = cut(count, (2, 0, 1), vectorized)
-    assert sum(piece.count for piece in pieces) == count
-    assert len({piece.key for piece in pieces}) == len(pieces)

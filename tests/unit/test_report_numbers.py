@@ -1,0 +1,134 @@
+"""Numbers as users see them: exact texts and rounding directions."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from results import BROKEN, COUNT
+
+from pytest_dp.report import numbers
+from pytest_dp.report.text import Row
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (numbers.count(10_012), "10,012"),
+        (numbers.short_count(999), "999"),
+        (numbers.short_count(1_840), "1.8k"),
+        (numbers.short_count(9_960), "10k"),
+        (numbers.short_count(184_000), "184k"),
+        (numbers.short_count(999_900), "1.0M"),
+        (numbers.short_count(2_400_000), "2.4M"),
+        (numbers.claimed(1), "1.0"),
+        (numbers.claimed(1e-3), "0.001"),
+        (numbers.claimed(20), "20.0"),
+        (numbers.claimed(math.log(2)), "0.693147"),
+        (numbers.confidence(1e-6), "99.9999 %"),
+        (numbers.confidence(0.05), "95 %"),
+        (numbers.confidence(0.01), "99 %"),
+        (numbers.confidence(0.5), "50 %"),
+        (numbers.confidence(1.234e-3), "99.87 %"),
+        (numbers.confidence(1e-20), "> 99.9999999 %"),
+        (numbers.one_in(1e-6), "1 in 1,000,000"),
+        (numbers.one_in(0.05), "1 in 20"),
+        (numbers.probability_of_error(1e-6), "1e-06"),
+        (numbers.seconds(0.012), "12 ms"),
+        (numbers.seconds(0.83), "0.8 s"),
+        (numbers.seconds(59.94), "59.9 s"),
+        (numbers.seconds(59.97), "1 min"),
+        (numbers.seconds(125.3), "2 min 5 s"),
+        (numbers.seconds(3_725), "1 h 2 min"),
+        (numbers.seconds(125.3, compact=True), "125 s"),
+        (numbers.p_value(2.7e-212), "3e-212"),
+        (numbers.p_value(0.0), "< 1e-300"),
+        (numbers.p_value(9.1e-7), "1e-06"),
+        (numbers.p_value(0.0499), "0.05"),
+        (numbers.p_value(0.31), "0.31"),
+        (numbers.p_value(1.0), "1"),
+        (numbers.e_value(4.29e9), "4e9"),
+        (numbers.e_value(7_450_000.0), "7e6"),
+        (numbers.e_value(508.9), "508"),
+        (numbers.e_value(0.654), "0.65"),
+        (numbers.e_value(2.39e-7), "2.3e-07"),
+        (numbers.e_value(0.0), "0"),
+        (numbers.e_value(9.9e299), "9e299"),
+        (numbers.e_value(math.exp(700)), "> 1e300"),
+        (numbers.e_value(math.inf), "> 1e300"),
+        (numbers.seed(0x8F2C), "8f2c"),
+        (numbers.ratio(math.inf), "infinite"),
+        (numbers.ratio_of(0.001), "1.0010"),
+        (numbers.ratio_of(20), "4.85e8"),
+        (numbers.ratio_of(800.0), "e^800.0"),
+        (numbers.lower(math.inf), "inf"),
+        (numbers.upper(math.inf), "inf"),
+    ],
+)
+def test_numbers(text, expected):
+    assert text == expected
+
+
+@pytest.mark.parametrize(
+    ("p", "nearest", "down", "up"),
+    [
+        (0.0, "0", "0", "0"),
+        (1.0, "1", "1", "1"),
+        (0.5006, "0.501", "0.500", "0.501"),
+        (0.0123, "0.012", "0.012", "0.013"),
+        (0.00124, "0.0012", "0.0012", "0.0013"),
+        (1.24e-5, "1.2e-05", "1.2e-05", "1.3e-05"),
+        (9.96e-6, "1.0e-05", "9.9e-06", "1.0e-05"),
+        (0.99962, "0.99962", "0.99962", "0.99962"),
+        (0.9999999999, "0.999999", "0.999999", "1"),
+    ],
+)
+def test_probabilities_round_to_the_honest_side(p, nearest, down, up):
+    shown = [numbers.probability(p, side) for side in ("nearest", "down", "up")]
+    assert shown == [nearest, down, up]
+
+
+@pytest.mark.parametrize(
+    ("eps", "down", "up"),
+    [
+        (1.89, "1.89", "1.89"),
+        (1.8999, "1.89", "1.90"),
+        (0.00189999, "0.00189", "0.00190"),
+        (12.3456, "12.3", "12.4"),
+        (20.0, "20.0", "20.0"),
+        (1.2345e-5, "1.23e-05", "1.24e-05"),
+        (0.0, "0", "0"),
+        (-0.3, "0", "0"),
+    ],
+)
+def test_bounds_on_eps_round_to_the_honest_side(eps, down, up):
+    assert (numbers.lower(eps), numbers.upper(eps)) == (down, up)
+
+
+@pytest.mark.parametrize("eps", [1e-5, 1e-3, 0.1234567890123, math.log(2), 1.0, 20.0, 1234.5])
+@pytest.mark.parametrize("excess", [1e-12, 1e-6, 1e-3, 0.1, 3.0])
+def test_a_proven_bound_reads_above_the_claim_and_never_above_itself(eps, excess):
+    bound = eps * (1 + excess)
+    claim, text = (float(t.replace(",", "")) for t in numbers.claim_and_bound(eps, bound))
+    assert claim < text <= bound
+
+
+@pytest.mark.parametrize("eps", [1e-3, 0.1, 1.0, 20.0])
+@pytest.mark.parametrize("excess", [1e-4, 1e-2, 0.5])
+def test_the_proven_ratio_reads_above_the_allowed_one(eps, excess):
+    pair = numbers.allowed_and_proven(eps, eps * (1 + excess))
+    allowed, proven = (float(t.replace(",", "")) for t in pair)
+    assert allowed < proven <= math.exp(eps * (1 + excess))
+
+
+def test_numpy_scalars_look_like_floats():
+    np = pytest.importorskip("numpy")
+    assert numbers.lower(np.float64(1.8999)) == "1.89"
+    assert numbers.claimed(np.float64(1.0)) == "1.0"
+    odd = replace(BROKEN, eps_lower=np.float64(1.8909), samples=np.int64(5), p_value=np.float64(0))
+    json.dumps(Row.of(odd, COUNT, "", 1).as_dict(), allow_nan=False)
+
+
+# Headline

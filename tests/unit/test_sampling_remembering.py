@@ -1,0 +1,236 @@
+"""Mechanisms that remember, change their input or draw elsewhere, one draw a call: not shared."""
+
+# ruff: noqa: NPY002
+from __future__ import annotations
+
+import functools
+import random
+import secrets
+import time
+from collections import deque
+
+import numpy as np
+import pytest
+from coupling import Owner, Pair
+
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.restarting import CannotCouple
+
+
+def buffered(size, draw=lambda rng: rng.laplace(), per_input=False):
+    kept: dict[int, deque[float]] = {}
+
+    def mechanism(data, rng):
+        noise = kept.setdefault(len(data) if per_input else 0, deque())
+        if not noise:
+            noise.extend(draw(rng) for _ in range(size))
+        return sum(data) + noise.popleft()
+
+    return mechanism
+
+
+def buffered_by_need():
+    noise: deque[float] = deque()
+
+    def mechanism(data, rng):
+        while len(noise) < len(data):
+            noise.extend(rng.laplace(size=7))
+        return sum(data) + sum(noise.popleft() for _ in range(len(data)))
+
+    return mechanism
+
+
+def buffered_on_the_side(size):
+    noise: deque[float] = deque()
+
+    def mechanism(data, rng):
+        if not noise:
+            noise.extend(rng.laplace(size=size))
+        return sum(data) + rng.laplace() + noise.popleft()
+
+    return mechanism
+
+
+def rare_from_a_buffer(size):
+    """Outputs tell nearly nothing; what is taken from the stream does."""
+    rare: deque[bool] = deque()
+
+    def mechanism(data, rng):
+        if not rare:
+            rare.extend(rng.random(size) < 1e-4)
+        return len(data) + (rng.random() < 1e-4) + rare.popleft()
+
+    return mechanism
+
+
+def cached(most=None):
+    @functools.lru_cache(most)
+    def noise(length):
+        return np.random.laplace()
+
+    return lambda data: sum(data) + noise(len(data))
+
+
+def counts():
+    calls = [0]
+
+    def mechanism(data, rng):
+        calls[0] += 1
+        return sum(data) + rng.laplace() + calls[0]
+
+    return mechanism
+
+
+def remembers_the_last():
+    last = [0.0]
+
+    def mechanism(data, rng):
+        last[0] = 0.5 * last[0] + rng.laplace()
+        return sum(data) + last[0]
+
+    return mechanism
+
+
+def out_of_reach():
+    held = np.array([np.random.default_rng(3), None], dtype=object)
+    return lambda data, rng: sum(data) + rng.laplace() + held[0].laplace()
+
+
+def replaces_its_generator():
+    held = Owner(np.random.default_rng(1))
+
+    def mechanism(data):
+        held.source = np.random.default_rng(held.source.integers(2**60))
+        return sum(data) + held.source.laplace()
+
+    return mechanism
+
+
+REMEMBERING = {
+    "buffer of 2": buffered(2),
+    "buffer of 10": buffered(10),
+    "buffer of 1000": buffered(1_000),
+    "buffer of 100000": buffered(100_000),
+    "buffer per input": buffered(50, per_input=True),
+    "buffer of coin tosses": buffered(1_000, lambda rng: rng.random() < 0.02),
+    "buffer used by need": buffered_by_need(),
+    "second noise from a buffer": buffered_on_the_side(100_000),
+    "rare values from a buffer": rare_from_a_buffer(3),
+    "cache": cached(),
+    "cache of one": cached(1),
+    "counter": counts(),
+    "running mean": remembers_the_last(),
+    "generator out of reach": out_of_reach(),
+    "new generators": replaces_its_generator(),
+}
+
+
+@pytest.mark.parametrize("name", REMEMBERING)
+def test_what_depends_on_earlier_runs_is_not_shared(name):
+    pair = Pair(REMEMBERING[name])
+    assert not pair.can_couple()
+    (note,) = [note for note in pair.sampler.notes if "not shared" in note]
+    assert "depend on earlier runs" in note
+
+
+@pytest.mark.parametrize("size", [20, 100_000])
+def test_a_buffer_of_coin_tosses_that_was_filled_before_is_not_shared(size):
+    pair = Pair(buffered(size, lambda rng: rng.random() < 0.001))
+    pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
+    assert not pair.can_couple()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data: sum(data) + secrets.randbelow(1 << 40),
+        lambda data: sum(data) + np.random.default_rng().laplace(),
+        lambda data: sum(data) + random.SystemRandom().random(),
+        lambda data: secrets.randbelow(1_000) == 0,
+        lambda data: len(data),
+    ],
+)
+def test_what_draws_on_nothing_within_reach_is_not_shared(mechanism):
+    pair = Pair(mechanism)
+    pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
+    assert not pair.can_couple()
+    assert pair.sampler.notes == []
+
+
+def test_half_system_entropy_is_not_shared():
+    assert not Pair(lambda data, rng: rng.laplace() + secrets.randbelow(1 << 40)).can_couple()
+
+
+@pytest.mark.parametrize("period", [1_000, 10_000])
+def test_checks_go_on_while_drawing(period):
+    """Pure at first; later on, one run in ten adds what an earlier one left."""
+    calls, left = [0], [0.0]
+
+    def mechanism(data, rng):
+        calls[0] += 1
+        noise = rng.laplace()
+        if calls[0] > period and noise < -1.6:
+            noise += left[0]
+            left[0] = noise
+        return sum(data) + noise
+
+    pair = Pair(mechanism)
+    assert pair.can_couple()
+    with pytest.raises(CannotCouple, match="earlier runs"):
+        pair.draw_batches(20, 5_000)
+
+
+def test_small_pieces_are_checked_now_and_then():
+    mechanism, calls = counts(), []
+
+    def counting(data, rng):
+        calls.append(0)
+        return mechanism(data, rng)
+
+    pair = Pair(counting)
+    with pytest.raises(CannotCouple):
+        pair.draw_batches(200, 4)
+    assert len(calls) < 1_000
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02])
+def test_a_trial_takes_a_dozen_runs_whatever_they_cost(seconds):
+    def slow(data, rng):
+        time.sleep(seconds)
+        return sum(data) + rng.laplace()
+
+    pair = Pair(slow)
+    assert pair.can_couple()
+    assert pair.sampler.runs == pair.sampler.call.made.runs == 12
+    if seconds:
+        with pytest.raises(OutOfTime):
+            pair.can_couple(seconds=0.01)
+
+
+def test_inputs_that_are_changed():
+    def changes(data, rng):
+        data.append(1)
+        return len(data) + rng.laplace()
+
+    pair = Pair(changes)
+    assert pair.can_couple()
+    assert any("changes its input" in note for note in pair.sampler.notes)
+    x, y = pair.draw()
+    assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
+    # without a trial the first pieces find out
+    x, y = Pair(changes).draw()
+    assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
+
+
+def test_an_input_that_is_changed_now_and_then():
+    def changes(data, rng):
+        noise = rng.laplace()
+        if noise > 6:
+            data.append(1)
+        return len(data) + noise
+
+    pair = Pair(changes)
+    assert pair.can_couple()
+    x, y = pair.draw(20_000)
+    assert any("changes its input" in note for note in pair.sampler.notes)
+    assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
