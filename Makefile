@@ -3,14 +3,17 @@
 PYTHON ?= python3
 REGRESSION ?= 01
 
-.PHONY: all demo test lint types
+.PHONY: all demo test quick lint types
 all: lint types test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
 	@sh example_project/demo.sh "$(CURDIR)/.venv/bin/python" $(REGRESSION)
 
 test: .venv/.test
-	.venv/bin/python -m pytest -n auto
+	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15
+
+quick: .venv/.test  ## what no statistics are needed for
+	.venv/bin/python -m pytest -n auto --dist worksteal -m "not slow" tests/unit tests/plugin
 
 lint: .venv/.lint
 	.venv/bin/ruff check .
