@@ -34,9 +34,9 @@ from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import elsewhere
+from pytest_dp.sampling.chunks import Input, joined
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.pieces import Input, joined
 
 COPIES = 64
 """At most; a few hundred bytes each, most often."""

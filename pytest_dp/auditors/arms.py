@@ -37,7 +37,7 @@ from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.outcome import same
 from pytest_dp.outputs.screening import FEWEST_PAIRS, choose
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.sampling.pieces import joined
+from pytest_dp.sampling.chunks import joined
 
 A_QUANTITY = 250
 """Outputs for each number, or difference, in an output that is learned from, if it has many."""

@@ -31,7 +31,7 @@ from pytest_dp.outputs.families import Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
 SEARCH_SHARE = 0.25

@@ -29,7 +29,7 @@ from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import clopper_pearson, homogeneity, paired, ratio, statdp
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 

@@ -21,8 +21,8 @@ from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.leaves import unread
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.sampling.chunks import Input, joined
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.pieces import Input, joined
 from pytest_dp.sampling.sampler import Draw
 
 SEARCHED = 1

@@ -18,9 +18,9 @@ from pytest_dp.auditors.concluding import conclude
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.pieces import Input
-from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.per_run import CannotCouple
 
 BET, BET_AGAIN = 5, 6
 """First parts of the keys of samples that are bet on, and of those after a start without coupling.

@@ -72,10 +72,10 @@ def _test(job: Job, pool: Pool, best: Suspect) -> _Tested | None:
     ]
     tables = [tabulate(outputs) for outputs in job.sampler.draw(draws, job.deadline)]
     hits = [best.found.event.mask(table) for table in tables]
-    sizes = np.array([piece.count for piece in job.sampler.pieces(draws[0])])
+    sizes = np.array([chunk.count for chunk in job.sampler.chunks(draws[0])])
     starts = np.cumsum(sizes) - sizes
-    by_piece = [np.add.reduceat(h.astype(np.int64), starts) for h in hits]
-    alike = [homogeneity.p_value(h, sizes) for h in by_piece]
+    by_chunk = [np.add.reduceat(h.astype(np.int64), starts) for h in hits]
+    alike = [homogeneity.p_value(h, sizes) for h in by_chunk]
     clumped = [shares for p, shares in alike if p < CLUMPED]
     return _Tested(
         (int(hits[0].sum()), int(hits[1].sum())),

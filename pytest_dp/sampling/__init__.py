@@ -1,1 +1,1 @@
-"""Run a mechanism many times: calling convention, seeds, hidden state, processes."""
+"""Run a mechanism many times: calling convention, seeds, captured generators, processes."""

@@ -19,7 +19,7 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.contents import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.reprs import shown, without_addresses
-from pytest_dp.sampling import hidden, rows
+from pytest_dp.sampling import captured, rows
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.reuse import held, is_reused
 
@@ -76,7 +76,7 @@ class Call:
     pristine: Pristine | None = None
     made: Made = field(default_factory=Made, compare=False)
 
-    def copied(self, *inputs: Any) -> tuple[Call, list[Any], hidden.Hidden]:
+    def copied(self, *inputs: Any) -> tuple[Call, list[Any], captured.Captured]:
         """A copy of the mechanism that was never run, inputs that go with it, its generators.
 
         Raises
@@ -88,9 +88,9 @@ class Call:
             raise CannotCopy("is not to be copied")
         (mechanism, params), data = self.pristine.fresh(*inputs)
         call = replace(self, mechanism=mechanism, params=params)
-        return call, data, hidden.find(mechanism, params)
+        return call, data, captured.find(mechanism, params)
 
-    def spare(self, data: Any, own: hidden.Hidden) -> tuple[Call, Any, hidden.Hidden]:
+    def spare(self, data: Any, own: captured.Captured) -> tuple[Call, Any, captured.Captured]:
         """A copy that stays, to look at some runs again, with an input that goes with it.
 
         Its generators come with it; there are none where the mechanism has none of its `own`.
@@ -98,7 +98,7 @@ class Call:
         assert self.pristine is not None
         (mechanism, params), data = self.pristine.spare(data)
         call = replace(self, mechanism=mechanism, params=params)
-        return call, data, hidden.find(mechanism, params) if own.generators else own
+        return call, data, captured.find(mechanism, params) if own.generators else own
 
     def draw(
         self,

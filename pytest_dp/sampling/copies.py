@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.sampling.hidden import is_library, names_in
+from pytest_dp.sampling.captured import is_library, names_in
 from pytest_dp.sampling.pickling import class_by_value, cloudpickle
 
 MOST_BYTES, MOST_CODE = 64_000_000, 3_000

@@ -1,4 +1,4 @@
-"""Shared pieces: restarted run by run, or aligned row by row where a call gives many draws."""
+"""Common random numbers of two inputs: run by run, or row by row where a call gives many draws."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Outputs
-from pytest_dp.sampling.alignment import FIRST, draw_aligned, tried_aligned
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.captured import Captured
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.hidden import Hidden
-from pytest_dp.sampling.restarting import draw_restarted, tried_restarted
+from pytest_dp.sampling.per_run import draw_per_run, tried_per_run
+from pytest_dp.sampling.row_aligned import FIRST, draw_row_aligned, tried_row_aligned
 
 TRIAL_KEY = (0, 0, 0)
 """Key of the streams on which mechanisms are tried."""
@@ -23,25 +23,25 @@ def draw_shared(
     data: Any,
     count: int,
     sequence: np.random.SeedSequence,
-    hidden: Hidden,
+    captured: Captured,
     idle: frozenset[int],
 ) -> tuple[Outputs, bytes | None]:
-    """The outputs of a shared piece, and a digest that has to be the same on every input, if any.
+    """The outputs of a shared chunk, and a digest that has to be the same on every input, if any.
 
     Raises
     ------
     CannotCouple
-        If a check shows that draws of the piece depend on each other.
+        If a check shows that draws of the chunk depend on each other.
     """
     if call.size is None:
-        return draw_restarted(call, data, count, sequence, hidden, idle), None
-    return draw_aligned(call, data, count, sequence, hidden)
+        return draw_per_run(call, data, count, sequence, captured, idle), None
+    return draw_row_aligned(call, data, count, sequence, captured)
 
 
 def tried(
     calls: Sequence[tuple[Call, Any]],
     seed: int,
-    hidden: Hidden,
+    captured: Captured,
     deadline: Deadline,
     rows: int | None = None,
 ) -> frozenset[int]:
@@ -52,7 +52,7 @@ def tried(
     calls : sequence of (Call, data)
         For each of the inputs; of a copy that is used for nothing else.
     seed : int
-    hidden : Hidden
+    captured : Captured
         The generators of the copy.
     deadline : Deadline
     rows : int, optional
@@ -66,6 +66,6 @@ def tried(
         If the deadline passes first.
     """
     if calls[0][0].size is None:
-        return tried_restarted(calls, seed, TRIAL_KEY, hidden, deadline)
-    tried_aligned(calls, seed, TRIAL_KEY, hidden, deadline, rows or FIRST)
+        return tried_per_run(calls, seed, TRIAL_KEY, captured, deadline)
+    tried_row_aligned(calls, seed, TRIAL_KEY, captured, deadline, rows or FIRST)
     return frozenset()

@@ -1,4 +1,4 @@
-"""Telling by their first outputs whether two pieces drew the very same random numbers."""
+"""Telling by their first outputs whether two chunks drew the very same random numbers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pytest_dp.reprs import shown
 SURPRISE = 14.0
 """Negative logarithm of the chance of a coincidence that is not taken for one."""
 ENOUGH = SURPRISE + 2 * math.log(1e9)
-"""Surprise of outputs that tell a piece from a billion others."""
+"""Surprise of outputs that tell a chunk from a billion others."""
 LOOKS = (32, 128, 512)
-"""Outputs of a piece that are looked at; more of them only where fewer do not tell enough."""
+"""Outputs of a chunk that are looked at; more of them only where fewer do not tell enough."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Outputs are measured where they are drawn; of each piece, only what the guards need remains.
+"""Outputs are measured where they are drawn; of each chunk, only what the guards need remains.
 
-What is measured together depends on nothing but the draw, like the pieces, so that the results are
+What is measured together depends on nothing but the draw, like the chunks, so that the results are
 the same whichever process gets them.
 """
 
@@ -16,35 +16,35 @@ import numpy as np
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.sampling.chunks import Chunk, Done, Input, joined
 from pytest_dp.sampling.deadline import Deadline, within
 from pytest_dp.sampling.fingerprint import Fingerprint
-from pytest_dp.sampling.pieces import Done, Input, Piece, joined
 
 T = TypeVar("T")
 
-Group = list[Piece]
-"""Consecutive pieces of a draw, whose outputs are measured together."""
+Group = list[Chunk]
+"""Consecutive chunks of a draw, whose outputs are measured together."""
 Work = tuple[Input, list[Group]]
 
 MOST_A_GROUP = 4_096
 """Runs of a mechanism with one draw a call that are measured together, at most."""
 
 
-def grouped(pieces: list[Piece], vectorized: bool, most: int = MOST_A_GROUP) -> list[Group]:
-    """Divide the pieces of a draw into groups, several even for small draws.
+def grouped(chunks: list[Chunk], vectorized: bool, most: int = MOST_A_GROUP) -> list[Group]:
+    """Divide the chunks of a draw into groups, several even for small draws.
 
-    No group has more than `most` runs, unless a single piece has.
+    No group has more than `most` runs, unless a single chunk has.
     """
     each = 1
-    if pieces and not vectorized:
-        runs = sum(piece.count for piece in pieces)
-        each = max(1, min(MOST_A_GROUP, most, -(-runs // 16)) // pieces[0].count)
-    return [pieces[start : start + each] for start in range(0, len(pieces), each)]
+    if chunks and not vectorized:
+        runs = sum(chunk.count for chunk in chunks)
+        each = max(1, min(MOST_A_GROUP, most, -(-runs // 16)) // chunks[0].count)
+    return [chunks[start : start + each] for start in range(0, len(chunks), each)]
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of a piece when its outputs are gone.
+    """What is known of a chunk when its outputs are gone.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Summary:
     kind : str
         Of an array: whether it holds numbers, truths, texts or objects.
     noise : bytes or None
-        Of a shared vectorised piece: a digest, to be the same on every input.
+        Of a shared vectorised chunk: a digest, to be the same on every input.
     """
 
     runs: int
@@ -82,7 +82,7 @@ _KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": 
 
 
 def summarised(done: Done, fingerprint: Fingerprint | None = None) -> Summary:
-    """The summary of a piece."""
+    """The summary of a chunk."""
     outputs = done.outputs
     cost = done.runs, done.seconds, done.changed_input
     if isinstance(outputs, np.ndarray):
@@ -109,16 +109,16 @@ def measured(
     heed: Callable[[Done], None],
     deadline: Deadline,
 ) -> Iterator[T]:
-    """What the function says of the outputs of each group, as pieces come in.
+    """What the function says of the outputs of each group, as chunks come in.
 
     Parameters
     ----------
     ran : iterator of Done
-        The pieces of all groups, in order.
-    groups : list of list of Piece
+        The chunks of all groups, in order.
+    groups : list of list of Chunk
     function : callable
     heed : callable
-        Is shown every piece first, and may raise.
+        Is shown every chunk first, and may raise.
     deadline : Deadline
 
     Raises

@@ -14,9 +14,9 @@ import numpy as np
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.streams import seeded, stream
 
 MOST_SECONDS = 1.0

@@ -13,22 +13,22 @@ from typing import TypeVar
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import workers
-from pytest_dp.sampling.alignment import FIRST, LARGER, UNLIKE
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
-from pytest_dp.sampling.pieces import (
-    MOST_A_PIECE,
+from pytest_dp.sampling.chunks import (
+    MOST_A_CHUNK,
+    Chunk,
     Done,
     Input,
-    Piece,
     at_a_time,
     cut,
     joined,
     run_all,
 )
-from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
+from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.sampling.row_aligned import FIRST, LARGER, UNLIKE
 from pytest_dp.sampling.sharing import Compared, jobs_of
 from pytest_dp.sampling.subject import TRIED, Subject
 
@@ -100,7 +100,7 @@ class Sampler(Subject):
         self._slow: bool | None = None  # unknown
         self._packed: tuple[workers.Packed, Compared] | None = None
         self._rows = FIRST
-        self._noises: dict[Piece, bytes] = {}
+        self._noises: dict[Chunk, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._kind = ""
         self.caught: float | None = None  # for the progress: an auditor may know
@@ -113,13 +113,13 @@ class Sampler(Subject):
         except CannotCopy:  # then every run has numbers of its own
             for k in range(2):
                 self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
-                outputs = self._outputs(given, Piece(TRIED, (0, k)), deadline)
+                outputs = self._outputs(given, Chunk(TRIED, (0, k)), deadline)
                 self._at_a_time = at_a_time(outputs)
             return
         self._try_out(call, on_copy, generators, deadline)
 
-    def pieces(self, draw: Draw) -> list[Piece]:
-        """The pieces that a draw is cut into."""
+    def chunks(self, draw: Draw) -> list[Chunk]:
+        """The chunks that a draw is cut into."""
         vectorized, slow = self.call.size is not None, self._slow or False
         most = self._at_a_time
         return cut(draw.count, draw.key, vectorized, draw.shared, slow=slow, most=most)
@@ -136,7 +136,7 @@ class Sampler(Subject):
         shared = [draw for draw in draws if draw.shared]
         if self.call.size is None or len(shared) < 2:
             return
-        rows = max(piece.count for d in shared for piece in self.pieces(d))
+        rows = max(chunk.count for d in shared for chunk in self.chunks(d))
         if rows < LARGER * self._rows:
             return
         self._rows = rows
@@ -147,15 +147,15 @@ class Sampler(Subject):
     def _foresee(self) -> None:
         """Decide, once and for all, whether the mechanism is slow; workers start up meanwhile.
 
-        By the piece that was fastest: on a busy machine any mechanism is slow now and then.
+        By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
         """
         if self._slow is None and self.runs:
             self._slow = self.call.size is None and self._fastest >= SLOW
             if self._slow and self.n_jobs > 1:
                 workers.start(self.n_jobs)
 
-    def _outputs(self, given: Input, piece: Piece, deadline: Deadline) -> Outputs:
-        return self._in_process([(given, [[piece]])], _themselves, deadline)[0][0]
+    def _outputs(self, given: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
+        return self._in_process([(given, [[chunk]])], _themselves, deadline)[0][0]
 
     def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
         """The outputs of each draw.
@@ -211,7 +211,7 @@ class Sampler(Subject):
         return self._in_process(works, function, deadline)
 
     def _work(self, draw: Draw) -> Work:
-        return draw.given, grouped(self.pieces(draw), self.call.size is not None, self._at_a_time)
+        return draw.given, grouped(self.chunks(draw), self.call.size is not None, self._at_a_time)
 
     def _in_process(
         self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline
@@ -225,8 +225,8 @@ class Sampler(Subject):
         function: Callable[[Outputs], T],
         deadline: Deadline,
     ) -> list[T]:
-        pieces = [piece for group in groups for piece in group]
-        running = iter(pieces)
+        chunks = [chunk for group in groups for chunk in group]
+        running = iter(chunks)
 
         def heed(done: Done) -> None:
             self._heed(given, next(running), summarised(done))
@@ -234,9 +234,9 @@ class Sampler(Subject):
         ran = run_all(
             self.call,
             given,
-            pieces,
+            chunks,
             self.seed,
-            self.hidden,
+            self.captured,
             self._copies,
             deadline,
             self.seconds_a_run,
@@ -268,13 +268,13 @@ class Sampler(Subject):
                 if shared.trial is not None:
                     self.replayable &= compared.own.replays
                     compared.check(shared.trial)
-                pieces = [piece for group in groups for piece in group]
-                ran = list(zip(pieces, shared.summaries, strict=False))  # it may end early
+                chunks = [chunk for group in groups for chunk in group]
+                ran = list(zip(chunks, shared.summaries, strict=False))  # it may end early
                 seen = partial(compared.was_seen, replayable=self.replayable)
-                if any(seen(summary.fingerprint, piece) for piece, summary in ran):
+                if any(seen(summary.fingerprint, chunk) for chunk, summary in ran):
                     raise workers.CannotShare(workers.OUT_OF_REACH)
-                for piece, summary in ran:
-                    self._heed(works[index][0], piece, summary)
+                for chunk, summary in ran:
+                    self._heed(works[index][0], chunk, summary)
                 if shared.error is not None:
                     raise shared.error
                 results[index] += shared.values
@@ -290,10 +290,10 @@ class Sampler(Subject):
     def _pack(self, given: Input, deadline: Deadline) -> tuple[workers.Packed, Compared] | None:
         if self._packed is None:
             cost = self.seconds_a_run or 0.0
-            count = min(MOST_A_PIECE, max(1, int(0.05 / cost) if cost else MOST_A_PIECE))
-            piece = Piece(count, (0, 0))
+            count = min(MOST_A_CHUNK, max(1, int(0.05 / cost) if cost else MOST_A_CHUNK))
+            chunk = Chunk(count, (0, 0))
             try:
-                packed = workers.pack(self.call, given, piece)
+                packed = workers.pack(self.call, given, chunk)
             except Exception as error:  # whatever pickling raises
                 reason = f"{type(error).__name__}: {error}"
                 if self.explicit_jobs:
@@ -306,14 +306,14 @@ class Sampler(Subject):
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
                 return None
             trial = workers.tried(
-                self.call, given, piece, self.seed, self.hidden, deadline, self.seconds_a_run
+                self.call, given, chunk, self.seed, self.captured, deadline, self.seconds_a_run
             )
             self._packed = packed, Compared(trial)
         return self._packed
 
-    def _heed(self, given: Input, piece: Piece, summary: Summary) -> None:
-        """Account for a piece, and look whether the mechanism is still usable."""
-        if summary.noise and self._noises.setdefault(piece, summary.noise) != summary.noise:
+    def _heed(self, given: Input, chunk: Chunk, summary: Summary) -> None:
+        """Account for a chunk, and look whether the mechanism is still usable."""
+        if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
             raise CannotCouple(UNLIKE)
         self._count(summary.runs, summary.seconds)
         if summary.changed_input and not self._copies:

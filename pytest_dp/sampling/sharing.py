@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from pytest_dp.sampling.chunks import Chunk
 from pytest_dp.sampling.fingerprint import SURPRISE, Fingerprint
 from pytest_dp.sampling.measuring import Group, Work
-from pytest_dp.sampling.pieces import Piece
 from pytest_dp.sampling.workers import OUT_OF_REACH, CannotShare, Trial
 
 A_JOB = 0.1
@@ -17,7 +17,7 @@ def jobs_of(
     works: list[Work], n_jobs: int, seconds_a_run: float | None
 ) -> list[tuple[int, list[Group]]]:
     """Cut works into jobs, each with the number of its work: several for every process."""
-    runs = sum(piece.count for _, groups in works for group in groups for piece in group)
+    runs = sum(chunk.count for _, groups in works for group in groups for chunk in group)
     a_job = min(A_JOB / (seconds_a_run or A_JOB), runs / (4 * n_jobs))
     jobs: list[tuple[int, list[Group]]] = []
     for index, (_, groups) in enumerate(works):
@@ -27,7 +27,7 @@ def jobs_of(
                 jobs.append((index, []))
                 size = 0.0
             jobs[-1][1].append(group)
-            size += sum(piece.count for piece in group)
+            size += sum(chunk.count for chunk in group)
     return jobs
 
 
@@ -43,7 +43,7 @@ class Compared:
     def __init__(self, own: Trial) -> None:
         self.own = own
         self._trials = {own.process: own}
-        self._fingerprints: dict[bytes, Piece] = {}
+        self._fingerprints: dict[bytes, Chunk] = {}
 
     def check(self, trial: Trial) -> None:
         """Refuse a worker's outputs if they cannot be used beside those of other processes.
@@ -70,12 +70,12 @@ class Compared:
             if any(other.outputs == trial.outputs for other in others):
                 raise CannotShare(OUT_OF_REACH)
 
-    def was_seen(self, fingerprint: Fingerprint | None, piece: Piece, replayable: bool) -> bool:
-        """Whether another piece began with the very same outputs, beyond coincidence."""
+    def was_seen(self, fingerprint: Fingerprint | None, chunk: Chunk, replayable: bool) -> bool:
+        """Whether another chunk began with the very same outputs, beyond coincidence."""
         enough = SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
         if fingerprint is None or fingerprint.surprise < enough:
             return False
-        first = self._fingerprints.setdefault(fingerprint.digest, piece)
-        if first is piece:
+        first = self._fingerprints.setdefault(fingerprint.digest, chunk)
+        if first is chunk:
             return False
-        return first.key != piece.key or not replayable  # a piece may be drawn again
+        return first.key != chunk.key or not replayable  # a chunk may be drawn again

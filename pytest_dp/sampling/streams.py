@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.sampling.hidden import Hidden
+from pytest_dp.sampling.captured import Captured
 
 
 def claim_seed(name: str, mechanism: Any) -> int:
@@ -36,9 +36,9 @@ def claim_seed(name: str, mechanism: Any) -> int:
 
 
 def stream(seed: int, *key: int) -> np.random.SeedSequence:
-    """The seed sequence of one piece of work; different keys give independent streams.
+    """The seed sequence of one chunk of work; different keys give independent streams.
 
-    A key starts with its length: that of no piece is then a prefix of another's, and the children
+    A key starts with its length: that of no chunk is then a prefix of another's, and the children
     that `seeded` spawns from one can never be those of another.
     """
     return np.random.SeedSequence(seed, spawn_key=(len(key), *key))
@@ -50,15 +50,15 @@ def child(sequence: np.random.SeedSequence, number: int) -> np.random.SeedSequen
 
 
 @contextmanager
-def seeded(sequence: np.random.SeedSequence, hidden: Hidden) -> Iterator[np.random.Generator]:
+def seeded(sequence: np.random.SeedSequence, captured: Captured) -> Iterator[np.random.Generator]:
     """A generator for the mechanism, with all other reachable randomness seeded meanwhile.
 
-    ``np.random``, ``random`` and the generators in `hidden` draw from streams of their own and get
+    ``np.random``, ``random`` and the `captured` generators draw from streams of their own and get
     their earlier state back at the end.
     """
     own, numpy_global, python_global, kept = (child(sequence, k) for k in range(4))
     numpy_state, python_state = np.random.get_state(legacy=False), random.getstate()  # noqa: NPY002
-    with hidden.reseeded(kept):
+    with captured.reseeded(kept):
         np.random.seed(numpy_global.generate_state(4))  # noqa: NPY002
         random.seed(int.from_bytes(python_global.generate_state(4).tobytes(), "little"))
         try:

@@ -15,22 +15,22 @@ from typing import Any
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.outputs.outcome import same
-from pytest_dp.sampling import hidden
+from pytest_dp.sampling import captured
 from pytest_dp.sampling.calling import Call, Made
-from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.coupling import tried
-from pytest_dp.sampling.deadline import Deadline, interruptible
-from pytest_dp.sampling.noiseless import noiseless
-from pytest_dp.sampling.pieces import (
-    MOST_A_VECTORIZED_PIECE,
+from pytest_dp.sampling.chunks import (
+    MOST_A_VECTORIZED_CHUNK,
+    Chunk,
     Input,
-    Piece,
     at_a_time,
     joined,
     on,
     run_all,
 )
-from pytest_dp.sampling.restarting import NOTHING, CannotCouple, Runs
+from pytest_dp.sampling.copies import CannotCopy, Pristine
+from pytest_dp.sampling.coupling import tried
+from pytest_dp.sampling.deadline import Deadline, interruptible
+from pytest_dp.sampling.noiseless import noiseless
+from pytest_dp.sampling.per_run import NOTHING, CannotCouple, Runs
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
 
@@ -69,11 +69,11 @@ class Subject:
         GLOBAL.forget()
         self.call = replace(call, pristine=Pristine((call.mechanism, call.params)), made=Made())
         self.seed = seed
-        self.hidden = hidden.find(call.mechanism, call.params)
+        self.captured = captured.find(call.mechanism, call.params)
         self.runs = self._timed_runs = 0
         self.seconds = 0.0
         self._fastest = math.inf
-        self._at_a_time = MOST_A_VECTORIZED_PIECE
+        self._at_a_time = MOST_A_VECTORIZED_CHUNK
         self.replayable = True
         self._copies = False
         self._draws = True
@@ -81,8 +81,8 @@ class Subject:
         self._refused = ""
         self.notes: list[str] = []
         self.hindrances: list[str] = []
-        if self.hidden.places:
-            self.note(f"draws from a generator kept in {', '.join(self.hidden.places)}: reseeded")
+        if self.captured.places:
+            self.note(f"draws from a generator kept in {', '.join(self.captured.places)}: reseeded")
 
     @property
     def name(self) -> str:
@@ -115,7 +115,7 @@ class Subject:
         return self.seconds / self._timed_runs if self._timed_runs else None
 
     def _try_out(
-        self, call: Call, on_copy: Input, generators: hidden.Hidden, deadline: Deadline
+        self, call: Call, on_copy: Input, generators: captured.Captured, deadline: Deadline
     ) -> None:
         """Find out what a run costs and whether it can be replayed, by a few runs of a copy."""
         used = on(call, on_copy, self._copies)
@@ -205,20 +205,20 @@ class Subject:
         """
         call, (on_copy,), generators = self._copied(given)
         vectorized = self.call.size is not None
-        pieces = [Piece(n, (AFRESH, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
+        chunks = [Chunk(n, (AFRESH, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
         made = self.call.made.runs
         try:
             ran = run_all(
-                call, on_copy, pieces, self.seed, generators, self._copies, deadline, None
+                call, on_copy, chunks, self.seed, generators, self._copies, deadline, None
             )
             return joined([done.outputs for done in ran])
         finally:
             self.runs += self.call.made.runs - made
 
-    def _copied(self, *givens: Input) -> tuple[Call, list[Input], hidden.Hidden]:
+    def _copied(self, *givens: Input) -> tuple[Call, list[Input], captured.Captured]:
         """A copy of the mechanism, the inputs for it, and its generators."""
         call, inputs, generators = self.call.copied(*(given.live for given in givens))
-        if len(generators.generators) != len(self.hidden.generators):
+        if len(generators.generators) != len(self.captured.generators):
             raise CannotCopy("its generators cannot be copied")
         found = [
             given if data is given.live else Input(data)

@@ -21,14 +21,14 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
 from pytest_dp.reprs import shown
-from pytest_dp.sampling import hidden
+from pytest_dp.sampling import captured
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.chunks import Chunk, Done, Input, run_all
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise
 from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
 from pytest_dp.sampling.pickling import cloudpickle
-from pytest_dp.sampling.pieces import Done, Input, Piece, run_all
 
 GRACE = 5.0
 """Seconds that a worker gets, beyond the deadline, to notice it by itself."""
@@ -45,7 +45,7 @@ class CannotShare(Exception):  # noqa: N818  a way out, not an error
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The same piece, run twice in a row by a process that is new to the mechanism.
+    """The same chunk, run twice in a row by a process that is new to the mechanism.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Packed:
             raise _cannot_travel(error) from None
 
 
-def pack(call: Call, given: Input, piece: Piece) -> Packed:
+def pack(call: Call, given: Input, chunk: Chunk) -> Packed:
     """Pickle a mechanism, by value if possible: patched module variables then travel with it.
 
     Raises
@@ -97,7 +97,7 @@ def pack(call: Call, given: Input, piece: Piece) -> Packed:
     Exception
         Whatever pickling raised, if it cannot be pickled by value nor by reference.
     """
-    thing = call, given, piece
+    thing = call, given, chunk
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
     if module is not None and module.__name__ != "__main__" and _travels(module):
         try:
@@ -152,7 +152,7 @@ class Shared:
     trial : Trial or None
         None if it could not be run.
     summaries : list of Summary
-        One of every piece.
+        One of every chunk.
     values : list
         What the function said of every group.
     error : Exception or None
@@ -246,7 +246,7 @@ def stop() -> None:
             executor.shutdown(wait=True, kill_workers=True)
 
 
-_LOADED: dict[bytes, tuple[Call, hidden.Hidden, Trial]] = {}
+_LOADED: dict[bytes, tuple[Call, captured.Captured, Trial]] = {}
 """In a worker: mechanisms it has unpacked, by digest, so that each is unpacked once."""
 
 
@@ -266,11 +266,11 @@ def _work(
     try:
         call, generators, trial = _loaded(order, deadline)
         function, given = _function(order.function), _received(sent)
-        pieces = [piece for group in groups for piece in group]
+        chunks = [chunk for group in groups for chunk in group]
         ran = run_all(
             call,
             given,
-            pieces,
+            chunks,
             order.seed,
             generators,
             order.copies,
@@ -296,14 +296,14 @@ def _sent_error(shared: Shared) -> bytes:
     return sent
 
 
-def _loaded(order: Order, deadline: Deadline) -> tuple[Call, hidden.Hidden, Trial]:
+def _loaded(order: Order, deadline: Deadline) -> tuple[Call, captured.Captured, Trial]:
     packed = order.packed.mechanism
     key = hashlib.sha256(packed).digest()
     if key not in _LOADED:
         _LOADED.clear()
-        call, given, piece = _received(packed)
-        generators = hidden.find(call.mechanism, call.params)
-        trial = tried(call, given, piece, order.seed, generators, deadline, order.seconds_a_run)
+        call, given, chunk = _received(packed)
+        generators = captured.find(call.mechanism, call.params)
+        trial = tried(call, given, chunk, order.seed, generators, deadline, order.seconds_a_run)
         _LOADED[key] = call, generators, trial
     return _LOADED[key]
 
@@ -338,13 +338,13 @@ def _cannot_travel(error: Exception) -> CannotShare:
 def tried(
     call: Call,
     given: Input,
-    piece: Piece,
+    chunk: Chunk,
     seed: int,
-    generators: hidden.Hidden,
+    generators: captured.Captured,
     deadline: Deadline,
     seconds_a_run: float | None,
 ) -> Trial:
-    """Run a piece twice in this process, on a copy, and compare."""
+    """Run a chunk twice in this process, on a copy, and compare."""
     with contextlib.suppress(CannotCopy):
         call, (data,), generators = call.copied(given.live)
         given = given if data is given.live else Input(data)
@@ -352,7 +352,7 @@ def tried(
         [
             shown(output)
             for done in run_all(
-                call, given, [piece], seed, generators, False, deadline, seconds_a_run
+                call, given, [chunk], seed, generators, False, deadline, seconds_a_run
             )
             for output in done.outputs
         ]
@@ -363,7 +363,7 @@ def tried(
 
 def _travels(module: Any) -> bool:
     """Whether it is the user's own code, which may have been patched."""
-    return bool(getattr(module, "__file__", None)) and not hidden.is_installed(module)
+    return bool(getattr(module, "__file__", None)) and not captured.is_installed(module)
 
 
 def _importable(module: Any) -> bool:

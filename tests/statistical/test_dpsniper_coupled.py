@@ -19,7 +19,7 @@ from pytest_dp.auditors.dd_search import CHOOSING
 from pytest_dp.auditors.fresh import ATTACK_SHARE, PAIRED_SHARE, SHOWN_AT
 from pytest_dp.auditors.pool import PAIRED, SEARCHED
 from pytest_dp.evidence import paired, ratio
-from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
 
 ALPHA = 0.1

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 from drawing import sampler
 
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw
 
 ONE, OTHER = [1, 1], [1]

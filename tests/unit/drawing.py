@@ -8,8 +8,8 @@ import numpy as np
 
 from pytest_dp.claim import expand
 from pytest_dp.sampling.calling import prepare
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw, Sampler
 
 

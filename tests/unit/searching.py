@@ -12,7 +12,7 @@ from pytest_dp.auditors.search import rank_for
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.families import search
 from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
-from pytest_dp.sampling.pieces import joined
+from pytest_dp.sampling.chunks import joined
 
 
 def look(one, two, eps=0.5, references=(), most=8):

@@ -10,8 +10,8 @@ from pytest_dp.outputs.features import Feature, affordable, all_features, leaf
 from pytest_dp.outputs.fingerprints import fingerprints
 from pytest_dp.outputs.screening import FEW
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.chunks import MOST_BYTES, at_a_time, cut
 from pytest_dp.sampling.measuring import grouped
-from pytest_dp.sampling.pieces import MOST_BYTES, at_a_time, cut
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.laplace(size=(200, 300))

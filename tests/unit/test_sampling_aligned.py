@@ -19,11 +19,11 @@ from coupling import (
     vectorized,
 )
 
-from pytest_dp.sampling import alignment
-from pytest_dp.sampling.alignment import BOUND, FREE
+from pytest_dp.sampling import row_aligned
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.pieces import Input
-from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.sampling.row_aligned import BOUND, FREE
 from pytest_dp.sampling.sampler import Draw
 
 # --- many draws a call ---
@@ -244,9 +244,9 @@ def test_rows_of_noise_do_not_depend_on_later_rows(name):
 
 
 def test_the_recorder_passes_for_a_generator():
-    log = alignment.Log(alignment._sources(np.random.SeedSequence(1)), 5)
+    log = row_aligned.Log(row_aligned._sources(np.random.SeedSequence(1)), 5)
     assert isinstance(log.recorder, np.random.Generator)
-    expected = alignment._sources(np.random.SeedSequence(1))[0].main.laplace(size=5)
+    expected = row_aligned._sources(np.random.SeedSequence(1))[0].main.laplace(size=5)
     assert (log.recorder.laplace(size=5) == expected).all()
     assert len(log.digest()) == 32
 

@@ -15,8 +15,8 @@ from pytest_dp import audit
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling import rows
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw
 
 # --- vectorised mechanisms ---

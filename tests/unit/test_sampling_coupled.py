@@ -12,9 +12,9 @@ import pytest
 from coupling import KEPT, KEY, Owner, Pair, assert_independent, data_dependent, legacy_gauss
 
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling import hidden
+from pytest_dp.sampling import captured
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.restarting import Runs
+from pytest_dp.sampling.per_run import Runs
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
@@ -134,14 +134,14 @@ def test_one_draw_a_call_is_shared(mechanism):
 def test_kept_generators_are_restarted_and_put_back(make):
     mechanism = make()
     pair = Pair(mechanism)
-    (source,) = pair.sampler.hidden.generators
-    before = str(hidden.state_of(source))
+    (source,) = pair.sampler.captured.generators
+    before = str(captured.state_of(source))
     assert pair.can_couple()
     x, y = pair.draw()
     assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
     assert len(set(x)) == 2_000
     assert_independent(x, y)
-    assert str(hidden.state_of(source)) == before
+    assert str(captured.state_of(source)) == before
 
 
 def test_global_generators_are_put_back():
@@ -183,7 +183,7 @@ def test_unshared_draws_are_what_they_were():
 
 def test_every_source_has_a_stream_of_its_own():
     keeper = Owner(np.random.default_rng(1))
-    with Runs(stream(1, *KEY), 50, hidden.find(keeper), frozenset()) as runs:
+    with Runs(stream(1, *KEY), 50, captured.find(keeper), frozenset()) as runs:
         drawn = []
         for run in [*range(50), 7]:
             runs.restart(run)
@@ -203,7 +203,7 @@ def test_a_source_that_is_used_is_not_idle(kept):
         GLOBAL.forget()
         before = np.random.get_state(legacy=False)
         for use in (np.random.normal, np.random.random, random.random):
-            with Runs(stream(1, *KEY), 4, hidden.Hidden((), ()), frozenset({1, 2})) as runs:
+            with Runs(stream(1, *KEY), 4, captured.Captured((), ()), frozenset({1, 2})) as runs:
                 runs.restart(0)
                 runs.rng.random()
                 assert runs.are_idle()

@@ -11,8 +11,8 @@ import time
 import pytest
 from drawing import by_name, outputs, sampler
 
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
-from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw
 
 

@@ -12,9 +12,9 @@ from pytest_dp.claim import expand
 from pytest_dp.errors import MechanismError
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.calling import prepare
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.fingerprint import ENOUGH, fingerprint
-from pytest_dp.sampling.pieces import Input
 from pytest_dp.sampling.sampler import Draw, Sampler
 
 pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")

@@ -17,9 +17,9 @@ from measuring import draws_of, in_rows, measure, moments, sampler, scalar
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.outputs.outcome import same
+from pytest_dp.sampling.chunks import ENOUGH_A_CHUNK, cut
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.measuring import MOST_A_GROUP, grouped
-from pytest_dp.sampling.pieces import ENOUGH_A_PIECE, cut
 
 pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
 
@@ -71,7 +71,7 @@ def test_groups_are_small_and_cover_a_draw_in_order(count, vectorized):
     assert [piece for group in groups for piece in group] == pieces
     runs = [sum(piece.count for piece in group) for group in groups]
     assert max(runs) <= (max(MOST_A_GROUP, pieces[0].count))
-    assert vectorized or len(groups) >= min(-(-count // ENOUGH_A_PIECE), 16) // 2
+    assert vectorized or len(groups) >= min(-(-count // ENOUGH_A_CHUNK), 16) // 2
     if count == 1_000_000 and not vectorized:
         assert runs[0] == MOST_A_GROUP
 

@@ -14,7 +14,7 @@ import pytest
 from coupling import Owner, Pair
 
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.restarting import CannotCouple
+from pytest_dp.sampling.per_run import CannotCouple
 
 
 def buffered(size, draw=lambda rng: rng.laplace(), per_input=False):

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
-from pytest_dp.sampling import hidden
+from pytest_dp.sampling import captured
+from pytest_dp.sampling.chunks import Input, cut
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.pieces import Input, cut
 from pytest_dp.sampling.streams import claim_seed, seeded, stream
 
 
@@ -88,7 +88,7 @@ def test_seeds_do_not_depend_on_the_process(tmp_path):
 def test_no_two_pieces_share_random_numbers():
     """Every key, of every length, gives its own streams: of the generator, globals and hidden."""
     keeper = Keeper()
-    kept = hidden.find(keeper)
+    kept = captured.find(keeper)
     lengths = [(k,) for k in range(6)]
     lengths += [(*key, k) for key in lengths for k in range(6)]
     lengths += [(*key, k) for key in lengths if len(key) == 2 for k in range(5)]

@@ -18,8 +18,8 @@ from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import prepare
+from pytest_dp.sampling.chunks import Input, cut
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.pieces import Input, cut
 from pytest_dp.sampling.sampler import Draw, Sampler
 from pytest_dp.sampling.sharing import jobs_of
 

@@ -1,4 +1,4 @@
-"""Runs on streams of their own: before each, every source of random numbers starts afresh.
+"""Common random numbers, run by run: before each, every source of random numbers starts afresh.
 
 Two inputs can then share their random numbers run by run, while different runs stay independent,
 however many numbers each of them takes. This holds if an output depends on nothing but the input
@@ -21,8 +21,8 @@ from numpy.random.bit_generator import ISpawnableSeedSequence
 from pytest_dp.arrays import Outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.captured import Captured, reseed, restore, set_sequence, state_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.hidden import Hidden, reseed, restore, set_sequence, state_of
 from pytest_dp.sampling.streams import child, stream
 from pytest_dp.sampling.twister import GLOBAL
 
@@ -30,12 +30,12 @@ Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
 
 AGAIN, AGAIN_EACH = 0.02, 0.25
-"""Runs that are run again on a copy, and compared: so many of each, and so many of each piece."""
+"""Runs that are run again on a copy, and compared: so many of each, and so many of each chunk."""
 STREAMS = 3
 """Streams in a trial; each is run twice on either input."""
 
 CHECKS, ANEW, SOURCES = 4, 5, 6
-"""Children of a piece's sequence; `seeded` uses those before."""
+"""Children of a chunk's sequence; `seeded` uses those before."""
 
 
 class CannotCouple(Exception):  # noqa: N818  a way out, not an error
@@ -55,13 +55,13 @@ class Runs:
     Parameters
     ----------
     sequence : SeedSequence
-        Of the piece.
+        Of the chunk.
     count : int
         Number of runs.
-    hidden : Hidden
+    captured : Captured
     idle : frozenset of int
         Numbers of sources that need no restart, as the mechanism does not use them: 0 is `rng`,
-        1 is ``np.random``, 2 is ``random``, then come the hidden ones.
+        1 is ``np.random``, 2 is ``random``, then come the captured ones.
 
     Attributes
     ----------
@@ -72,14 +72,14 @@ class Runs:
     """
 
     def __init__(
-        self, sequence: np.random.SeedSequence, count: int, hidden: Hidden, idle: frozenset[int]
+        self, sequence: np.random.SeedSequence, count: int, captured: Captured, idle: frozenset[int]
     ) -> None:
         self.rng = np.random.Generator(np.random.Philox(_OfARun(child(sequence, SOURCES))))
         self._sources = (
             self.rng,
             np.random.mtrand._rand,  # noqa: SLF001
             random._inst,  # noqa: SLF001
-            *hidden.generators,
+            *captured.generators,
         )
         self._idle = idle
         self._before = [self._state(k) for k in range(len(self._sources))]
@@ -263,15 +263,15 @@ def _again(call: Call, data: Any, runs: Runs, run: int) -> Any:
     return call.draw(data, 1, runs.rng, lambda _: runs.restart(run))[0]
 
 
-def draw_restarted(
+def draw_per_run(
     call: Call,
     data: Any,
     count: int,
     sequence: np.random.SeedSequence,
-    hidden: Hidden,
+    captured: Captured,
     idle: frozenset[int],
 ) -> Outputs:
-    """The outputs of a piece, each from the stream of its run, some of them checked on a copy.
+    """The outputs of a chunk, each from the stream of its run, some of them checked on a copy.
 
     Raises
     ------
@@ -280,20 +280,20 @@ def draw_restarted(
     """
     choose = np.random.default_rng(child(sequence, CHECKS))
     checked = choose.integers(count, size=int(AGAIN * count + AGAIN_EACH + choose.random()))
-    with Runs(sequence, count, hidden, idle) as runs:
+    with Runs(sequence, count, captured, idle) as runs:
         outputs = call.draw(data, count, runs.rng, runs.restart)
         idle_ones_used = not runs.are_idle()
-        if len(checked) and not idle_ones_used and not hidden.generators:
-            copied, data, _ = call.spare(data, hidden)  # which draws on the same sources
+        if len(checked) and not idle_ones_used and not captured.generators:
+            copied, data, _ = call.spare(data, captured)  # which draws on the same sources
             _check(copied, data, outputs, checked.tolist(), runs)
             runs.are_idle()
     if idle_ones_used:
         # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
         sequence = child(sequence, ANEW)
-        return draw_restarted(call, data, count, sequence, hidden, frozenset())
-    if len(checked) and hidden.generators:
-        copied, data, hidden = call.spare(data, hidden)
-        with Runs(sequence, count, hidden, idle) as runs:
+        return draw_per_run(call, data, count, sequence, captured, frozenset())
+    if len(checked) and captured.generators:
+        copied, data, captured = call.spare(data, captured)
+        with Runs(sequence, count, captured, idle) as runs:
             _check(copied, data, outputs, checked.tolist(), runs)
     return outputs
 
@@ -305,11 +305,11 @@ def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Ru
             raise CannotCouple(REMEMBERS)
 
 
-def tried_restarted(
+def tried_per_run(
     calls: Sequence[tuple[Call, Any]],
     seed: int,
     key: tuple[int, ...],
-    hidden: Hidden,
+    captured: Captured,
     deadline: Deadline,
 ) -> frozenset[int]:
     """Try whether outputs depend on nothing but the input and the stream; which sources are idle.
@@ -320,7 +320,7 @@ def tried_restarted(
         For each of two inputs; of a copy that is used for nothing else.
     seed : int
     key : tuple of int
-    hidden : Hidden
+    captured : Captured
         The generators of the copy.
     deadline : Deadline
 
@@ -331,7 +331,7 @@ def tried_restarted(
     OutOfTime
         If the deadline passes first.
     """
-    with Runs(stream(seed, *key), STREAMS, hidden, frozenset()) as runs:
+    with Runs(stream(seed, *key), STREAMS, captured, frozenset()) as runs:
         touched: set[int] = set()
         draw: set[int] = set()
         numbers = range(STREAMS)
@@ -348,7 +348,7 @@ def tried_restarted(
                 raise CannotCouple(REMEMBERS if side in draw else NOTHING)
             draw.add(side)
             touched |= ends.keys()
-        return frozenset(range(3 + len(hidden.generators))) - touched
+        return frozenset(range(3 + len(captured.generators))) - touched
 
 
 def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, Any]]:

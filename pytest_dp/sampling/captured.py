@@ -1,8 +1,8 @@
-"""Generators that a mechanism keeps to itself: on an object, in a module, in a closure.
+"""Captured generators: those that a mechanism keeps, on an object, in a module, in a closure.
 
 Copied into several processes, such a generator would deal the same "random" numbers in each of
 them, and counts that look independent would not be. So they are looked for, and given a stream of
-their own before every piece of work.
+their own before every chunk of work.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KINDS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
+class Captured:
     """The generators found in a mechanism, with where each was found."""
 
     generators: tuple[Any, ...]
@@ -52,7 +52,7 @@ class Hidden:
                 restore(generator, state)
 
 
-def find(*roots: Any) -> Hidden:
+def find(*roots: Any) -> Captured:
     """Look for generators reachable from `roots`: attributes, closures, globals, containers."""
     known = {id(random._inst), id(np.random.mtrand._rand)}  # noqa: SLF001
     found: dict[int, tuple[Any, str]] = {}
@@ -84,7 +84,9 @@ def find(*roots: Any) -> Hidden:
                 others += reached
         except Exception:
             continue
-    return Hidden(tuple(g for g, _ in found.values()), tuple(place for _, place in found.values()))
+    return Captured(
+        tuple(g for g, _ in found.values()), tuple(place for _, place in found.values())
+    )
 
 
 def _unwrapped(root: Any) -> Any:

@@ -1,6 +1,6 @@
-"""One piece of work: some runs of the mechanism on one input, with randomness of its own.
+"""One chunk of work: some runs of the mechanism on one input, with randomness of its own.
 
-Pieces are the unit that is shared out between processes. How a draw is cut into pieces, and which
+Chunks are the unit that is shared out between processes. How a draw is cut into chunks, and which
 stream each one uses, depends on nothing but the draw itself, so the outputs are the same whichever
 process runs them.
 """
@@ -18,27 +18,27 @@ import numpy as np
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.captured import Captured
 from pytest_dp.sampling.coupling import draw_shared
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.hidden import Hidden
+from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.pickling import cloudpickle
-from pytest_dp.sampling.restarting import CannotCouple
 from pytest_dp.sampling.streams import seeded, stream
 
-MOST_A_PIECE = 512
-MOST_A_VECTORIZED_PIECE = 32_768
-ENOUGH_A_PIECE, ENOUGH_A_SHARED_PIECE = 64, 256
-"""Runs in a piece, at least, where a draw has so many: every piece costs time to set up."""
-FEWEST_SLOW, SLOW_PIECES = 2, 32
-"""Runs in a piece of a slow mechanism, at least, and pieces of its larger draws: so many that every
+MOST_A_CHUNK = 512
+MOST_A_VECTORIZED_CHUNK = 32_768
+ENOUGH_A_CHUNK, ENOUGH_A_SHARED_CHUNK = 64, 256
+"""Runs in a chunk, at least, where a draw has so many: every chunk costs time to set up."""
+FEWEST_SLOW, SLOW_CHUNKS = 2, 32
+"""Runs in a chunk of a slow mechanism, at least, and chunks of its larger draws: so many that every
 process gets as much to do as the others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Chunk:
     """So many runs, with the stream of this key.
 
-    If it is shared, run i of the piece draws on the same random numbers on every input.
+    If it is shared, run i of the chunk draws on the same random numbers on every input.
     """
 
     count: int
@@ -48,9 +48,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The outputs of a piece, the time it took, and whether the mechanism changed its input.
+    """The outputs of a chunk, the time it took, and whether the mechanism changed its input.
 
-    Of a shared vectorised piece also a digest of the noise, to be the same on every input. `runs`
+    Of a shared vectorised chunk also a digest of the noise, to be the same on every input. `runs`
     counts those whose outputs were only looked at, too.
     """
 
@@ -87,23 +87,23 @@ def cut(
     shared: bool = False,
     *,
     slow: bool = False,
-    most: int = MOST_A_VECTORIZED_PIECE,
-) -> list[Piece]:
-    """Cut a draw into pieces: as few as pays, or as many as go round for slow mechanisms.
+    most: int = MOST_A_VECTORIZED_CHUNK,
+) -> list[Chunk]:
+    """Cut a draw into chunks: as few as pays, or as many as go round for slow mechanisms.
 
-    No piece has more than `most` runs, and one.
+    No chunk has more than `most` runs, and one.
     """
-    most = min(most, MOST_A_VECTORIZED_PIECE if vectorized else MOST_A_PIECE)
-    enough = ENOUGH_A_SHARED_PIECE if shared else ENOUGH_A_PIECE
+    most = min(most, MOST_A_VECTORIZED_CHUNK if vectorized else MOST_A_CHUNK)
+    enough = ENOUGH_A_SHARED_CHUNK if shared else ENOUGH_A_CHUNK
     size = min(most, max(min(count, enough), -(-count // 16), 1))
     if slow:
-        size = min(most, max(FEWEST_SLOW, -(-count // SLOW_PIECES)))
+        size = min(most, max(FEWEST_SLOW, -(-count // SLOW_CHUNKS)))
     sizes, left = [size] * (count // size), count % size
     if left == 1 and sizes:  # a run alone shows too little
         sizes[-1] += 1
     elif left:
         sizes.append(left)
-    return [Piece(runs, (*key, i), shared) for i, runs in enumerate(sizes)]
+    return [Chunk(runs, (*key, i), shared) for i, runs in enumerate(sizes)]
 
 
 class Input:
@@ -164,50 +164,52 @@ CHECKS = 0.1
 def run_all(
     call: Call,
     given: Input,
-    pieces: list[Piece],
+    chunks: list[Chunk],
     seed: int,
-    hidden: Hidden,
+    captured: Captured,
     copies: bool,
     deadline: Deadline,
     seconds_a_run: float | None,
     idle: frozenset[int] = frozenset(),
 ) -> Iterator[Done]:
-    """Run pieces in this process, in order.
+    """Run chunks in this process, in order.
 
     Parameters
     ----------
     idle : frozenset of int, optional
-        Sources that a trial found unused; see `restarting.Runs`.
+        Sources that a trial found unused; see `per_run.Runs`.
 
     Raises
     ------
     OutOfTime
         If the deadline passes first.
     CannotCouple
-        If a shared piece turns out not to be a function of its input and its streams.
+        If a shared chunk turns out not to be a function of its input and its streams.
     """
 
-    def one(piece: Piece, copies: bool) -> Done:
+    def one(chunk: Chunk, copies: bool) -> Done:
         if deadline.remaining() <= 0:
             raise OutOfTime
-        sequence = stream(seed, *piece.key)
+        sequence = stream(seed, *chunk.key)
         used, noise, made = on(call, given, copies), None, call.made.runs
         started = time.perf_counter()
-        if piece.shared:
+        if chunk.shared:
             with interruptible(deadline, seconds_a_run):
-                outputs, noise = draw_shared(used, given.live, piece.count, sequence, hidden, idle)
+                outputs, noise = draw_shared(
+                    used, given.live, chunk.count, sequence, captured, idle
+                )
         else:
-            with seeded(sequence, hidden) as generator:
+            with seeded(sequence, captured) as generator:
                 started = time.perf_counter()
                 with interruptible(deadline, seconds_a_run):
-                    outputs = used.draw(given.live, piece.count, generator)
+                    outputs = used.draw(given.live, chunk.count, generator)
         seconds = time.perf_counter() - started
         return Done(outputs, seconds, call.made.runs - made, copies, noise)
 
-    def one_kept(piece: Piece, copies: bool) -> Done:
+    def one_kept(chunk: Chunk, copies: bool) -> Done:
         made = call.made.runs
         try:
-            return one(piece, copies)
+            return one(chunk, copies)
         except CannotCouple:
             if copies or given.unchanged():
                 raise
@@ -216,15 +218,15 @@ def run_all(
     def after(old: Done, new: Done) -> Done:
         return replace(new, runs=old.runs + new.runs)
 
-    unchecked: list[tuple[Piece, Done]] = []
+    unchecked: list[tuple[Chunk, Done]] = []
     runs, spent, since = 0, 0.0, 0.0
-    for piece in pieces:
-        done = one_kept(piece, copies)
-        unchecked.append((piece, done))
-        runs, spent, since = runs + piece.count, spent + done.seconds, since + done.seconds
+    for chunk in chunks:
+        done = one_kept(chunk, copies)
+        unchecked.append((chunk, done))
+        runs, spent, since = runs + chunk.count, spent + done.seconds, since + done.seconds
         seconds_a_run = spent / runs
         if not copies:
-            if CHECKS * since < given.cost and piece is not pieces[-1] and not done.changed_input:
+            if CHECKS * since < given.cost and chunk is not chunks[-1] and not done.changed_input:
                 continue
             if done.changed_input or not given.unchanged():  # none of these can be trusted
                 copies = True
@@ -239,7 +241,7 @@ def on(call: Call, given: Input, copies: bool) -> Call:
 
 
 def joined(parts: list[Outputs]) -> Outputs:
-    """The outputs of several pieces in one sequence: an array where all of them are arrays."""
+    """The outputs of several chunks in one sequence: an array where all of them are arrays."""
     if len(parts) == 1:
         return parts[0]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]

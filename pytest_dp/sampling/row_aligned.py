@@ -1,4 +1,4 @@
-"""Vectorised calls on one stream: row i of the outputs depends on row i of the noise, or else.
+"""Common random numbers, row by row: row i of the outputs uses row i of the noise, or else.
 
 Two inputs can share their random numbers in a vectorised mechanism if both ask for the same noise
 and each draw uses only its own row. What is asked is logged; rows of noise are replaced by others
@@ -21,9 +21,9 @@ import numpy as np
 from pytest_dp.arrays import Bools, Outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.captured import Captured, state_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.hidden import Hidden, state_of
-from pytest_dp.sampling.restarting import CHECKS, NOTHING, CannotCouple, Runs
+from pytest_dp.sampling.per_run import CHECKS, NOTHING, CannotCouple, Runs
 from pytest_dp.sampling.streams import child, stream
 
 FREE = frozenset(
@@ -63,9 +63,9 @@ BOUND_PYTHON = frozenset(
 
 
 ROWS = 1_000
-"""First of the children of a piece's sequence from which rows get their noise."""
+"""First of the children of a chunk's sequence from which rows get their noise."""
 AGAIN = 0.05
-"""Share of the pieces that are run again, on a copy, with other noise in some rows."""
+"""Share of the chunks that are run again, on a copy, with other noise in some rows."""
 FIRST = 4
 """Draws in each call of a first trial: one may take a second."""
 LARGER = 16
@@ -283,10 +283,10 @@ class _Recorder(np.random.Generator):
         return super().__getattribute__("log").attribute(name)
 
 
-def draw_aligned(
-    call: Call, data: Any, count: int, sequence: np.random.SeedSequence, hidden: Hidden
+def draw_row_aligned(
+    call: Call, data: Any, count: int, sequence: np.random.SeedSequence, captured: Captured
 ) -> tuple[Outputs, bytes]:
-    """The outputs of a piece, and a digest of the noise in it: to be the same on every input.
+    """The outputs of a chunk, and a digest of the noise in it: to be the same on every input.
 
     Raises
     ------
@@ -294,20 +294,20 @@ def draw_aligned(
         If a draw uses more than its row of the noise, or if that cannot be told.
     """
     choose = np.random.default_rng(child(sequence, CHECKS))
-    with _untouched(sequence, hidden) as runs:
+    with _untouched(sequence, captured) as runs:
         outputs, digest, each = _drawn(call, data, count, sequence, runs)
     if choose.random() < AGAIN:
-        copied, data, hidden = call.spare(data, hidden)
-        with _untouched(sequence, hidden) as runs:
+        copied, data, captured = call.spare(data, captured)
+        with _untouched(sequence, captured) as runs:
             _check_rows(copied, data, outputs, each, sequence, runs, _some(count, choose))
     return outputs, digest
 
 
-def tried_aligned(
+def tried_row_aligned(
     calls: Sequence[tuple[Call, Any]],
     seed: int,
     key: tuple[int, ...],
-    hidden: Hidden,
+    captured: Captured,
     deadline: Deadline,
     count: int = FIRST,
 ) -> None:
@@ -319,7 +319,7 @@ def tried_aligned(
         For each of two inputs; of a copy that is used for nothing else.
     seed : int
     key : tuple of int
-    hidden : Hidden
+    captured : Captured
         The generators of the copy.
     deadline : Deadline
     count : int
@@ -334,7 +334,7 @@ def tried_aligned(
     """
     sequence = stream(seed, *key, count)
     choose = np.random.default_rng(child(sequence, CHECKS))
-    with _untouched(sequence, hidden) as runs:
+    with _untouched(sequence, captured) as runs:
         drawn = [_drawn(call, data, count, sequence, runs) for call, data in calls]
         if drawn[0][1] != drawn[1][1]:
             raise CannotCouple(UNLIKE)
@@ -352,9 +352,9 @@ def _some(count: int, choose: np.random.Generator) -> Bools:
     return some
 
 
-def _untouched(sequence: np.random.SeedSequence, hidden: Hidden) -> Runs:
+def _untouched(sequence: np.random.SeedSequence, captured: Captured) -> Runs:
     """No generator starts afresh, and none may be used: what a log records comes from others."""
-    return Runs(sequence, 1, hidden, frozenset(range(1, 3 + len(hidden.generators))))
+    return Runs(sequence, 1, captured, frozenset(range(1, 3 + len(captured.generators))))
 
 
 def _drawn(
