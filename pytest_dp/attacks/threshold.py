@@ -2,8 +2,8 @@
 
 By the Neyman-Pearson lemma no event of the same probability tells two inputs apart better than a
 threshold on the exact posterior. Algorithm 1 of the paper fixes that probability, on the input that
-makes the event rarer, at c = 0.01. Here the threshold is by default the one that promises the
-largest lower bound for the samples that are left, so that wide events are used where they prove
+makes the event rarer, at c = 0.01. Here the threshold is by default the one with the largest
+lower bound to expect of the samples that are left, so that wide events are used where they prove
 most, and rare ones where their ratio is worth it.
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorithm 1.
@@ -19,18 +19,18 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.counting import Counted
-from pytest_dp.attacks.promises import Choice, Hints, losses, promises
+from pytest_dp.attacks.expected_bounds import Choice, Hints, expected_bounds, losses
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit
 
 MOST_CUTS = 512
 NEARLY = 0.97
-"""Share of a promise that is worth giving up for something that is easier to read."""
+"""Share of an expected bound that is worth giving up for something that is easier to read."""
 
 LEARNED = 0.25
 """Variance of a model's loss for an event, as a share of that of the counts it was learned from."""
 BOLDER = 1.25
-"""How many times as much as another attack a bold one has to promise."""
+"""How many times the bound of another attack is to be expected of a bold one."""
 CLEARLY = 2.0
 """Standard errors by which its loss has to be the larger one."""
 BOLD_CAUTION = 0.5
@@ -79,7 +79,7 @@ def best_cut(
     favoured: int = 0,
     lower: Ints | None = None,
 ) -> Choice | None:
-    """The threshold, and the direction, that promise the largest bound; None if there is no cut.
+    """The threshold, and the direction, with the largest expected bound; None if there is no cut.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def best_cut(
     alpha : float
         Level of the bound.
     favoured : int
-        A direction (1 or -1) to take if it promises nearly as much as the other one.
+        A direction (1 or -1) to take if nearly as much is to be expected of it as of the other.
     lower : ndarray of int, shape (k + 1,), optional
         If outputs on D and D' were drawn in pairs, with the same random numbers: how many pairs
         have the lower of their two scores between the cuts.
@@ -112,8 +112,8 @@ def best_cut(
     neither = None if both is None else total1 - above[0] - above[1] + both
     hints = [Hints(expected, learned) for expected in modelled]
     found = [
-        promises(above[0], total1, above[1], total2, runs, alpha, both, hints[0]),
-        promises(below[1], total2, below[0], total1, runs, alpha, neither, hints[1]),
+        expected_bounds(above[0], total1, above[1], total2, runs, alpha, both, hints[0]),
+        expected_bounds(below[1], total2, below[0], total1, runs, alpha, neither, hints[1]),
     ]
     best = [int(np.argmax(side.expected)) for side in found]
     up, down = (float(side.expected[k]) for side, k in zip(found, best, strict=True))
@@ -126,10 +126,11 @@ def best_cut(
 def bold_cut(
     fresh: Counted, known: Counted, cuts: Cuts, runs: float, alpha: float, than: Choice
 ) -> Choice | None:
-    """A cut rarer than that of a choice, in its direction, that promises much more; None if none.
+    """A rarer cut than that of a choice, in its direction, with a much larger bound to expect.
 
-    By counts alone, as a model may have learned too little of rare outputs, and with less caution:
-    for a test beside that of the choice. As that costs alpha, its loss has to be clearly larger.
+    None if there is none. By counts alone, as a model may have learned too little of rare outputs,
+    and with less caution: for a test beside that of the choice. As that costs alpha, its loss has
+    to be clearly larger.
 
     Parameters
     ----------
@@ -145,11 +146,11 @@ def bold_cut(
     clear = seen - CLEARLY * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
     every = fresh[0] + known[0], fresh[1] + known[1], _sum(fresh[2], known[2])
     one, two, both, total = _beyond(every, than.sign)
-    found = promises(one, total, two, total, runs, alpha, both, caution=BOLD_CAUTION)
+    found = expected_bounds(one, total, two, total, runs, alpha, both, caution=BOLD_CAUTION)
     at = than.sign * cuts.at
     expected = np.where(clear & (at > than.threshold), found.expected, -np.inf)
     k = int(np.argmax(expected))
-    if expected[k] <= BOLDER * max(than.promise, 0.0):
+    if expected[k] <= BOLDER * max(than.expected, 0.0):
         return None
     return found.choice(k, than.sign, float(at[k]))
 

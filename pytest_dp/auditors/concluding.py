@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pytest_dp.auditors import fresh
+from pytest_dp.auditors import held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
@@ -70,7 +70,7 @@ def conclude(game: Game) -> AuditResult:
         witness, tested = found.witness, found.tested
         if violated and tested is not None and tested.clumps:
             raise job.clumped(str(witness.event or witness.attack), tested.clumps)
-        bounded = [] if tested is None else fresh.bounds(job, tested)
+        bounded = [] if tested is None else held_out.bounds(job, tested)
         if bounded:
             extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
         if violated:
@@ -104,13 +104,13 @@ def conclude(game: Game) -> AuditResult:
 
 
 def _counterexample(
-    game: Game, found: Strongest, bounded: list[fresh.Bounded], bet: int
+    game: Game, found: Strongest, bounded: list[held_out.Bounded], bet: int
 ) -> Counterexample:
     """What was found, as a person would want to see it; `bet` pairs of outputs were bet on."""
     witness = found.witness
-    shown = fresh.shown(bounded, game.job.promise.eps) if bounded else None
+    shown = held_out.shown(bounded, game.job.promise.eps) if bounded else None
     seen = partial(seen_before, found.arm, witness, pairs=bet)
-    show = partial(fresh.counterexample, game.job, game.pool, witness, shown, seen)
+    show = partial(held_out.counterexample, game.job, game.pool, witness, shown, seen)
     example = within(game.job.to_conclude(), show)
     longer = _compared(game, found.arm)
     return replace(example, diagnosis=(*example.diagnosis, longer)) if longer else example

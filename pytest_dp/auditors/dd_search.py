@@ -1,4 +1,4 @@
-"""DD-Search: which pair, which direction and which attack promise the largest lower bound.
+"""DD-Search: the pair, the direction and the attack with the largest lower bound to expect.
 
 Algorithm 2 of the paper trains a classifier for every pair and direction on samples of its own, and
 picks the witness with the largest estimated power. Here pairs are compared by successive halving:
@@ -21,7 +21,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.counting import Codes, Profile, Profiles, Tally, counted
-from pytest_dp.attacks.promises import event_promise, quick_promise
+from pytest_dp.attacks.expected_bounds import choice_of, rough_bounds
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fixed
 from pytest_dp.auditors.job import Job
@@ -56,9 +56,9 @@ CHOOSING, CHECKING = 3, 4
 
 @dataclass(slots=True)
 class Rival(Contender):
-    """A pair in the search, with what a model promised on samples that it had not seen."""
+    """A pair in the search: the bound to expect, and how much a model gains, on unseen samples."""
 
-    promise: float = -math.inf
+    expected: float = -math.inf
     gain: float = -math.inf
 
 
@@ -110,7 +110,7 @@ def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Riva
             break
         for rival in rivals:
             _appraise(job, pool, rival, runs)
-        rivals = sorted(rivals, key=lambda r: (-max(r.promise, 0.0), -r.gain, r.number))
+        rivals = sorted(rivals, key=lambda r: (-max(r.expected, 0.0), -r.gain, r.number))
         rivals = rivals[: max(1, len(rivals) // 2)]
     return rivals[0]
 
@@ -139,7 +139,7 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
     one, two, lower = counted(between[first], between[~first], width, coupled=pool.coupled)
     left = (1 - SEARCH_SHARE) * job.max_samples
     choice = best_cut(one, two, cuts, left, job.alpha, lower=lower)
-    rival.promise = -math.inf if choice is None else choice.promise
+    rival.expected = -math.inf if choice is None else choice.expected
 
 
 def _learn(
@@ -166,7 +166,7 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     left = _left(job)
 
     def rank_of(searched: int) -> Rank:
-        return lambda c1, c2: 100 * quick_promise(c1, c2, searched, left, job.alpha)
+        return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, left, job.alpha)
 
     event = readable(rival, table, first, about, rank_of, NEARLY)
     runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
@@ -177,7 +177,7 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
     reading = None
     if event is not None:
         c1, c2 = found.inside
-        reading = event_promise(c1, runs, c2, runs, left, job.alpha, found.both)
+        reading = choice_of(c1, runs, c2, runs, left, job.alpha, found.both)
     favoured = 0 if reading is None else reading.sign
     one, two, lower = found.by_score
     attack = best_cut(one, two, cuts, left, job.alpha, favoured, lower)

@@ -1,7 +1,7 @@
 """DP-Sniper: learn to tell two inputs apart, and count on fresh samples how well that works.
 
 The search (`dd_search`) ends with one attack, one direction and one pair, sometimes with a readable
-event beside the attack. Both are counted once, on fresh samples (`fresh`).
+event beside the attack. Both are counted once, on fresh samples (`held_out`).
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds are those of
 `pytest_dp.evidence.ratio`; the paper's (two Clopper-Pearson bounds) with a fixed `c`.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from pytest_dp.auditors.dd_search import find_witness
-from pytest_dp.auditors.fresh import Tested, bounds, count, counterexample, resolution, shown
+from pytest_dp.auditors.held_out import Tested, bounds, count, counterexample, resolution, shown
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult, Verdict

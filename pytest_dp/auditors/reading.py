@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import quantities
-from pytest_dp.attacks.promises import Choice, event_promise, quick_promise
+from pytest_dp.attacks.expected_bounds import Choice, choice_of, rough_bounds
 from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.job import Job
@@ -36,9 +36,9 @@ class Read:
     ----------
     event : Event
     unseen : Choice
-        What it promises, by outputs among which it was not looked for.
-    promise : float
-        The same by all outputs, in nats, which is how the promise of what was learned is known.
+        What is to be expected of it, by outputs among which it was not looked for.
+    expected : float
+        The same by all outputs, in nats, which is how the bound of what was learned is known.
     excess : float
         How clearly it breaks the claim, in standard errors.
     is_small : bool
@@ -47,20 +47,20 @@ class Read:
 
     event: Event
     unseen: Choice
-    promise: float
+    expected: float
     excess: float
     is_small: bool
 
     @property
     def taken_apart(self) -> tuple[Event, Choice, float]:
-        """The event, what it promises, and how clearly it breaks the claim."""
+        """The event, what is to be expected of it, and how clearly it breaks the claim."""
         return self.event, self.unseen, self.excess
 
     def is_as_good_as(self, learned: float) -> bool:
-        """Whether a promise of what was learned is not worth the trouble of reading a score."""
-        if not self.is_small or self.unseen.promise <= 0:
+        """Whether what was learned, with that bound, is not worth the trouble of a score."""
+        if not self.is_small or self.unseen.expected <= 0:
             return False
-        return learned <= A_QUARTER_MORE * max(self.promise, self.unseen.promise)
+        return learned <= A_QUARTER_MORE * max(self.expected, self.unseen.expected)
 
 
 def read(
@@ -79,16 +79,16 @@ def read(
     planned : int
         Fresh samples on which it will be counted.
     learned : float
-        What the learned attack promises. If outputs are small and an event that breaks the claim
-        most clearly falls short of it, another one is looked for that promises more.
+        The bound to expect of the learned attack. If outputs are small, and the event that breaks
+        the claim most clearly falls short of it, another one is looked for that may prove more.
     """
     about = quantities(job.settings, table, arm.references, first, arm.paired)
     clearly = rank_for(job.promise.eps, rarest=0.0)
     found = _read(job, arm, (table, first), about, clearly, KEPT, planned)
     falls_short = found is None or not found.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
-        other = _read(job, arm, (table, first), about, _by_promise(job, planned), NEARLY, planned)
-        if other is not None and (found is None or other.promise > found.promise):
+        other = _read(job, arm, (table, first), about, _by_bound(job, planned), NEARLY, planned)
+        if other is not None and (found is None or other.expected > found.expected):
             return other
     return found
 
@@ -109,15 +109,15 @@ def _read(
     event = readable(arm, part, sides, about, rank_of, kept)
     if event is None:
         return None
-    event = _rounder(event, part, sides, _by_promise(job, planned)(runs // 2))
+    event = _rounder(event, part, sides, _by_bound(job, planned)(runs // 2))
     inside = event.mask(table)
     c1, c2 = (int((inside & ~known & side).sum()) for side in (first, ~first))
-    unseen = event_promise(c1, runs - runs // 2, c2, runs - runs // 2, planned, job.alpha)
+    unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, planned, job.alpha)
     all1, all2 = (int((inside & side).sum()) for side in (first, ~first))
-    promise = event_promise(all1, runs, all2, runs, planned, job.alpha).promise
+    expected = choice_of(all1, runs, all2, runs, planned, job.alpha).expected
     one, two = (c1, c2) if unseen.sign > 0 else (c2, c1)
     excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, job.promise.eps)
-    return Read(event, unseen, promise, float(excess[0]) * math.sqrt(2), _is_small(table))
+    return Read(event, unseen, expected, float(excess[0]) * math.sqrt(2), _is_small(table))
 
 
 def _rounder(event: Event, table: Table, first: Bools, rank: Rank) -> Event:
@@ -133,9 +133,9 @@ def _rounder(event: Event, table: Table, first: Bools, rank: Rank) -> Event:
     return simplest(found, table, first, rank, kept=1.0).event
 
 
-def _by_promise(job: Job, planned: int) -> RankOf:
-    """Events by the bound that they promise, in hundredths."""
-    return lambda searched: lambda c1, c2: 100 * quick_promise(c1, c2, searched, planned, job.alpha)
+def _by_bound(job: Job, planned: int) -> RankOf:
+    """Events by the bound to expect of them, in hundredths."""
+    return lambda searched: lambda c1, c2: 100 * rough_bounds(c1, c2, searched, planned, job.alpha)
 
 
 def _is_small(table: Table) -> bool:

@@ -50,6 +50,11 @@ class Suspect(Contender):
     runs: int = 0
     decided: bool = False
 
+    @property
+    def rank(self) -> float:
+        """How suspicious its event is."""
+        return self.found.rank if self.found is not None else -math.inf
+
 
 def find_suspect(job: Job, pool: Pool) -> tuple[list[Suspect], Suspect | None]:
     """Successive halving: a quick look at all pairs, then equal effort for ever fewer of them.
@@ -72,10 +77,10 @@ def find_suspect(job: Job, pool: Pool) -> tuple[list[Suspect], Suspect | None]:
             break  # judge by what there is
         for contender in contenders:
             _look(contender, pool, rank)
-        contenders = sorted(contenders, key=_promise)
-        best = -_promise(contenders[0])[0]
+        contenders = sorted(contenders, key=lambda c: (-c.rank, c.number))
+        best = contenders[0].rank
         if best > DECISIVE:  # among pairs about as suspicious, the first one is the simplest
-            near = [c for c in contenders if -_promise(c)[0] > max(SUGGESTIVE, 0.4 * best)]
+            near = [c for c in contenders if c.rank > max(SUGGESTIVE, 0.4 * best)]
             contenders = [min(near, key=lambda c: c.number)]
             contenders[0].decided = True
             break
@@ -125,11 +130,6 @@ def rank_for(eps: float, rarest: float = 0.001) -> Callable[[int], Rank]:
         return rank
 
     return of_runs
-
-
-def _promise(contender: Suspect) -> tuple[float, int]:
-    rank = contender.found.rank if contender.found is not None else -math.inf
-    return -rank, contender.number
 
 
 def largest_loss(contender: Contender, pool: Pool) -> float:

@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from pytest_dp.attacks.lenses import ByScore
-from pytest_dp.attacks.promises import (
+from pytest_dp.attacks.expected_bounds import (
     Choice,
     cautious,
     first_share,
 )
+from pytest_dp.attacks.lenses import ByScore
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import Cuts, best_cut
-from pytest_dp.auditors import fresh
+from pytest_dp.auditors import held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool
@@ -54,7 +54,7 @@ class Strongest:
 
     arm: Arm
     witness: Witness
-    tested: fresh.Tested | None
+    tested: held_out.Tested | None
 
 
 def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -> Strongest | None:
@@ -77,13 +77,13 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
         return None
     if refuted:
         left = min(left, max(MOST, MOST_A_BET * 2 * sum(arm.drawn for arm in arms)))
-    planned = max(left, fresh.FEWEST)
+    planned = max(left, held_out.FEWEST)
     choices = [_choice(job, arm, planned) for arm in arms]
-    best = max(range(len(arms)), key=lambda i: choices[i].promise)
+    best = max(range(len(arms)), key=lambda i: choices[i].expected)
     arm, choice = arms[best], choices[best]
     eps = job.promise.eps
     table, first = within(job.deadline.remaining(), arm.table)
-    learned = choice.promise if refuted else -math.inf
+    learned = choice.expected if refuted else -math.inf
     looking = partial(read, job, arm, table, first, planned, learned)
     try:
         found = within(READING * job.deadline.remaining(), looking)
@@ -93,16 +93,16 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
     attack: Choice | None = choice
     if refuted:
         clearest = _clearest(arm, eps)
-        if choice.promise <= eps and clearest is not None:
+        if choice.expected <= eps and clearest is not None:
             attack = clearest.choice
-        is_as_good = found is not None and found.is_as_good_as(choice.promise)
+        is_as_good = found is not None and found.is_as_good_as(choice.expected)
         if is_as_good or clearest is None or excess >= WORTH * max(clearest.excess, 0.0):
             attack = None  # an event that a person can read is worth more
-        elif reading is not None and reading.promise <= eps:
+        elif reading is not None and reading.expected <= eps:
             event = None
     model = cast("ByScore", arm.lenses[0]).model
     witness = witness_of(arm, model, attack, event, reading)
-    if witness is None and refuted:  # so little is left to count that nothing promises anything
+    if witness is None and refuted:  # so little is left to count that nothing is to be expected
         if event is not None and reading is not None:
             witness = Witness(arm, None, event, reading.sign, reading.p1, reading.p2)
         elif clearest is not None:
@@ -113,7 +113,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
         witness = replace(witness, middle=_middle(arm))
     total = _enough(job, witness, left) if refuted else left
     try:
-        tested = fresh.count(job, pool, witness, total)
+        tested = held_out.count(job, pool, witness, total)
     except OutOfTime as out:
         if out.stack or not refuted:
             raise
@@ -127,7 +127,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
 
 
 def _choice(job: Job, arm: Arm, left: int) -> Choice:
-    """The threshold of the pair's score that promises the largest bound."""
+    """The threshold of the pair's score with the largest bound to expect."""
     lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
     one, two = joint.sum(1), joint.sum(0)
     clearest = _clearest(arm, 0.0)
@@ -137,7 +137,7 @@ def _choice(job: Job, arm: Arm, left: int) -> Choice:
     levels = np.append(lens.cuts, lens.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
     cuts = Cuts(arm.learned, lens.cuts, levels)
     found = best_cut(one.astype(int), two.astype(int), cuts, left, job.alpha)
-    return clearest.choice if found is None or found.promise == -math.inf else found
+    return clearest.choice if found is None or found.expected == -math.inf else found
 
 
 def _middle(arm: Arm) -> Attack | None:
@@ -189,7 +189,7 @@ def _enough(job: Job, witness: Witness, left: int) -> int:
     def needed(wanted: float, total: int) -> int:
         while total < left and loss > eps:
             one, two = total * share, total * (1 - share)
-            bound = ratio.predicted(p1, one, p2, two, fresh.ATTACK_SHARE * job.alpha)
+            bound = ratio.predicted(p1, one, p2, two, held_out.ATTACK_SHARE * job.alpha)
             if bound[0] > wanted:
                 return 2 * total  # as what was found by searching looks stronger than it is
             total *= 2
@@ -197,17 +197,17 @@ def _enough(job: Job, witness: Witness, left: int) -> int:
 
     clear = min(needed(eps + CLEAR * min(loss - eps, 2.0), SMALLEST), left)
     quick = job.runs_within(SHOWN_IN * job.settings.max_seconds, clear)
-    return quick if loss <= eps else max(quick, min(needed(eps, fresh.FEWEST), left))
+    return quick if loss <= eps else max(quick, min(needed(eps, held_out.FEWEST), left))
 
 
-def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> fresh.Seen:
+def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
     """How often an event came among the first `pairs` outputs on either input."""
     table, first = arm.table()
     inside = event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
     inside &= np.arange(len(first)) % arm.kept < pairs
     likelier = first if witness.sign > 0 else ~first
     counts = int(np.sum(inside & likelier)), int(np.sum(inside & ~likelier))
-    return fresh.Seen(counts, (pairs, pairs))
+    return held_out.Seen(counts, (pairs, pairs))
 
 
 def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:

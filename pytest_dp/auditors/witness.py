@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.promises import Choice
+from pytest_dp.attacks.expected_bounds import Choice
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.pool import Contender
@@ -40,7 +40,7 @@ class Witness:
     ----------
     rival : Contender
     attack : Attack or None
-        None where the readable event promises as much.
+        None where as much is to be expected of the readable event.
     event : Event or None
         A readable event, if there is one.
     sign : int
@@ -76,17 +76,17 @@ def witness_of(
     event: Event | None,
     reading: Choice | None,
 ) -> Witness | None:
-    """The attack, the readable event, or both in one direction: whatever promises enough."""
-    if event is not None and reading is not None and reading.promise > -math.inf:
-        if attack is None or reading.promise >= NEARLY * attack.promise:
+    """The attack, the readable event, or both in one direction: whatever may prove enough."""
+    if event is not None and reading is not None and reading.expected > -math.inf:
+        if attack is None or reading.expected >= NEARLY * attack.expected:
             return Witness(
                 rival, None, event, reading.sign, reading.p1, reading.p2, reading.coupled
             )
-        if reading.sign != attack.sign or reading.promise <= 0:
+        if reading.sign != attack.sign or reading.expected <= 0:
             event = None
     else:
         event = None
-    if attack is None or attack.promise == -math.inf:
+    if attack is None or attack.expected == -math.inf:
         return None
     chosen = Attack(model, attack.sign, attack.threshold)
     return Witness(rival, chosen, event, attack.sign, attack.p1, attack.p2, attack.coupled)

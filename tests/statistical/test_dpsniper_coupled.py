@@ -14,9 +14,9 @@ from sniping import consistent, run, sniped
 
 from benchmarks.cases import CORPUS
 from pytest_dp import MechanismError, audit
-from pytest_dp.auditors import fresh
+from pytest_dp.auditors import held_out
 from pytest_dp.auditors.dd_search import CHOOSING
-from pytest_dp.auditors.fresh import ATTACK_SHARE, PAIRED_SHARE, SHOWN_AT
+from pytest_dp.auditors.held_out import ATTACK_SHARE, PAIRED_SHARE, SHOWN_AT
 from pytest_dp.auditors.pool import PAIRED, SEARCHED
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.sampling.per_run import CannotCouple
@@ -73,7 +73,7 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
         return measure(self, draws, function, deadline)
 
     monkeypatch.setattr(Sampler, "measure", recorded)
-    monkeypatch.setattr(fresh, "A_BATCH", 7_000)
+    monkeypatch.setattr(held_out, "A_BATCH", 7_000)
     result = run("laplace", 0.05, 0.1, 1, alpha=ALPHA)
     assert len(set(keys)) == len(keys)
     assert sum(key[0] == PAIRED for key in keys) > 3
@@ -85,10 +85,10 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
 @pytest.mark.parametrize("share", [1.0, PAIRED_SHARE])
 def test_all_that_is_counted_together_spends_its_share_of_alpha(share):
     job = SimpleNamespace(alpha=0.1, fixed_c=None, claim=SimpleNamespace(eps=0.5))
-    counts = fresh.Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
+    counts = held_out.Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
     for attack, event, bold in itertools.product((counts, None), repeat=3):
         if attack or event:
-            found = fresh.bounds(job, fresh.Tested(attack, event, bold, (), share))
+            found = held_out.bounds(job, held_out.Tested(attack, event, bold, (), share))
             spent = math.fsum(one.alpha for one in found)
             assert spent == pytest.approx(share * job.alpha)
 

@@ -1,4 +1,4 @@
-"""Attacks: where the threshold is put, and what an event promises."""
+"""Attacks: where the threshold is put, and the bound to expect of an event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from learning import both, learned
 from scipy.stats import laplace, norm
 
 from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
-from pytest_dp.attacks.promises import Choice, cautious, event_promise, first_share, quick_promise
+from pytest_dp.attacks.expected_bounds import Choice, cautious, choice_of, first_share, rough_bounds
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.threshold import Cuts, best_cut, bold_cut, cuts_for, fixed
 from pytest_dp.evidence import paired, ratio
@@ -87,8 +87,8 @@ def test_outputs_are_placed_between_cuts_and_paired():
     assert (apart.by_score[2], apart.both) == (None, None)
 
 
-def promised(p1, p2, runs, alpha):
-    """What events promise if their probabilities are known."""
+def bounds_to_expect(p1, p2, runs, alpha):
+    """Bounds to expect of events if their probabilities are known."""
     share = first_share(p1, p2)
     return ratio.predicted(p1, runs * share, p2, runs * (1 - share), alpha)
 
@@ -114,13 +114,13 @@ def test_the_best_threshold_is_found(turned, runs):
     assert ((cuts.at > sorted_levels[:-1]) & (cuts.at < sorted_levels[1:])).all()
     choice = best_cut(one, two, cuts, runs, 1e-3)
     above = [[law[order][k:].sum() for k in range(1, 20)] for law in (p, q)]
-    up = promised(np.array(above[0]), np.array(above[1]), runs, 1e-3)
-    down = promised(1 - np.array(above[1]), 1 - np.array(above[0]), runs, 1e-3)
+    up = bounds_to_expect(np.array(above[0]), np.array(above[1]), runs, 1e-3)
+    down = bounds_to_expect(1 - np.array(above[1]), 1 - np.array(above[0]), runs, 1e-3)
     best = np.nanmax(np.append(up, down))
     assert choice.sign == (1 if np.nanmax(up) >= np.nanmax(down) else -1)
     k = int(np.searchsorted(cuts.at, choice.sign * choice.threshold))
     assert (up if choice.sign > 0 else down)[k] > 0.97 * best
-    assert best * 0.85 < choice.promise < best * 1.03
+    assert best * 0.85 < choice.expected < best * 1.03
     inside = (p, q) if choice.sign > 0 else (q, p)
     part = slice(k + 1, None) if choice.sign > 0 else slice(None, k + 1)
     assert choice.p1 == pytest.approx(inside[0][order][part].sum(), rel=0.15)
@@ -145,7 +145,7 @@ def tails(growing, runs, rng):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_bold_cut_is_rarer_and_promises_more(sign):
+def test_a_bold_cut_is_rarer_and_may_prove_more(sign):
     rng = np.random.default_rng(53)
     levels = np.arange(13.0)
     cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
@@ -160,7 +160,7 @@ def test_a_bold_cut_is_rarer_and_promises_more(sign):
     bold = bold_cut(fresh, known, cuts, 1e6, 0.05, than)
     assert bold.sign == sign
     assert bold.threshold > 4
-    assert 1.0 < bold.promise < 3.6
+    assert 1.0 < bold.expected < 3.6
     assert bold.p1 < 0.02
 
 
@@ -209,18 +209,18 @@ def test_of_pairs_the_best_threshold_is_found_by_what_pairs_can_show(turned):
     assert choice.sign == apart.sign == (-1 if turned else 1)
     p2 = 0.5 * math.exp(-0.3)
     best = float(paired.predicted(0.5, p2, p2, 10_000, 0.05))
-    assert 0.93 * best < choice.promise < 1.02 * best
-    assert apart.promise < choice.promise
+    assert 0.93 * best < choice.expected < 1.02 * best
+    assert apart.expected < choice.expected
 
 
-def test_pairs_that_exclude_each_other_promise_no_less_than_independent_outputs():
-    with_pairs = event_promise(3_000, 10_000, 2_000, 10_000, 1e4, 0.05, both=0)
-    apart = event_promise(3_000, 10_000, 2_000, 10_000, 1e4, 0.05)
+def test_pairs_that_exclude_each_other_have_no_smaller_bound_than_independent_outputs():
+    with_pairs = choice_of(3_000, 10_000, 2_000, 10_000, 1e4, 0.05, both=0)
+    apart = choice_of(3_000, 10_000, 2_000, 10_000, 1e4, 0.05)
     assert not with_pairs.coupled
-    assert with_pairs.promise == pytest.approx(apart.promise)
-    nested = event_promise(3_000, 10_000, 2_000, 10_000, 1e4, 0.05, both=2_000)
+    assert with_pairs.expected == pytest.approx(apart.expected)
+    nested = choice_of(3_000, 10_000, 2_000, 10_000, 1e4, 0.05, both=2_000)
     assert nested.coupled
-    assert nested.promise > apart.promise
+    assert nested.expected > apart.expected
 
 
 def test_a_bold_cut_is_seldom_luck():
@@ -245,10 +245,10 @@ def test_both_directions_are_mirror_images():
     b = best_cut(two[::-1], one[::-1], mirrored, 1e4, 0.01)
     assert a.sign == -b.sign
     assert a.threshold == pytest.approx(b.threshold)
-    assert (a.p1, a.p2, a.promise) == pytest.approx((b.p1, b.p2, b.promise), rel=1e-4)
+    assert (a.p1, a.p2, a.expected) == pytest.approx((b.p1, b.p2, b.expected), rel=1e-4)
 
 
-def test_of_directions_that_promise_as_much_one_can_be_favoured():
+def test_of_directions_that_are_as_good_one_can_be_favoured():
     cuts = Cuts(100_000, np.array([0.0]), np.array([-1.0, 1.0]))
     one, two = np.array([2_000, 6_010]), np.array([6_000, 2_000])
     for favoured in (1, -1):
@@ -285,7 +285,7 @@ def test_thresholds_cover_all_scores(size, ties):
 def chosen_and_best(cuts, counts, p1, p2, runs, alpha):
     """What the chosen cut is truly worth, and the best one; `p1`, `p2` are P(score > cut)."""
     choice = best_cut(*counts, cuts, runs, alpha)
-    up, down = promised(p1, p2, runs, alpha), promised(1 - p2, 1 - p1, runs, alpha)
+    up, down = bounds_to_expect(p1, p2, runs, alpha), bounds_to_expect(1 - p2, 1 - p1, runs, alpha)
     k = int(np.argmin(np.abs(cuts.at - choice.sign * choice.threshold)))
     return (up if choice.sign > 0 else down)[k], np.nanmax(np.append(up, down))
 
@@ -341,30 +341,30 @@ def test_a_model_that_fitted_noise_does_not_make_rare_events_attractive():
 @pytest.mark.parametrize(
     ("c1", "c2"), [(500, 100), (100, 500), (30, 3), (4_000, 3_000), (9_900, 9_000)]
 )
-def test_what_an_event_promises(c1, c2):
+def test_the_bound_to_expect_of_an_event(c1, c2):
     n, runs, alpha = 10_000, 50_000, 1e-3
-    choice = event_promise(c1, n, c2, n, runs, alpha)
-    turned = event_promise(c2, n, c1, n, runs, alpha)
+    choice = choice_of(c1, n, c2, n, runs, alpha)
+    turned = choice_of(c2, n, c1, n, runs, alpha)
     assert choice.sign == -turned.sign
-    assert (choice.p1, choice.p2, choice.promise) == (turned.p1, turned.p2, turned.promise)
+    assert (choice.p1, choice.p2, choice.expected) == (turned.p1, turned.p2, turned.expected)
     if max(c1, c2) < 5_000:
         assert choice.sign == (1 if c1 > c2 else -1)
         high, low = max(c1, c2), min(c1, c2)
         assert choice.p1 < high / n
         assert choice.p2 > low / n
-        assert choice.promise < math.log(high / low)
-        known = float(promised(np.array(high / n), np.array(low / n), runs, alpha))
-        assert choice.promise < known
-        assert choice.promise > known - 3 * math.sqrt(1 / high + 1 / low) - 0.1
-        assert event_promise(c1, n, c2, n, 10 * runs, alpha).promise > choice.promise
-        rough = quick_promise(np.array([c1]), np.array([c2]), n, runs, alpha)[0]
-        assert rough == pytest.approx(choice.promise, abs=0.25 * abs(choice.promise) + 0.1)
+        assert choice.expected < math.log(high / low)
+        known = float(bounds_to_expect(np.array(high / n), np.array(low / n), runs, alpha))
+        assert choice.expected < known
+        assert choice.expected > known - 3 * math.sqrt(1 / high + 1 / low) - 0.1
+        assert choice_of(c1, n, c2, n, 10 * runs, alpha).expected > choice.expected
+        rough = rough_bounds(np.array([c1]), np.array([c2]), n, runs, alpha)[0]
+        assert rough == pytest.approx(choice.expected, abs=0.25 * abs(choice.expected) + 0.1)
 
 
-def test_an_event_that_was_hardly_seen_promises_nothing():
-    assert event_promise(0, 1_000, 0, 1_000, 1e5, 0.05).promise == -math.inf
-    assert event_promise(3, 1_000, 0, 1_000, 1e5, 0.05).promise == -math.inf
-    assert event_promise(8, 1_000, 0, 1_000, 1e5, 0.05).promise > 0
+def test_an_event_that_was_hardly_seen_has_no_bound():
+    assert choice_of(0, 1_000, 0, 1_000, 1e5, 0.05).expected == -math.inf
+    assert choice_of(3, 1_000, 0, 1_000, 1e5, 0.05).expected == -math.inf
+    assert choice_of(8, 1_000, 0, 1_000, 1e5, 0.05).expected > 0
 
 
 def test_estimates_err_on_the_cautious_side():

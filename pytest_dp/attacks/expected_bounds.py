@@ -1,4 +1,4 @@
-"""What an event promises before it is tested: the lower bound on its loss to expect."""
+"""The lower bound on an event's loss that is to be expected of a test, before it is made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALLEST_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A threshold, or an event, and what it promises.
+    """A threshold, or an event, and the bound to expect of it.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Choice:
         As in `Attack`; NaN for an event.
     p1, p2 : float
         Cautious estimates of its probability on the likelier input and on the other one.
-    promise : float
+    expected : float
         The lower bound to expect, in nats.
     coupled : bool
         Whether it is to be expected of outputs with the same random numbers on both inputs.
@@ -43,28 +43,28 @@ class Choice:
     threshold: float
     p1: float
     p2: float
-    promise: float
+    expected: float
     coupled: bool = False
 
 
-def event_promise(
+def choice_of(
     c1: int, n1: int, c2: int, n2: int, runs: float, alpha: float, both: int | None = None
 ) -> Choice:
-    """What an event promises, in the better of both directions, from its counts on D and D'.
+    """The bound to expect of an event, in the better of both directions, by its counts on D and D'.
 
     `both` counts pairs with both outputs in it, if outputs were drawn in pairs.
     """
     one, two = np.array([c1]), np.array([c2])
     together = None if both is None else np.array([both])
-    up = promises(one, n1, two, n2, runs, alpha, together)
-    down = promises(two, n2, one, n1, runs, alpha, together)
+    up = expected_bounds(one, n1, two, n2, runs, alpha, together)
+    down = expected_bounds(two, n2, one, n1, runs, alpha, together)
     if up.expected[0] >= down.expected[0]:
         return up.choice(0, 1, math.nan)
     return down.choice(0, -1, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
-class Promises:
+class ExpectedBounds:
     """Bounds to expect of many events, what is behind them, and whether of coupled outputs."""
 
     expected: Floats
@@ -96,7 +96,7 @@ class Hints:
     learned: float
 
 
-def promises(
+def expected_bounds(
     c1: Ints | Floats,
     n1: int,
     c2: Ints | Floats,
@@ -106,7 +106,7 @@ def promises(
     both: Ints | Floats | None = None,
     hints: Hints | None = None,
     caution: float = 1.0,
-) -> Promises:
+) -> ExpectedBounds:
     """Bounds to expect, and the probabilities behind them, for many events at a time.
 
     `both` are pairs of outputs in the event, where outputs were drawn in pairs. `caution` is meant
@@ -138,13 +138,13 @@ def promises(
         expected[usable] = np.where(np.isnan(given), -np.inf, given)
     # Of events in nearly all outputs, the complement tells more in the other direction.
     nearly_sure = (p1 > MOST_LIKELY) & (p2 > 1 - MOST_LIKELY)
-    return Promises(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
+    return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
 
 
 def losses(
     c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, both: Ints | Floats | None
 ) -> tuple[Floats, Floats]:
-    """What events seem to lose, and the variance of that, from counts as in `promises`."""
+    """What events seem to lose, and the variance of that, from counts as in `expected_bounds`."""
     seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
     return seen, (1 / (c1 + 0.5) + 1 / (c2 + 0.5)) * _uncancelled(c1, c2, both)
 
@@ -171,12 +171,12 @@ def first_share(p1: Floats, p2: Floats) -> Floats:
     return share
 
 
-def quick_promise(c1: Ints, c2: Ints, searched: int, runs: float, alpha: float) -> Floats:
-    """Roughly `event_promise`, for events by the thousand."""
+def rough_bounds(c1: Ints, c2: Ints, searched: int, runs: float, alpha: float) -> Floats:
+    """Roughly `choice_of`, for events by the thousand."""
     high, low = np.maximum(c1, c2), np.minimum(c1, c2)
     p1, p2 = cautious(high, searched, low, searched)
     z = -ndtri(alpha)
     with np.errstate(all="ignore"):
         slack = z * np.sqrt(2 / runs * ((1 - p1) / p1 + (1 - p2) / p2))
-        promise = np.where((high > 3) & (p1 > 0), np.log(p1 / p2) - slack, -np.inf)
-    return np.asarray(promise, dtype=np.float64)
+        expected = np.where((high > 3) & (p1 > 0), np.log(p1 / p2) - slack, -np.inf)
+    return np.asarray(expected, dtype=np.float64)

@@ -20,7 +20,7 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.counting import Hits, Tally
-from pytest_dp.attacks.promises import first_share
+from pytest_dp.attacks.expected_bounds import first_share
 from pytest_dp.auditors.job import CLUMPED, Job
 from pytest_dp.auditors.pool import PAIRED, TESTED, Pool
 from pytest_dp.auditors.result import Counterexample
