@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.outputs.contents import Read, attributes
+from pytest_dp.outputs.digits import SHORTEST, without_last_digits
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
 
@@ -53,12 +54,24 @@ def category(leaf: Any) -> tuple[str, Hashable]:
     if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
         leaf = leaf.item()
     if type(leaf) in LITERAL:
-        return type(leaf).__name__, leaf
+        return type(leaf).__name__, _as_said(leaf)
     try:
         address = " at 0x" in repr(leaf)
     except Exception:  # a repr that fails says as little as an address
         address = True
-    return type(leaf).__name__, "" if address else shown(leaf)
+    return type(leaf).__name__, "" if address else without_last_digits(shown(leaf))
+
+
+def _as_said(leaf: Any) -> Any:
+    """A text, or the message of an exception, without the last digits of doubles in it."""
+    match leaf:
+        case str():
+            return without_last_digits(leaf)
+        case bytes() if len(leaf) >= SHORTEST:
+            return without_last_digits(leaf.decode("latin-1")).encode("latin-1")
+        case Raised():
+            return dataclasses.replace(leaf, message=without_last_digits(leaf.message))
+    return leaf
 
 
 def written(category: tuple[str, Hashable]) -> str:

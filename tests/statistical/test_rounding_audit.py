@@ -6,6 +6,7 @@ numbers. Over doubles, sums that are equal come out with other last digits on ei
 
 from __future__ import annotations
 
+import json
 from itertools import accumulate
 
 import numpy as np
@@ -59,7 +60,19 @@ def by_key(records, rng):
     }
 
 
+def as_json(records, rng):
+    return json.dumps({"mean": noise_first(records, rng), "unit": "days"})
+
+
+def in_a_message(records, rng):
+    if rng.random() < 0.5:
+        raise ValueError(f"over budget by {noise_first(records, rng)}")
+    return True
+
+
 CORRECT = [
+    as_json,
+    in_a_message,
     tenths,
     steps_of_a_third,
     quantised,
