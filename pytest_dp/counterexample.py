@@ -14,9 +14,9 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.outputs.columns import NUMBER
+from pytest_dp.outputs.event_search import Found, Rank
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
-from pytest_dp.outputs.families import Found, Rank
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
@@ -206,5 +206,5 @@ def stands_out(event: Event | None, table: Table) -> bool:
 
 def is_constant(table: Table) -> bool:
     """Whether all outputs of a table are the same."""
-    marks = fingerprints(table)
+    marks = hashes(table)
     return bool(len(table)) and bool((marks == marks[0]).all())

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.attacks.bins import Codes, Column, bins, row_share, whole
+from pytest_dp.attacks.feature_bins import Codes, Column, bins, row_share, whole
 from pytest_dp.attacks.inverse import inverse_root, times
 from pytest_dp.evidence.logistic import expit
 from pytest_dp.outputs.feature import Feature

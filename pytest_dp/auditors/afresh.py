@@ -30,7 +30,7 @@ from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import homogeneity
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import elsewhere
@@ -147,7 +147,7 @@ def _on_copies(job: Job, given: Input, side: int, wanted: int, deadline: Deadlin
 def _check(job: Job, found: _Found, event: Any, original: tuple[int, int]) -> None:
     table = tabulate(joined(found.outputs))
     copies, runs = int(found.copy[-1]) + 1, int(found.run[-1]) + 1
-    if homogeneity.repeats(fingerprints(table), found.copy) < CLUMPED:
+    if homogeneity.repeats(hashes(table), found.copy) < CLUMPED:
         _refuse(job, f"it repeats what it gave before ({_repeated(found.outputs)})")
     for inside in _halves(table, event):
         if homogeneity.pairs_agree(inside.reshape(copies, runs)) < CLUMPED:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
-from pytest_dp.attacks.lenses import Bins, ByEvent, ByScore, Lens, cuts_of, joint_counts
+from pytest_dp.attacks.binning import Binning, Bins, ByEvent, ByScore, cuts_of, joint_counts
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import ROOM, Contender, Pool, leaves_of, part_of, room_of
@@ -29,11 +29,11 @@ from pytest_dp.evidence.betting import (
     independent,
     payoffs,
 )
+from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract, concatenated
-from pytest_dp.outputs.families import search
 from pytest_dp.outputs.features import Feature, affordable, leaf
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import same
 from pytest_dp.outputs.screening import FEWEST_PAIRS, choose
 from pytest_dp.outputs.table import Table, tabulate
@@ -54,10 +54,10 @@ LEARNED_ACROSS = 20_000
 SEARCHED = 20_000
 """Pairs of outputs among which each half looks for events, at most."""
 OPTIMISM = 1.5
-"""Standard errors by which a pair may be better than it looks through its lenses."""
+"""Standard errors by which a pair may be better than it looks through its binnings."""
 UNLEARNED = 1.0
-"""By how much better lenses may do, over the root of how many outputs the present ones know: else a
-pair that gains nothing, and loses nothing, would starve others that were learned from too few."""
+"""By how much better binnings may do, over the root of how many outputs the present ones know: else
+a pair that gains nothing, and loses nothing, would starve others that were learned from too few."""
 
 
 @dataclass(slots=True)
@@ -77,13 +77,13 @@ class Arm(Contender):
     extracts : list of (Table, Table)
         All that was kept, on D and on D', once there is no room for outputs.
     drawn, kept, learned : int
-        Pairs of outputs drawn, kept, and known when the lenses were made.
+        Pairs of outputs drawn, kept, and known when the binnings were made.
     paired : int
         Of those that were kept, how many share their random numbers: the first ones.
     batches : int
     coupled : bool
         Whether both inputs are run with the same random numbers.
-    lenses : tuple of Lens
+    binnings : tuple of Binning
         The first one by score.
     record : Record
     hope : float
@@ -104,7 +104,7 @@ class Arm(Contender):
     paired: int = 0
     batches: int = 0
     coupled: bool = False
-    lenses: tuple[Lens, ...] = ()
+    binnings: tuple[Binning, ...] = ()
     record: Record = field(default_factory=lambda: Record([], _nothing_earned()))
     hope: float = math.inf
     known: tuple[int, Table] | None = None
@@ -137,7 +137,7 @@ class Arm(Contender):
             size = len(one)
             self.extracts.append((one, two))
             for extract in (one, two):
-                pool.heed(fingerprints(extract))
+                pool.heed(hashes(extract))
         self.kept += size
         self.paired += size if self.coupled else 0
 
@@ -149,7 +149,7 @@ class Arm(Contender):
         """Whether, with the same random numbers, both inputs always gave the same outputs."""
         if not self.coupled or not all(map(same, self.one, self.two)):
             return False
-        marks = ((fingerprints(one), fingerprints(two)) for one, two in self.extracts)
+        marks = ((hashes(one), hashes(two)) for one, two in self.extracts)
         return all(np.array_equal(one, two) for one, two in marks)
 
     def has_room(self, size: int) -> bool:
@@ -172,14 +172,14 @@ def _nothing_earned() -> Floats:
 
 
 def learn(job: Job, arm: Arm) -> None:
-    """Make new lenses from all that was kept, and the record of what they would have shown."""
+    """Make new binnings from all that was kept, and the record of what they would have shown."""
     table, first = arm.table()
     row = np.arange(len(first)) % arm.kept
     middle = arm.kept // 2
     lower = row < middle
     paired = min(arm.paired, middle), max(arm.paired - middle, 0)
     joint: list[Floats] = []
-    lenses: list[Lens] = []
+    binnings: list[Binning] = []
     odds = np.zeros(len(first))
     for known, fresh, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
         part, sides = table.rows(known), first[known]
@@ -188,9 +188,9 @@ def learn(job: Job, arm: Arm) -> None:
         odds[fresh] = scores(model, unseen)
         for event in _events(job, arm, part, sides, about):
             seen = ByEvent(event)
-            if seen in lenses:
+            if seen in binnings:
                 continue
-            lenses.append(seen)
+            binnings.append(seen)
             joint.append(_joint(seen.bins(unseen), first[fresh], 2))
     model, about = _model(job, arm, table, first, 2 * LEARNED_ACROSS, arm.paired)
     if job.settings.classifier is not None or job.settings.features is not None:
@@ -202,7 +202,7 @@ def learn(job: Job, arm: Arm) -> None:
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
     record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft, not arm.coupled)
     # All at once: what comes before may be interrupted.
-    arm.lenses, arm.record, arm.learned = (by_score, *lenses), record, arm.kept
+    arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, arm.kept
 
 
 def make_room(job: Job, arm: Arm) -> None:

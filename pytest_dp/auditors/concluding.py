@@ -54,7 +54,7 @@ def conclude(game: Game) -> AuditResult:
         "bet_samples": 2 * game.drawn,
         "pairs": tried,
     }
-    known = [arm for arm in game.seen if arm.lenses]
+    known = [arm for arm in game.seen if arm.binnings]
     if not known:
         _note_if_late(game)
         return job.result("inconclusive", **bets)
@@ -133,7 +133,7 @@ def _note_if_late(game: Game) -> None:
 
 def _compared(game: Game, worst: Arm) -> str:
     """Whether inputs that are shorter lose less, by a few more samples; empty if not."""
-    others = shorter([arm for arm in game.seen if arm.lenses], worst)
+    others = shorter([arm for arm in game.seen if arm.binnings], worst)
     try:
         for arm in (worst, *others) if others else ():
             game.look_closer(arm, COMPARED)

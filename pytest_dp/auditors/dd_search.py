@@ -27,7 +27,7 @@ from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fi
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of
-from pytest_dp.outputs.families import Rank
+from pytest_dp.outputs.event_search import Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.deadline import OutOfTime

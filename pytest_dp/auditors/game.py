@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from pytest_dp.arrays import Ints
-from pytest_dp.attacks.lenses import Reader, joint_counts
+from pytest_dp.attacks.binning import Reader, joint_counts
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.outlook import FEWEST_AT_MARGIN, in_doubt, would_catch
@@ -28,7 +28,7 @@ FIRST, FEWEST = 12, 8
 GROWTH, STEP = 0.2, 0.04
 """The next batch, as a share of what its pair of inputs, and of what all, have been given."""
 RELEARN, RELEARN_FIRST = 8, 4
-"""What a pair has to grow by until its lenses are made anew; sooner after the first look, from
+"""What a pair has to grow by until its binnings are made anew; sooner after the first look, from
 which only what never agrees can be learned."""
 LEARNING = 0.5
 """Share of the time that learning may take."""
@@ -87,7 +87,7 @@ class Game:
                 size = int(budget - job.sampler.runs) // 2
                 if size < FEWEST:
                     return
-            if not arm.lenses:
+            if not arm.binnings:
                 self._look(arm, size, deadline)
             else:
                 self._bet(arm, size, deadline)
@@ -99,10 +99,10 @@ class Game:
                 return
 
     def _learn(self, arm: Arm, deadline: Deadline) -> None:
-        """Make new lenses, unless learning has had its share; the first ones in any case."""
+        """Make new binnings, unless learning has had its share; the first ones in any case."""
         share = LEARNING * self.job.settings.max_seconds - self.learning
         left = deadline.remaining()
-        if arm.lenses:
+        if arm.binnings:
             if share <= 0:
                 return
             left = min(left, share)
@@ -110,9 +110,9 @@ class Game:
         try:
             within(left, partial(learn, self.job, arm))
         except OutOfTime:
-            if not arm.lenses or deadline.remaining() <= 0:
+            if not arm.binnings or deadline.remaining() <= 0:
                 raise
-            return  # the lenses that there are will do
+            return  # the binnings that there are will do
         finally:
             self.learning += time.monotonic() - started
         if arm.coupled and self.ledger.prefers_apart(arm.record):
@@ -147,7 +147,7 @@ class Game:
             return False
         job, promise = self.job, self.job.promise
         level = promise.eps, promise.delta, self.share * job.alpha
-        told = job.sampler.progress is not None and all(arm.lenses for arm in self.seen)
+        told = job.sampler.progress is not None and all(arm.binnings for arm in self.seen)
         may_end = len(self.seen) == len(self.arms) and self.drawn >= FEWEST_AT_MARGIN
         doubts = None
         if told or may_end:
@@ -205,7 +205,7 @@ class Game:
         self.earned[arm.number] += self.ledger.log_e_value - before
 
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
-        """A new batch of outputs on both inputs, counted through the lenses of the pair."""
+        """A new batch of outputs on both inputs, counted through the binnings of the pair."""
         if arm.extract is None and not arm.has_room(size):
             within(deadline.remaining(), partial(make_room, self.job, arm))
         keep = arm.kept + size <= MOST_KEPT and arm.has_room(size)
@@ -216,13 +216,14 @@ class Game:
             Draw(self.pool.inputs[i], size, key if arm.coupled else (*key, side), arm.coupled)
             for side, i in enumerate(sides)
         ]
-        parts = self.job.sampler.measure(draws, Reader(arm.lenses, keep, arm.extract), deadline)
+        parts = self.job.sampler.measure(draws, Reader(arm.binnings, keep, arm.extract), deadline)
         arm.drawn += size
         if keep:
             arm.keep(self.pool, [[kept for _, kept in part] for part in parts])
         one, two = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
         return [
-            joint_counts(a, b, lens.width) for a, b, lens in zip(one, two, arm.lenses, strict=True)
+            joint_counts(a, b, binning.width)
+            for a, b, binning in zip(one, two, arm.binnings, strict=True)
         ]
 
     def look_closer(self, arm: Arm, pairs: int) -> None:

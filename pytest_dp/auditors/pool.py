@@ -17,7 +17,7 @@ from pytest_dp.counterexample import is_constant
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.contents import MOST_READ, was_cut
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import unread
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
@@ -89,7 +89,7 @@ class Pool:
     """Numbers that `keep` keeps of the outputs on an input."""
     marks: set[int] = field(default_factory=set)
     heeded: int = 0
-    """Of outputs that were not kept, a few different fingerprints, and how many there were."""
+    """Of outputs that were not kept, a few different hashes, and how many there were."""
 
     def add(self, data: Any) -> int:
         """The position of an input, which is added if it is new."""
@@ -113,7 +113,7 @@ class Pool:
         if not self.drawn[which] or len(part):
             self.drawn[which].append(part if len(part) else part_of(outputs, FEWEST))
         if len(part) < len(outputs):
-            self.heed(fingerprints(tabulate(outputs[len(part) :])))
+            self.heed(hashes(tabulate(outputs[len(part) :])))
 
     def heed(self, marks: Ints) -> None:
         """Remember of outputs that are not kept whether they vary, by their fingerprints."""
@@ -221,7 +221,7 @@ def never_varies(job: Job, pool: Pool) -> bool:
     table = tabulate(everything)
     if len(everything) < 2 or not is_constant(table):
         return False
-    if pool.marks - {int(fingerprints(table)[0])}:
+    if pool.marks - {int(hashes(table)[0])}:
         return False
     if not unreadable:
         runs = len(everything) + pool.heeded

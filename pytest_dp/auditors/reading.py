@@ -17,8 +17,8 @@ from pytest_dp.auditors.search import rank_for
 from pytest_dp.auditors.witness import RankOf, readable
 from pytest_dp.counterexample import KEPT, simplest
 from pytest_dp.outputs.columns import NUMBER
+from pytest_dp.outputs.event_search import Found, Rank
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.families import Found, Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 

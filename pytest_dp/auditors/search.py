@@ -21,7 +21,7 @@ from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.counterexample import simplest
 from pytest_dp.evidence import statdp
-from pytest_dp.outputs.families import Found, Rank, search
+from pytest_dp.outputs.event_search import Found, Rank, search
 from pytest_dp.sampling.deadline import OutOfTime
 
 SEARCH_SHARE = 0.4

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from pytest_dp.attacks.binning import ByScore
 from pytest_dp.attacks.expected_bounds import (
     Choice,
     cautious,
     first_share,
 )
-from pytest_dp.attacks.lenses import ByScore
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import Cuts, best_cut
 from pytest_dp.auditors import held_out
@@ -100,7 +100,7 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
             attack = None  # an event that a person can read is worth more
         elif reading is not None and reading.expected <= eps:
             event = None
-    model = cast("ByScore", arm.lenses[0]).model
+    model = cast("ByScore", arm.binnings[0]).model
     witness = witness_of(arm, model, attack, event, reading)
     if witness is None and refuted:  # so little is left to count that nothing is to be expected
         if event is not None and reading is not None:
@@ -128,25 +128,25 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
 
 def _choice(job: Job, arm: Arm, left: int) -> Choice:
     """The threshold of the pair's score with the largest bound to expect."""
-    lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
+    binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
     one, two = joint.sum(1), joint.sum(0)
     clearest = _clearest(arm, 0.0)
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
-    gaps = np.diff(lens.cuts, prepend=lens.cuts[0] - 0.1, append=lens.cuts[-1] + 0.1)
-    levels = np.append(lens.cuts, lens.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
-    cuts = Cuts(arm.learned, lens.cuts, levels)
+    gaps = np.diff(binning.cuts, prepend=binning.cuts[0] - 0.1, append=binning.cuts[-1] + 0.1)
+    levels = np.append(binning.cuts, binning.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
+    cuts = Cuts(arm.learned, binning.cuts, levels)
     found = best_cut(one.astype(int), two.astype(int), cuts, left, job.alpha)
     return clearest.choice if found is None or found.expected == -math.inf else found
 
 
 def _middle(arm: Arm) -> Attack | None:
     """The event of a score above the middle one of the record."""
-    lens, joint = cast("ByScore", arm.lenses[0]), arm.record.joint[0]
-    if not len(lens.cuts):
+    binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
+    if not len(binning.cuts):
         return None
     below = (joint.sum(0) + joint.sum(1)).cumsum()[:-1] / (2 * joint.sum())
-    return Attack(lens.model, 1, float(lens.cuts[np.argmin(np.abs(below - 0.5))]))
+    return Attack(binning.model, 1, float(binning.cuts[np.argmin(np.abs(below - 0.5))]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class _Clearest:
 
 def _clearest(arm: Arm, eps: float) -> _Clearest | None:
     """The threshold that exceeds a loss of eps by most standard errors; None if there is none."""
-    cuts, joint = cast("ByScore", arm.lenses[0]).cuts, arm.record.joint[0]
+    cuts, joint = cast("ByScore", arm.binnings[0]).cuts, arm.record.joint[0]
     if not len(cuts):
         return None
     total = float(joint.sum())

@@ -16,8 +16,8 @@ from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.counterexample import simplest
+from pytest_dp.outputs.event_search import Found, Rank, search
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.families import Found, Rank, search
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 

@@ -106,7 +106,7 @@ _TWO_BINS_BOTH_WAYS = np.array([0, 2, 6, 8])
 def all_contingencies(joints: Sequence[Ints | Floats]) -> Floats:
     """`contingency` of several records, one below the other; those of two bins come last.
 
-    Most lenses have two bins: they are counted all at once.
+    Most binnings have two bins: they are counted all at once.
     """
     wide = [contingency(joint) for joint in joints if len(joint) != 2]
     flat = np.array([joint for joint in joints if len(joint) == 2], np.float64).reshape(-1, 4)
@@ -178,12 +178,12 @@ def soft_attacks(joint: Floats, prices: Floats) -> Floats:
 
 @dataclass(slots=True)
 class Record:
-    """What is known of a pair from batches of the past, through some lenses.
+    """What is known of a pair from batches of the past, through some binnings.
 
     Attributes
     ----------
     joint : list of ndarray, shape (b, b)
-        As in `contingency`, one for each lens; soft attacks go by the first.
+        As in `contingency`, one for each binning; soft attacks go by the first.
     soft : ndarray, shape (rungs, 2, fractions)
         Log growth that soft attacks have earned, for each rung, direction and fraction.
     apart : bool
@@ -208,7 +208,7 @@ class Wager:
     soft : ndarray, shape (rungs, 2, fractions)
     cash : ndarray, shape (rungs,)
     attacks : ndarray, shape (rungs, 2, b)
-        The soft attacks, in bins of the first lens; of D' in reversed order.
+        The soft attacks, in bins of the first binning; of D' in reversed order.
     """
 
     open: Ints

@@ -90,7 +90,7 @@ class Curve:
 
 
 def curve(joint: Floats) -> Curve | None:
-    """The curve of a record seen through one lens; None if it has only one bin.
+    """The curve of a record seen through one binning; None if it has only one bin.
 
     Differences between the inputs that chance explains are taken for none. Of the others, those
     that are uncertain are drawn towards what the clearest event shows of all of them.

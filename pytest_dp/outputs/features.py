@@ -9,7 +9,6 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.columns import NUMBER
-from pytest_dp.outputs.custom import custom, name_of
 from pytest_dp.outputs.feature import LAST, Kind
 from pytest_dp.outputs.feature import LEN as LEN
 from pytest_dp.outputs.feature import Feature as Feature
@@ -34,6 +33,7 @@ from pytest_dp.outputs.screening import (
 )
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.traces import traces
+from pytest_dp.outputs.user_features import custom, name_of
 
 _MANY_BITS = 8
 _MANY_READ = 16

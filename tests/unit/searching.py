@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.counterexample import simplest
-from pytest_dp.outputs.families import search
+from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
 from pytest_dp.sampling.chunks import joined
 

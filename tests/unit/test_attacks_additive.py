@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
 from pytest_dp.attacks.additive import fit
-from pytest_dp.attacks.bins import MOST_CATEGORIES, Whole, bins, whole
+from pytest_dp.attacks.feature_bins import MOST_CATEGORIES, Whole, bins, whole
 from pytest_dp.outputs.features import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.counterexample import KEPT, diagnose, simplest, stands_out
+from pytest_dp.outputs.event_search import Found, pattern_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
-from pytest_dp.outputs.families import Found, pattern_of, search
 from pytest_dp.outputs.features import LEN, Feature, leaf
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.outcome import Raised

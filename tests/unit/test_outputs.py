@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from searching import Broken, Colour, Plain, Point, Readable, check, look, planted
 
 from pytest_dp.counterexample import is_constant, simplest
+from pytest_dp.outputs.event_search import thresholds
 from pytest_dp.outputs.events import Between, Equals, Event
-from pytest_dp.outputs.families import thresholds
 from pytest_dp.outputs.features import LEN, Feature, all_features, features, leaf
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 
@@ -368,7 +368,7 @@ def test_arrays_are_read_alike_in_any_company(narrow):
     together = tabulate([*arrays, *arrays])
     for place, array in enumerate(arrays):
         alone = tabulate([array])
-        assert set(fingerprints(alone)) == set(fingerprints(together)[[place, place + 2]])
+        assert set(hashes(alone)) == set(hashes(together)[[place, place + 2]])
         for feature in all_features(together, []):
             expected = feature.columns(together)
             found = feature.columns(alone)

@@ -7,7 +7,7 @@ from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.events import Between, Event, Is
 from pytest_dp.outputs.extracts import Extract, about_extract, concatenated
 from pytest_dp.outputs.features import Feature, affordable, all_features, leaf
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.screening import FEW
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.chunks import MOST_BYTES, at_a_time, cut
@@ -37,7 +37,7 @@ def about(outputs):
     return tuple(all_features(tabulate(outputs), [], np.arange(200) < 100))
 
 
-def test_an_extract_has_the_columns_of_its_features_and_the_fingerprints(outputs):
+def test_an_extract_has_the_columns_of_its_features_and_the_hashes(outputs):
     table, features = tabulate(outputs), about(outputs)
     extract = Extract(features)(table)
     assert len(extract) == 200
@@ -46,7 +46,7 @@ def test_an_extract_has_the_columns_of_its_features_and_the_fingerprints(outputs
     for feature in features:
         for given, expected in zip(feature.columns(extract), feature.columns(table), strict=True):
             np.testing.assert_array_equal(given, expected)
-    np.testing.assert_array_equal(fingerprints(extract), fingerprints(table))
+    np.testing.assert_array_equal(hashes(extract), hashes(table))
 
 
 def test_extracts_of_batches_are_put_together_in_order(outputs):
@@ -54,7 +54,7 @@ def test_extracts_of_batches_are_put_together_in_order(outputs):
     # Categories are numbered anew in each batch, as they appear.
     batches = [tabulate(outputs[:1]), tabulate(outputs[1:80]), tabulate(outputs[80:])]
     together, whole = concatenated(list(map(extract, batches))), extract(tabulate(outputs))
-    np.testing.assert_array_equal(fingerprints(together), fingerprints(whole))
+    np.testing.assert_array_equal(hashes(together), hashes(whole))
     names = {code: level for level, code in together.levels.items()} | {-1: -1, -2: -2}
     expected = {code: level for level, code in whole.levels.items()} | {-1: -1, -2: -2}
     for feature in extract.about:
@@ -75,7 +75,7 @@ def test_models_and_events_see_the_same_in_an_extract(outputs):
         np.testing.assert_array_equal(event.mask(extract), event.mask(table))
     part = extract.rows(first)
     assert part.is_extract
-    np.testing.assert_array_equal(fingerprints(part), fingerprints(table)[first])
+    np.testing.assert_array_equal(hashes(part), hashes(table)[first])
 
 
 def test_an_extract_does_not_hold_on_to_the_outputs():

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pytest_dp.outputs.columns import NUMBER
-from pytest_dp.outputs.families import pattern_of
+from pytest_dp.outputs.event_search import pattern_of
 from pytest_dp.outputs.nested import flatten
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import _of_anything, tabulate

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from searching import values
 
 from pytest_dp.outputs.columns import NUMBER
+from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Between, Event
-from pytest_dp.outputs.families import search
 from pytest_dp.outputs.features import (
     Feature,
     all_features,

@@ -7,7 +7,7 @@ import pytest
 from searching import planted
 
 from pytest_dp.outputs.features import features
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.readings import Reading, readings
 from pytest_dp.outputs.table import tabulate
@@ -92,6 +92,6 @@ def test_parts_of_a_table_are_read_as_the_whole():
 
 def test_exceptions_are_told_apart_by_their_messages():
     kinds = [Raised("KeyError", "", m) for m in ("", "1", "2")] + [Raised("OSError", "", "1")]
-    assert len(set(fingerprints(tabulate(kinds)).tolist())) == 4
+    assert len(set(hashes(tabulate(kinds)).tolist())) == 4
     traced = [Raised("KeyError", trace, "1") for trace in ("one", "another")]
-    assert len(set(fingerprints(tabulate(traced)).tolist())) == 1
+    assert len(set(hashes(tabulate(traced)).tolist())) == 1

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dp.attacks.bins import bins, whole
+from pytest_dp.attacks.feature_bins import bins, whole
 from pytest_dp.auditors.search import rank_for
+from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
-from pytest_dp.outputs.families import search
 from pytest_dp.outputs.features import Feature, leaf
 from pytest_dp.outputs.rounding import NONE, between, clusters, merged, merging, room, room_of
 from pytest_dp.outputs.table import tabulate

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.attacks.bins import bins
+from pytest_dp.attacks.feature_bins import bins
 from pytest_dp.auditors.search import rank_for
-from pytest_dp.outputs.families import search
+from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.features import all_features, leaf
 from pytest_dp.outputs.lattices import grids, remainders
 from pytest_dp.outputs.quantities import comes_alone, recurring

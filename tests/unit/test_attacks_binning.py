@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pytest_dp.attacks import additive
-from pytest_dp.attacks.lenses import MOST_BINS, ByEvent, ByScore, Reader, cuts_of, joint_counts
+from pytest_dp.attacks.binning import MOST_BINS, ByEvent, ByScore, Reader, cuts_of, joint_counts
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.arms import Arm, _on_the_scale_of, hope
 from pytest_dp.auditors.pool import Pool, room_of
@@ -53,7 +53,7 @@ def test_a_reader_sees_the_same_in_batches_of_any_size():
     assert whole[0].max() < by_score.width
 
 
-def test_a_reader_without_lenses_keeps_what_it_is_told_to():
+def test_a_reader_without_binnings_keeps_what_it_is_told_to():
     bins, kept = Reader((), keep=True)([1.0, None])
     assert bins.shape == (0, 2)
     assert kept == [1.0, None]

@@ -1,4 +1,4 @@
-"""Lenses: an output as one of a few bins, which is all that those who bet on it need to see."""
+"""Binnings: an output as one of a few bins, which is all that a bet needs to know of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAIL = 3
 """Scores beyond the outermost cut."""
 
 
-class Lens(Protocol):
+class Binning(Protocol):
     """Something that sorts outputs into bins."""
 
     @property
@@ -75,19 +75,19 @@ class ByEvent:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Looks at outputs through lenses.
+    """Puts outputs into the bins of each binning.
 
-    Calling it gives the bins, shape (lenses, n), and the outputs themselves, or an extract of them,
-    if they are to be kept.
+    Calling it gives the bins, shape (binnings, n), and the outputs themselves, or an extract of
+    them, if they are to be kept.
     """
 
-    lenses: tuple[Lens, ...]
+    binnings: tuple[Binning, ...]
     keep: bool
     extract: Extract | None = None
 
     def __call__(self, outputs: Outputs) -> tuple[Bins, Outputs | Table | None]:
         table = tabulate(outputs)
-        seen = [lens.bins(table) for lens in self.lenses]
+        seen = [binning.bins(table) for binning in self.binnings]
         bins = np.stack(seen) if seen else np.zeros((0, len(table)), np.uint8)
         if not self.keep:
             return bins, None

@@ -14,13 +14,13 @@ from pytest_dp.outputs.table import Table
 
 _Words = npt.NDArray[np.uint64]
 
-MARKS = "fingerprints"
-"""Where an extract has the fingerprints of its outputs, among its results."""
+MARKS = "hashes"
+"""Where an extract has the hashes of its outputs, among its results."""
 _NAN = np.uint64(0x7FF8000000000000)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def fingerprints(table: Table) -> Ints:
+def hashes(table: Table) -> Ints:
     """One number for each output, shape (n,).
 
     Equal outputs have equal numbers, and others different ones but for collisions of 64-bit hashes.

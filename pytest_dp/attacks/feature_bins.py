@@ -17,7 +17,7 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.rounding import Clusters, Merging, between, clusters, merged, merging, room
 from pytest_dp.outputs.table import Table
@@ -113,7 +113,7 @@ class Whole:
 
     def codes(self, table: Table) -> Codes:
         """The bin of every output, shape (n,)."""
-        marks = fingerprints(merged(table, self.near))
+        marks = hashes(merged(table, self.near))
         at = np.minimum(np.searchsorted(self.known, marks), len(self.known) - 1)
         return np.where(self.known[at] == marks, at, len(self.known)).astype(np.uint16)
 
@@ -129,7 +129,7 @@ def whole(table: Table, most: int, fewest_each: float, *, exact: bool = False) -
 
     def of(part: Table) -> Whole:
         near = () if exact else merging(part)
-        return Whole(np.unique(fingerprints(merged(part, near))), near)
+        return Whole(np.unique(hashes(merged(part, near))), near)
 
     if len(table) > 4_000:
         probe = of(table.rows(np.arange(len(table)) < 2_000))

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.outputs.families import pattern_of
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.event_search import pattern_of
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 
@@ -61,7 +61,7 @@ outputs_of_any_kind = st.lists(
 @given(outputs_of_any_kind)
 def test_equal_for_equal_outputs_and_no_others(outputs):
     table = tabulate(outputs)
-    found = fingerprints(table)
+    found = hashes(table)
     assert found.shape == (len(outputs),)
     assert found.dtype == np.int64
     for row in range(len(outputs)):
@@ -71,18 +71,18 @@ def test_equal_for_equal_outputs_and_no_others(outputs):
 @settings(max_examples=200, deadline=None)
 @given(outputs_of_any_kind, st.randoms(use_true_random=False))
 def test_the_same_in_any_table(outputs, random):
-    whole = fingerprints(tabulate(outputs))
+    whole = hashes(tabulate(outputs))
     order = list(range(len(outputs)))
     random.shuffle(order)
-    shuffled = fingerprints(tabulate([outputs[i] for i in order]))
+    shuffled = hashes(tabulate([outputs[i] for i in order]))
     np.testing.assert_array_equal(shuffled, whole[order])
     cut = random.randint(0, len(outputs))
-    parts = [fingerprints(tabulate(part)) for part in (outputs[:cut], outputs[cut:])]
+    parts = [hashes(tabulate(part)) for part in (outputs[:cut], outputs[cut:])]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     for output, want in zip(outputs, whole, strict=True):
-        assert fingerprints(tabulate([output])).tolist() == [want]
+        assert hashes(tabulate([output])).tolist() == [want]
     mask = np.array([random.random() < 0.5 for _ in outputs])
-    np.testing.assert_array_equal(fingerprints(tabulate(outputs).rows(mask)), whole[mask])
+    np.testing.assert_array_equal(hashes(tabulate(outputs).rows(mask)), whole[mask])
 
 
 def test_the_same_for_the_same_values():
@@ -98,7 +98,7 @@ def test_the_same_for_the_same_values():
         [np.array([1.0, 2.0]), np.array([1.0, 2.0])],
         [{"a", "b", "c"}, {"c", "b", "a"}],
     ):
-        assert len(set(fingerprints(tabulate(alike)).tolist())) == 1, alike
+        assert len(set(hashes(tabulate(alike)).tolist())) == 1, alike
 
 
 def test_different_for_different_values():
@@ -113,29 +113,29 @@ def test_different_for_different_values():
         2**53, 2**53 + 1, 10**400, 10**400 + 1, [10**400],
         "raises KeyError", ["a", "b"], ["b", "a"], [["a"], "b"], 5e-324, 1 + 2**-52, -1, [1.5],
     ]  # fmt: skip
-    assert len(set(fingerprints(tabulate(different)).tolist())) == len(different)
+    assert len(set(hashes(tabulate(different)).tolist())) == len(different)
 
 
 def test_no_collisions_among_many_similar_outputs():
     k = np.arange(400.0)
     pairs = np.stack(np.meshgrid(k, k), axis=-1).reshape(-1, 2)
-    assert len(np.unique(fingerprints(tabulate(pairs)))) == 160_000
-    assert len(np.unique(fingerprints(tabulate(np.nextafter(1, 2) ** np.arange(5e4))))) > 4.9e4
+    assert len(np.unique(hashes(tabulate(pairs)))) == 160_000
+    assert len(np.unique(hashes(tabulate(np.nextafter(1, 2) ** np.arange(5e4))))) > 4.9e4
     bits = [[bool(i >> j & 1) for j in range(14)] for i in range(2**14)]
-    assert len(np.unique(fingerprints(tabulate(bits)))) == 2**14
+    assert len(np.unique(hashes(tabulate(bits)))) == 2**14
 
 
 PROGRAM = """
 import sys
 sys.path.insert(0, "tests/unit")
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.outcome import Raised
 outputs = [
     "a", "b", None, True, 1.5, [True, "a", 2], {"x": "a", "y": None}, {"b", "a", "c"}, (1, "z"),
     Raised("KeyError"), b"c", [["a"], {"k": frozenset("ab")}],
 ]
-print(fingerprints(tabulate(outputs)).tolist())
+print(hashes(tabulate(outputs)).tolist())
 """
 
 

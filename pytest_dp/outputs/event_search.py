@@ -33,7 +33,7 @@ from pytest_dp.outputs.events import (
     Pattern,
 )
 from pytest_dp.outputs.features import Feature, features
-from pytest_dp.outputs.fingerprints import fingerprints
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.readings import Reading
 from pytest_dp.outputs.rounding import NONE, Merging, Room, clusters, merged, merging, room
@@ -287,7 +287,7 @@ def _whole(table: Table, first: Bools, exact: bool) -> list[_Block]:
         return []
     near = () if exact else merging(table)
     table = merged(table, near)
-    values, index, inverse = np.unique(fingerprints(table), return_index=True, return_inverse=True)
+    values, index, inverse = np.unique(hashes(table), return_index=True, return_inverse=True)
     if len(values) > min(MOST_PATTERNS, max(8, len(table) // 8)):
         return []
     c1 = np.bincount(inverse[first], minlength=len(values))
