@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import enum
 import pickle
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,41 +43,6 @@ def check(found, table, first, outputs, sample=25):
         assert repr(again) == repr(one.event)
         for i in at:
             assert again(outputs[i]) == mask[i], (str(one.event), outputs[i])
-
-
-class Colour(enum.Enum):
-    RED = 1
-    BLUE = 2
-
-
-class Point(NamedTuple):
-    x: Any
-    y: Any
-
-
-class Plain:
-    pass
-
-
-class Readable:
-    def __init__(self, value):
-        self.value = value
-
-    def __repr__(self):
-        return f"Readable({self.value})"
-
-
-class Broken:
-    __hash__ = None
-
-    def __eq__(self, other):
-        raise RuntimeError
-
-    def __repr__(self):
-        raise RuntimeError
-
-    def __len__(self):
-        raise RuntimeError
 
 
 def values(feature, outputs):

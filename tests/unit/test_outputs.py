@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import datetime as dt
-import enum
 import math
 import statistics
 import threading
@@ -17,7 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from searching import Broken, Colour, Plain, Point, Readable, check, look, planted
+from searching import check, look, planted
+from zoo import Answer, Broken, BrokenMapping, Colour, Plain, Point, Readable, Unset, Weight, itself
 
 from pytest_dp.counterexample import is_constant, simplest
 from pytest_dp.outputs.event_search import thresholds
@@ -46,30 +45,6 @@ HELPERS = {
 
 # --- outputs of every kind ---
 
-
-class Weight(enum.IntEnum):
-    LIGHT = 1
-    HEAVY = 2
-
-
-@dataclasses.dataclass
-class Answer:
-    value: float
-    parts: list
-
-
-@dataclasses.dataclass
-class Unset:
-    value: float = dataclasses.field(init=False)
-
-
-class BrokenMapping(dict):
-    def __getitem__(self, key):
-        raise RuntimeError
-
-
-itself: list = []
-itself.append(itself)
 
 KINDS = {
     "floats": lambda r: r.normal(),

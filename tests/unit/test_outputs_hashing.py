@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import os
 import subprocess
 import sys
 from collections import OrderedDict
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from zoo import Colour, Point
 
 from pytest_dp.outputs.event_search import pattern_of
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-
-
-class Colour(enum.Enum):
-    RED = 1
-    BLUE = 2
-
-
-class Point(NamedTuple):
-    x: float
-    y: float
-
 
 leaf = st.one_of(
     st.none(),

@@ -9,7 +9,8 @@ import warnings
 
 import numpy as np
 import pytest
-from searching import Broken, Colour, Plain, Point, Readable, check, look, planted
+from searching import check, look, planted
+from zoo import Broken, Colour, Plain, Point, Readable
 
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate

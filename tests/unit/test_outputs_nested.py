@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import datetime as dt
-import enum
 import math
 import time
 from decimal import Decimal
@@ -16,77 +15,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from zoo import Answer, Backwards, Colour, Empty, Faker, Nothing, Point, Row, Sized, Unset, itself
 
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.event_search import pattern_of
 from pytest_dp.outputs.nested import flatten
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import _of_anything, tabulate
-
-
-class Colour(enum.Enum):
-    RED = 1
-    BLUE = 2
-
-
-class Point(NamedTuple):
-    x: Any
-    y: Any
-
-
-class Empty(NamedTuple):
-    pass
-
-
-class Backwards(NamedTuple):
-    x: Any
-    y: Any
-
-    def __iter__(self):
-        return iter([self[1], self[0]])
-
-
-@dataclasses.dataclass
-class Answer:
-    value: Any
-    parts: Any
-
-
-@dataclasses.dataclass(repr=False)
-class Unset:
-    value: float = dataclasses.field(init=False)
-
-
-@dataclasses.dataclass
-class Sized:
-    value: Any
-
-    def __len__(self):
-        return 3
-
-
-@dataclasses.dataclass
-class Nothing:
-    pass
-
-
-class Row(list):
-    pass
-
-
-class Faker:
-    """Says that it is something else."""
-
-    @property
-    def __class__(self):
-        return list
-
-    def __iter__(self):
-        return iter([1.0])
-
-
-itself: list = []
-itself.append(itself)
 
 
 def named(table):

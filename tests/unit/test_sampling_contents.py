@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
 import threading
 import types
 
 import numpy as np
 import pytest
+from zoo import Colour
 
 from pytest_dp import audit
 from pytest_dp.outputs.contents import MOST_READ, attributes, holds_iterator, read_out, was_cut
@@ -39,10 +39,6 @@ class Both(Private):
 class Asked(Public):
     def __call__(self):
         return 5
-
-
-class Colour(enum.Enum):
-    RED = 1
 
 
 def test_attributes():
