@@ -22,7 +22,7 @@ run = functools.partial(audit, eps=1.0, pairs=[(D, NEIGHBOUR)], n_jobs=1)
 
 @pytest.mark.parametrize("name", LEAKS)
 def test_every_leak_is_found(name):
-    result = run(LEAKS[name], seed=1, max_samples=1_000)
+    result = run(LEAKS[name], seed=1, max_samples=4_000)
     assert result.verdict == "violated", str(result)
 
 
