@@ -84,7 +84,8 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
 
 @pytest.mark.parametrize("share", [1.0, PAIRED_SHARE])
 def test_all_that_is_counted_together_spends_its_share_of_alpha(share):
-    job = SimpleNamespace(alpha=0.1, fixed_c=None, claim=SimpleNamespace(eps=0.5))
+    claim = SimpleNamespace(promise=SimpleNamespace(eps=0.5))
+    job = SimpleNamespace(alpha=0.1, fixed_c=None, claim=claim)
     counts = held_out.Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
     for attack, event, bold in itertools.product((counts, None), repeat=3):
         if attack or event:
