@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 
 BEYOND = 60.0
@@ -31,13 +32,7 @@ def smallest(caught: Callable[[float], bool], low: float, high: float, most: flo
 
 def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
     """The first integer in [low, high] for which `holds` (false, then true); high if none does."""
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return low + bisect_left(range(low, high), True, key=holds)
 
 
 def crossing(rising: Callable[[int], float], high: int, guess: float, step: int) -> float:
