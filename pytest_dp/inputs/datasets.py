@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from itertools import islice
 from numbers import Real
@@ -159,11 +159,7 @@ def _listed(value: Any, kind: tuple[Any, ...], width: int, depth: int) -> str:
         return f"{opening}...{closing}"
     if n <= width:
         if name == "DataFrame":
-            columns = (value.iloc[:, at].tolist() for at in range(len(kind[1])))
-            inside = (
-                f"{_described(column, width, depth + 1)}: {_described(cells, width, depth + 1)}"
-                for column, cells in zip(kind[1], columns, strict=True)
-            )
+            inside = _columns(value, kind[1], width, depth + 1)
             opening, closing = "DataFrame({", "})"
         elif not n and name in ("array", "set", "frozenset"):
             return repr(value)
@@ -195,6 +191,13 @@ def _listed(value: Any, kind: tuple[Any, ...], width: int, depth: int) -> str:
     skipped = "... " if len(shown) < n - 1 else ""
     text = f"{opening}{''.join(f'{one}, ' for one in shown)}{skipped}{last}{closing}"
     return _cut(text, width - len(note)) + note
+
+
+def _columns(frame: Any, names: Iterable[Any], width: int, depth: int) -> Iterator[str]:
+    """Each column of a data frame by its name."""
+    for at, name in enumerate(names):
+        cells = frame.iloc[:, at].tolist()
+        yield f"{_described(name, width, depth)}: {_described(cells, width, depth)}"
 
 
 def _joined(texts: Iterable[str], width: int) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs
-from pytest_dp.outputs.leaves import LITERAL, NUMBERS, category, exactly, named
+from pytest_dp.outputs.containers import named
+from pytest_dp.outputs.leaves import LITERAL, NUMBERS, category, exactly
 
 NUMBER = -1
 """Category code of a leaf that is a number."""

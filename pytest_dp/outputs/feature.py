@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -77,41 +78,56 @@ class Feature:
         """Its value for every output: numbers, and codes as in `Table`, shape (n,) each."""
         known = table.results.get(self) if table.results else None
         if known is None:
-            known = self._worked_out(table)
+            known = _worked_out(self.kind, self.argument, table)
             if self.kind in _OF_ALL:
                 table.results[self] = known
         return known
 
-    def _worked_out(self, table: Table) -> tuple[Floats, Ints]:
-        match self.kind:
-            case "leaf":
-                return table.leaf(self.argument)
-            case "last":
-                return table.last()
-            case "len":
-                lengths = [np.nan if s.length is None else s.length for s in table.structures]
-                return numeric(np.array(lengths, dtype=np.float64)[table.structure])
-            case "count":
-                owners = table.owner[table.codes == table.levels.get(self.argument, ABSENT)]
-                return numeric(np.bincount(owners, minlength=len(table)).astype(np.float64))
-            case "hamming":
-                return numeric(hamming(table, self.argument))
-            case "above":
-                return numeric(above(table, self.argument))
-            case "difference":
-                return difference(table, *self.argument)
-            case "user":
-                function, index = self.argument
-                numbers, codes = function.columns(table)
-                return numbers[:, index], codes
-            case "bit":
-                return numeric(bit(table, *self.argument))
-            case "lowest bit":
-                return numeric(lowest_bit(table, self.argument))
-            case "reading" | "test" | "relation" | "remainder":
-                return numeric(self.argument.values(table))
-            case _:
-                return numeric(summary(table, self.kind))
+
+def _worked_out(kind: str, argument: Any, table: Table) -> tuple[Floats, Ints]:
+    if kind in _COLUMNS:
+        return _COLUMNS[kind](argument, table)
+    if kind in _NUMBERS:
+        return numeric(_NUMBERS[kind](argument, table))
+    return numeric(summary(table, kind))
+
+
+def _lengths(_: Any, table: Table) -> Floats:
+    lengths = [np.nan if s.length is None else s.length for s in table.structures]
+    found: Floats = np.array(lengths, dtype=np.float64)[table.structure]
+    return found
+
+
+def _count(category: Any, table: Table) -> Floats:
+    owners = table.owner[table.codes == table.levels.get(category, ABSENT)]
+    return np.bincount(owners, minlength=len(table)).astype(np.float64)
+
+
+def _of_user(argument: Any, table: Table) -> tuple[Floats, Ints]:
+    function, index = argument
+    numbers, codes = function.columns(table)
+    return numbers[:, index], codes
+
+
+_COLUMNS: dict[str, Callable[[Any, Table], tuple[Floats, Ints]]] = {
+    "leaf": lambda place, table: table.leaf(place),
+    "last": lambda _, table: table.last(),
+    "difference": lambda places, table: difference(table, *places),
+    "user": _of_user,
+}
+"""Numbers and category codes, by kind of feature."""
+_NUMBERS: dict[str, Callable[[Any, Table], Floats]] = {
+    "len": _lengths,
+    "count": _count,
+    "hamming": lambda reference, table: hamming(table, reference),
+    "above": lambda level, table: above(table, level),
+    "bit": lambda which, table: bit(table, *which),
+    "lowest bit": lambda place, table: lowest_bit(table, place),
+    **dict.fromkeys(
+        ("reading", "test", "relation", "remainder"), lambda what, table: what.values(table)
+    ),
+}
+"""The same of kinds that are numbers only; all others are summaries."""
 
 
 def leaf(place: str) -> Feature:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.outputs.columns import NUMBER, UNKNOWN
-from pytest_dp.outputs.leaves import SEEN, Aspect
+from pytest_dp.outputs.containers import SEEN, Aspect
 from pytest_dp.outputs.readings import of_texts, read, written_reading
 from pytest_dp.outputs.table import Table
 
@@ -57,7 +57,7 @@ class OfType:
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """Whether the output has an aspect (see `leaves.Aspect`)."""
+    """Whether the output has an aspect (see `containers.Aspect`)."""
 
     aspect: Aspect
 

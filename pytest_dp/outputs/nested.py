@@ -12,6 +12,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from operator import is_
 from typing import Any
@@ -20,17 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Outputs
+from pytest_dp.outputs.containers import Aspect, in_order, is_plain, moments, named, order
 from pytest_dp.outputs.contents import Read, attributes, opens
-from pytest_dp.outputs.leaves import (
-    NEVER_OPENED,
-    NO_CONTAINERS,
-    Aspect,
-    in_order,
-    is_plain,
-    moments,
-    named,
-    order,
-)
+from pytest_dp.outputs.leaves import NEVER_OPENED, NO_CONTAINERS
 
 MOST_LEVELS = 8
 LEAF = 0
@@ -291,16 +284,10 @@ def _opener(kind: Any, shapes: _Shapes) -> _Opener | None:
     """
     if kind in NO_CONTAINERS or issubclass(kind, NEVER_OPENED) > issubclass(kind, np.timedelta64):
         return None
-    if kind is dict:
-        return lambda thing: _open_dict(thing, shapes)
-    if kind is np.ndarray:
-        return lambda thing: _open_array(thing, shapes)
+    if kind in _OPENED_ALIKE:
+        return partial(_OPENED_ALIKE[kind], shapes=shapes)
     if kind in (complex, np.complex128, np.complex64):
         return _attributes(kind, ("real", "imag"), shapes)
-    if kind is Read:
-        return lambda thing: (shapes.head((Read, thing.kind), thing.kind), thing)
-    if kind in _MOMENTS:
-        return lambda thing: _open_moment(thing, shapes)
     bases = [base for base in kind.__mro__[:-1] if base is not tuple]
     if any("__getattribute__" in vars(base) or "__class__" in vars(base) for base in bases):
         raise _OddError
@@ -313,7 +300,7 @@ def _opener(kind: Any, shapes: _Shapes) -> _Opener | None:
         return _named(kind, shapes)
     if issubclass(kind, Iterable | dt.date | dt.time | dt.timedelta) or hasattr(kind, "__array__"):
         raise _OddError
-    return (lambda thing: _open_object(thing, shapes)) if opens(kind) else None
+    return partial(_open_object, shapes=shapes) if opens(kind) else None
 
 
 def _attributes(kind: type, names: tuple[str, ...], shapes: _Shapes) -> _Opener:
@@ -390,3 +377,16 @@ def _open_array(thing: npt.NDArray[Any], shapes: _Shapes) -> tuple[int, Sequence
         about,
     )
     return head, thing.ravel().tolist()
+
+
+def _open_read(thing: Read, shapes: _Shapes) -> tuple[int, Sequence[Any]]:
+    return shapes.head((Read, thing.kind), thing.kind), thing
+
+
+_OPENED_ALIKE: dict[Any, Callable[..., tuple[int, Sequence[Any]]]] = {
+    dict: _open_dict,
+    np.ndarray: _open_array,
+    Read: _open_read,
+    **dict.fromkeys(_MOMENTS, _open_moment),
+}
+"""How things of a type are opened, whatever they hold."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.leaves import kind_of
+from pytest_dp.outputs.containers import kind_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ from pytest_dp.outputs.columns import (
     one_name,
     picked,
 )
-from pytest_dp.outputs.leaves import Aspect, Parts, in_order, is_plain, named, order
+from pytest_dp.outputs.containers import Aspect, in_order, is_plain, named, order
+from pytest_dp.outputs.leaves import Parts
 from pytest_dp.outputs.nested import LEAF, flatten
 from pytest_dp.outputs.structures import (
     EXTRACT,
@@ -71,7 +72,8 @@ class Table:
     types : Named
         The types of the leaves that are numbers; anything for the others.
     forms : Named
-        The form of each output, a tuple of aspects (see `leaves.Aspect`); None where it is unknown.
+        The form of each output, a tuple of aspects (see `containers.Aspect`); None where it is not
+        known.
     raw : sequence
         The outputs themselves.
 

@@ -222,37 +222,58 @@ def legend(rows: Iterable[Row]) -> list[str]:
 
 def verbose(row: Row) -> list[str]:
     """What ``-v`` adds about one claim."""
-    facts = []
-    if row.method:
-        risk = "" if row.alpha is None else numbers.probability_of_error(row.alpha)
-        facts.append(("method", f"{row.method}, alpha {risk} (chance of a false alarm)"))
-    if row.pairs_available:
-        tried = f"{numbers.count(row.pairs_tried)} of {numbers.count(row.pairs_available)}"
-        facts.append(("pairs tried", tried))
-    if row.strongest:
-        facts.append(("strongest", row.strongest))
-    if row.p_value is not None:
-        floor = row.method == "dpsniper" and row.p_value <= 0.011 * (row.alpha or 0.0)
-        whose = ", by the bets" if row.method == "sequential" else ""
-        value = ("<= " if floor else "") + numbers.p_value(row.p_value) + whose
-        facts.append(("p-value", value))
-    if row.e_value is not None and row.bet_samples:
-        facts.append(("e-value", e_value(row.e_value, row.bet_samples)))
-    if row.strength and row.eps_lower > 0 and row.eps is not None:
-        spent = f"at least {numbers.lower(row.eps_lower)} of the {numbers.claimed(row.eps)} that it"
-        facts.append(("eps spent", f"{spent} may"))
-    if row.samples:
-        effort = f"{numbers.count(row.samples)} in {numbers.seconds(row.seconds)}"
-        facts.append(("samples", effort))
-    if row.seed:
-        facts.append(("seed", row.seed))
-    if row.reason:
-        facts.append(("reason", row.reason))
+    facts = [(name, text) for name, text in _facts(row).items() if text]
     facts += [("note", note) for note in row.notes if note != row.reason]
     lines = [row.name, *(f"  {line}" for line in wrap(row.headline, WIDTH - 2))]
     for name, text in facts:
         lines += [f"  {line}" for line in field(f"{name:<12} ", text, WIDTH - 2)]
     return lines
+
+
+def _facts(row: Row) -> dict[str, str]:
+    """What there is to say about a claim; empty where nothing is known."""
+    return {
+        "method": _method(row),
+        "pairs tried": (
+            f"{numbers.count(row.pairs_tried)} of {numbers.count(row.pairs_available)}"
+            if row.pairs_available
+            else ""
+        ),
+        "strongest": row.strongest,
+        "p-value": _p_value(row),
+        "e-value": (
+            e_value(row.e_value, row.bet_samples)
+            if row.e_value is not None and row.bet_samples
+            else ""
+        ),
+        "eps spent": _spent(row),
+        "samples": (
+            f"{numbers.count(row.samples)} in {numbers.seconds(row.seconds)}" if row.samples else ""
+        ),
+        "seed": row.seed,
+        "reason": row.reason,
+    }
+
+
+def _method(row: Row) -> str:
+    if not row.method:
+        return ""
+    risk = "" if row.alpha is None else numbers.probability_of_error(row.alpha)
+    return f"{row.method}, alpha {risk} (chance of a false alarm)"
+
+
+def _p_value(row: Row) -> str:
+    if row.p_value is None:
+        return ""
+    floor = row.method == "dpsniper" and row.p_value <= 0.011 * (row.alpha or 0.0)
+    whose = ", by the bets" if row.method == "sequential" else ""
+    return ("<= " if floor else "") + numbers.p_value(row.p_value) + whose
+
+
+def _spent(row: Row) -> str:
+    if not row.strength or row.eps_lower <= 0 or row.eps is None:
+        return ""
+    return f"at least {numbers.lower(row.eps_lower)} of the {numbers.claimed(row.eps)} that it may"
 
 
 def _short_name(nodeid: str) -> str:
