@@ -19,7 +19,8 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.contents import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.reprs import shown, without_addresses
-from pytest_dp.sampling import captured, rows
+from pytest_dp.sampling import rows
+from pytest_dp.sampling.captured import NONE, Captured, find
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.reuse import held, is_reused
 
@@ -65,6 +66,8 @@ class Call:
         Gives a fresh input for every run, for mechanisms that change it.
     pristine : Pristine, optional
         Of the mechanism and its params; None where it is not to be copied.
+    captured : Captured
+        The generators in the mechanism and its params.
     made : Made
     """
 
@@ -74,10 +77,16 @@ class Call:
     size: str | None = None
     input: Callable[[], Any] | None = None
     pristine: Pristine | None = None
+    captured: Captured = NONE
     made: Made = field(default_factory=Made, compare=False)
 
-    def copied(self, *inputs: Any) -> tuple[Call, list[Any], captured.Captured]:
-        """A copy of the mechanism that was never run, inputs that go with it, its generators.
+    def of(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
+        """The same call of another mechanism, with what generators it captured."""
+        captured = find(mechanism, params)
+        return replace(self, mechanism=mechanism, params=params, captured=captured)
+
+    def copied(self, *inputs: Any) -> tuple[Call, list[Any]]:
+        """A copy of the mechanism that was never run, and inputs that go with it.
 
         Raises
         ------
@@ -86,19 +95,17 @@ class Call:
         """
         if self.pristine is None:
             raise CannotCopy("is not to be copied")
-        (mechanism, params), data = self.pristine.fresh(*inputs)
-        call = replace(self, mechanism=mechanism, params=params)
-        return call, data, captured.find(mechanism, params)
+        thing, data = self.pristine.fresh(*inputs)
+        return self.of(*thing), data
 
-    def spare(self, data: Any, own: captured.Captured) -> tuple[Call, Any, captured.Captured]:
-        """A copy that stays, to look at some runs again, with an input that goes with it.
-
-        Its generators come with it; there are none where the mechanism has none of its `own`.
-        """
+    def spare(self, data: Any) -> tuple[Call, Any]:
+        """A copy that stays, to look at some runs again, with an input that goes with it."""
         assert self.pristine is not None
-        (mechanism, params), data = self.pristine.spare(data)
-        call = replace(self, mechanism=mechanism, params=params)
-        return call, data, captured.find(mechanism, params) if own.generators else own
+        thing, data = self.pristine.spare(data)
+        if self.captured.generators:
+            return self.of(*thing), data
+        mechanism, params = thing
+        return replace(self, mechanism=mechanism, params=params), data
 
     def draw(
         self,

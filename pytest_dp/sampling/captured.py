@@ -12,7 +12,7 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -50,6 +50,10 @@ class Captured:
         finally:
             for generator, state in zip(self.generators, before, strict=True):
                 restore(generator, state)
+
+
+NONE = Captured((), ())
+"""Of a mechanism in which nobody looked yet, or that has none."""
 
 
 def find(*roots: Any) -> Captured:
@@ -113,29 +117,32 @@ def _is_in_site(file: str) -> bool:
 
 
 def _reachable(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
-    if isinstance(thing, types.FunctionType):
-        yield from _of_function(thing, place)
-    elif isinstance(thing, types.MethodType):
-        yield thing.__self__, f"{place}.__self__"
-        yield thing.__func__, place
-    elif isinstance(thing, types.BuiltinMethodType):
-        yield thing.__self__, f"{place}.__self__"
-    elif isinstance(thing, functools.partial):
-        yield thing.func, place
-        yield from ((value, f"{place}'s arguments") for value in thing.args)
-        yield from ((value, f"{name}=") for name, value in thing.keywords.items())
-    elif isinstance(thing, dict):
-        items = list(islice(thing.items(), MOST_A_CONTAINER))
-        if not _all_leaves(value for _, value in items):
-            yield from ((value, f"{place}[{key!r}]") for key, value in items)
-    elif isinstance(thing, list | tuple | set | frozenset):
-        values = list(islice(thing, MOST_A_CONTAINER))
-        if not _all_leaves(values):
-            yield from ((value, place) for value in values)
-    elif isinstance(thing, type):
-        yield from _of_class(thing)
-    elif not isinstance(thing, types.ModuleType):
-        yield from _of_object(thing, place)
+    """What a thing holds, each with its place."""
+    yield from next(inside for kinds, inside in _INSIDE if isinstance(thing, kinds))(thing, place)
+
+
+def _of_method(method: Any, place: str) -> Iterator[tuple[Any, str]]:
+    yield method.__self__, f"{place}.__self__"
+    if isinstance(method, types.MethodType):
+        yield method.__func__, place
+
+
+def _of_partial(partial: functools.partial[Any], place: str) -> Iterator[tuple[Any, str]]:
+    yield partial.func, place
+    yield from ((value, f"{place}'s arguments") for value in partial.args)
+    yield from ((value, f"{name}=") for name, value in partial.keywords.items())
+
+
+def _of_dict(some: dict[Any, Any], place: str) -> Iterator[tuple[Any, str]]:
+    items = list(islice(some.items(), MOST_A_CONTAINER))
+    if not _all_leaves(value for _, value in items):
+        yield from ((value, f"{place}[{key!r}]") for key, value in items)
+
+
+def _of_container(some: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
+    values = list(islice(some, MOST_A_CONTAINER))
+    if not _all_leaves(values):
+        yield from ((value, place) for value in values)
 
 
 def _all_leaves(values: Iterable[Any]) -> bool:
@@ -196,13 +203,26 @@ def _of_object(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
         yield from _of_class(cls)
 
 
-def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
+def _of_class(cls: type, _: str = "") -> Iterator[tuple[Any, str]]:
     if is_library(cls.__module__):
         return
     for name, value in list(vars(cls).items()):
         inner = getattr(value, "__func__", value)
         if isinstance(inner, (types.FunctionType, *_KINDS)):
             yield inner, f"{cls.__name__}.{name}"
+
+
+_INSIDE: tuple[tuple[Any, Callable[[Any, str], Iterator[tuple[Any, str]]]], ...] = (
+    (types.FunctionType, _of_function),
+    ((types.MethodType, types.BuiltinMethodType), _of_method),
+    (functools.partial, _of_partial),
+    (dict, _of_dict),
+    ((list, tuple, set, frozenset), _of_container),
+    (type, _of_class),
+    (types.ModuleType, lambda *_: iter(())),
+    (object, _of_object),
+)
+"""Where to look inside of things: the first kind that fits."""
 
 
 def names_in(code: types.CodeType) -> set[str]:

@@ -10,20 +10,13 @@ from __future__ import annotations
 import copy
 import pickle
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.arrays import Outputs
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import Captured
-from pytest_dp.sampling.coupling import draw_shared
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.pickling import cloudpickle
-from pytest_dp.sampling.streams import seeded, stream
 
 MOST_A_CHUNK = 512
 MOST_A_VECTORIZED_CHUNK = 32_768
@@ -81,20 +74,15 @@ def _length(output: Any) -> int:
 
 
 def cut(
-    count: int,
-    key: tuple[int, ...],
-    vectorized: bool,
-    shared: bool = False,
-    *,
-    slow: bool = False,
-    most: int = MOST_A_VECTORIZED_CHUNK,
+    draw: Chunk, vectorized: bool, *, slow: bool = False, most: int = MOST_A_VECTORIZED_CHUNK
 ) -> list[Chunk]:
     """Cut a draw into chunks: as few as pays, or as many as go round for slow mechanisms.
 
     No chunk has more than `most` runs, and one.
     """
+    count = draw.count
     most = min(most, MOST_A_VECTORIZED_CHUNK if vectorized else MOST_A_CHUNK)
-    enough = ENOUGH_A_SHARED_CHUNK if shared else ENOUGH_A_CHUNK
+    enough = ENOUGH_A_SHARED_CHUNK if draw.shared else ENOUGH_A_CHUNK
     size = min(most, max(min(count, enough), -(-count // 16), 1))
     if slow:
         size = min(most, max(FEWEST_SLOW, -(-count // SLOW_CHUNKS)))
@@ -103,7 +91,7 @@ def cut(
         sizes[-1] += 1
     elif left:
         sizes.append(left)
-    return [Chunk(runs, (*key, i), shared) for i, runs in enumerate(sizes)]
+    return [Chunk(runs, (*draw.key, i), draw.shared) for i, runs in enumerate(sizes)]
 
 
 class Input:
@@ -131,6 +119,10 @@ class Input:
     def __setstate__(self, state: Any) -> None:
         self._load(_pickled(state))
 
+    def like(self, data: Any) -> Input:
+        """An input of such data; itself if it is the very same."""
+        return self if data is self.live else Input(data)
+
     def fresh(self) -> Any:
         """A copy that may be changed."""
         return _copied(self.live) if self.frozen is None else pickle.loads(self.frozen)
@@ -155,89 +147,6 @@ def _pickled(data: Any) -> bytes:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
     except Exception:  # lambdas, classes of a notebook
         return bytes(cloudpickle.dumps(data))
-
-
-CHECKS = 0.1
-"""Share of the time that may go into looking whether the mechanism changed its input."""
-
-
-def run_all(
-    call: Call,
-    given: Input,
-    chunks: list[Chunk],
-    seed: int,
-    captured: Captured,
-    copies: bool,
-    deadline: Deadline,
-    seconds_a_run: float | None,
-    idle: frozenset[int] = frozenset(),
-) -> Iterator[Done]:
-    """Run chunks in this process, in order.
-
-    Parameters
-    ----------
-    idle : frozenset of int, optional
-        Sources that a trial found unused; see `per_run.Runs`.
-
-    Raises
-    ------
-    OutOfTime
-        If the deadline passes first.
-    CannotCouple
-        If a shared chunk turns out not to be a function of its input and its streams.
-    """
-
-    def one(chunk: Chunk, copies: bool) -> Done:
-        if deadline.remaining() <= 0:
-            raise OutOfTime
-        sequence = stream(seed, *chunk.key)
-        used, noise, made = on(call, given, copies), None, call.made.runs
-        started = time.perf_counter()
-        if chunk.shared:
-            with interruptible(deadline, seconds_a_run):
-                outputs, noise = draw_shared(
-                    used, given.live, chunk.count, sequence, captured, idle
-                )
-        else:
-            with seeded(sequence, captured) as generator:
-                started = time.perf_counter()
-                with interruptible(deadline, seconds_a_run):
-                    outputs = used.draw(given.live, chunk.count, generator)
-        seconds = time.perf_counter() - started
-        return Done(outputs, seconds, call.made.runs - made, copies, noise)
-
-    def one_kept(chunk: Chunk, copies: bool) -> Done:
-        made = call.made.runs
-        try:
-            return one(chunk, copies)
-        except CannotCouple:
-            if copies or given.unchanged():
-                raise
-            return Done([], 0.0, call.made.runs - made, changed_input=True)
-
-    def after(old: Done, new: Done) -> Done:
-        return replace(new, runs=old.runs + new.runs)
-
-    unchecked: list[tuple[Chunk, Done]] = []
-    runs, spent, since = 0, 0.0, 0.0
-    for chunk in chunks:
-        done = one_kept(chunk, copies)
-        unchecked.append((chunk, done))
-        runs, spent, since = runs + chunk.count, spent + done.seconds, since + done.seconds
-        seconds_a_run = spent / runs
-        if not copies:
-            if CHECKS * since < given.cost and chunk is not chunks[-1] and not done.changed_input:
-                continue
-            if done.changed_input or not given.unchanged():  # none of these can be trusted
-                copies = True
-                unchecked = [(again, after(old, one(again, copies))) for again, old in unchecked]
-        yield from (done for _, done in unchecked)
-        unchecked, since = [], 0.0
-
-
-def on(call: Call, given: Input, copies: bool) -> Call:
-    """The call, with a fresh input for every run if the mechanism changes it."""
-    return replace(call, input=given.fresh) if copies else call
 
 
 def joined(parts: list[Outputs]) -> Outputs:

@@ -9,10 +9,10 @@ import numpy as np
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import Captured
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.per_run import draw_per_run, tried_per_run
 from pytest_dp.sampling.row_aligned import FIRST, draw_row_aligned, tried_row_aligned
+from pytest_dp.sampling.streams import stream
 
 TRIAL_KEY = (0, 0, 0)
 """Key of the streams on which mechanisms are tried."""
@@ -23,7 +23,6 @@ def draw_shared(
     data: Any,
     count: int,
     sequence: np.random.SeedSequence,
-    captured: Captured,
     idle: frozenset[int],
 ) -> tuple[Outputs, bytes | None]:
     """The outputs of a shared chunk, and a digest that has to be the same on every input, if any.
@@ -34,14 +33,13 @@ def draw_shared(
         If a check shows that draws of the chunk depend on each other.
     """
     if call.size is None:
-        return draw_per_run(call, data, count, sequence, captured, idle), None
-    return draw_row_aligned(call, data, count, sequence, captured)
+        return draw_per_run(call, data, count, sequence, idle), None
+    return draw_row_aligned(call, data, count, sequence)
 
 
 def tried(
     calls: Sequence[tuple[Call, Any]],
     seed: int,
-    captured: Captured,
     deadline: Deadline,
     rows: int | None = None,
 ) -> frozenset[int]:
@@ -52,8 +50,6 @@ def tried(
     calls : sequence of (Call, data)
         For each of the inputs; of a copy that is used for nothing else.
     seed : int
-    captured : Captured
-        The generators of the copy.
     deadline : Deadline
     rows : int, optional
         Draws in each call of a vectorised mechanism.
@@ -66,6 +62,7 @@ def tried(
         If the deadline passes first.
     """
     if calls[0][0].size is None:
-        return tried_per_run(calls, seed, TRIAL_KEY, captured, deadline)
-    tried_row_aligned(calls, seed, TRIAL_KEY, captured, deadline, rows or FIRST)
+        return tried_per_run(calls, stream(seed, *TRIAL_KEY), deadline)
+    rows = rows or FIRST
+    tried_row_aligned(calls, stream(seed, *TRIAL_KEY, rows), deadline, rows)
     return frozenset()

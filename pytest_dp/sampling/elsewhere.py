@@ -66,7 +66,7 @@ def serve() -> None:
 
 
 def _of_copy(call: Call, data: Any, seed: int, number: int) -> list[str]:
-    copied, (given,), generators = call.copied(data)
-    with seeded(stream(seed, number), generators) as generator:
+    copied, (given,) = call.copied(data)
+    with seeded(stream(seed, number), copied.captured) as generator:
         outputs: Outputs = replace(copied, input=None).draw(given, 2, generator)
     return [shown(output) for output in outputs]

@@ -42,12 +42,12 @@ def noiseless(call: Call, data: Any, eps_param: str | None) -> Any:
     deadline = Deadline(MOST_SECONDS)
     for changed in attempts:
         try:
-            copied, (data_of_copy,), generators = call.copied(data)
+            copied, (data_of_copy,) = call.copied(data)
         except CannotCopy:
             return None
         params = {**copied.params, **changed}
         alone = replace(copied, params=params, input=Input(data_of_copy).fresh)
-        with seeded(stream(0), generators) as generator, np.errstate(all="ignore"):
+        with seeded(stream(0), copied.captured) as generator, np.errstate(all="ignore"):
             try:
                 with interruptible(deadline, None):
                     answer, again = alone.draw(

@@ -23,7 +23,7 @@ from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.captured import Captured, reseed, restore, set_sequence, state_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.streams import child, stream
+from pytest_dp.sampling.streams import child
 from pytest_dp.sampling.twister import GLOBAL
 
 Restart = Callable[[int], None]
@@ -32,7 +32,11 @@ Restart = Callable[[int], None]
 AGAIN, AGAIN_EACH = 0.02, 0.25
 """Runs that are run again on a copy, and compared: so many of each, and so many of each chunk."""
 STREAMS = 3
-"""Streams in a trial; each is run twice on either input."""
+"""Streams in a trial."""
+_FORTH = [(run, side) for side in (0, 1) for run in range(STREAMS)]
+SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
+"""Streams and inputs of a trial: each stream twice on either input, in another order than before,
+so that an output that depends on earlier runs has other ones before it."""
 
 CHECKS, ANEW, SOURCES = 4, 5, 6
 """Children of a chunk's sequence; `seeded` uses those before."""
@@ -268,7 +272,6 @@ def draw_per_run(
     data: Any,
     count: int,
     sequence: np.random.SeedSequence,
-    captured: Captured,
     idle: frozenset[int],
 ) -> Outputs:
     """The outputs of a chunk, each from the stream of its run, some of them checked on a copy.
@@ -280,20 +283,19 @@ def draw_per_run(
     """
     choose = np.random.default_rng(child(sequence, CHECKS))
     checked = choose.integers(count, size=int(AGAIN * count + AGAIN_EACH + choose.random()))
-    with Runs(sequence, count, captured, idle) as runs:
+    with Runs(sequence, count, call.captured, idle) as runs:
         outputs = call.draw(data, count, runs.rng, runs.restart)
         idle_ones_used = not runs.are_idle()
-        if len(checked) and not idle_ones_used and not captured.generators:
-            copied, data, _ = call.spare(data, captured)  # which draws on the same sources
+        if len(checked) and not idle_ones_used and not call.captured.generators:
+            copied, data = call.spare(data)  # which draws on the same sources
             _check(copied, data, outputs, checked.tolist(), runs)
             runs.are_idle()
     if idle_ones_used:
         # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
-        sequence = child(sequence, ANEW)
-        return draw_per_run(call, data, count, sequence, captured, frozenset())
-    if len(checked) and captured.generators:
-        copied, data, captured = call.spare(data, captured)
-        with Runs(sequence, count, captured, idle) as runs:
+        return draw_per_run(call, data, count, child(sequence, ANEW), frozenset())
+    if len(checked) and call.captured.generators:
+        copied, data = call.spare(data)
+        with Runs(sequence, count, copied.captured, idle) as runs:
             _check(copied, data, outputs, checked.tolist(), runs)
     return outputs
 
@@ -306,11 +308,7 @@ def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Ru
 
 
 def tried_per_run(
-    calls: Sequence[tuple[Call, Any]],
-    seed: int,
-    key: tuple[int, ...],
-    captured: Captured,
-    deadline: Deadline,
+    calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
 ) -> frozenset[int]:
     """Try whether outputs depend on nothing but the input and the stream; which sources are idle.
 
@@ -318,10 +316,7 @@ def tried_per_run(
     ----------
     calls : sequence of (Call, data)
         For each of two inputs; of a copy that is used for nothing else.
-    seed : int
-    key : tuple of int
-    captured : Captured
-        The generators of the copy.
+    sequence : SeedSequence
     deadline : Deadline
 
     Raises
@@ -331,13 +326,12 @@ def tried_per_run(
     OutOfTime
         If the deadline passes first.
     """
-    with Runs(stream(seed, *key), STREAMS, captured, frozenset()) as runs:
-        touched: set[int] = set()
-        draw: set[int] = set()
-        numbers = range(STREAMS)
-        order = [(run, side) for side in (0, 1) for run in numbers]
-        seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
-        for run, side in [*order, *((run, 1 - side) for run, side in reversed(order))]:
+    captured = calls[0][0].captured
+    touched: set[int] = set()
+    draw: set[int] = set()
+    seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
+    with Runs(sequence, STREAMS, captured, frozenset()) as runs:
+        for run, side in SCHEDULE:
             if deadline.remaining() <= 0:
                 raise OutOfTime
             output, ends = _traced(*calls[side], runs, run)
@@ -348,7 +342,7 @@ def tried_per_run(
                 raise CannotCouple(REMEMBERS if side in draw else NOTHING)
             draw.add(side)
             touched |= ends.keys()
-        return frozenset(range(3 + len(captured.generators))) - touched
+    return frozenset(range(3 + len(captured.generators))) - touched
 
 
 def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, Any]]:

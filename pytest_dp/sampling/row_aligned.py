@@ -21,43 +21,38 @@ import numpy as np
 from pytest_dp.arrays import Bools, Outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import Captured, state_of
+from pytest_dp.sampling.captured import state_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CHECKS, NOTHING, CannotCouple, Runs
-from pytest_dp.sampling.streams import child, stream
+from pytest_dp.sampling.streams import child
 
-FREE = frozenset(
-    (
-        *("laplace", "normal", "gumbel", "logistic", "exponential", "uniform", "lognormal"),
-        *("rayleigh", "multivariate_normal"),
-    )
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FREE = _names(
+    "laplace normal gumbel logistic exponential uniform lognormal rayleigh multivariate_normal"
 )
 """Methods that take the same numbers from the stream whatever location and scale they are given.
 
 Each transforms uniform, standard normal or standard exponential variates (numpy's distributions.c
 and legacy-distributions.c).
 """
-BOUND = frozenset(
-    (
-        *("random", "standard_normal", "standard_exponential", "standard_cauchy", "standard_t"),
-        *("standard_gamma", "gamma", "chisquare", "beta", "weibull", "dirichlet", "multinomial"),
-        *("integers", "choice", "geometric", "binomial", "negative_binomial", "poisson"),
-    )
+BOUND = _names(
+    "random standard_normal standard_exponential standard_cauchy standard_t standard_gamma gamma "
+    "chisquare beta weibull dirichlet multinomial integers choice geometric binomial "
+    "negative_binomial poisson"
 )
 """Methods whose rows are independent, but whose arguments have to agree."""
 BOUND_LEGACY = (BOUND - {"integers"}) | {"rand", "randn", "random_sample", "randint"}
 """The same of ``np.random``."""
-FREE_PYTHON = frozenset(
-    (
-        *("uniform", "gauss", "normalvariate", "expovariate", "lognormvariate", "triangular"),
-        *("weibullvariate", "paretovariate"),
-    )
+FREE_PYTHON = _names(
+    "uniform gauss normalvariate expovariate lognormvariate triangular weibullvariate paretovariate"
 )
-BOUND_PYTHON = frozenset(
-    (
-        *("random", "betavariate", "gammavariate", "vonmisesvariate", "binomialvariate"),
-        *("randint", "randrange", "getrandbits", "randbytes", "choice", "choices", "sample"),
-    )
+BOUND_PYTHON = _names(
+    "random betavariate gammavariate vonmisesvariate binomialvariate randint randrange getrandbits "
+    "randbytes choice choices sample"
 )
 """The same of ``random``."""
 
@@ -128,7 +123,8 @@ class Log:
 
     Parameters
     ----------
-    sources : tuple of _Source
+    sequence : SeedSequence
+        Of the noise.
     rows : int
         Number of draws.
     replaced : array of bool, optional
@@ -139,18 +135,23 @@ class Log:
 
     def __init__(
         self,
-        sources: tuple[_Source, ...],
+        sequence: np.random.SeedSequence,
         rows: int,
         replaced: Bools | None = None,
         each: int = 0,
     ) -> None:
-        self.sources, self._rows, self._replaced, self._each = sources, rows, replaced, each
+        self._sequence, self.sources = sequence, _sources(sequence)
+        self.rows, self._replaced, self._each = rows, replaced, each
         self._calls = hashlib.sha256()
         self._asked = False
         self._refused = ""
         self._unused = _UNUSED.state
         self._one_by_one = 0
         self.recorder = _Recorder(self)
+
+    def replacing(self, rows: Bools) -> Log:
+        """For the same call again, in which these rows get other noise."""
+        return Log(self._sequence, self.rows, rows, self._one_by_one // self.rows)
 
     def attribute(self, name: str) -> Any:
         """What the mechanism gets for an attribute of the generator that it is given."""
@@ -181,7 +182,7 @@ class Log:
         self, source: _Source, name: str, args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         values = getattr(source.main, name)(*args, **keywords)
-        by_row = isinstance(values, np.ndarray) and values.shape[:1] == (self._rows,)
+        by_row = isinstance(values, np.ndarray) and values.shape[:1] == (self.rows,)
         if name == "choice" and by_row and not keywords.get("replace", args[2:3] != (False,)):
             self.refuse("it calls rng.choice with replace=False")
         if "out" in keywords:
@@ -202,18 +203,13 @@ class Log:
         self, source: _Source, name: str, args: tuple[Any, ...], keywords: Any, value: Any
     ) -> Any:
         row, self._one_by_one = self._one_by_one // max(self._each, 1), self._one_by_one + 1
-        if self._replaced is not None and row < self._rows and self._replaced[row]:
+        if self._replaced is not None and row < self.rows and self._replaced[row]:
             return getattr(source.other, name)(*args, **keywords)
         return value
 
     def refuse(self, reason: str) -> None:
         """Note why this call tells nothing, unless there is a reason already."""
         self._refused = self._refused or reason
-
-    @property
-    def each(self) -> int:
-        """How many numbers were drawn one by one, for each row."""
-        return self._one_by_one // self._rows
 
     def digest(self) -> bytes:
         """What identifies the noise that was asked for.
@@ -229,7 +225,7 @@ class Log:
             raise CannotCouple("it takes numbers past the methods of rng")
         if not self._asked:
             raise CannotCouple(NOTHING)
-        if self._one_by_one % self._rows:
+        if self._one_by_one % self.rows:
             raise CannotCouple("it draws noise whose first axis is not the number of draws")
         ends = [pickle.dumps(state_of(source.main)) for source in self.sources if source.is_used]
         self._calls.update(b"".join(ends))
@@ -284,7 +280,7 @@ class _Recorder(np.random.Generator):
 
 
 def draw_row_aligned(
-    call: Call, data: Any, count: int, sequence: np.random.SeedSequence, captured: Captured
+    call: Call, data: Any, count: int, sequence: np.random.SeedSequence
 ) -> tuple[Outputs, bytes]:
     """The outputs of a chunk, and a digest of the noise in it: to be the same on every input.
 
@@ -294,20 +290,21 @@ def draw_row_aligned(
         If a draw uses more than its row of the noise, or if that cannot be told.
     """
     choose = np.random.default_rng(child(sequence, CHECKS))
-    with _untouched(sequence, captured) as runs:
-        outputs, digest, each = _drawn(call, data, count, sequence, runs)
+    log = Log(sequence, count)
+    with _untouched(call, sequence) as runs:
+        outputs, digest = _drawn(call, data, log, runs)
     if choose.random() < AGAIN:
-        copied, data, captured = call.spare(data, captured)
-        with _untouched(sequence, captured) as runs:
-            _check_rows(copied, data, outputs, each, sequence, runs, _some(count, choose))
+        copied, data = call.spare(data)
+        replaced = _some(count, choose)
+        with _untouched(copied, sequence) as runs:
+            again, _ = _drawn(copied, data, log.replacing(replaced), runs)
+        _check_rows(outputs, again, ~replaced)
     return outputs, digest
 
 
 def tried_row_aligned(
     calls: Sequence[tuple[Call, Any]],
-    seed: int,
-    key: tuple[int, ...],
-    captured: Captured,
+    sequence: np.random.SeedSequence,
     deadline: Deadline,
     count: int = FIRST,
 ) -> None:
@@ -317,10 +314,7 @@ def tried_row_aligned(
     ----------
     calls : sequence of (Call, data)
         For each of two inputs; of a copy that is used for nothing else.
-    seed : int
-    key : tuple of int
-    captured : Captured
-        The generators of the copy.
+    sequence : SeedSequence
     deadline : Deadline
     count : int
         Draws in each call.
@@ -332,18 +326,19 @@ def tried_row_aligned(
     OutOfTime
         If the deadline passes first.
     """
-    sequence = stream(seed, *key, count)
     choose = np.random.default_rng(child(sequence, CHECKS))
-    with _untouched(sequence, captured) as runs:
-        drawn = [_drawn(call, data, count, sequence, runs) for call, data in calls]
+    logs = [Log(sequence, count) for _ in calls]
+    with _untouched(calls[0][0], sequence) as runs:
+        drawn = [_drawn(*call, log, runs) for call, log in zip(calls, logs, strict=True)]
         if drawn[0][1] != drawn[1][1]:
             raise CannotCouple(UNLIKE)
-        for (call, data), (outputs, _, each) in zip(calls, drawn, strict=True):
+        for call, log, (outputs, _) in zip(calls, logs, drawn, strict=True):
             if deadline.remaining() <= 0:
                 raise OutOfTime
             few = np.arange(count) % 2 == 0
             replaced = few if count == FIRST else _some(count, choose)
-            _check_rows(call, data, outputs, each, sequence, runs, replaced)
+            again, _ = _drawn(*call, log.replacing(replaced), runs)
+            _check_rows(outputs, again, ~replaced)
 
 
 def _some(count: int, choose: np.random.Generator) -> Bools:
@@ -352,45 +347,26 @@ def _some(count: int, choose: np.random.Generator) -> Bools:
     return some
 
 
-def _untouched(sequence: np.random.SeedSequence, captured: Captured) -> Runs:
+def _untouched(call: Call, sequence: np.random.SeedSequence) -> Runs:
     """No generator starts afresh, and none may be used: what a log records comes from others."""
-    return Runs(sequence, 1, captured, frozenset(range(1, 3 + len(captured.generators))))
+    sources = range(1, 3 + len(call.captured.generators))
+    return Runs(sequence, 1, call.captured, frozenset(sources))
 
 
-def _drawn(
-    call: Call,
-    data: Any,
-    count: int,
-    sequence: np.random.SeedSequence,
-    runs: Runs,
-    replaced: Bools | None = None,
-    each: int = 0,
-) -> tuple[Outputs, bytes, int]:
-    """Outputs, a digest of the noise, and how many numbers were drawn one by one for each row."""
-    log = Log(_sources(sequence), count, replaced, each)
+def _drawn(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]:
+    """The outputs of a call, and a digest of the noise in it."""
     with log.instead_of_globals():
-        outputs = call.rows(data, count, log.recorder)
+        outputs = call.rows(data, log.rows, log.recorder)
     if not runs.are_idle():
         log.refuse("its vectorised calls draw on more than rng, np.random and random")
-    return outputs, log.digest(), log.each
+    return outputs, log.digest()
 
 
-def _check_rows(
-    call: Call,
-    data: Any,
-    outputs: Outputs,
-    each: int,
-    sequence: np.random.SeedSequence,
-    runs: Runs,
-    replaced: Bools,
-) -> None:
-    """Draw again with other noise in some rows: the others have to stay."""
-    again, _, _ = _drawn(call, data, len(outputs), sequence, runs, replaced, each)
-    if not _agree(outputs, again, ~replaced):
-        raise CannotCouple("a draw depends on the noise of others, or on earlier calls")
-
-
-def _agree(one: Outputs, other: Outputs, rows: Bools) -> bool:
+def _check_rows(one: Outputs, other: Outputs, kept: Bools) -> None:
+    """Rows that kept their noise have to stay."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return same(one[rows], other[rows])
-    return all(same(one[row], other[row]) for row in np.flatnonzero(rows).tolist())
+        agree = same(one[kept], other[kept])
+    else:
+        agree = all(same(one[row], other[row]) for row in np.flatnonzero(kept).tolist())
+    if not agree:
+        raise CannotCouple("a draw depends on the noise of others, or on earlier calls")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeVar
 
 from pytest_dp.arrays import Outputs
@@ -22,7 +22,6 @@ from pytest_dp.sampling.chunks import (
     at_a_time,
     cut,
     joined,
-    run_all,
 )
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
@@ -109,20 +108,20 @@ class Sampler(Subject):
     def warm_up(self, given: Input, deadline: Deadline) -> None:
         """Find out what a run costs and whether it can be replayed, by a few runs."""
         try:
-            call, (on_copy,), generators = self._copied(given)
+            call, (on_copy,) = self._copied(given)
         except CannotCopy:  # then every run has numbers of its own
             for k in range(2):
                 self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
                 outputs = self._outputs(given, Chunk(TRIED, (0, k)), deadline)
                 self._at_a_time = at_a_time(outputs)
             return
-        self._try_out(call, on_copy, generators, deadline)
+        self._try_out(call, on_copy, deadline)
 
     def chunks(self, draw: Draw) -> list[Chunk]:
         """The chunks that a draw is cut into."""
+        whole = Chunk(draw.count, draw.key, draw.shared)
         vectorized, slow = self.call.size is not None, self._slow or False
-        most = self._at_a_time
-        return cut(draw.count, draw.key, vectorized, draw.shared, slow=slow, most=most)
+        return cut(whole, vectorized, slow=slow, most=self._at_a_time)
 
     def can_couple(
         self, one: Input, other: Input, deadline: Deadline, rows: int | None = None
@@ -225,23 +224,13 @@ class Sampler(Subject):
         function: Callable[[Outputs], T],
         deadline: Deadline,
     ) -> list[T]:
-        chunks = [chunk for group in groups for chunk in group]
+        chunks = list(chain.from_iterable(groups))
         running = iter(chunks)
 
         def heed(done: Done) -> None:
             self._heed(given, next(running), summarised(done))
 
-        ran = run_all(
-            self.call,
-            given,
-            chunks,
-            self.seed,
-            self.captured,
-            self._copies,
-            deadline,
-            self.seconds_a_run,
-            self._idle or frozenset(),
-        )
+        ran = self.runner.run(self.call, given, chunks, deadline)
         return list(measured(ran, groups, function, heed, deadline))
 
     def _in_workers(
@@ -252,14 +241,7 @@ class Sampler(Subject):
         function: Callable[[Outputs], T],
         deadline: Deadline,
     ) -> list[list[T]]:
-        order = workers.Order(
-            packed,
-            packed.beside(function),
-            self.seed,
-            self._copies,
-            self.seconds_a_run,
-            self._idle or frozenset(),
-        )
+        order = workers.Order(packed, packed.beside(function), self.runner)
         jobs = jobs_of(works, self.n_jobs, self.seconds_a_run)
         results: list[list[T]] = [[] for _ in works]
         todo = [(works[index][0], groups) for index, groups in jobs]
@@ -268,7 +250,7 @@ class Sampler(Subject):
                 if shared.trial is not None:
                     self.replayable &= compared.own.replays
                     compared.check(shared.trial)
-                chunks = [chunk for group in groups for chunk in group]
+                chunks = chain.from_iterable(groups)
                 ran = list(zip(chunks, shared.summaries, strict=False))  # it may end early
                 seen = partial(compared.was_seen, replayable=self.replayable)
                 if any(seen(summary.fingerprint, chunk) for chunk, summary in ran):
@@ -305,9 +287,7 @@ class Sampler(Subject):
                 self.n_jobs = 1
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
                 return None
-            trial = workers.tried(
-                self.call, given, chunk, self.seed, self.captured, deadline, self.seconds_a_run
-            )
+            trial = workers.tried(self.runner, self.call, given, chunk, deadline)
             self._packed = packed, Compared(trial)
         return self._packed
 

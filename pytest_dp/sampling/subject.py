@@ -15,7 +15,6 @@ from typing import Any
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.outputs.outcome import same
-from pytest_dp.sampling import captured
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import (
     MOST_A_VECTORIZED_CHUNK,
@@ -23,14 +22,13 @@ from pytest_dp.sampling.chunks import (
     Input,
     at_a_time,
     joined,
-    on,
-    run_all,
 )
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.coupling import tried
 from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.noiseless import noiseless
 from pytest_dp.sampling.per_run import NOTHING, CannotCouple, Runs
+from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
 
@@ -67,9 +65,10 @@ class Subject:
 
     def __init__(self, call: Call, seed: int) -> None:
         GLOBAL.forget()
-        self.call = replace(call, pristine=Pristine((call.mechanism, call.params)), made=Made())
+        pristine = Pristine((call.mechanism, call.params))
+        call = replace(call, pristine=pristine, made=Made())
+        self.call = call.of(call.mechanism, call.params)
         self.seed = seed
-        self.captured = captured.find(call.mechanism, call.params)
         self.runs = self._timed_runs = 0
         self.seconds = 0.0
         self._fastest = math.inf
@@ -81,8 +80,8 @@ class Subject:
         self._refused = ""
         self.notes: list[str] = []
         self.hindrances: list[str] = []
-        if self.captured.places:
-            self.note(f"draws from a generator kept in {', '.join(self.captured.places)}: reseeded")
+        if places := self.call.captured.places:
+            self.note(f"draws from a generator kept in {', '.join(places)}: reseeded")
 
     @property
     def name(self) -> str:
@@ -114,15 +113,18 @@ class Subject:
         """Measured cost of one run in one process; None before the first."""
         return self.seconds / self._timed_runs if self._timed_runs else None
 
-    def _try_out(
-        self, call: Call, on_copy: Input, generators: captured.Captured, deadline: Deadline
-    ) -> None:
+    @property
+    def runner(self) -> Runner:
+        """How the mechanism is run, by what is known of it."""
+        return Runner(self.seed, self._copies, self._idle or frozenset(), self.seconds_a_run)
+
+    def _try_out(self, call: Call, on_copy: Input, deadline: Deadline) -> None:
         """Find out what a run costs and whether it can be replayed, by a few runs of a copy."""
-        used = on(call, on_copy, self._copies)
+        used = self.runner.on(call, on_copy)
 
         def drawn(count: int) -> tuple[Outputs, bool]:
             """Outputs, all of the same stream, and whether the last of them made use of it."""
-            with Runs(stream(self.seed, 0), count, generators, frozenset()) as runs:
+            with Runs(stream(self.seed, 0), count, call.captured, frozenset()) as runs:
                 runs.restart(0)
                 starts, made, started = runs.starts(), call.made.runs, time.perf_counter()
                 with interruptible(deadline, None):
@@ -135,7 +137,7 @@ class Subject:
         self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
         if not on_copy.unchanged():
             self._use_copies()
-            used = on(call, on_copy, True)
+            used = self.runner.on(call, on_copy)
         self._draws = moved
         if moved:
             self.replayable = all(map(same, drawn(TRIED)[0], drawn(TRIED)[0]))
@@ -165,10 +167,10 @@ class Subject:
         refused, made = "", self.call.made.runs
         givens: list[Input] = []
         try:
-            call, givens, generators = self._copied(one, other)
+            call, givens = self._copied(one, other)
             with interruptible(deadline, self.seconds_a_run):
-                calls = [(on(call, g, self._copies), g.live) for g in givens]
-                idle = tried(calls, self.seed, generators, deadline, rows)
+                calls = [(self.runner.on(call, given), given.live) for given in givens]
+                idle = tried(calls, self.seed, deadline, rows)
         except (CannotCopy, CannotCouple) as reason:
             refused = str(reason)
         finally:
@@ -203,28 +205,22 @@ class Subject:
         OutOfTime
             If the deadline passes first.
         """
-        call, (on_copy,), generators = self._copied(given)
+        call, (on_copy,) = self._copied(given)
         vectorized = self.call.size is not None
         chunks = [Chunk(n, (AFRESH, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
         made = self.call.made.runs
         try:
-            ran = run_all(
-                call, on_copy, chunks, self.seed, generators, self._copies, deadline, None
-            )
+            ran = self.runner.run(call, on_copy, chunks, deadline)
             return joined([done.outputs for done in ran])
         finally:
             self.runs += self.call.made.runs - made
 
-    def _copied(self, *givens: Input) -> tuple[Call, list[Input], captured.Captured]:
-        """A copy of the mechanism, the inputs for it, and its generators."""
-        call, inputs, generators = self.call.copied(*(given.live for given in givens))
-        if len(generators.generators) != len(self.captured.generators):
+    def _copied(self, *givens: Input) -> tuple[Call, list[Input]]:
+        """A copy of the mechanism, and the inputs for it."""
+        call, inputs = self.call.copied(*(given.live for given in givens))
+        if len(call.captured.generators) != len(self.call.captured.generators):
             raise CannotCopy("its generators cannot be copied")
-        found = [
-            given if data is given.live else Input(data)
-            for given, data in zip(givens, inputs, strict=True)
-        ]
-        return call, found, generators
+        return call, [given.like(data) for given, data in zip(givens, inputs, strict=True)]
 
     def _use_copies(self) -> None:
         self._copies = True

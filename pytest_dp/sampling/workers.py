@@ -21,14 +21,15 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
 from pytest_dp.reprs import shown
-from pytest_dp.sampling import captured
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import Chunk, Done, Input, run_all
+from pytest_dp.sampling.captured import NONE, is_installed
+from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise
 from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
 from pytest_dp.sampling.pickling import cloudpickle
+from pytest_dp.sampling.runner import Runner
 
 GRACE = 5.0
 """Seconds that a worker gets, beyond the deadline, to notice it by itself."""
@@ -97,7 +98,7 @@ def pack(call: Call, given: Input, chunk: Chunk) -> Packed:
     Exception
         Whatever pickling raised, if it cannot be pickled by value nor by reference.
     """
-    thing = call, given, chunk
+    thing = replace(call, captured=NONE), given, chunk  # a worker looks for them in its copy
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
     if module is not None and module.__name__ != "__main__" and _travels(module):
         try:
@@ -127,20 +128,12 @@ class Order:
     packed : Packed
     function : bytes
         What measures the outputs, pickled.
-    seed : int
-    copies : bool
-        Whether every run gets a copy of its input.
-    seconds_a_run : float or None
-    idle : frozenset of int
-        Sources of random numbers that the mechanism does not use.
+    runner : Runner
     """
 
     packed: Packed
     function: bytes
-    seed: int
-    copies: bool
-    seconds_a_run: float | None
-    idle: frozenset[int]
+    runner: Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +239,7 @@ def stop() -> None:
             executor.shutdown(wait=True, kill_workers=True)
 
 
-_LOADED: dict[bytes, tuple[Call, captured.Captured, Trial]] = {}
+_LOADED: dict[bytes, tuple[Call, Trial]] = {}
 """In a worker: mechanisms it has unpacked, by digest, so that each is unpacked once."""
 
 
@@ -264,20 +257,10 @@ def _work(
         summaries.append(summarised(done, fingerprint(done.outputs)))
 
     try:
-        call, generators, trial = _loaded(order, deadline)
+        call, trial = _loaded(order, deadline)
         function, given = _function(order.function), _received(sent)
-        chunks = [chunk for group in groups for chunk in group]
-        ran = run_all(
-            call,
-            given,
-            chunks,
-            order.seed,
-            generators,
-            order.copies,
-            deadline,
-            order.seconds_a_run,
-            order.idle,
-        )
+        chunks = list(itertools.chain.from_iterable(groups))
+        ran = order.runner.run(call, given, chunks, deadline)
         values.extend(measured(ran, groups, function, heed, deadline))
         return _sent(Shared(trial, summaries, values))
     except CannotShare as reason:
@@ -296,15 +279,14 @@ def _sent_error(shared: Shared) -> bytes:
     return sent
 
 
-def _loaded(order: Order, deadline: Deadline) -> tuple[Call, captured.Captured, Trial]:
+def _loaded(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
     packed = order.packed.mechanism
     key = hashlib.sha256(packed).digest()
     if key not in _LOADED:
         _LOADED.clear()
         call, given, chunk = _received(packed)
-        generators = captured.find(call.mechanism, call.params)
-        trial = tried(call, given, chunk, order.seed, generators, deadline, order.seconds_a_run)
-        _LOADED[key] = call, generators, trial
+        call = call.of(call.mechanism, call.params)
+        _LOADED[key] = call, tried(order.runner, call, given, chunk, deadline)
     return _LOADED[key]
 
 
@@ -335,27 +317,13 @@ def _cannot_travel(error: Exception) -> CannotShare:
     )
 
 
-def tried(
-    call: Call,
-    given: Input,
-    chunk: Chunk,
-    seed: int,
-    generators: captured.Captured,
-    deadline: Deadline,
-    seconds_a_run: float | None,
-) -> Trial:
+def tried(runner: Runner, call: Call, given: Input, chunk: Chunk, deadline: Deadline) -> Trial:
     """Run a chunk twice in this process, on a copy, and compare."""
     with contextlib.suppress(CannotCopy):
-        call, (data,), generators = call.copied(given.live)
-        given = given if data is given.live else Input(data)
+        call, (data,) = call.copied(given.live)
+        given = given.like(data)
     once, twice = (
-        [
-            shown(output)
-            for done in run_all(
-                call, given, [chunk], seed, generators, False, deadline, seconds_a_run
-            )
-            for output in done.outputs
-        ]
+        [shown(o) for done in runner.run(call, given, [chunk], deadline) for o in done.outputs]
         for _ in range(2)
     )
     return Trial(os.getpid(), Fingerprint(digest(once), surprise(once)), once == twice)
@@ -363,7 +331,7 @@ def tried(
 
 def _travels(module: Any) -> bool:
     """Whether it is the user's own code, which may have been patched."""
-    return bool(getattr(module, "__file__", None)) and not captured.is_installed(module)
+    return bool(getattr(module, "__file__", None)) and not is_installed(module)
 
 
 def _importable(module: Any) -> bool:

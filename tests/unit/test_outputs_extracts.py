@@ -10,7 +10,7 @@ from pytest_dp.outputs.features import Feature, affordable, all_features, leaf
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.screening import FEW
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.chunks import MOST_BYTES, at_a_time, cut
+from pytest_dp.sampling.chunks import MOST_BYTES, Chunk, at_a_time, cut
 from pytest_dp.sampling.measuring import grouped
 
 RNG = np.random.default_rng(0)
@@ -135,11 +135,11 @@ def test_whether_outputs_are_all_the_same(outputs, constant):
 def test_long_outputs_are_drawn_in_smaller_pieces(vectorized):
     most = at_a_time(np.zeros((64, 100_000)))
     assert most == MOST_BYTES // 800_000
-    pieces = cut(10_000, (1,), vectorized, True, most=most)
+    pieces = cut(Chunk(10_000, (1,), True), vectorized, most=most)
     assert sum(piece.count for piece in pieces) == 10_000
     assert max(piece.count for piece in pieces) <= most
     groups = grouped(pieces, vectorized, most)
     assert max(sum(piece.count for piece in group) for group in groups) <= most
-    assert cut(10_000, (1,), vectorized, True, most=at_a_time([1.0])) == cut(
-        10_000, (1,), vectorized, True
+    assert cut(Chunk(10_000, (1,), True), vectorized, most=at_a_time([1.0])) == cut(
+        Chunk(10_000, (1,), True), vectorized
     )

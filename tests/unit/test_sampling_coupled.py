@@ -134,7 +134,7 @@ def test_one_draw_a_call_is_shared(mechanism):
 def test_kept_generators_are_restarted_and_put_back(make):
     mechanism = make()
     pair = Pair(mechanism)
-    (source,) = pair.sampler.captured.generators
+    (source,) = pair.sampler.call.captured.generators
     before = str(captured.state_of(source))
     assert pair.can_couple()
     x, y = pair.draw()

@@ -195,7 +195,7 @@ KEEPERS = [
 @pytest.mark.parametrize("mechanism", KEEPERS)
 def test_kept_generators_are_found_reseeded_and_restored(mechanism):
     some = sampler(mechanism)
-    (generator,) = some.captured.generators
+    (generator,) = some.call.captured.generators
     before = str(captured.state_of(generator))
     given = Input([1])
     first = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]

@@ -17,7 +17,7 @@ from measuring import draws_of, in_rows, measure, moments, sampler, scalar
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.outputs.outcome import same
-from pytest_dp.sampling.chunks import ENOUGH_A_CHUNK, cut
+from pytest_dp.sampling.chunks import ENOUGH_A_CHUNK, Chunk, cut
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.measuring import MOST_A_GROUP, grouped
 
@@ -66,7 +66,7 @@ def test_no_draws():
 @pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize("count", [1, 5, 16, 500, 8_192, 10_001, 65_536, 1_000_000])
 def test_groups_are_small_and_cover_a_draw_in_order(count, vectorized):
-    pieces = cut(count, (2, 0), vectorized)
+    pieces = cut(Chunk(count, (2, 0)), vectorized)
     groups = grouped(pieces, vectorized)
     assert [piece for group in groups for piece in group] == pieces
     runs = [sum(piece.count for piece in group) for group in groups]

@@ -15,7 +15,7 @@ import pytest
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
 from pytest_dp.sampling import captured
-from pytest_dp.sampling.chunks import Input, cut
+from pytest_dp.sampling.chunks import Chunk, Input, cut
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.streams import claim_seed, seeded, stream
 
@@ -112,6 +112,6 @@ def test_spawned_children_of_the_injected_generator_are_independent_of_other_pie
 @pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize("count", [1, 5, 63, 64, 500, 10_001, 100_000])
 def test_pieces_cover_a_draw_with_distinct_keys(count, vectorized):
-    pieces = cut(count, (2, 0, 1), vectorized)
+    pieces = cut(Chunk(count, (2, 0, 1)), vectorized)
     assert sum(piece.count for piece in pieces) == count
     assert len({piece.key for piece in pieces}) == len(pieces)

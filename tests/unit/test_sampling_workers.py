@@ -18,7 +18,7 @@ from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.chunks import Input, cut
+from pytest_dp.sampling.chunks import Chunk, Input, cut
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw, Sampler
 from pytest_dp.sampling.sharing import jobs_of
@@ -314,7 +314,7 @@ def test_small_draws_of_a_slow_mechanism_keep_all_processes_busy(count, n_jobs):
 @pytest.mark.parametrize("count", [1, 2, 3, 24, 25, 33, 1_000])
 def test_a_slow_mechanism_has_no_piece_of_one_run_alone(count):
     """In which it could not be seen that all runs return one object, changed each time."""
-    pieces = cut(count, (1, 0), vectorized=False, slow=True)
+    pieces = cut(Chunk(count, (1, 0)), vectorized=False, slow=True)
     assert sum(piece.count for piece in pieces) == count
     assert len({piece.key for piece in pieces}) == len(pieces)
     assert count == 1 or min(piece.count for piece in pieces) > 1

@@ -1,0 +1,104 @@
+"""Chunks of runs, one after the other, in whichever process this is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.chunks import Chunk, Done, Input
+from pytest_dp.sampling.coupling import draw_shared
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
+from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.sampling.streams import seeded, stream
+
+CHECKS = 0.1
+"""Share of the time that may go into looking whether the mechanism changed its input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How a mechanism is run; the same in every process.
+
+    Attributes
+    ----------
+    seed : int
+    copies : bool
+        Whether every run gets a copy of its input, as the mechanism changes what it is given.
+    idle : frozenset of int
+        Sources of random numbers that a trial found unused; see `per_run.Runs`.
+    seconds_a_run : float or None
+        Measured so far.
+    """
+
+    seed: int
+    copies: bool = False
+    idle: frozenset[int] = frozenset()
+    seconds_a_run: float | None = None
+
+    def on(self, call: Call, given: Input) -> Call:
+        """The call, with a fresh input for every run if the mechanism changes it."""
+        return replace(call, input=given.fresh) if self.copies else call
+
+    def run(
+        self, call: Call, given: Input, chunks: list[Chunk], deadline: Deadline
+    ) -> Iterator[Done]:
+        """Run chunks in order.
+
+        Raises
+        ------
+        OutOfTime
+            If the deadline passes first.
+        CannotCouple
+            If a shared chunk turns out not to be a function of its input and its streams.
+        """
+        runner = self
+        unchecked: list[tuple[Chunk, Done]] = []
+        runs, spent, since = 0, 0.0, 0.0
+        for chunk in chunks:
+            done = runner.attempt(call, given, chunk, deadline)
+            unchecked.append((chunk, done))
+            runs, spent, since = runs + chunk.count, spent + done.seconds, since + done.seconds
+            runner = replace(runner, seconds_a_run=spent / runs)
+            if not runner.copies:
+                seldom = CHECKS * since < given.cost and chunk is not chunks[-1]
+                if seldom and not done.changed_input:
+                    continue
+                if done.changed_input or not given.unchanged():  # none of these can be trusted
+                    runner = replace(runner, copies=True)
+                    again = [runner.once(call, given, c, deadline) for c, _ in unchecked]
+                    unchecked = [
+                        (c, replace(new, runs=old.runs + new.runs))
+                        for (c, old), new in zip(unchecked, again, strict=True)
+                    ]
+            yield from (done for _, done in unchecked)
+            unchecked, since = [], 0.0
+
+    def attempt(self, call: Call, given: Input, chunk: Chunk, deadline: Deadline) -> Done:
+        """A chunk, without its outputs if they could not be had as the input was changed."""
+        made = call.made.runs
+        try:
+            return self.once(call, given, chunk, deadline)
+        except CannotCouple:
+            if self.copies or given.unchanged():
+                raise
+            return Done([], 0.0, call.made.runs - made, changed_input=True)
+
+    def once(self, call: Call, given: Input, chunk: Chunk, deadline: Deadline) -> Done:
+        """A chunk, whatever becomes of the input."""
+        if deadline.remaining() <= 0:
+            raise OutOfTime
+        sequence = stream(self.seed, *chunk.key)
+        used, noise, made = self.on(call, given), None, call.made.runs
+        started = time.perf_counter()
+        if chunk.shared:
+            with interruptible(deadline, self.seconds_a_run):
+                outputs, noise = draw_shared(used, given.live, chunk.count, sequence, self.idle)
+        else:
+            with seeded(sequence, call.captured) as generator:
+                started = time.perf_counter()
+                with interruptible(deadline, self.seconds_a_run):
+                    outputs = used.draw(given.live, chunk.count, generator)
+        seconds = time.perf_counter() - started
+        return Done(outputs, seconds, call.made.runs - made, self.copies, noise)
