@@ -198,12 +198,7 @@ def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Rest
     bits = source.bit_generator
     spawning, legacy = _OfARun(sequence), type(bits) is np.random.MT19937
     set_sequence(bits, spawning)
-    if type(bits) is np.random.Philox:
-        numbers = _restarts_philox(bits, sequence, count)
-    elif type(bits) in (np.random.PCG64, np.random.PCG64DXSM):
-        numbers = _restarts_pcg(bits, sequence, count)
-    else:
-        numbers = _restarts_numbers(np.random.RandomState(bits), sequence, count)
+    numbers = _RESTARTS.get(type(bits), _restarts_bits)(bits, sequence, count)
 
     def restart(run: int) -> None:
         spawning.run, spawning._own = run, None  # noqa: SLF001  a call less
@@ -258,6 +253,17 @@ def _restarts_pcg(bits: Any, sequence: np.random.SeedSequence, count: int) -> Re
     return restart
 
 
+def _restarts_bits(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+    return _restarts_numbers(np.random.RandomState(bits), sequence, count)
+
+
+_RESTARTS = {
+    np.random.Philox: _restarts_philox,
+    np.random.PCG64: _restarts_pcg,
+    np.random.PCG64DXSM: _restarts_pcg,
+}
+
+
 def _is_twister(source: np.random.RandomState) -> bool:
     return type(source._bit_generator) is np.random.MT19937  # noqa: SLF001
 
@@ -310,21 +316,9 @@ def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Ru
 def tried_per_run(
     calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
 ) -> frozenset[int]:
-    """Try whether outputs depend on nothing but the input and the stream; which sources are idle.
+    """Which sources are idle, if outputs depend on nothing but the input and the stream.
 
-    Parameters
-    ----------
-    calls : sequence of (Call, data)
-        For each of two inputs; of a copy that is used for nothing else.
-    sequence : SeedSequence
-    deadline : Deadline
-
-    Raises
-    ------
-    CannotCouple
-        If they do not, or use nothing that can be restarted.
-    OutOfTime
-        If the deadline passes first.
+    As `coupling.tried`; refuses as well what uses nothing that can be restarted.
     """
     captured = calls[0][0].captured
     touched: set[int] = set()

@@ -310,21 +310,7 @@ def tried_row_aligned(
 ) -> None:
     """Try whether two inputs ask for the same noise, and draws use only their rows of it.
 
-    Parameters
-    ----------
-    calls : sequence of (Call, data)
-        For each of two inputs; of a copy that is used for nothing else.
-    sequence : SeedSequence
-    deadline : Deadline
-    count : int
-        Draws in each call.
-
-    Raises
-    ------
-    CannotCouple
-        If not.
-    OutOfTime
-        If the deadline passes first.
+    As `coupling.tried`, by calls of `count` draws.
     """
     choose = np.random.default_rng(child(sequence, CHECKS))
     logs = [Log(sequence, count) for _ in calls]

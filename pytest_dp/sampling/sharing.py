@@ -1,4 +1,10 @@
-"""Sharing runs out among processes: in which jobs, and whether what comes back can be used."""
+"""Sharing runs out among processes: in which jobs, and whether what comes back can be used.
+
+A generator that is copied into several processes deals the same numbers in each. `captured.find`
+finds those that Python code holds, also where nothing of them is pickled: in a module that workers
+import, in an object that makes its generator anew. Those of compiled code, of which a pickle would
+show bytes at most, are told by what they give: a trial in each process, and what chunks begin with.
+"""
 
 from __future__ import annotations
 
