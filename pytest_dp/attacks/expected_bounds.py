@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,6 +20,14 @@ CAUTION = 1.5
 """Standard errors by which a loss is taken to be smaller than it looks."""
 SMALLEST_SHARE = 0.05
 """Of the samples of the test, what each input gets at least."""
+
+
+T = TypeVar("T")
+
+
+def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
+    """What belongs to D and to D', in the direction of `sign`: 1 if D is the likelier, -1 if D'."""
+    return (on_first, on_second) if sign > 0 else (on_second, on_first)
 
 
 @dataclass(frozen=True, slots=True)

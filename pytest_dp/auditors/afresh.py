@@ -23,7 +23,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Ints, Outputs
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.auditors.job import CLUMPED, CONFIRMING, Job
+from pytest_dp.auditors.job import CLUMPED, SOME, Job
 from pytest_dp.auditors.pool import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
@@ -44,8 +44,6 @@ FEWEST, MOST = 256, 8_192
 """Runs on each input, as many as the evidence took within these bounds..."""
 SHARE = 0.25
 """...and within this share of what is left, or what was kept for it."""
-SOME = 32
-"""Runs on each input that are made in any case."""
 OVERTIME = 0.05
 """Share of the time that this may take when there is none left."""
 ELSEWHERE = 24
@@ -112,8 +110,7 @@ def _check_elsewhere(job: Job, pair: tuple[Any, Any]) -> None:
 def _wanted(job: Job, result: AuditResult) -> int:
     """Runs on each input: what is kept shows in about as many as it took to be taken for a leak."""
     left = job.max_samples - job.sampler.runs
-    kept = min(CONFIRMING[0] * job.max_samples, CONFIRMING[1])
-    allowed = max(SHARE * left, kept / 2)
+    allowed = min(max(SHARE * left, job.to_confirm / 2), left / 2)
     wanted = min(max(result.bet_samples or MOST, FEWEST), MOST, allowed)
     return max(job.runs_within(OVERTIME * job.settings.max_seconds, int(wanted)), SOME)
 

@@ -25,6 +25,7 @@ from pytest_dp.auditors.strongest import (
     shorter,
     strongest,
 )
+from pytest_dp.evidence.counts import Bound
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 PROBED, COMPARED = 4_000, 400
@@ -68,11 +69,11 @@ def conclude(game: Game) -> AuditResult:
     extra: dict[str, Any] = {}
     if found is not None:
         witness, tested = found.witness, found.tested
-        if violated and tested is not None and tested.clumps:
-            raise job.clumped(str(witness.event or witness.attack), tested.clumps)
+        if violated and tested is not None:
+            held_out.check_independent(job, witness, tested)
         bounded = [] if tested is None else held_out.bounds(job, tested)
         if bounded:
-            extra = {"strongest": bounded[0].described(witness), "loss": bounded[0].loss}
+            extra = {"strongest": held_out.described(bounded[0], witness), "loss": bounded[0].loss}
         if violated:
             with contextlib.suppress(OutOfTime):
                 extra["counterexample"] = _counterexample(
@@ -103,9 +104,7 @@ def conclude(game: Game) -> AuditResult:
     )
 
 
-def _counterexample(
-    game: Game, found: Strongest, bounded: list[held_out.Bounded], bet: int
-) -> Counterexample:
+def _counterexample(game: Game, found: Strongest, bounded: list[Bound], bet: int) -> Counterexample:
     """What was found, as a person would want to see it; `bet` pairs of outputs were bet on."""
     witness = found.witness
     shown = held_out.shown(bounded, game.job.promise.eps) if bounded else None

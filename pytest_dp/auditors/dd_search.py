@@ -21,7 +21,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.counting import Codes, Profile, Profiles, Tally, counted
-from pytest_dp.attacks.expected_bounds import choice_of, rough_bounds
+from pytest_dp.attacks.expected_bounds import choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fixed
 from pytest_dp.auditors.job import Job
@@ -252,7 +252,7 @@ def _as_published(job: Job, pool: Pool, rivals: list[Rival], c: float) -> Witnes
             )
             sums = [np.sum(part, axis=0) for part in counts]
             p = [float((s[1] + attack.tie * s[2]) / s[0]) for s in sums]
-            likelier, rarer = p if sign > 0 else p[::-1]
+            likelier, rarer = likelier_first(sign, *p)
             # As in the paper, probabilities below c are not told from c.
             power = math.log(max(likelier, c)) - math.log(max(rarer, c))
             if best is None or power > best[0]:

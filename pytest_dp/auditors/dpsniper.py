@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 
+from pytest_dp.auditors import held_out
 from pytest_dp.auditors.dd_search import find_witness
-from pytest_dp.auditors.held_out import Tested, bounds, count, counterexample, resolution, shown
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness
+from pytest_dp.evidence.counts import as_published, resolution, sharp
 
 FAR_ABOVE = 0.6
 """Share of the claim below which all that was found is called far below it."""
@@ -45,21 +46,21 @@ def audit(job: Job) -> AuditResult:
     return search_then_test(job, find_witness, _test, _conclude)
 
 
-def _test(job: Job, pool: Pool, witness: Witness) -> Tested | None:
-    return count(job, pool, witness, int(min(job.to_test, job.affordable())))
+def _test(job: Job, pool: Pool, witness: Witness) -> held_out.Tested | None:
+    return held_out.count(job, pool, witness, int(min(job.to_test, job.affordable())))
 
 
 def _conclude(
-    job: Job, pool: Pool, witness: Witness, tested: Tested, tried: tuple[int, int]
+    job: Job, pool: Pool, witness: Witness, tested: held_out.Tested, tried: tuple[int, int]
 ) -> AuditResult:
     eps, alpha = job.promise.eps, job.alpha
-    found = bounds(job, tested)
+    found = held_out.bounds(job, tested, sharp if job.fixed_c is None else as_published)
     best = found[0]
     eps_lower = max(best.eps_lower, 0.0)
     p_value = min(min(one.p_value * alpha / one.alpha, 1.0) for one in found)
     violated = eps_lower > eps
-    if violated and tested.clumps:
-        raise job.clumped(str(witness.event or witness.attack), tested.clumps)
+    if violated:
+        held_out.check_independent(job, witness, tested)
     caught = resolution(best.counts, eps, best.alpha, job.fixed_c)
     loss = best.loss
     verdict: Verdict = "violated" if violated else "no violation"
@@ -82,9 +83,11 @@ def _conclude(
         p_value=job.agreeing(p_value, violated),
         resolution=caught,
         counterexample=(
-            counterexample(job, pool, witness, shown(found, eps)) if violated else None
+            held_out.counterexample(job, pool, witness, held_out.shown(found, eps))
+            if violated
+            else None
         ),
-        strongest=best.described(witness),
+        strongest=held_out.described(best, witness),
         loss=loss,
         pairs=tried,
     )

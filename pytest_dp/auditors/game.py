@@ -16,7 +16,7 @@ import numpy as np
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader, joint_counts
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.job import SOME, Job
 from pytest_dp.auditors.outlook import FEWEST_AT_MARGIN, in_doubt, would_catch
 from pytest_dp.auditors.pool import LEAST_ROOM, ROOM, Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
@@ -229,7 +229,8 @@ class Game:
     def look_closer(self, arm: Arm, pairs: int) -> None:
         """Bring a pair up to so many outputs, if that is quick, and learn from them."""
         size = pairs - arm.drawn
-        affordable = min(self.job.max_samples - self.job.sampler.runs, self.job.affordable()) / 4
+        left = self.job.max_samples - self.job.sampler.runs - 2 * SOME
+        affordable = min(left, self.job.affordable()) / 4
         if 0 < size <= affordable and self._at_most(size) == size:
             self._draw(arm, size, self.job.deadline)
             within(self.job.deadline.remaining(), partial(learn, self.job, arm))

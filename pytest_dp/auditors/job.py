@@ -21,6 +21,8 @@ CONFIRMING = (0.1, 2_048)
 """Share of the samples, and at most how many, that are kept for copies of the mechanism, by which a
 violation is confirmed.
 """
+SOME = 32
+"""Runs of copies on each input that are made in any case."""
 CLUMPED = 1e-9
 """p-value (approximate) below which runs do not count as independent."""
 
@@ -81,8 +83,12 @@ class Job:
     @property
     def to_test(self) -> int:
         """Samples that are left for a test; a violation takes some more to be confirmed."""
-        confirming = min(CONFIRMING[0] * self.max_samples, CONFIRMING[1])
-        return max(int(self.max_samples - confirming) - self.sampler.runs, 0)
+        return max(int(self.max_samples - self.to_confirm) - self.sampler.runs, 0)
+
+    @property
+    def to_confirm(self) -> float:
+        """Samples that are kept to confirm a violation."""
+        return min(CONFIRMING[0] * self.max_samples, CONFIRMING[1])
 
     def affordable(self) -> float:
         """Runs that fit into the time that is left, with a margin."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import quantities
-from pytest_dp.attacks.expected_bounds import Choice, choice_of, rough_bounds
+from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.job import Job
@@ -115,7 +115,7 @@ def _read(
     unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, planned, job.alpha)
     all1, all2 = (int((inside & side).sum()) for side in (first, ~first))
     expected = choice_of(all1, runs, all2, runs, planned, job.alpha).expected
-    one, two = (c1, c2) if unseen.sign > 0 else (c2, c1)
+    one, two = likelier_first(unseen.sign, c1, c2)
     excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, job.promise.eps)
     return Read(event, unseen, expected, float(excess[0]) * math.sqrt(2), _is_small(table))
 

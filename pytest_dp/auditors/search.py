@@ -17,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
+from pytest_dp.attacks.expected_bounds import likelier_first
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
+from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
 from pytest_dp.evidence import statdp
 from pytest_dp.outputs.event_search import Found, Rank, search
@@ -54,6 +56,14 @@ class Suspect(Contender):
     def rank(self) -> float:
         """How suspicious its event is."""
         return self.found.rank if self.found is not None else -math.inf
+
+    @property
+    def witness(self) -> Witness:
+        """Its event, in the direction that the search saw."""
+        assert self.found is not None
+        sign = -1 if self.found.c2 > self.found.c1 else 1
+        p1, p2 = (c / self.runs for c in likelier_first(sign, self.found.c1, self.found.c2))
+        return Witness(self, None, self.found.event, sign, p1, p2)
 
 
 def find_suspect(job: Job, pool: Pool) -> tuple[list[Suspect], Suspect | None]:

@@ -15,6 +15,7 @@ from pytest_dp.attacks.expected_bounds import (
     Choice,
     cautious,
     first_share,
+    likelier_first,
 )
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import Cuts, best_cut
@@ -205,9 +206,8 @@ def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.
     table, first = arm.table()
     inside = event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
     inside &= np.arange(len(first)) % arm.kept < pairs
-    likelier = first if witness.sign > 0 else ~first
-    counts = int(np.sum(inside & likelier)), int(np.sum(inside & ~likelier))
-    return held_out.Seen(counts, (pairs, pairs))
+    one, two = likelier_first(witness.sign, first, ~first)
+    return held_out.Seen((int(np.sum(inside & one)), int(np.sum(inside & two))), (pairs, pairs))
 
 
 def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:

@@ -11,11 +11,12 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.expected_bounds import Choice
+from pytest_dp.attacks.expected_bounds import Choice, likelier_first
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.counterexample import simplest
+from pytest_dp.inputs import Pair
 from pytest_dp.outputs.event_search import Found, Rank, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
@@ -67,6 +68,16 @@ class Witness:
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
     middle: Attack | None = None
     bold: Attack | None = None
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """The likelier input and the other, by their positions in the pool."""
+        return likelier_first(self.sign, self.rival.first, self.rival.second)
+
+    @property
+    def pair(self) -> Pair:
+        """The pair, the likelier input first."""
+        return self.rival.pair if self.sign > 0 else self.rival.pair.reversed()
 
 
 def witness_of(

@@ -76,6 +76,7 @@ def test_the_bound_of_the_paper_holds_too(c):
 def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled):
     """The tests above can fail: here is the mistake that they guard against."""
     from pytest_dp.auditors import dpsniper, held_out, pool
+    from pytest_dp.evidence.counts import Counts
 
     def says_nothing(records, rng, size):
         noise = rng.normal(size=(size, 8))
@@ -97,7 +98,7 @@ def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled)
         assert pool.coupled == coupled
         both = int((one & two).sum()) if coupled else None
         c1, c2, n = int(one.sum()), int(two.sum()), len(one)
-        return held_out.Tested(held_out.Counts(c1, n, c2, n, (c1, c2), n, both), None)
+        return held_out.Tested(Counts(c1, n, c2, n, (c1, c2), n, both), None)
 
     assert pool.SEARCHED != pool.TESTED != pool.PAIRED != pool.SEARCHED
     monkeypatch.setattr(dpsniper, "_test", peek)

@@ -16,9 +16,10 @@ from benchmarks.cases import CORPUS
 from pytest_dp import MechanismError, audit
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.dd_search import CHOOSING
-from pytest_dp.auditors.held_out import ATTACK_SHARE, PAIRED_SHARE, SHOWN_AT
+from pytest_dp.auditors.held_out import ATTACK_SHARE, PAIRED_SHARE
 from pytest_dp.auditors.pool import PAIRED, SEARCHED
 from pytest_dp.evidence import paired, ratio
+from pytest_dp.evidence.counts import SHOWN_AT, Counts
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
 
@@ -84,9 +85,8 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
 
 @pytest.mark.parametrize("share", [1.0, PAIRED_SHARE])
 def test_all_that_is_counted_together_spends_its_share_of_alpha(share):
-    claim = SimpleNamespace(promise=SimpleNamespace(eps=0.5))
-    job = SimpleNamespace(alpha=0.1, fixed_c=None, claim=claim)
-    counts = held_out.Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
+    job = SimpleNamespace(alpha=0.1, fixed_c=None, promise=SimpleNamespace(eps=0.5))
+    counts = Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
     for attack, event, bold in itertools.product((counts, None), repeat=3):
         if attack or event:
             found = held_out.bounds(job, held_out.Tested(attack, event, bold, (), share))

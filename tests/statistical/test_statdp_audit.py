@@ -46,7 +46,8 @@ def test_false_alarms_at_the_claim_stay_below_alpha(name):
 
 def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatch):
     """The test above can fail: here is the mistake that it guards against."""
-    from pytest_dp.auditors import search, statdp
+    from pytest_dp.auditors import held_out, search, statdp
+    from pytest_dp.evidence.counts import Counts
 
     def says_nothing(records, rng, size):
         return rng.normal(size=(size, 20))
@@ -57,7 +58,8 @@ def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatc
         return sum(result.violated for result in results)
 
     def peek(job, pool, best):
-        return statdp._Tested((best.found.c1, best.found.c2), best.runs, (False, False))
+        c1, c2 = sorted((best.found.c1, best.found.c2), reverse=True)
+        return held_out.Tested(None, Counts(c1, best.runs, c2, best.runs, (c1, c2), best.runs))
 
     monkeypatch.setattr(search, "LUCK", 0.0)  # the most suspicious event, as published
     assert false_alarms() <= 3
@@ -70,14 +72,14 @@ def test_no_sample_is_searched_and_tested(monkeypatch, true):
     from pytest_dp.sampling.sampler import Sampler
 
     batches = []
-    draw = Sampler.draw
+    measure = Sampler.measure
 
-    def remembered(self, draws, deadline):
-        outputs = draw(self, draws, deadline)
-        batches.append([set(one.tolist()) for one in outputs])
-        return outputs
+    def remembered(self, draws, function, deadline):
+        outputs = measure(self, draws, lambda outputs: outputs, deadline)
+        batches.append([{noise for part in parts for noise in part.tolist()} for parts in outputs])
+        return [[function(part) for part in parts] for parts in outputs]
 
-    monkeypatch.setattr(Sampler, "draw", remembered)
+    monkeypatch.setattr(Sampler, "measure", remembered)
     run("laplace", 1.0, true, 3, max_samples=20_000)
     *searched, tested = batches
     assert len(tested) == 2

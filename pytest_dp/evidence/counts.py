@@ -1,0 +1,192 @@
+"""Counts of an event on held-out samples: what they prove, and what they would have shown.
+
+The pair of inputs, the event, and which input is to make it likelier were chosen on other samples.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pytest_dp.evidence import clopper_pearson, combined, paired, ratio, statdp
+from pytest_dp.evidence._search import smallest_loss
+
+ATTAINED = 0.95
+"""Of a mechanism's loss, what an attack on pairs is taken to have. Pairs tell so much in the test
+that what a search misses is no longer small against what the test cannot know.
+"""
+SHOWN_AT = 1e-9
+"""Level around which the p-value that is shown for pairs is sharpest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Held-out outputs in an event: on the likelier input and on the other.
+
+    `equal` are those among the first `common` runs of either. `both` counts pairs with both outputs
+    in the event; None if outputs did not come in pairs.
+    """
+
+    c1: int
+    n1: int
+    c2: int
+    n2: int
+    equal: tuple[int, int]
+    common: int
+    both: int | None = None
+
+    @property
+    def four(self) -> tuple[int, int, int, int]:
+        """Outputs in the event, and in all, on the likelier input and on the other."""
+        return self.c1, self.n1, self.c2, self.n2
+
+    @property
+    def in_pairs(self) -> tuple[int, int, int]:
+        """Pairs with both outputs in the event, only the likelier, only the other."""
+        both = self.both or 0
+        return both, self.c1 - both, self.c2 - both
+
+    def swapped(self) -> Counts:
+        """The same, with the other input as the likelier one."""
+        return Counts(self.c2, self.n2, self.c1, self.n1, self.equal[::-1], self.common, self.both)
+
+
+NO_COUNTS = Counts(0, 0, 0, 0, (0, 0), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What one set of counts proves at its share of alpha.
+
+    Attributes
+    ----------
+    kind : str
+        A name for what was counted.
+    counts : Counts
+    alpha : float
+        Level of the bound, and of the intervals; of each test where two are combined.
+    eps_lower : float
+        Of the event, in nats; minus infinity where nothing was counted.
+    p_value : float
+        That of the claim.
+    """
+
+    kind: str
+    counts: Counts
+    alpha: float
+    eps_lower: float = -math.inf
+    p_value: float = 1.0
+
+    @property
+    def eps_clopper_pearson(self) -> float:
+        """The lower bound of the DP-Sniper paper."""
+        counts = self.counts
+        if not counts.common:
+            return -math.inf
+        return clopper_pearson.eps_lower(*counts.four, self.alpha)
+
+    @property
+    def loss(self) -> tuple[float, float]:
+        """Two-sided interval of the loss on what was counted, in nats."""
+        if self.counts.both is not None:
+            return paired.interval(*self.counts.in_pairs, self.alpha)
+        return ratio.interval(*self.counts.four, self.alpha)
+
+    @property
+    def intervals(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Clopper-Pearson intervals of both probabilities."""
+        c1, n1, c2, n2 = self.counts.four
+        if not self.counts.common:
+            return (0.0, 1.0), (0.0, 1.0)
+        one, two = (clopper_pearson.interval(*c, self.alpha) for c in ((c1, n1), (c2, n2)))
+        return one, two
+
+    def shown_p_value(self, eps: float) -> float:
+        """StatDP's p-value of the claim, or that of pairs; for information."""
+        counts = self.counts
+        if counts.both is not None:
+            return paired.p_value(*counts.in_pairs, eps, SHOWN_AT)
+        return statdp.p_value_both(*counts.equal, counts.common, eps) if counts.common else 1.0
+
+
+def sharp(kind: str, counts: Counts, eps: float, alpha: float) -> Bound:
+    """By the bound on the ratio of both probabilities, for outputs in pairs or independent ones."""
+    if counts.both is not None:
+        bound = paired.eps_lower(*counts.in_pairs, alpha)
+        return Bound(kind, counts, alpha, bound, paired.p_value(*counts.in_pairs, eps, alpha))
+    bound = ratio.eps_lower(*counts.four, alpha)
+    return Bound(kind, counts, alpha, bound, ratio.p_value(*counts.four, eps, alpha))
+
+
+def as_published(kind: str, counts: Counts, eps: float, alpha: float) -> Bound:
+    """By two Clopper-Pearson bounds, as in the DP-Sniper paper."""
+    bound = clopper_pearson.eps_lower(*counts.four, alpha)
+    return Bound(kind, counts, alpha, bound, clopper_pearson.p_value(*counts.four, eps))
+
+
+def classical(kind: str, counts: Counts, eps: float, alpha: float) -> Bound:
+    """By StatDP's test and DP-Sniper's bound, with half of alpha each; as many runs on each input.
+
+    StatDP's test looks in both directions.
+    """
+    three = *counts.equal, counts.common
+    bound, p = combined.eps_lower(*three, alpha), combined.p_value(*three, eps)
+    return Bound(kind, counts, alpha / 2, bound, p)
+
+
+def resolution(counts: Counts, eps: float, alpha: float, c: float | None = None) -> float:
+    """The smallest loss that an event with these counts would have shown, with 95 % power.
+
+    Approximate. With a fixed `c` the rarer side has that probability, and nothing above ``-ln c``
+    can be shown; as that may not be where most of a loss shows, a tenth of it is taken to be
+    missed.
+
+    Of an attack that has nearly the mechanism's full loss, the likelier side is seldom above one
+    half. The test gets 99 %, which leaves a share for the search to fail.
+    """
+    if c is not None:
+        return smallest_loss(lambda loss: _expected_as_published(c, loss, counts, alpha) > eps, eps)
+    p1 = min(counts.c1 / counts.n1, 0.5)
+    expected, attained = (
+        (_expected_apart, 1.0) if counts.both is None else (_expected_in_pairs, ATTAINED)
+    )
+    return smallest_loss(
+        lambda loss: expected(p1, p1 * math.exp(-attained * loss), counts, alpha) > eps, eps
+    )
+
+
+_SPREAD = 2.326 / math.sqrt(2)
+"""Standard errors that either of two frequencies is off: by chance, less than 1 % of all bounds are
+lower than what is then expected."""
+
+
+def _expected_apart(p1: float, p2: float, counts: Counts, alpha: float) -> float:
+    low = p1 - _SPREAD * math.sqrt(p1 * (1 - p1) / counts.n1)
+    high = p2 + _SPREAD * math.sqrt(p2 * (1 - p2) / counts.n2)
+    if low <= 0 or high >= 1:
+        return -math.inf
+    return float(ratio.predicted(low, counts.n1, high, counts.n2, alpha))
+
+
+def _expected_as_published(c: float, loss: float, counts: Counts, alpha: float) -> float:
+    p1 = min(c * math.exp(0.9 * loss), 1.0)
+    low = p1 - _SPREAD * math.sqrt(p1 * (1 - p1) / counts.n1)
+    high = c + _SPREAD * math.sqrt(c * (1 - c) / counts.n2)
+    hits = max(int(low * counts.n1), 0), min(math.ceil(high * counts.n2), counts.n2)
+    return clopper_pearson.eps_lower(hits[0], counts.n1, hits[1], counts.n2, alpha)
+
+
+def _expected_in_pairs(p1: float, p2: float, counts: Counts, alpha: float) -> float:
+    """For outputs that are in the event together as far as those that were counted."""
+    one, two, common = (c / counts.n1 for c in (counts.c1, counts.c2, counts.both or 0))
+    together = (common - one * two) / max(min(one, two) - one * two, 1e-12)
+    both = min(max(p1 * p2 + together * (p2 - p1 * p2), 0.0), p2)
+    either = p1 + p2 - both
+    if p1 <= 0:
+        return -math.inf
+    q, b = (p1 - both) / p1, (p2 - both) / either  # as in `paired`
+    q = max(q - _SPREAD * math.sqrt(q * (1 - q) / (counts.n1 * p1)), 0.0)
+    b = min(b + _SPREAD * math.sqrt(b * (1 - b) / (counts.n1 * either)), 1.0)
+    p1 = either * (1 - b)
+    both = (1 - q) * p1
+    return float(paired.predicted(p1, both + either * b, both, counts.n1, alpha))
