@@ -60,35 +60,15 @@ def conclude(game: Game) -> AuditResult:
         _note_if_late(game)
         return job.result("inconclusive", **bets)
     violated = ledger.refuted
-    promise, alpha = job.promise, game.share * job.alpha
-    caught = would_catch(known, len(game.arms), promise.eps, promise.delta, alpha)
-    bet = [arm.kept for arm in game.arms]
-    found = _shown(game, known)
-    eps_lower = ledger.eps_lower
-    verdict: Verdict = "violated" if violated else "no violation"
-    extra: dict[str, Any] = {}
-    if found is not None:
-        witness, tested = found.witness, found.tested
-        if violated and tested is not None:
-            held_out.check_independent(job, witness, tested)
-        bounded = [] if tested is None else held_out.bounds(job, tested)
-        if bounded:
-            extra = {"strongest": held_out.described(bounded[0], witness), "loss": bounded[0].loss}
-        if violated:
-            with contextlib.suppress(OutOfTime):
-                extra["counterexample"] = _counterexample(
-                    game, found, bounded, bet[found.arm.number]
-                )
-            eps_lower = max([eps_lower, *(one.eps_lower for one in bounded)])
+    caught = would_catch(known, len(game.arms), job.promise, game.share * job.alpha)
+    shown = _counted(game, known)
     _note_if_late(game)
     silent = not violated and never_varies(job, game.pool)  # which notes it
+    verdict: Verdict = "violated" if violated else "no violation"
     if not violated and (math.isinf(caught) or silent):
         verdict = "inconclusive"
-    if not (violated or silent or tells_apart(known) or cannot_be_read(game.pool)):
-        if all(arm.alike() for arm in known):
-            job.sampler.note(NO_DIFFERENCE, hinders=True)
-        elif math.isfinite(caught):
-            job.sampler.note(NOT_TOLD_APART, hinders=True)
+    if not (violated or silent):
+        _note_if_alike(game, known, caught)
     if game.satisfied and verdict == "no violation":
         job.sampler.note(
             f"stopped at the margin: a true eps of {job.settings.margin:g} times the claim "
@@ -96,12 +76,43 @@ def conclude(game: Game) -> AuditResult:
         )
     return job.result(
         verdict,
-        eps_lower=eps_lower,
         p_value=job.agreeing(min(ledger.p_value / game.share, 1.0), violated),
         resolution=caught,
         **bets,
-        **extra,
+        **shown,
     )
+
+
+def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
+    """What was found, with its counts on held-out samples, and the bound by these and by bets."""
+    job, violated = game.job, game.ledger.refuted
+    said: dict[str, Any] = {"eps_lower": game.ledger.eps_lower}
+    bet = [arm.kept for arm in game.arms]
+    found = _shown(game, known)
+    if found is None:
+        return said
+    witness, tested = found.witness, found.tested
+    if violated and tested is not None:
+        held_out.check_independent(job, witness, tested)
+    bounded = [] if tested is None else held_out.bounds(job, tested)
+    if bounded:
+        said["strongest"] = held_out.described(bounded[0], witness)
+        said["loss"] = bounded[0].loss
+    if violated:
+        with contextlib.suppress(OutOfTime):
+            said["counterexample"] = _counterexample(game, found, bounded, bet[found.arm.number])
+        said["eps_lower"] = max([said["eps_lower"], *(one.eps_lower for one in bounded)])
+    return said
+
+
+def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:
+    """Say so if nothing tells the inputs of any pair apart."""
+    if tells_apart(known) or cannot_be_read(game.pool):
+        return
+    if all(arm.alike() for arm in known):
+        game.job.sampler.note(NO_DIFFERENCE, hinders=True)
+    elif math.isfinite(caught):
+        game.job.sampler.note(NOT_TOLD_APART, hinders=True)
 
 
 def _counterexample(game: Game, found: Strongest, bounded: list[Bound], bet: int) -> Counterexample:
@@ -122,9 +133,8 @@ def _note_if_late(game: Game) -> None:
             f"stopped after max_seconds={job.settings.max_seconds:g}, with "
             f"{job.sampler.runs:,} of {job.max_samples:,} samples"
         )
-        promise, alpha = job.promise, game.share * job.alpha
-        known = len(game.arms), promise.eps, promise.delta, alpha, job.settings.margin
-        needed = runs_to_margin(*known)
+        alpha = game.share * job.alpha
+        needed = runs_to_margin(len(game.arms), job.promise, alpha, job.settings.margin)
         if job.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
             job.sampler.note(f"the margin takes about {about:,} runs, {job.a_run} each")

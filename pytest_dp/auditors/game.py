@@ -146,7 +146,7 @@ class Game:
         if self.drawn < self._next_look_up or self.ledger.refuted:
             return False
         job, promise = self.job, self.job.promise
-        level = promise.eps, promise.delta, self.share * job.alpha
+        level = promise, self.share * job.alpha
         told = job.sampler.progress is not None and all(arm.binnings for arm in self.seen)
         may_end = len(self.seen) == len(self.arms) and self.drawn >= FEWEST_AT_MARGIN
         doubts = None

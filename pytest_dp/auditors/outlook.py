@@ -12,6 +12,7 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.auditors.arms import Arm
+from pytest_dp.claim import Promise
 from pytest_dp.evidence.betting import contingency, payoffs
 from pytest_dp.evidence.resolution import (
     ELSEWHERE,
@@ -48,7 +49,7 @@ MOST_CATEGORIES = 30
 """Categories at a place that are told from each other."""
 
 
-def would_catch(arms: list[Arm], available: int, eps: float, delta: float, alpha: float) -> float:
+def would_catch(arms: list[Arm], available: int, promise: Promise, alpha: float) -> float:
     """The smallest true loss of the mechanism that would have been caught, in nats (approximate).
 
     Parameters
@@ -57,8 +58,7 @@ def would_catch(arms: list[Arm], available: int, eps: float, delta: float, alpha
         Pairs of inputs that were looked at.
     available : int
         How many there are.
-    eps, delta : float
-        The claim.
+    promise : Promise
     alpha : float
         What bets may spend.
 
@@ -71,22 +71,22 @@ def would_catch(arms: list[Arm], available: int, eps: float, delta: float, alpha
     losses = [largest_loss(arm.record) for arm in arms]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:CLOSEST].tolist()
     largest: float = losses[order[0]]
-    if largest >= eps and not any(_telling(arm) for arm in arms):
+    if largest >= promise.eps and not any(_telling(arm) for arm in arms):
         return math.inf  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
     return min(
-        _caught(arms[k], runs, eps, delta, alpha) * max(1.0, largest / max(losses[k], SMALLEST))
+        _caught(arms[k], runs, promise, alpha) * max(1.0, largest / max(losses[k], SMALLEST))
         for k in order
     )
 
 
-def _caught(arm: Arm, runs: float, eps: float, delta: float, alpha: float) -> float:
+def _caught(arm: Arm, runs: float, promise: Promise, alpha: float) -> float:
     """The smallest loss on a pair of inputs that would have been caught.
 
     The largest of three: what a single event shows, if it is as likely as the clearest one; what
     outputs show whose noise has this shape; and what a loss shows that as many places share.
     """
-    claim = eps, delta, alpha
+    claim = promise.eps, promise.delta, alpha
     p1, shared = clearest_event(arm.record)
     single = smallest_eps(p1, runs, *claim, shared)
     together = smallest_shared_eps(_sharing(arm), runs, *claim, shared)
@@ -96,7 +96,7 @@ def _caught(arm: Arm, runs: float, eps: float, delta: float, alpha: float) -> fl
         return max(single, together)
     shape = max(one.loss(times) for one in curves)
     # A mechanism that keeps its claim now would lose at most so many times the claim then.
-    return max(single, together, min(shape, times * min(eps, largest_loss(arm.record))))
+    return max(single, together, min(shape, times * min(promise.eps, largest_loss(arm.record))))
 
 
 def tells_apart(arms: list[Arm]) -> bool:
@@ -108,8 +108,7 @@ def in_doubt(
     arms: list[Arm],
     caught: float,
     left: float,
-    eps: float,
-    delta: float,
+    promise: Promise,
     alpha: float,
     margin: float,
 ) -> list[Arm]:
@@ -121,12 +120,18 @@ def in_doubt(
     """
     won = math.sqrt(2 * wealth_for(alpha))  # standard errors of a gain that refutes the claim
     # What a pair with the loss that is caught gains, and in proportion one that is at the margin.
-    enough = won / math.sqrt(_runs(arms, len(arms))) * (margin - 1) * eps / (caught - eps)
+    enough = (
+        won
+        / math.sqrt(_runs(arms, len(arms)))
+        * (margin - 1)
+        * promise.eps
+        / (caught - promise.eps)
+    )
     doubts: list[tuple[float, Arm]] = []
     for arm in arms:
         # Standard errors grow with the root of the samples; chance may have taken one of them away.
         suspect = max(SUSPECT, won * math.sqrt(arm.drawn / (arm.drawn + left)) - 1)
-        suspicion = _suspicion(arm, eps, delta)
+        suspicion = _suspicion(arm, promise)
         if arm.hope > enough or suspicion > suspect or _may_release(arm):
             doubts.append((suspicion, arm))
     return [arm for _, arm in sorted(doubts, key=lambda doubt: -doubt[0])]
@@ -145,10 +150,11 @@ def _may_release(arm: Arm) -> bool:
     return any(comes_alone(*part.leaf(place), sides, RELEASED) for place in table.place_index)
 
 
-def runs_to_margin(available: int, eps: float, delta: float, alpha: float, margin: float) -> int:
+def runs_to_margin(available: int, promise: Promise, alpha: float, margin: float) -> int:
     """Roughly how many runs reach a margin, by powers of two; 0 if none do."""
     for runs in 2 ** np.arange(6, 25):
-        if smallest_eps(0.5, float(runs), eps, delta, alpha, 0.0) <= margin * eps:
+        caught = smallest_eps(0.5, float(runs), promise.eps, promise.delta, alpha, 0.0)
+        if caught <= margin * promise.eps:
             return int(2 * runs * (1 + ELSEWHERE * (available - 1)))
     return 0
 
@@ -168,12 +174,12 @@ def _curves(arm: Arm) -> list[Curve]:
     return found[:1] if found and found[0].continuous else found
 
 
-def _suspicion(arm: Arm, eps: float, delta: float) -> float:
+def _suspicion(arm: Arm, promise: Promise) -> float:
     """Standard errors by which the best event gained."""
     counts = np.concatenate([contingency(joint) for joint in arm.record.joint])
     if not len(counts):
         return 0.0
-    pays, runs = payoffs(eps, delta), counts.sum(axis=1)
+    pays, runs = payoffs(promise.eps, promise.delta), counts.sum(axis=1)
     mean = counts @ pays / runs
     variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
     return float(np.max(mean / np.sqrt(variance / runs)))

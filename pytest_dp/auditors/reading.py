@@ -51,16 +51,16 @@ class Read:
     excess: float
     is_small: bool
 
-    @property
-    def taken_apart(self) -> tuple[Event, Choice, float]:
-        """The event, what is to be expected of it, and how clearly it breaks the claim."""
-        return self.event, self.unseen, self.excess
-
     def is_as_good_as(self, learned: float) -> bool:
         """Whether what was learned, with that bound, is not worth the trouble of a score."""
         if not self.is_small or self.unseen.expected <= 0:
             return False
         return learned <= A_QUARTER_MORE * max(self.expected, self.unseen.expected)
+
+
+def taken_apart(found: Read | None) -> tuple[Event | None, Choice | None, float]:
+    """An event, what is to be expected of it, and how clearly it breaks the claim; if there is."""
+    return (None, None, -math.inf) if found is None else (found.event, found.unseen, found.excess)
 
 
 def read(

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.binning import ByScore
 from pytest_dp.attacks.expected_bounds import (
     Choice,
@@ -23,7 +24,7 @@ from pytest_dp.auditors import held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.reading import excess_of, read
+from pytest_dp.auditors.reading import Read, excess_of, read, taken_apart
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
 from pytest_dp.evidence import ratio
 from pytest_dp.sampling.deadline import OutOfTime, within
@@ -82,36 +83,14 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
     choices = [_choice(job, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].expected)
     arm, choice = arms[best], choices[best]
-    eps = job.promise.eps
-    table, first = within(job.deadline.remaining(), arm.table)
-    learned = choice.expected if refuted else -math.inf
-    looking = partial(read, job, arm, table, first, planned, learned)
-    try:
-        found = within(READING * job.deadline.remaining(), looking)
-    except OutOfTime:  # then the attack is shown, which is there already
-        found = None
-    event, reading, excess = (None, None, -math.inf) if found is None else found.taken_apart
-    attack: Choice | None = choice
+    found = _read_in_time(job, arm, planned, choice.expected if refuted else -math.inf)
     if refuted:
-        clearest = _clearest(arm, eps)
-        if choice.expected <= eps and clearest is not None:
-            attack = clearest.choice
-        is_as_good = found is not None and found.is_as_good_as(choice.expected)
-        if is_as_good or clearest is None or excess >= WORTH * max(clearest.excess, 0.0):
-            attack = None  # an event that a person can read is worth more
-        elif reading is not None and reading.expected <= eps:
-            event = None
-    model = cast("ByScore", arm.binnings[0]).model
-    witness = witness_of(arm, model, attack, event, reading)
-    if witness is None and refuted:  # so little is left to count that nothing is to be expected
-        if event is not None and reading is not None:
-            witness = Witness(arm, None, event, reading.sign, reading.p1, reading.p2)
-        elif clearest is not None:
-            witness = witness_of(arm, model, clearest.choice, None, None)
+        witness = _of_refuted(job, arm, choice, found)
+    else:
+        event, reading, _ = taken_apart(found)
+        witness = witness_of(arm, _model_of(arm), choice, event, reading)
     if witness is None:
         return None
-    if refuted:
-        witness = replace(witness, middle=_middle(arm))
     total = _enough(job, witness, left) if refuted else left
     try:
         tested = held_out.count(job, pool, witness, total)
@@ -125,6 +104,44 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
         examples = within(job.to_conclude(), arm.examples)
         witness = within(job.to_conclude(), partial(with_examples, witness, examples))
     return Strongest(arm, witness, tested)
+
+
+def _model_of(arm: Arm) -> Posterior:
+    return cast("ByScore", arm.binnings[0]).model
+
+
+def _read_in_time(job: Job, arm: Arm, planned: int, learned: float) -> Read | None:
+    """A readable event; None if there is none, or if it takes too long to find."""
+    table, first = within(job.deadline.remaining(), arm.table)
+    looking = partial(read, job, arm, table, first, planned, learned)
+    try:
+        return within(READING * job.deadline.remaining(), looking)
+    except OutOfTime:  # then the attack is shown, which is there already
+        return None
+
+
+def _of_refuted(job: Job, arm: Arm, choice: Choice, found: Read | None) -> Witness | None:
+    """What shows best that the claim is broken: the attack of the largest bound, or the clearest.
+
+    Or an event that a person can read, which is worth more.
+    """
+    eps, clearest, model = job.promise.eps, _clearest(arm, job.promise.eps), _model_of(arm)
+    event, reading, excess = taken_apart(found)
+    attack: Choice | None = choice
+    if choice.expected <= eps and clearest is not None:
+        attack = clearest.choice
+    is_as_good = found is not None and found.is_as_good_as(choice.expected)
+    if is_as_good or clearest is None or excess >= WORTH * max(clearest.excess, 0.0):
+        attack = None
+    elif reading is not None and reading.expected <= eps:
+        event = None
+    witness = witness_of(arm, model, attack, event, reading)
+    if witness is None:  # so little is left to count that nothing is to be expected
+        if event is not None and reading is not None:
+            witness = Witness(arm, None, event, reading.sign, reading.p1, reading.p2)
+        elif clearest is not None:
+            witness = witness_of(arm, model, clearest.choice, None, None)
+    return None if witness is None else replace(witness, middle=_middle(arm))
 
 
 def _choice(job: Job, arm: Arm, left: int) -> Choice:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_dp import audit
+from pytest_dp.auditors.search import Suspect
 from pytest_dp.report.violation import violation
 
 MECHANISMS = {
@@ -56,3 +59,43 @@ def test_events_are_as_round_as_they_can_be_without_proving_less():
         )
         assert str(result.counterexample.event) in ("output < 1.0", "output >= 2.0")
         assert "about 2 x the claim" in result.counterexample.diagnosis[0]
+
+
+def test_a_closer_look_leaves_the_samples_that_confirm_a_violation():
+    """Pairs with shorter inputs are compared before copies are run; 20,178 samples came of that."""
+    result = audit(
+        lambda d, rng: len(d) + rng.laplace(scale=0.6),
+        eps=1.0,
+        pairs=[([1, 0, 1], [1, 0]), ([1], [])],
+        max_samples=20_000,
+        seed=5,
+        n_jobs=1,
+    )
+    assert result.violated
+    assert result.samples <= 20_000
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_statdp_shows_the_likelier_input_first_whatever_the_search_said(monkeypatch, turned):
+    """Its test looks both ways; a search that was wrong costs no more than half of alpha."""
+    if turned:
+        witness = Suspect.witness.fget
+
+        def wrong(self):
+            said = witness(self)
+            return replace(said, sign=-said.sign)
+
+        monkeypatch.setattr(Suspect, "witness", property(wrong))
+    result = audit(
+        lambda d, rng: len(d) + rng.laplace(scale=0.2),
+        eps=1.0,
+        pairs=[([1], [])],
+        method="statdp",
+        max_samples=20_000,
+        seed=1,
+        n_jobs=1,
+    )
+    found = result.counterexample
+    assert found.counts[0] > found.counts[1]
+    assert str(found.event).startswith("output <") == (found.d1 == [])
+    assert found.eps_clopper_pearson > 1.0
