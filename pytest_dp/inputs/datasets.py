@@ -180,17 +180,22 @@ def _listed(value: Any, kind: tuple[Any, ...], width: int, depth: int) -> str:
     room = width - len(opening + closing + note) - len("... ")
     part = max((room - len(", ")) // 2, 3)  # so that the first record and the last one fit
     last = _described(records_of(rows[-1:])[0], part, depth + 1) if n else ""
-    room -= len(last)
-    shown: list[str] = []
-    for record in records_of(rows[:width])[: max(n - 1, 0)]:
-        shown.append(_described(record, part, depth + 1))
-        room -= len(shown[-1]) + len(", ")
-        if room < 0:
-            shown.pop()
-            break
+    first = (_described(one, part, depth + 1) for one in records_of(rows[:width])[: max(n - 1, 0)])
+    shown = _as_many_as_fit(first, room - len(last))
     skipped = "... " if len(shown) < n - 1 else ""
     text = f"{opening}{''.join(f'{one}, ' for one in shown)}{skipped}{last}{closing}"
     return _cut(text, width - len(note)) + note
+
+
+def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:
+    """The first of the texts, as long as there is room for them and a comma after each."""
+    shown: list[str] = []
+    for text in texts:
+        room -= len(text) + len(", ")
+        if room < 0:
+            break
+        shown.append(text)
+    return shown
 
 
 def _columns(frame: Any, names: Iterable[Any], width: int, depth: int) -> Iterator[str]:
