@@ -73,7 +73,7 @@ def test_noise_that_can_be_taken_off_is_found_at_once(mechanism):
 
 
 def released(d, rng):
-    return sum(d) if rng.random() < 0.002 else sum(d) + noise(rng)
+    return sum(d) if rng.random() < 0.001 else sum(d) + noise(rng)
 
 
 def released_in_one_place(d, rng):
