@@ -159,7 +159,7 @@ def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any
     known[1].append((declaration, called if isinstance(called, str) else "", found))
 
 
-def dp_claim(
+def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     unnamed: Any = None,
     /,
     *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -65,8 +65,8 @@ def choice_of(
     """
     one, two = np.array([c1]), np.array([c2])
     together = None if both is None else np.array([both])
-    up = expected_bounds(one, n1, two, n2, runs, alpha, together)
-    down = expected_bounds(two, n2, one, n1, runs, alpha, together)
+    up = expected_bounds(Searched(one, n1, two, n2, together), runs, alpha)
+    down = expected_bounds(Searched(two, n2, one, n1, together), runs, alpha)
     if up.expected[0] >= down.expected[0]:
         return up.choice(0, 1, math.nan)
     return down.choice(0, -1, math.nan)
@@ -105,22 +105,31 @@ class Hints:
     learned: float
 
 
+class Searched(NamedTuple):
+    """Counts of many events among outputs that were searched.
+
+    `both` are pairs of outputs in the event, where outputs were drawn in pairs.
+    """
+
+    c1: Ints | Floats
+    n1: int
+    c2: Ints | Floats
+    n2: int
+    both: Ints | Floats | None = None
+
+
 def expected_bounds(
-    c1: Ints | Floats,
-    n1: int,
-    c2: Ints | Floats,
-    n2: int,
+    searched: Searched,
     runs: float,
     alpha: float,
-    both: Ints | Floats | None = None,
     hints: Hints | None = None,
     caution: float = 1.0,
 ) -> ExpectedBounds:
-    """Bounds to expect, and the probabilities behind them, for many events at a time.
+    """Bounds to expect of so many runs, and the probabilities behind them, for each event.
 
-    `both` are pairs of outputs in the event, where outputs were drawn in pairs. `caution` is meant
-    in standard errors, where there are no hints.
+    `caution` is meant in standard errors, where there are no hints.
     """
+    c1, n1, c2, n2, both = searched
     if hints is None:
         plain, careful = (c1 / n1, c2 / n2), cautious(c1, n1, c2, n2)
         share = caution * np.sqrt(_uncancelled(c1, c2, both))

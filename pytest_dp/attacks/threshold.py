@@ -19,7 +19,7 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.counting import Counted
-from pytest_dp.attacks.expected_bounds import Choice, Hints, expected_bounds, losses
+from pytest_dp.attacks.expected_bounds import Choice, Hints, Searched, expected_bounds, losses
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit
 
@@ -112,8 +112,10 @@ def best_cut(
     neither = None if both is None else total1 - above[0] - above[1] + both
     hints = [Hints(expected, learned) for expected in modelled]
     found = [
-        expected_bounds(above[0], total1, above[1], total2, runs, alpha, both, hints[0]),
-        expected_bounds(below[1], total2, below[0], total1, runs, alpha, neither, hints[1]),
+        expected_bounds(Searched(above[0], total1, above[1], total2, both), runs, alpha, hints[0]),
+        expected_bounds(
+            Searched(below[1], total2, below[0], total1, neither), runs, alpha, hints[1]
+        ),
     ]
     best = [int(np.argmax(side.expected)) for side in found]
     up, down = (float(side.expected[k]) for side, k in zip(found, best, strict=True))
@@ -146,7 +148,9 @@ def bold_cut(
     clear = seen - CLEARLY * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
     every = fresh[0] + known[0], fresh[1] + known[1], _sum(fresh[2], known[2])
     one, two, both, total = _beyond(every, than.sign)
-    found = expected_bounds(one, total, two, total, runs, alpha, both, caution=BOLD_CAUTION)
+    found = expected_bounds(
+        Searched(one, total, two, total, both), runs, alpha, caution=BOLD_CAUTION
+    )
     at = than.sign * cuts.at
     expected = np.where(clear & (at > than.threshold), found.expected, -np.inf)
     k = int(np.argmax(expected))

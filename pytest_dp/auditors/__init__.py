@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from importlib import import_module
 from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
-
-import joblib
 
 from pytest_dp.auditors.afresh import confirmed
 from pytest_dp.auditors.job import Job
@@ -21,7 +18,6 @@ from pytest_dp.inputs import pairs_of
 from pytest_dp.keywords import invalid
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.sampler import Progress
-from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings, unused
 
 
@@ -111,12 +107,8 @@ def run(
     """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
     call = prepare(mechanism, claim.arguments)
     pairs = pairs_of(claim.promise, root)
-    seed = settings.seed if settings.seed is not None else claim_seed(name, mechanism)
-    # Where xdist has shared out the cores already, one process each.
-    cores = 1 if "PYTEST_XDIST_WORKER" in os.environ else joblib.cpu_count()
-    n_jobs = settings.n_jobs or cores
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
-    job = Job(claim, call, pairs, settings, seed, name, n_jobs, progress)
+    job = Job(claim, call, pairs, settings, name, progress)
     useless = unused(claim.effort, settings.method)
     if useless:
         job.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from typing import Any
+
+from joblib import cpu_count
 
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.claim import Claim
@@ -13,6 +16,7 @@ from pytest_dp.inputs import Pair, describe
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Progress, Sampler
+from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings
 
 CONCLUDING = 0.05
@@ -37,10 +41,8 @@ class Job:
     pairs : list of Pair
         At least one.
     settings : Settings
-    seed : int
     name : str
         The claim's id.
-    n_jobs : int
     progress : callable, optional
         As of a sampler.
     """
@@ -51,19 +53,21 @@ class Job:
         call: Call,
         pairs: list[Pair],
         settings: Settings,
-        seed: int,
         name: str,
-        n_jobs: int,
         progress: Progress | None = None,
     ) -> None:
         self.claim, self.promise, self.pairs = claim, claim.promise, pairs
         self.eps_param = claim.arguments.eps_param
-        self.settings, self.seed, self.name = settings, seed, name
+        self.settings, self.name = settings, name
+        seed = settings.seed
+        self.seed = claim_seed(name, call.mechanism) if seed is None else seed
         self.alpha, self.max_samples = settings.alpha, settings.max_samples
         self.deadline = Deadline(settings.max_seconds)
         self.started = time.monotonic()
-        explicit = settings.n_jobs is not None and settings.n_jobs > 1
-        self.sampler = Sampler(call, seed, n_jobs, explicit, progress)
+        # Where xdist has shared out the cores already, one process each.
+        n_jobs = settings.n_jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())
+        explicit = settings.n_jobs is not None and n_jobs > 1
+        self.sampler = Sampler(call, self.seed, n_jobs, explicit, progress)
         self.call = self.sampler.call
 
     @property
