@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtrc
 
 Keys = npt.NDArray[np.float64]
 
@@ -72,13 +71,20 @@ def _seen_in_two_ways(found: Keys) -> list[Keys]:
 
 
 def _evenness(values: Keys) -> float:
-    """The probability (approximate) that as many values come k times, of those that nearly do."""
+    """A bound on the probability that as many values come k times, of those that nearly do.
+
+    Chernoff's for binomial counts; workers need not load SciPy for it.
+    """
     times = np.bincount(np.unique(values, return_counts=True)[1])
     k = int(times[2:].argmax()) + 2 if len(times) > 2 else 0
     if not k:
         return 1.0
     near = int(times[k - 1 : k + 2].sum())
-    return float(bdtrc(int(times[k]) - 1, near, AROUND))
+    share = times[k] / near
+    if share <= AROUND:
+        return 1.0
+    rest = (1 - share) * math.log((1 - share) / (1 - AROUND)) if share < 1 else 0.0
+    return math.exp(-near * (share * math.log(share / AROUND) + rest))
 
 
 def _pairs(values: Keys) -> int:

@@ -253,7 +253,7 @@ COUNTEREXAMPLES = {
     "a readable event": (laplace, {"params": {"scale": 0.5}}),
     "an attack": (
         lambda d, rng, size: np.tile([0.2, -0.2], 20) * len(d) + rng.laplace(size=(size, 40)),
-        {"max_samples": 60_000},
+        {"max_samples": 200_000},
     ),
     "an attack with ties": (laplace, {"params": {"scale": 0.5}, "c": 0.05}),
 }

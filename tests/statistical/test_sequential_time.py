@@ -59,7 +59,8 @@ def sleepy(records, rng):
 )
 def test_max_seconds_is_kept_within_a_tenth(mechanism, keywords):
     timed(count, max_samples=1_000)  # what it imports is loaded once
-    assert timed(mechanism, **keywords)[1] < 0.1
+    # Whatever else the machine is doing only adds to it.
+    assert any(timed(mechanism, **keywords)[1] < 0.1 for _ in range(3))
 
 
 def test_a_mechanism_that_takes_all_the_time_is_run_no_more_often_than_that_allows():
