@@ -93,7 +93,7 @@ class Whole:
     Attributes
     ----------
     known : ndarray of int
-        Their fingerprints.
+        Their hashes.
     near : Merging
         What is equal but for rounding.
     """

@@ -116,7 +116,7 @@ class Pool:
             self.heed(hashes(tabulate(outputs[len(part) :])))
 
     def heed(self, marks: Ints) -> None:
-        """Remember of outputs that are not kept whether they vary, by their fingerprints."""
+        """Remember of outputs that are not kept whether they vary, by their hashes."""
         self.heeded += len(marks)
         self.marks |= {int(marks.min()), int(marks.max())}
 

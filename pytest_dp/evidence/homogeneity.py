@@ -21,14 +21,14 @@ ENOUGH = 4
 def p_value(
     hits: NDArray[np.int64], sizes: NDArray[np.int64], most: int = GROUPS
 ) -> tuple[float, list[float]]:
-    """Pearson's chi-squared test that an event is equally likely in all pieces of work.
+    """Pearson's chi-squared test that an event is equally likely in all chunks of work.
 
     Parameters
     ----------
-    hits : ndarray of int, shape (pieces,)
-        How many outputs of each piece of work are in the event, in the order of the runs.
-    sizes : ndarray of int, shape (pieces,)
-        How many runs each piece of work had.
+    hits : ndarray of int, shape (chunks,)
+        How many outputs of each chunk of work are in the event, in the order of the runs.
+    sizes : ndarray of int, shape (chunks,)
+        How many runs each chunk of work had.
     most : int
         Groups that are compared, at most.
 
@@ -37,14 +37,14 @@ def p_value(
     p : float
         Approximate; 1.0 if there are too few hits to tell.
     shares : list of float
-        The event's frequency in each group of neighbouring pieces.
+        The event's frequency in each group of neighbouring chunks.
     """
     inside, total = int(hits.sum()), int(sizes.sum())
     groups = min(most, len(sizes), min(inside, total - inside) // ENOUGH)
     if groups < 2:
         return 1.0, []
     ends = np.cumsum(sizes)
-    # Groups of about equal size, made of whole pieces.
+    # Groups of about equal size, made of whole chunks.
     chosen = np.unique(np.searchsorted(ends, np.arange(1, groups + 1) / groups * ends[-1] - 0.5))
     last = np.minimum(chosen, len(ends) - 1)
     runs = np.diff(ends[last], prepend=0)

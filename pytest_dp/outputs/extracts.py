@@ -1,7 +1,7 @@
 """Extracts: of outputs too long to keep, the quantities that are learned from.
 
 An extract is a table without leaves. It knows the columns of its features, whatever these are, and
-a fingerprint of every output; all else of the outputs is gone.
+a hash of every output; all else of the outputs is gone.
 """
 
 from __future__ import annotations

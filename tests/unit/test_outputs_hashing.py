@@ -1,4 +1,4 @@
-"""Fingerprints: equal for equal outputs only, in any table and any process."""
+"""Hashes: equal for equal outputs only, in any table and any process."""
 
 from __future__ import annotations
 

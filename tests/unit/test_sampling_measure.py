@@ -66,11 +66,11 @@ def test_no_draws():
 @pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize("count", [1, 5, 16, 500, 8_192, 10_001, 65_536, 1_000_000])
 def test_groups_are_small_and_cover_a_draw_in_order(count, vectorized):
-    pieces = cut(Chunk(count, (2, 0)), vectorized)
-    groups = grouped(pieces, vectorized)
-    assert [piece for group in groups for piece in group] == pieces
-    runs = [sum(piece.count for piece in group) for group in groups]
-    assert max(runs) <= (max(MOST_A_GROUP, pieces[0].count))
+    chunks = cut(Chunk(count, (2, 0)), vectorized)
+    groups = grouped(chunks, vectorized)
+    assert [chunk for group in groups for chunk in group] == chunks
+    runs = [sum(chunk.count for chunk in group) for group in groups]
+    assert max(runs) <= (max(MOST_A_GROUP, chunks[0].count))
     assert vectorized or len(groups) >= min(-(-count // ENOUGH_A_CHUNK), 16) // 2
     if count == 1_000_000 and not vectorized:
         assert runs[0] == MOST_A_GROUP

@@ -1,4 +1,4 @@
-"""What can be replayed, and which random numbers each piece of a draw gets."""
+"""What can be replayed, and which random numbers each chunk of a draw gets."""
 
 # ruff: noqa: NPY002
 from __future__ import annotations
@@ -85,8 +85,8 @@ def test_seeds_do_not_depend_on_the_process(tmp_path):
     assert len(runs) == 1
 
 
-def test_no_two_pieces_share_random_numbers():
-    """Every key, of every length, gives its own streams: of the generator, globals and hidden."""
+def test_no_two_chunks_share_random_numbers():
+    """Every key, of every length, gives its own streams: of generators, global or captured."""
     keeper = Keeper()
     kept = captured.find(keeper)
     lengths = [(k,) for k in range(6)]
@@ -111,7 +111,7 @@ def test_spawned_children_of_the_injected_generator_are_independent_of_other_pie
 
 @pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize("count", [1, 5, 63, 64, 500, 10_001, 100_000])
-def test_pieces_cover_a_draw_with_distinct_keys(count, vectorized):
-    pieces = cut(Chunk(count, (2, 0, 1)), vectorized)
-    assert sum(piece.count for piece in pieces) == count
-    assert len({piece.key for piece in pieces}) == len(pieces)
+def test_chunks_cover_a_draw_with_distinct_keys(count, vectorized):
+    chunks = cut(Chunk(count, (2, 0, 1)), vectorized)
+    assert sum(chunk.count for chunk in chunks) == count
+    assert len({chunk.key for chunk in chunks}) == len(chunks)
