@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_dp.auditors.afresh import confirmed
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, expand
 from pytest_dp.declaration import dp_claim
@@ -21,9 +21,9 @@ from pytest_dp.sampling.sampler import Progress
 from pytest_dp.settings import Settings, unused
 
 
-def auditor(method: str) -> Callable[[Job], AuditResult]:
+def auditor(method: str) -> Callable[[Context], AuditResult]:
     """What audits by this method: ``audit`` in the module of that name, loaded when first used."""
-    found: Callable[[Job], AuditResult] = import_module(f"{__name__}.{method}").audit
+    found: Callable[[Context], AuditResult] = import_module(f"{__name__}.{method}").audit
     return found
 
 
@@ -108,8 +108,8 @@ def run(
     call = prepare(mechanism, claim.arguments)
     pairs = pairs_of(claim.promise, root)
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
-    job = Job(claim, call, pairs, settings, name, progress)
+    context = Context(claim, call, pairs, settings, name, progress)
     useless = unused(claim.effort, settings.method)
     if useless:
-        job.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")
-    return confirmed(job, audit_by(job))
+        context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")
+    return confirmed(context, audit_by(context))

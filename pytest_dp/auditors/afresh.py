@@ -23,7 +23,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Ints, Outputs
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.auditors.job import CLUMPED, SOME, Job
+from pytest_dp.auditors.context import CLUMPED, SOME, Context
 from pytest_dp.auditors.pool import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
@@ -58,7 +58,7 @@ _REMEMBERING: weakref.WeakSet[Any] = weakref.WeakSet()
 """Mechanisms that were found to keep something: what they kept makes their copies agree."""
 
 
-def confirmed(job: Job, result: AuditResult) -> AuditResult:
+def confirmed(context: Context, result: AuditResult) -> AuditResult:
     """The result, if it is no violation, or one that copies bear out.
 
     Raises
@@ -68,51 +68,51 @@ def confirmed(job: Job, result: AuditResult) -> AuditResult:
     """
     if not result.violated:
         return result
-    if _is_known(job.call.mechanism):
-        _refuse(job, "an earlier audit found that its runs depend on each other")
+    if _is_known(context.call.mechanism):
+        _refuse(context, "an earlier audit found that its runs depend on each other")
     example = result.counterexample
-    pair = (example.d1, example.d2) if example else (job.pairs[0].d1, job.pairs[0].d2)
+    pair = (example.d1, example.d2) if example else (context.pairs[0].d1, context.pairs[0].d2)
     event = example.event if example else None
-    wanted = _wanted(job, result)
-    deadline = Deadline(max(job.deadline.remaining(), OVERTIME * job.settings.max_seconds))
+    wanted = _wanted(context, result)
+    deadline = Deadline(max(context.deadline.remaining(), OVERTIME * context.settings.max_seconds))
     try:
         for side, data in enumerate(pair):
             original = (example.counts[side], example.runs[side]) if example else (0, 0)
-            found = _on_copies(job, Input(data), side, wanted, deadline)
+            found = _on_copies(context, Input(data), side, wanted, deadline)
             if found is not None:
-                _check(job, found, event, original)
+                _check(context, found, event, original)
     except (CannotCopy, OutOfTime):
         pass
-    _check_elsewhere(job, pair)
-    return replace(result, samples=job.sampler.runs)
+    _check_elsewhere(context, pair)
+    return replace(result, samples=context.sampler.runs)
 
 
-def _check_elsewhere(job: Job, pair: tuple[Any, Any]) -> None:
+def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
     """Where answers never vary here, ask a process in which nobody has asked before."""
-    if not job.sampler.keeps_data:
+    if not context.sampler.keeps_data:
         return
     for side, data in enumerate(pair):
         try:
-            here = job.sampler.afresh(Input(data), 2, (side, COPIES), job.deadline)
+            here = context.sampler.afresh(Input(data), 2, (side, COPIES), context.deadline)
         except (CannotCopy, OutOfTime):
             return
         if shown(here[0]) != shown(here[1]):
             return  # not the same again and again
-        texts = elsewhere.repeated(job.call, data, job.seed, ELSEWHERE)
+        texts = elsewhere.repeated(context.call, data, context.seed, ELSEWHERE)
         if texts and all(one == other for one, other in texts) and len({t for t, _ in texts}) > 1:
             _refuse(
-                job,
+                context,
                 f"it answered {shown(here[0])} again and again, and "
                 f"{', '.join(text for text, _ in texts[:3])} where nobody had asked before",
             )
 
 
-def _wanted(job: Job, result: AuditResult) -> int:
+def _wanted(context: Context, result: AuditResult) -> int:
     """Runs on each input: what is kept shows in about as many as it took to be taken for a leak."""
-    left = job.max_samples - job.sampler.runs
-    allowed = min(max(SHARE * left, job.to_confirm / 2), left / 2)
+    left = context.max_samples - context.sampler.runs
+    allowed = min(max(SHARE * left, context.to_confirm / 2), left / 2)
     wanted = min(max(result.bet_samples or MOST, FEWEST), MOST, allowed)
-    return max(job.runs_within(OVERTIME * job.settings.max_seconds, int(wanted)), SOME)
+    return max(context.runs_within(OVERTIME * context.settings.max_seconds, int(wanted)), SOME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,9 @@ class _Found:
     run: Ints
 
 
-def _on_copies(job: Job, given: Input, side: int, wanted: int, deadline: Deadline) -> _Found | None:
+def _on_copies(
+    context: Context, given: Input, side: int, wanted: int, deadline: Deadline
+) -> _Found | None:
     copies = min(COPIES, max(wanted // 4, 4))
     runs = max(wanted // copies, 2)
     outputs: list[Outputs] = []
@@ -132,7 +134,7 @@ def _on_copies(job: Job, given: Input, side: int, wanted: int, deadline: Deadlin
         if number >= FEWEST_COPIES and number * runs * leaves_of(outputs[0]) > MOST_NUMBERS:
             break
         try:
-            outputs.append(job.sampler.afresh(given, runs, (side, number), deadline))
+            outputs.append(context.sampler.afresh(given, runs, (side, number), deadline))
         except OutOfTime:
             break
     if len(outputs) < 2:
@@ -141,26 +143,30 @@ def _on_copies(job: Job, given: Input, side: int, wanted: int, deadline: Deadlin
     return _Found(outputs, copy, np.tile(np.arange(runs), len(outputs)))
 
 
-def _check(job: Job, found: _Found, event: Any, original: tuple[int, int]) -> None:
+def _check(context: Context, found: _Found, event: Any, original: tuple[int, int]) -> None:
     table = tabulate(joined(found.outputs))
     copies, runs = int(found.copy[-1]) + 1, int(found.run[-1]) + 1
     if homogeneity.repeats(hashes(table), found.copy) < CLUMPED:
-        _refuse(job, f"it repeats what it gave before ({_repeated(found.outputs)})")
+        _refuse(context, f"it repeats what it gave before ({_repeated(found.outputs)})")
     for inside in _halves(table, event):
         if homogeneity.pairs_agree(inside.reshape(copies, runs)) < CLUMPED:
-            _refuse(job, f"what a copy of it gave once it gives again ({_repeated(found.outputs)})")
+            _refuse(
+                context, f"what a copy of it gave once it gives again ({_repeated(found.outputs)})"
+            )
         by_copy = np.bincount(found.copy, inside, copies).astype(np.int64)
         by_run = np.bincount(found.run, inside, runs).astype(np.int64)
         for hits, each, what in ((by_copy, runs, "copies of it"), (by_run, copies, "runs of each")):
             sizes = np.full(len(hits), each)
             if homogeneity.p_value(hits, sizes, COPIES)[0] < CLUMPED:
                 shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / each)
-                _refuse(job, f"what the first {what} gave is alike in {shares}, ... of the cases")
+                _refuse(
+                    context, f"what the first {what} gave is alike in {shares}, ... of the cases"
+                )
     if isinstance(event, Event) and original[1]:
         again, total = int(event.mask(table).sum()), len(table)
         if homogeneity.two_samples((original[0], again), (original[1], total)) < CLUMPED:
             _refuse(
-                job,
+                context,
                 f"{event} held in {original[0]:,} of {original[1]:,} runs, and in {again:,} of "
                 f"{total:,} of copies that started afresh",
             )
@@ -196,12 +202,12 @@ def _is_known(mechanism: Any) -> bool:
         return False
 
 
-def _refuse(job: Job, seen: str) -> Never:
+def _refuse(context: Context, seen: str) -> Never:
     """Say that the mechanism keeps something, and what to claim instead."""
     with suppress(TypeError):
-        _REMEMBERING.add(job.call.mechanism)
+        _REMEMBERING.add(context.call.mechanism)
     raise MechanismError(
-        f"{job.short_name} keeps something from run to run, so there is no verdict on privacy: "
+        f"{context.short_name} keeps something from run to run, so there is no verdict on privacy: "
         f"{seen}. An answer that is drawn once and then repeated keeps its claim, but looks like "
         "missing noise. Claim a function that starts afresh each time it is called: the one "
         "beneath the cache (f.__wrapped__ of functools.lru_cache), or one that makes the object "

@@ -18,7 +18,7 @@ from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.binning import Binning, Bins, ByEvent, ByScore, cuts_of, joint_counts
 from pytest_dp.attacks.scores import scores
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import ROOM, Contender, Pool, leaves_of, part_of, room_of
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.evidence.betting import (
@@ -171,7 +171,7 @@ def _nothing_earned() -> Floats:
     return np.zeros((len(RUNGS), 2, len(FRACTIONS)))
 
 
-def learn(job: Job, arm: Arm) -> None:
+def learn(context: Context, arm: Arm) -> None:
     """Make new binnings from all that was kept, and the record of what they would have shown."""
     table, first = arm.table()
     row = np.arange(len(first)) % arm.kept
@@ -183,17 +183,17 @@ def learn(job: Job, arm: Arm) -> None:
     odds = np.zeros(len(first))
     for known, fresh, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
         part, sides = table.rows(known), first[known]
-        model, about = _model(job, arm, part, sides, LEARNED_ACROSS, pairs)
+        model, about = _model(context, arm, part, sides, LEARNED_ACROSS, pairs)
         unseen = table.rows(fresh)
         odds[fresh] = scores(model, unseen)
-        for event in _events(job, arm, part, sides, about):
+        for event in _events(context, arm, part, sides, about):
             seen = ByEvent(event)
             if seen in binnings:
                 continue
             binnings.append(seen)
             joint.append(_joint(seen.bins(unseen), first[fresh], 2))
-    model, about = _model(job, arm, table, first, 2 * LEARNED_ACROSS, arm.paired)
-    if job.settings.classifier is not None or job.settings.features is not None:
+    model, about = _model(context, arm, table, first, 2 * LEARNED_ACROSS, arm.paired)
+    if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, table if arm.extract is None else arm.examples())
     final = scores(model, table)
     for half in (lower, ~lower):
@@ -205,10 +205,10 @@ def learn(job: Job, arm: Arm) -> None:
     arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, arm.kept
 
 
-def make_room(job: Job, arm: Arm) -> None:
+def make_room(context: Context, arm: Arm) -> None:
     """Keep extracts from now on, and of what was kept."""
     table, first = arm.table()
-    about = quantities(job.settings, table, arm.references, first, arm.paired)
+    about = quantities(context.settings, table, arm.references, first, arm.paired)
     if not arm.paired and any(feature.kind == "leaf" for feature in about):
         places = choose(table, first, 0, WIDE).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
@@ -232,23 +232,25 @@ def _joint(bins: Bins, first: Bools, width: int) -> Floats:
 
 
 def _model(
-    job: Job, arm: Arm, table: Table, first: Bools, most: int, paired: int
+    context: Context, arm: Arm, table: Table, first: Bools, most: int, paired: int
 ) -> tuple[Posterior, list[Feature]]:
     if len(first) > 2 * most:
         some = np.arange(len(first)) % (len(first) // 2) < most
         table, first = table.rows(some), first[some]
-    about = quantities(job.settings, table, arm.references, first, paired)
+    about = quantities(context.settings, table, arm.references, first, paired)
     about = affordable(about, table, first, A_QUANTITY)
-    return fit(job.settings.classifier, table, first, about, job.seed), about
+    return fit(context.settings.classifier, table, first, about, context.seed), about
 
 
-def _events(job: Job, arm: Arm, table: Table, first: Bools, about: list[Feature]) -> list[Event]:
+def _events(
+    context: Context, arm: Arm, table: Table, first: Bools, about: list[Feature]
+) -> list[Event]:
     half = len(first) // 2
     if half > SEARCHED:
         some = np.arange(len(first)) % half < SEARCHED
         table, first, half = table.rows(some), first[some], SEARCHED
     about = [feature for feature in about if feature.kind != "bit"]
-    rank = rank_for(job.promise.eps, rarest=0.0)(half)
+    rank = rank_for(context.promise.eps, rarest=0.0)(half)
     found = search(table, first, rank, arm.references, MOST_EVENTS, about, rare=True)
     return [one.event for one in found]
 

@@ -42,10 +42,10 @@ NOT_TOLD_APART = (
 
 def conclude(game: Game) -> AuditResult:
     """Count what was found on fresh samples, and say so."""
-    job, ledger = game.job, game.ledger
+    context, ledger = game.context, game.ledger
     tried = len(game.seen), len(game.arms)
     if tried[0] < tried[1] > 1 and not ledger.refuted:
-        job.sampler.note(
+        context.sampler.note(
             f"tried {tried[0]} of {tried[1]:,} pairs: raise max_samples or max_seconds, or "
             "name the pairs that matter with pairs=",
             hinders=True,
@@ -58,25 +58,25 @@ def conclude(game: Game) -> AuditResult:
     known = [arm for arm in game.seen if arm.binnings]
     if not known:
         _note_if_late(game)
-        return job.result("inconclusive", **bets)
+        return context.result("inconclusive", **bets)
     violated = ledger.refuted
-    caught = would_catch(known, len(game.arms), job.promise, game.share * job.alpha)
+    caught = would_catch(known, len(game.arms), context.promise, game.share * context.alpha)
     shown = _counted(game, known)
     _note_if_late(game)
-    silent = not violated and never_varies(job, game.pool)  # which notes it
+    silent = not violated and never_varies(context, game.pool)  # which notes it
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and (math.isinf(caught) or silent):
         verdict = "inconclusive"
     if not (violated or silent):
         _note_if_alike(game, known, caught)
     if game.satisfied and verdict == "no violation":
-        job.sampler.note(
-            f"stopped at the margin: a true eps of {job.settings.margin:g} times the claim "
+        context.sampler.note(
+            f"stopped at the margin: a true eps of {context.settings.margin:g} times the claim "
             "would have been caught"
         )
-    return job.result(
+    return context.result(
         verdict,
-        p_value=job.agreeing(min(ledger.p_value / game.share, 1.0), violated),
+        p_value=context.agreeing(min(ledger.p_value / game.share, 1.0), violated),
         resolution=caught,
         **bets,
         **shown,
@@ -85,7 +85,7 @@ def conclude(game: Game) -> AuditResult:
 
 def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
     """What was found, with its counts on held-out samples, and the bound by these and by bets."""
-    job, violated = game.job, game.ledger.refuted
+    context, violated = game.context, game.ledger.refuted
     said: dict[str, Any] = {"eps_lower": game.ledger.eps_lower}
     bet = [arm.kept for arm in game.arms]
     found = _shown(game, known)
@@ -93,8 +93,8 @@ def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
         return said
     witness, tested = found.witness, found.tested
     if violated and tested is not None:
-        held_out.check_independent(job, witness, tested)
-    bounded = [] if tested is None else held_out.bounds(job, tested)
+        held_out.check_independent(context, witness, tested)
+    bounded = [] if tested is None else held_out.bounds(context, tested)
     if bounded:
         said["strongest"] = held_out.described(bounded[0], witness)
         said["loss"] = bounded[0].loss
@@ -110,34 +110,34 @@ def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:
     if tells_apart(known) or cannot_be_read(game.pool):
         return
     if all(arm.alike() for arm in known):
-        game.job.sampler.note(NO_DIFFERENCE, hinders=True)
+        game.context.sampler.note(NO_DIFFERENCE, hinders=True)
     elif math.isfinite(caught):
-        game.job.sampler.note(NOT_TOLD_APART, hinders=True)
+        game.context.sampler.note(NOT_TOLD_APART, hinders=True)
 
 
 def _counterexample(game: Game, found: Strongest, bounded: list[Bound], bet: int) -> Counterexample:
     """What was found, as a person would want to see it; `bet` pairs of outputs were bet on."""
     witness = found.witness
-    shown = held_out.shown(bounded, game.job.promise.eps) if bounded else None
+    shown = held_out.shown(bounded, game.context.promise.eps) if bounded else None
     seen = partial(seen_before, found.arm, witness, pairs=bet)
-    show = partial(held_out.counterexample, game.job, game.pool, witness, shown, seen)
-    example = within(game.job.to_conclude(), show)
+    show = partial(held_out.counterexample, game.context, game.pool, witness, shown, seen)
+    example = within(game.context.to_conclude(), show)
     longer = _compared(game, found.arm)
     return replace(example, diagnosis=(*example.diagnosis, longer)) if longer else example
 
 
 def _note_if_late(game: Game) -> None:
-    job = game.job
+    context = game.context
     if game.late:
-        job.sampler.note(
-            f"stopped after max_seconds={job.settings.max_seconds:g}, with "
-            f"{job.sampler.runs:,} of {job.max_samples:,} samples"
+        context.sampler.note(
+            f"stopped after max_seconds={context.settings.max_seconds:g}, with "
+            f"{context.sampler.runs:,} of {context.max_samples:,} samples"
         )
-        alpha = game.share * job.alpha
-        needed = runs_to_margin(len(game.arms), job.promise, alpha, job.settings.margin)
-        if job.sampler.runs < needed / 4:
+        alpha = game.share * context.alpha
+        needed = runs_to_margin(len(game.arms), context.promise, alpha, context.settings.margin)
+        if context.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
-            job.sampler.note(f"the margin takes about {about:,} runs, {job.a_run} each")
+            context.sampler.note(f"the margin takes about {about:,} runs, {context.a_run} each")
 
 
 def _compared(game: Game, worst: Arm) -> str:
@@ -158,12 +158,12 @@ def _shown(game: Game, known: list[Arm]) -> Strongest | None:
             winner = max(known, key=lambda arm: float(game.earned[arm.number]))
             game.look_closer(winner, PROBED)
             known = [winner]
-        left = game.job.max_samples
+        left = game.context.max_samples
         if game.satisfied:
-            left = max(SMALLEST, int(RESERVE / (1 - RESERVE) * game.job.sampler.runs))
-        return strongest(game.job, game.pool, known, game.ledger.refuted, left)
+            left = max(SMALLEST, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
+        return strongest(game.context, game.pool, known, game.ledger.refuted, left)
     except OutOfTime as out:
         if out.stack:
-            raise game.job.hung(out) from None
+            raise game.context.hung(out) from None
         game.late = True
         return None

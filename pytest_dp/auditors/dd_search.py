@@ -24,7 +24,7 @@ from pytest_dp.attacks.counting import Codes, Profile, Profiles, Tally, counted
 from pytest_dp.attacks.expected_bounds import choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fixed
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of
 from pytest_dp.outputs.event_search import Rank
@@ -62,7 +62,7 @@ class Rival(Contender):
     gain: float = -math.inf
 
 
-def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
+def find_witness(context: Context, pool: Pool) -> tuple[list[Rival], Witness | None]:
     """The pairs that took part, and the witness to test, or None if nothing is worth a test.
 
     Raises
@@ -72,36 +72,36 @@ def find_witness(job: Job, pool: Pool) -> tuple[list[Rival], Witness | None]:
     ClaimError
         If the user's classifier or features cannot be used.
     """
-    budget = SEARCH_SHARE * job.max_samples
-    everyone = line_up(job, pool, budget, Rival)
-    if job.settings.c is not None:
-        return everyone, _as_published(job, pool, everyone, job.settings.c)
-    pool.coupled = job.settings.coupled and all(
-        job.sampler.can_couple(pool.inputs[r.first], pool.inputs[r.second], job.deadline)
+    budget = SEARCH_SHARE * context.max_samples
+    everyone = line_up(context, pool, budget, Rival)
+    if context.settings.c is not None:
+        return everyone, _as_published(context, pool, everyone, context.settings.c)
+    pool.coupled = context.settings.coupled and all(
+        context.sampler.can_couple(pool.inputs[r.first], pool.inputs[r.second], context.deadline)
         for r in everyone
     )
     try:
-        found = _witness(job, pool, _best_pair(job, pool, everyone, budget))
+        found = _witness(context, pool, _best_pair(context, pool, everyone, budget))
     except CannotCouple as reason:
-        job.sampler.note(f"started again without shared random numbers, as {reason}")
+        context.sampler.note(f"started again without shared random numbers, as {reason}")
         found = None
     if found is None and pool.coupled:  # too many outputs may agree for anything to be learned
         pool.start_again()
-        found = _witness(job, pool, _best_pair(job, pool, everyone, budget))
+        found = _witness(context, pool, _best_pair(context, pool, everyone, budget))
     return everyone, found
 
 
-def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Rival:
-    deadline = job.deadline.sooner(2 * SEARCH_SHARE)
+def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float) -> Rival:
+    deadline = context.deadline.sooner(2 * SEARCH_SHARE)
     a_round = budget / (math.ceil(math.log2(len(rivals))) + 1)
     runs = 0
-    draw_up_to(job, pool, rivals, FIRST_LOOK, deadline)
+    draw_up_to(context, pool, rivals, FIRST_LOOK, deadline)
     most = _most_kept(pool)
     while True:
         before, inputs = runs, {i for r in rivals for i in (r.first, r.second)}
         runs = min(runs + max(1, int(a_round / len(inputs))), most)
         try:
-            draw_up_to(job, pool, rivals, runs, deadline)
+            draw_up_to(context, pool, rivals, runs, deadline)
         except OutOfTime as out:
             if out.stack or not before:
                 raise
@@ -109,7 +109,7 @@ def _best_pair(job: Job, pool: Pool, rivals: list[Rival], budget: float) -> Riva
         if len(rivals) == 1:
             break
         for rival in rivals:
-            _appraise(job, pool, rival, runs)
+            _appraise(context, pool, rival, runs)
         rivals = sorted(rivals, key=lambda r: (-max(r.expected, 0.0), -r.gain, r.number))
         rivals = rivals[: max(1, len(rivals) // 2)]
     return rivals[0]
@@ -121,13 +121,13 @@ def _most_kept(pool: Pool) -> int:
     return int(min(MOST_KEPT, MOST_LEAVES / leaves))
 
 
-def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
+def _appraise(context: Context, pool: Pool, rival: Rival, runs: int) -> None:
     """What the pair is worth, by models that each score the half that they did not learn from."""
     half = runs // 2
     odds, sides = [], []
     for known, fresh in (((0, half), (half, runs)), ((half, runs), (0, half))):
         learned = known[0], min(known[1], known[0] + TRAINED_EARLY)
-        model = _learn(job, pool, rival, *pool.table(rival, *learned))[0]
+        model = _learn(context, pool, rival, *pool.table(rival, *learned))[0]
         table, first = pool.table(rival, *fresh)
         odds.append(scores(model, table))
         sides.append(first)
@@ -137,50 +137,50 @@ def _appraise(job: Job, pool: Pool, rival: Rival, runs: int) -> None:
     between = np.searchsorted(cuts.at, score)
     width = len(cuts.levels)
     one, two, lower = counted(between[first], between[~first], width, coupled=pool.coupled)
-    left = (1 - SEARCH_SHARE) * job.max_samples
-    choice = best_cut(one, two, cuts, left, job.alpha, lower=lower)
+    left = (1 - SEARCH_SHARE) * context.max_samples
+    choice = best_cut(one, two, cuts, left, context.alpha, lower=lower)
     rival.expected = -math.inf if choice is None else choice.expected
 
 
 def _learn(
-    job: Job, pool: Pool, rival: Rival, table: Table, first: Bools
+    context: Context, pool: Pool, rival: Rival, table: Table, first: Bools
 ) -> tuple[Posterior, list[Feature]]:
-    about = quantities(job.settings, table, rival.references, first)
-    classifier = job.settings.classifier
-    return fit(classifier, table, first, about, job.seed, paired=pool.coupled), about
+    about = quantities(context.settings, table, rival.references, first)
+    classifier = context.settings.classifier
+    return fit(classifier, table, first, about, context.seed, paired=pool.coupled), about
 
 
-def _check(job: Job, model: Posterior, about: list[Feature], table: Table) -> None:
+def _check(context: Context, model: Posterior, about: list[Feature], table: Table) -> None:
     """Refuse what the user gave, if it makes an event of several outputs."""
-    if job.settings.classifier is not None or job.settings.features is not None:
+    if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, table)
 
 
-def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
+def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
     """The attack, or the readable event, to test on the pair that was picked."""
     table, first = pool.table(rival)
-    model, about = _learn(job, pool, rival, table, first)
-    _check(job, model, about, table)
+    model, about = _learn(context, pool, rival, table, first)
+    _check(context, model, about, table)
     score = scores(model, table)
     cuts = cuts_for(score, len(first) // 2)
-    left = _left(job)
+    left = _left(context)
 
     def rank_of(searched: int) -> Rank:
-        return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, left, job.alpha)
+        return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, left, context.alpha)
 
     event = readable(rival, table, first, about, rank_of, NEARLY)
-    runs = max(1, int(min(CHOICE_SHARE * job.max_samples, left / 2, MOST_CHOSEN) / 2))
+    runs = max(1, int(min(CHOICE_SHARE * context.max_samples, left / 2, MOST_CHOSEN) / 2))
     profile = Profile(model, cuts.at, event)
-    places = _placed(job, pool, rival, profile, runs)
+    places = _placed(context, pool, rival, profile, runs)
     found = Profiles.of(places[0], places[1], len(cuts.levels), coupled=pool.coupled)
-    left = _left(job)
+    left = _left(context)
     reading = None
     if event is not None:
         c1, c2 = found.inside
-        reading = choice_of(c1, runs, c2, runs, left, job.alpha, found.both)
+        reading = choice_of(c1, runs, c2, runs, left, context.alpha, found.both)
     favoured = 0 if reading is None else reading.sign
     one, two, lower = found.by_score
-    attack = best_cut(one, two, cuts, left, job.alpha, favoured, lower)
+    attack = best_cut(one, two, cuts, left, context.alpha, favoured, lower)
     witness = witness_of(rival, model, attack, event, reading)
     if witness is None:
         return None
@@ -188,24 +188,26 @@ def _witness(job: Job, pool: Pool, rival: Rival) -> Witness | None:
         # Rare outputs are few: those that the model was learned from count as well.
         old = np.searchsorted(cuts.at, score)
         known = counted(old[first], old[~first], len(cuts.levels), coupled=pool.coupled)
-        bold = bold_cut(found.by_score, known, cuts, left, BOLD_SHARE * job.alpha, attack)
+        bold = bold_cut(found.by_score, known, cuts, left, BOLD_SHARE * context.alpha, attack)
         if bold is not None:
             witness = replace(witness, bold=Attack(model, bold.sign, bold.threshold))
     return with_examples(witness, table)
 
 
-def _left(job: Job) -> float:
-    return max(2.0, min(job.to_test, job.affordable()))
+def _left(context: Context) -> float:
+    return max(2.0, min(context.to_test, context.affordable()))
 
 
-def _placed(job: Job, pool: Pool, rival: Rival, profile: Profile, runs: int) -> list[Codes]:
+def _placed(context: Context, pool: Pool, rival: Rival, profile: Profile, runs: int) -> list[Codes]:
     """Where fresh outputs on either input lie."""
     key = CHOOSING, rival.first, rival.second
     draws = [
         Draw(pool.inputs[i], runs, key if pool.coupled else (*key, i), pool.coupled)
         for i in (rival.first, rival.second)
     ]
-    return [np.concatenate(part) for part in job.sampler.measure(draws, profile, job.deadline)]
+    return [
+        np.concatenate(part) for part in context.sampler.measure(draws, profile, context.deadline)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,37 +220,37 @@ class _Scores:
         return scores(self.model, tabulate(outputs))
 
 
-def _as_published(job: Job, pool: Pool, rivals: list[Rival], c: float) -> Witness | None:
+def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -> Witness | None:
     """Algorithm 2 of the paper: equal effort for all pairs, the same `c` for all attacks."""
-    runs = max(2, int(PUBLISHED_SEARCH_SHARE * job.max_samples / len(rivals) / 6))
+    runs = max(2, int(PUBLISHED_SEARCH_SHARE * context.max_samples / len(rivals) / 6))
     if c * runs < FEWEST_ABOVE:
-        job.sampler.note(
+        context.sampler.note(
             f"c={c:g} of {runs:,} samples leaves too few to place a threshold: raise max_samples "
             "or c, or leave c out",
             hinders=True,
         )
     best: tuple[float, Witness] | None = None
     for rival in rivals:
-        draw_up_to(job, pool, [rival], FIRST_LOOK, job.deadline)
-        draw_up_to(job, pool, [rival], min(runs, _most_kept(pool)), job.deadline)
+        draw_up_to(context, pool, [rival], FIRST_LOOK, context.deadline)
+        draw_up_to(context, pool, [rival], min(runs, _most_kept(pool)), context.deadline)
         table, first = pool.table(rival)
-        model, about = _learn(job, pool, rival, table, first)
-        _check(job, model, about, table)
+        model, about = _learn(context, pool, rival, table, first)
+        _check(context, model, about, table)
         sides = tuple(enumerate((rival.first, rival.second)))
-        drawn = job.sampler.measure(
+        drawn = context.sampler.measure(
             [Draw(pool.inputs[i], runs, (CHOOSING, rival.number, i, s)) for s, i in sides],
             _Scores(model),
-            job.deadline,
+            context.deadline,
         )
         for sign, other in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
             attack = fixed(model, sign, np.concatenate(drawn[other]), c)
-            counts = job.sampler.measure(
+            counts = context.sampler.measure(
                 [
                     Draw(pool.inputs[i], runs, (CHECKING, rival.number, i, s, other))
                     for s, i in sides
                 ],
                 Tally(attack, None),
-                job.deadline,
+                context.deadline,
             )
             sums = [np.sum(part, axis=0) for part in counts]
             p = [float((s[1] + attack.tie * s[2]) / s[0]) for s in sums]

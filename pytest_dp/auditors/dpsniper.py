@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 
 from pytest_dp.auditors import held_out
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.dd_search import find_witness
-from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.two_stage import search_then_test
@@ -24,12 +24,12 @@ FAR_ABOVE = 0.6
 """Share of the claim below which all that was found is called far below it."""
 
 
-def audit(job: Job) -> AuditResult:
+def audit(context: Context) -> AuditResult:
     """Audit one claim with DP-Sniper.
 
     Parameters
     ----------
-    job : Job
+    context : Context
 
     Returns
     -------
@@ -43,47 +43,47 @@ def audit(job: Job) -> AuditResult:
     MechanismError
         If every run of the mechanism raises, or if it hangs.
     """
-    return search_then_test(job, find_witness, _test, _conclude)
+    return search_then_test(context, find_witness, _test, _conclude)
 
 
-def _test(job: Job, pool: Pool, witness: Witness) -> held_out.Tested | None:
-    return held_out.count(job, pool, witness, int(min(job.to_test, job.affordable())))
+def _test(context: Context, pool: Pool, witness: Witness) -> held_out.Tested | None:
+    return held_out.count(context, pool, witness, int(min(context.to_test, context.affordable())))
 
 
 def _conclude(
-    job: Job, pool: Pool, witness: Witness, tested: held_out.Tested, tried: tuple[int, int]
+    context: Context, pool: Pool, witness: Witness, tested: held_out.Tested, tried: tuple[int, int]
 ) -> AuditResult:
-    eps, alpha = job.promise.eps, job.alpha
-    found = held_out.bounds(job, tested, sharp if job.fixed_c is None else as_published)
+    eps, alpha = context.promise.eps, context.alpha
+    found = held_out.bounds(context, tested, sharp if context.fixed_c is None else as_published)
     best = found[0]
     eps_lower = max(best.eps_lower, 0.0)
     p_value = min(min(one.p_value * alpha / one.alpha, 1.0) for one in found)
     violated = eps_lower > eps
     if violated:
-        held_out.check_independent(job, witness, tested)
-    caught = resolution(best.counts, eps, best.alpha, job.fixed_c)
+        held_out.check_independent(context, witness, tested)
+    caught = resolution(best.counts, eps, best.alpha, context.fixed_c)
     loss = best.loss
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(caught):
         verdict = "inconclusive"
-        if job.fixed_c is not None and job.fixed_c * math.exp(eps) >= 1:
-            job.sampler.note(
-                f"an event with c={job.fixed_c:g} cannot show a loss above "
-                f"{-math.log(job.fixed_c):.2g}: give a smaller c, or leave it out",
+        if context.fixed_c is not None and context.fixed_c * math.exp(eps) >= 1:
+            context.sampler.note(
+                f"an event with c={context.fixed_c:g} cannot show a loss above "
+                f"{-math.log(context.fixed_c):.2g}: give a smaller c, or leave it out",
                 hinders=True,
             )
     if not violated and loss[1] < FAR_ABOVE * eps:
-        job.sampler.note(
+        context.sampler.note(
             f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of eps = "
             f"{eps:g}: more noise than needed, or a weak search"
         )
-    return job.result(
+    return context.result(
         verdict,
         eps_lower=eps_lower,
-        p_value=job.agreeing(p_value, violated),
+        p_value=context.agreeing(p_value, violated),
         resolution=caught,
         counterexample=(
-            held_out.counterexample(job, pool, witness, held_out.shown(found, eps))
+            held_out.counterexample(context, pool, witness, held_out.shown(found, eps))
             if violated
             else None
         ),

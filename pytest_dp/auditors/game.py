@@ -16,7 +16,7 @@ import numpy as np
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader, joint_counts
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
-from pytest_dp.auditors.job import SOME, Job
+from pytest_dp.auditors.context import SOME, Context
 from pytest_dp.auditors.outlook import FEWEST_AT_MARGIN, in_doubt, would_catch
 from pytest_dp.auditors.pool import LEAST_ROOM, ROOM, Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
@@ -49,7 +49,7 @@ class Game:
 
     Parameters
     ----------
-    job : Job
+    context : Context
     key : int
         First part of the keys of its samples.
     share : float
@@ -58,17 +58,17 @@ class Game:
         As in a claim, until a mechanism proves unfit for it.
     """
 
-    def __init__(self, job: Job, key: int, share: float, *, coupled: bool) -> None:
+    def __init__(self, context: Context, key: int, share: float, *, coupled: bool) -> None:
         self.key, self.share = key, share
-        self.job, self.pool, self.coupled = job, Pool(), coupled
+        self.context, self.pool, self.coupled = context, Pool(), coupled
         self.arms = [
             Arm(number, pair, self.pool.add(pair.d1), self.pool.add(pair.d2), [])
-            for number, pair in enumerate(job.pairs)
+            for number, pair in enumerate(context.pairs)
         ]
         self.pool.room = max(LEAST_ROOM, ROOM // len(self.arms))
         for arm in self.arms:
             arm.room = self.pool.room
-        self.ledger = Ledger(job.promise.eps, job.promise.delta, share * job.alpha)
+        self.ledger = Ledger(context.promise.eps, context.promise.delta, share * context.alpha)
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
         self.late = self.satisfied = False
@@ -78,13 +78,13 @@ class Game:
 
     def play(self, deadline: Deadline) -> None:
         """Bet until the claim is refuted, enough is known, or only the reserve is left."""
-        job = self.job
-        budget = (1 - RESERVE) * job.max_samples
+        context = self.context
+        budget = (1 - RESERVE) * context.max_samples
         while not self.ledger.refuted:
             arm = self._next()
             size = self._size(arm)
-            if job.sampler.runs + 2 * size > budget:
-                size = int(budget - job.sampler.runs) // 2
+            if context.sampler.runs + 2 * size > budget:
+                size = int(budget - context.sampler.runs) // 2
                 if size < FEWEST:
                     return
             if not arm.binnings:
@@ -93,14 +93,14 @@ class Game:
                 self._bet(arm, size, deadline)
             if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST else RELEARN_FIRST):
                 self._learn(arm, deadline)
-            arm.hope = hope(arm.record, job.promise.eps, job.promise.delta, arm.learned)
+            arm.hope = hope(arm.record, context.promise.eps, context.promise.delta, arm.learned)
             if self._knows_enough():
                 self.satisfied = True
                 return
 
     def _learn(self, arm: Arm, deadline: Deadline) -> None:
         """Make new binnings, unless learning has had its share; the first ones in any case."""
-        share = LEARNING * self.job.settings.max_seconds - self.learning
+        share = LEARNING * self.context.settings.max_seconds - self.learning
         left = deadline.remaining()
         if arm.binnings:
             if share <= 0:
@@ -108,7 +108,7 @@ class Game:
             left = min(left, share)
         started = time.monotonic()
         try:
-            within(left, partial(learn, self.job, arm))
+            within(left, partial(learn, self.context, arm))
         except OutOfTime:
             if not arm.binnings or deadline.remaining() <= 0:
                 raise
@@ -139,23 +139,23 @@ class Game:
         Rounding does not make it disagree with the verdict.
         """
         value = self.share * math.exp(min(self.ledger.log_e_value, 700.0))
-        return max(value, 1 / self.job.alpha) if self.ledger.refuted else value
+        return max(value, 1 / self.context.alpha) if self.ledger.refuted else value
 
     def _knows_enough(self) -> bool:
         """Whether the claim's margin is reached and nothing is in doubt; looked up now and then."""
         if self.drawn < self._next_look_up or self.ledger.refuted:
             return False
-        job, promise = self.job, self.job.promise
-        level = promise, self.share * job.alpha
-        told = job.sampler.progress is not None and all(arm.binnings for arm in self.seen)
+        context, promise = self.context, self.context.promise
+        level = promise, self.share * context.alpha
+        told = context.sampler.progress is not None and all(arm.binnings for arm in self.seen)
         may_end = len(self.seen) == len(self.arms) and self.drawn >= FEWEST_AT_MARGIN
         doubts = None
         if told or may_end:
             caught = would_catch(self.seen, len(self.arms), *level)
-            job.sampler.caught = caught
-            if may_end and caught <= job.settings.margin * promise.eps:
-                left = max((1 - RESERVE) * job.max_samples - job.sampler.runs, 0) / 2
-                doubts = in_doubt(self.seen, caught, left, *level, job.settings.margin)
+            context.sampler.caught = caught
+            if may_end and caught <= context.settings.margin * promise.eps:
+                left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
+                doubts = in_doubt(self.seen, caught, left, *level, context.settings.margin)
         self._doubtful = doubts[0] if doubts else None
         self._next_look_up = 0.0 if doubts else LOOK_UP * self.drawn
         return doubts == []
@@ -172,30 +172,30 @@ class Game:
 
     def _at_most(self, size: int) -> int:
         """So many pairs of outputs, or fewer if the mechanism is slow."""
-        job = self.job
-        affordable = job.runs_within(A_BATCH * job.settings.max_seconds / 2, size)
-        affordable = int(min(affordable, job.affordable() / 2))
+        context = self.context
+        affordable = context.runs_within(A_BATCH * context.settings.max_seconds / 2, size)
+        affordable = int(min(affordable, context.affordable() / 2))
         if affordable >= size:
             return size
-        job.sampler.note(
-            f"a run takes {job.a_run}: looked at the clock, so another run "
+        context.sampler.note(
+            f"a run takes {context.a_run}: looked at the clock, so another run "
             "may show somewhat different numbers"
         )
         return min(size, max(FEWEST, affordable))
 
     def _look(self, arm: Arm, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
-        eps_param, inputs = self.job.eps_param, self.pool.inputs
+        eps_param, inputs = self.context.eps_param, self.pool.inputs
         if self.coupled:
-            self.coupled = self.job.sampler.can_couple(
+            self.coupled = self.context.sampler.can_couple(
                 inputs[arm.first], inputs[arm.second], deadline
             )
         arm.coupled = self.coupled
         self._draw(arm, size, deadline)
         self.seen.append(arm)
         if len(self.seen) == len(self.arms):
-            always_raises(self.job, self.pool)
-        answers = [self.job.sampler.noiseless(d, eps_param) for d in (arm.pair.d1, arm.pair.d2)]
+            always_raises(self.context, self.pool)
+        answers = [self.context.sampler.noiseless(d, eps_param) for d in (arm.pair.d1, arm.pair.d2)]
         arm.references = [answer for answer in answers if answer is not None]
 
     def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:
@@ -207,7 +207,7 @@ class Game:
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""
         if arm.extract is None and not arm.has_room(size):
-            within(deadline.remaining(), partial(make_room, self.job, arm))
+            within(deadline.remaining(), partial(make_room, self.context, arm))
         keep = arm.kept + size <= MOST_KEPT and arm.has_room(size)
         key = self.key, arm.number, arm.batches
         arm.batches += 1
@@ -216,7 +216,9 @@ class Game:
             Draw(self.pool.inputs[i], size, key if arm.coupled else (*key, side), arm.coupled)
             for side, i in enumerate(sides)
         ]
-        parts = self.job.sampler.measure(draws, Reader(arm.binnings, keep, arm.extract), deadline)
+        parts = self.context.sampler.measure(
+            draws, Reader(arm.binnings, keep, arm.extract), deadline
+        )
         arm.drawn += size
         if keep:
             arm.keep(self.pool, [[kept for _, kept in part] for part in parts])
@@ -229,8 +231,8 @@ class Game:
     def look_closer(self, arm: Arm, pairs: int) -> None:
         """Bring a pair up to so many outputs, if that is quick, and learn from them."""
         size = pairs - arm.drawn
-        left = self.job.max_samples - self.job.sampler.runs - 2 * SOME
-        affordable = min(left, self.job.affordable()) / 4
+        left = self.context.max_samples - self.context.sampler.runs - 2 * SOME
+        affordable = min(left, self.context.affordable()) / 4
         if 0 < size <= affordable and self._at_most(size) == size:
-            self._draw(arm, size, self.job.deadline)
-            within(self.job.deadline.remaining(), partial(learn, self.job, arm))
+            self._draw(arm, size, self.context.deadline)
+            within(self.context.deadline.remaining(), partial(learn, self.context, arm))

@@ -22,7 +22,7 @@ import numpy as np
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.counting import Hits, Tally
 from pytest_dp.attacks.expected_bounds import first_share
-from pytest_dp.auditors.job import CLUMPED, Job
+from pytest_dp.auditors.context import CLUMPED, Context
 from pytest_dp.auditors.pool import PAIRED, TESTED, Pool
 from pytest_dp.auditors.result import Counterexample
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness
@@ -67,20 +67,20 @@ class Tested:
     """Of alpha, what they may spend."""
 
 
-def count(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
+def count(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
     """Count in `total` fresh samples; None if there is not one for each input."""
     if not witness.coupled:
-        return _count_apart(job, pool, witness, total)
-    before = job.sampler.runs
+        return _count_apart(context, pool, witness, total)
+    before = context.sampler.runs
     try:
-        return _count_pairs(job, pool, witness, total // 2)
+        return _count_pairs(context, pool, witness, total // 2)
     except CannotCouple as reason:
-        job.sampler.note(f"counted again without shared random numbers, as {reason}")
-        tested = _count_apart(job, pool, witness, total - (job.sampler.runs - before))
+        context.sampler.note(f"counted again without shared random numbers, as {reason}")
+        tested = _count_apart(context, pool, witness, total - (context.sampler.runs - before))
         return None if tested is None else replace(tested, share=1 - PAIRED_SHARE)
 
 
-def _count_pairs(job: Job, pool: Pool, witness: Witness, pairs: int) -> Tested | None:
+def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> Tested | None:
     """Count in so many pairs of outputs, each drawn with the same random numbers."""
     pairs = int((1 - LOOKED_AT_AGAIN) * pairs)
     if pairs < 1:
@@ -92,7 +92,7 @@ def _count_pairs(job: Job, pool: Pool, witness: Witness, pairs: int) -> Tested |
     for batch, start in enumerate(range(0, pairs, A_BATCH)):
         key, size = (PAIRED, *sides, batch), min(A_BATCH, pairs - start)
         draws = [Draw(pool.inputs[i], size, key, shared=True) for i in sides]
-        parts = job.sampler.measure(draws, hits, job.deadline)
+        parts = context.sampler.measure(draws, hits, context.deadline)
         one, two = (np.concatenate(part, axis=1) for part in parts)
         joint += np.stack([(one & two).sum(1), one.sum(1), two.sum(1)], axis=1)
         for group, part in zip(groups, parts, strict=True):
@@ -115,10 +115,10 @@ def _tally(witness: Witness) -> Tally:
     return Tally(witness.attack, witness.event, witness.bold or witness.middle)
 
 
-def _count_apart(job: Job, pool: Pool, witness: Witness, total: int) -> Tested | None:
+def _count_apart(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
     """Count in independent samples, more of them on the input that needs more."""
     share = 0.5
-    if job.fixed_c is None:
+    if context.fixed_c is None:
         share = float(first_share(np.array(witness.p1), np.array(witness.p2)))
     uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > FEWEST
     n1 = int(total * share) if uneven else total // 2
@@ -135,16 +135,20 @@ def _count_apart(job: Job, pool: Pool, witness: Witness, total: int) -> Tested |
     if n1 - n2 not in (0, -1):
         which = (likelier, other)[more]
         draws.append(Draw(pool.inputs[which], abs(n1 - n2), (TESTED, which, 2)))
-    return count_drawn(job, witness, draws, more)
+    return count_drawn(context, witness, draws, more)
 
 
-def count_drawn(job: Job, witness: Witness, draws: list[Draw], more: int = 0) -> Tested:
+def count_drawn(context: Context, witness: Witness, draws: list[Draw], more: int = 0) -> Tested:
     """Count in these samples: of the likelier input, of the other, perhaps `more` of either."""
-    groups = [np.array(g) for g in job.sampler.measure(draws, _tally(witness), job.deadline)]
+    groups = [
+        np.array(g) for g in context.sampler.measure(draws, _tally(witness), context.deadline)
+    ]
     sums = [g.sum(axis=0) for g in groups]
-    attack = _counts(job, sums, more, witness.attack.tie) if witness.attack is not None else None
+    attack = (
+        _counts(context, sums, more, witness.attack.tie) if witness.attack is not None else None
+    )
     event, bold = (
-        _counts(job, [s[[0, column, column]] for s in sums], more, 0.0) if used else None
+        _counts(context, [s[[0, column, column]] for s in sums], more, 0.0) if used else None
         for used, column in ((witness.event, 3), (witness.bold, 4))
     )
     return Tested(attack, event, bold, _clumps(groups))
@@ -161,9 +165,9 @@ def _clumps(groups: list[Ints]) -> tuple[float, ...]:
     return ()
 
 
-def _counts(job: Job, sums: list[Ints], more: int, tie: float) -> Counts:
+def _counts(context: Context, sums: list[Ints], more: int, tie: float) -> Counts:
     """Hits on both sides; each output at the threshold is included with probability `tie`."""
-    coins = np.random.default_rng(stream(job.seed, TESTED, len(sums)))
+    coins = np.random.default_rng(stream(context.seed, TESTED, len(sums)))
     hits = [int(s[1]) + (int(coins.binomial(int(s[2]), tie)) if tie else 0) for s in sums]
     counts, runs = hits[:2], [int(s[0]) for s in sums[:2]]
     if len(sums) > 2:
@@ -172,35 +176,35 @@ def _counts(job: Job, sums: list[Ints], more: int, tie: float) -> Counts:
     return Counts(counts[0], runs[0], counts[1], runs[1], (hits[0], hits[1]), int(sums[0][0]))
 
 
-def check_independent(job: Job, witness: Witness, tested: Tested) -> None:
+def check_independent(context: Context, witness: Witness, tested: Tested) -> None:
     """Refuse to call a claim violated if runs that were counted were not independent."""
     if tested.clumps:
-        raise job.clumped(str(witness.event or witness.attack), tested.clumps)
+        raise context.clumped(str(witness.event or witness.attack), tested.clumps)
 
 
 Proof = Callable[[str, Counts, float, float], Bound]
 
 
-def bounds(job: Job, tested: Tested, prove: Proof = sharp) -> list[Bound]:
+def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound]:
     """What was counted, the strongest first; all of it holds at once with confidence 1 - alpha.
 
     Parameters
     ----------
-    job : Job
+    context : Context
     tested : Tested
     prove : callable
         One of those in `pytest_dp.evidence.counts`.
     """
-    left = tested.share * job.alpha * (1.0 if tested.bold is None else 1 - BOLD_SHARE)
+    left = tested.share * context.alpha * (1.0 if tested.bold is None else 1 - BOLD_SHARE)
     both = tested.attack is not None and tested.event is not None
     alphas = {
         "attack": left * (ATTACK_SHARE if both else 1.0),
         "event": left * (1 - ATTACK_SHARE if both else 1.0),
-        "bold": BOLD_SHARE * tested.share * job.alpha,
+        "bold": BOLD_SHARE * tested.share * context.alpha,
     }
     counted = {"attack": tested.attack, "event": tested.event, "bold": tested.bold}
     found = [
-        prove(kind, counts, job.promise.eps, alphas[kind])
+        prove(kind, counts, context.promise.eps, alphas[kind])
         for kind, counts in counted.items()
         if counts is not None
     ]
@@ -222,7 +226,7 @@ def shown(found: list[Bound], eps: float) -> Bound:
 
 
 def counterexample(
-    job: Job,
+    context: Context,
     pool: Pool,
     witness: Witness,
     found: Bound | None,
@@ -232,7 +236,7 @@ def counterexample(
 
     Parameters
     ----------
-    job : Job
+    context : Context
     pool : Pool
     witness : Witness
     found : Bound or None
@@ -241,8 +245,8 @@ def counterexample(
         How often an event came among the outputs that were bet on.
     """
     if found is None:
-        found = Bound("attack" if witness.event is None else "event", NO_COUNTS, job.alpha)
-    kind, counts, eps = found.kind, found.counts, job.promise.eps
+        found = Bound("attack" if witness.event is None else "event", NO_COUNTS, context.alpha)
+    kind, counts, eps = found.kind, found.counts, context.promise.eps
     event: Any = getattr(witness, kind)
     before = None if seen is None else seen(event)
     runs = counts.n1, counts.n2

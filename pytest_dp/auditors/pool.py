@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pytest_dp.arrays import Bools, Ints, Outputs
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.counterexample import is_constant
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
@@ -138,25 +138,27 @@ class Pool:
         return tabulate(joined([one[part], two[part]])), np.arange(2 * runs) < runs
 
 
-def line_up(job: Job, pool: Pool, budget: float, kind: type[C]) -> list[C]:
+def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[C]:
     """The pairs that take part: as many as can be given `FEWEST` samples of each input."""
     contenders: list[C] = []
-    for number, pair in enumerate(job.pairs):
+    for number, pair in enumerate(context.pairs):
         if number and (len(pool.inputs) + 1) * FEWEST > budget / 2:
             break
-        answers = [job.sampler.noiseless(d, job.eps_param) for d in (pair.d1, pair.d2)]
+        answers = [context.sampler.noiseless(d, context.eps_param) for d in (pair.d1, pair.d2)]
         references = [answer for answer in answers if answer is not None]
         contenders.append(kind(number, pair, pool.add(pair.d1), pool.add(pair.d2), references))
-    if len(contenders) < len(job.pairs):
-        job.sampler.note(
-            f"tried {len(contenders)} of {len(job.pairs):,} pairs: raise max_samples or "
+    if len(contenders) < len(context.pairs):
+        context.sampler.note(
+            f"tried {len(contenders)} of {len(context.pairs):,} pairs: raise max_samples or "
             "max_seconds, or name the pairs that matter with pairs=",
             hinders=True,
         )
     return contenders
 
 
-def draw_up_to(job: Job, pool: Pool, contenders: list[C], runs: int, deadline: Deadline) -> None:
+def draw_up_to(
+    context: Context, pool: Pool, contenders: list[C], runs: int, deadline: Deadline
+) -> None:
     """Draw until every input of these pairs has so many samples; they had as many of each before.
 
     Raises
@@ -173,12 +175,12 @@ def draw_up_to(job: Job, pool: Pool, contenders: list[C], runs: int, deadline: D
             key = SEARCHED, *stream, len(pool.drawn[i])
             draws.append(Draw(pool.inputs[i], missing, key, pool.coupled))
             who.append(i)
-    for i, outputs in zip(who, job.sampler.draw(draws, deadline), strict=True):
+    for i, outputs in zip(who, context.sampler.draw(draws, deadline), strict=True):
         pool.drawn[i].append(outputs)
-    always_raises(job, pool)
+    always_raises(context, pool)
 
 
-def always_raises(job: Job, pool: Pool) -> None:
+def always_raises(context: Context, pool: Pool) -> None:
     """Refuse a mechanism of which no run has returned.
 
     Raises
@@ -197,24 +199,24 @@ def always_raises(job: Job, pool: Pool) -> None:
     first = next(outputs for drawn in pool.drawn for outputs in drawn)[0]
     runs = sum(pool.count(i) for i in range(len(pool.inputs)))
     raise MechanismError(
-        f"{job.short_name} raised in all {runs:,} runs, so there is nothing to audit. The first "
-        f"time, on {job.describe(job.pairs[0].d1)}:\n{first.trace}"
+        f"{context.short_name} raised in all {runs:,} runs, so there is nothing to audit. The "
+        f"first time, on {context.describe(context.pairs[0].d1)}:\n{first.trace}"
     )
 
 
-def never_varies(job: Job, pool: Pool) -> bool:
+def never_varies(context: Context, pool: Pool) -> bool:
     """Whether nothing ever varied that can be read. That is said, and so is what cannot be read."""
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_of_each(pool).raw)):
-        job.sampler.note(
+        context.sampler.note(
             f"only the first {MOST_READ:,} elements of an iterator were read, and nothing is known "
             "of the others: return a list, or use features="
         )
     if unreadable:
-        if job.settings.features is not None:
+        if context.settings.features is not None:
             return False
         said = f"{unreadable}: return plain values, or use features="
-        job.sampler.note(said, hinders=True)
+        context.sampler.note(said, hinders=True)
     if not is_constant(_first_of_each(pool)):
         return False
     everything = joined([part for outputs in pool.drawn for part in outputs])
@@ -230,7 +232,7 @@ def never_varies(job: Job, pool: Pool) -> bool:
             if everything[0] is None
             else "missing noise, a fixed seed or a cache?"
         )
-        job.sampler.note(f"returned the same value in all {runs:,} runs: {hint}", hinders=True)
+        context.sampler.note(f"returned the same value in all {runs:,} runs: {hint}", hinders=True)
     return True
 
 

@@ -12,7 +12,7 @@ from pytest_dp.attacks import quantities
 from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.search import rank_for
 from pytest_dp.auditors.witness import RankOf, readable
 from pytest_dp.counterexample import KEPT, simplest
@@ -64,13 +64,13 @@ def taken_apart(found: Read | None) -> tuple[Event | None, Choice | None, float]
 
 
 def read(
-    job: Job, arm: Arm, table: Table, first: Bools, planned: int, learned: float
+    context: Context, arm: Arm, table: Table, first: Bools, planned: int, learned: float
 ) -> Read | None:
     """The event that half of the outputs of a pair propose; None if they do not.
 
     Parameters
     ----------
-    job : Job
+    context : Context
     arm : Arm
     table : Table
         As many outputs on either input.
@@ -82,19 +82,21 @@ def read(
         The bound to expect of the learned attack. If outputs are small, and the event that breaks
         the claim most clearly falls short of it, another one is looked for that may prove more.
     """
-    about = quantities(job.settings, table, arm.references, first, arm.paired)
-    clearly = rank_for(job.promise.eps, rarest=0.0)
-    found = _read(job, arm, (table, first), about, clearly, KEPT, planned)
+    about = quantities(context.settings, table, arm.references, first, arm.paired)
+    clearly = rank_for(context.promise.eps, rarest=0.0)
+    found = _read(context, arm, (table, first), about, clearly, KEPT, planned)
     falls_short = found is None or not found.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
-        other = _read(job, arm, (table, first), about, _by_bound(job, planned), NEARLY, planned)
+        other = _read(
+            context, arm, (table, first), about, _by_bound(context, planned), NEARLY, planned
+        )
         if other is not None and (found is None or other.expected > found.expected):
             return other
     return found
 
 
 def _read(
-    job: Job,
+    context: Context,
     arm: Arm,
     outputs: tuple[Table, Bools],
     about: list[Feature],
@@ -109,14 +111,14 @@ def _read(
     event = readable(arm, part, sides, about, rank_of, kept)
     if event is None:
         return None
-    event = _rounder(event, part, sides, _by_bound(job, planned)(runs // 2))
+    event = _rounder(event, part, sides, _by_bound(context, planned)(runs // 2))
     inside = event.mask(table)
     c1, c2 = (int((inside & ~known & side).sum()) for side in (first, ~first))
-    unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, planned, job.alpha)
+    unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, planned, context.alpha)
     all1, all2 = (int((inside & side).sum()) for side in (first, ~first))
-    expected = choice_of(all1, runs, all2, runs, planned, job.alpha).expected
+    expected = choice_of(all1, runs, all2, runs, planned, context.alpha).expected
     one, two = likelier_first(unseen.sign, c1, c2)
-    excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, job.promise.eps)
+    excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, context.promise.eps)
     return Read(event, unseen, expected, float(excess[0]) * math.sqrt(2), _is_small(table))
 
 
@@ -133,9 +135,11 @@ def _rounder(event: Event, table: Table, first: Bools, rank: Rank) -> Event:
     return simplest(found, table, first, rank, kept=1.0).event
 
 
-def _by_bound(job: Job, planned: int) -> RankOf:
+def _by_bound(context: Context, planned: int) -> RankOf:
     """Events by the bound to expect of them, in hundredths."""
-    return lambda searched: lambda c1, c2: 100 * rough_bounds(c1, c2, searched, planned, job.alpha)
+    return lambda searched: (
+        lambda c1, c2: 100 * rough_bounds(c1, c2, searched, planned, context.alpha)
+    )
 
 
 def _is_small(table: Table) -> bool:

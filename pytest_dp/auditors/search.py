@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks.expected_bounds import likelier_first
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
@@ -66,21 +66,21 @@ class Suspect(Contender):
         return Witness(self, None, self.found.event, sign, p1, p2)
 
 
-def find_suspect(job: Job, pool: Pool) -> tuple[list[Suspect], Suspect | None]:
+def find_suspect(context: Context, pool: Pool) -> tuple[list[Suspect], Suspect | None]:
     """Successive halving: a quick look at all pairs, then equal effort for ever fewer of them.
 
     Returns the pairs that took part, and the one to test, or None if no event is worth a test.
     """
-    budget = SEARCH_SHARE * job.max_samples
-    contenders = everyone = line_up(job, pool, budget, Suspect)
-    deadline = job.deadline.sooner(SEARCH_SHARE)
-    rank = rank_for(job.promise.eps)
+    budget = SEARCH_SHARE * context.max_samples
+    contenders = everyone = line_up(context, pool, budget, Suspect)
+    deadline = context.deadline.sooner(SEARCH_SHARE)
+    rank = rank_for(context.promise.eps)
     a_round = budget / (math.ceil(math.log2(len(contenders))) + 1)
     full = max(1, int(a_round / len(pool.inputs)))
     runs = min(FIRST_ROUND, full)
     while True:
         try:
-            draw_up_to(job, pool, contenders, runs, deadline)
+            draw_up_to(context, pool, contenders, runs, deadline)
         except OutOfTime as out:
             if out.stack or not any(pool.drawn):
                 raise

@@ -15,8 +15,8 @@ Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (correlat
 from __future__ import annotations
 
 from pytest_dp.auditors.concluding import conclude
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import RESERVE, Game
-from pytest_dp.auditors.job import Job
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
@@ -29,12 +29,12 @@ FIRST_GAME = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
 
 
-def audit(job: Job) -> AuditResult:
+def audit(context: Context) -> AuditResult:
     """Audit one claim by betting against it.
 
     Parameters
     ----------
-    job : Job
+    context : Context
 
     Returns
     -------
@@ -50,26 +50,26 @@ def audit(job: Job) -> AuditResult:
     MechanismError
         If every run of the mechanism raises, or if it hangs.
     """
-    given = Input(job.pairs[0].d1)
+    given = Input(context.pairs[0].d1)
     try:
-        job.sampler.warm_up(given, job.deadline)
+        context.sampler.warm_up(given, context.deadline)
     except OutOfTime as out:
         if out.stack:
-            raise job.hung(out) from None
-    if not job.settings.coupled:
-        return _played(job, Game(job, BET, 1.0, coupled=False))
+            raise context.hung(out) from None
+    if not context.settings.coupled:
+        return _played(context, Game(context, BET, 1.0, coupled=False))
     try:
-        return _played(job, Game(job, BET, FIRST_GAME, coupled=True))
+        return _played(context, Game(context, BET, FIRST_GAME, coupled=True))
     except CannotCouple as reason:  # so all that was won is worth nothing
-        job.sampler.note(f"started again without shared random numbers, as {reason}")
-        return _played(job, Game(job, BET_AGAIN, 1 - FIRST_GAME, coupled=False))
+        context.sampler.note(f"started again without shared random numbers, as {reason}")
+        return _played(context, Game(context, BET_AGAIN, 1 - FIRST_GAME, coupled=False))
 
 
-def _played(job: Job, game: Game) -> AuditResult:
+def _played(context: Context, game: Game) -> AuditResult:
     try:
-        game.play(job.deadline.sooner(1 - RESERVE))
+        game.play(context.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
         if out.stack:
-            raise job.hung(out) from None
+            raise context.hung(out) from None
         game.late = True
     return conclude(game)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from pytest_dp.attacks.expected_bounds import likelier_first
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import TESTED, Pool
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.search import Suspect, find_suspect, largest_loss
@@ -27,12 +27,12 @@ from pytest_dp.sampling.sampler import Draw
 FEWEST_TESTED = 1_000
 
 
-def audit(job: Job) -> AuditResult:
+def audit(context: Context) -> AuditResult:
     """Audit one claim with StatDP.
 
     Parameters
     ----------
-    job : Job
+    context : Context
 
     Returns
     -------
@@ -46,12 +46,12 @@ def audit(job: Job) -> AuditResult:
     MechanismError
         If every run of the mechanism raises, or if it hangs.
     """
-    return search_then_test(job, find_suspect, _test, _conclude)
+    return search_then_test(context, find_suspect, _test, _conclude)
 
 
-def _test(job: Job, pool: Pool, best: Suspect) -> held_out.Tested | None:
+def _test(context: Context, pool: Pool, best: Suspect) -> held_out.Tested | None:
     """Count the event in held-out samples, as many as the search says are needed."""
-    runs = _runs_of_test(job, best)
+    runs = _runs_of_test(context, best)
     if runs < 1:
         return None
     one, two = (
@@ -59,12 +59,12 @@ def _test(job: Job, pool: Pool, best: Suspect) -> held_out.Tested | None:
         for side, i in enumerate((best.first, best.second))
     )
     witness = best.witness
-    return held_out.count_drawn(job, witness, [*likelier_first(witness.sign, one, two)])
+    return held_out.count_drawn(context, witness, [*likelier_first(witness.sign, one, two)])
 
 
-def _runs_of_test(job: Job, best: Suspect) -> int:
-    eps, alpha, witness = job.promise.eps, job.alpha, best.witness
-    most = int(min(job.to_test, job.affordable())) // 2
+def _runs_of_test(context: Context, best: Suspect) -> int:
+    eps, alpha, witness = context.promise.eps, context.alpha, best.witness
+    most = int(min(context.to_test, context.affordable())) // 2
     if not best.decided:
         return most
     p1 = clopper_pearson.lower(round(witness.p1 * best.runs), best.runs, 0.01)
@@ -74,27 +74,27 @@ def _runs_of_test(job: Job, best: Suspect) -> int:
 
 
 def _conclude(
-    job: Job, pool: Pool, best: Suspect, tested: held_out.Tested, tried: tuple[int, int]
+    context: Context, pool: Pool, best: Suspect, tested: held_out.Tested, tried: tuple[int, int]
 ) -> AuditResult:
     witness = best.witness
-    (found,) = held_out.bounds(job, tested, classical)
+    (found,) = held_out.bounds(context, tested, classical)
     if found.counts.c2 > found.counts.c1:  # StatDP's test looks the other way as well
         found = replace(found, counts=found.counts.swapped())
         witness = replace(witness, sign=-witness.sign)
-    violated = found.p_value <= job.alpha
+    violated = found.p_value <= context.alpha
     if violated:
-        held_out.check_independent(job, witness, tested)
-    resolution = _resolution(found, job.promise.eps, largest_loss(best, pool))
+        held_out.check_independent(context, witness, tested)
+    resolution = _resolution(found, context.promise.eps, largest_loss(best, pool))
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(resolution):
         verdict = "inconclusive"
     c1, runs, c2, _ = found.counts.four
-    return job.result(
+    return context.result(
         verdict,
         eps_lower=found.eps_lower,
         p_value=found.p_value,
         resolution=resolution,
-        counterexample=held_out.counterexample(job, pool, witness, found) if violated else None,
+        counterexample=held_out.counterexample(context, pool, witness, found) if violated else None,
         strongest=f"{witness.event}: {c1:,} against {c2:,} of {runs:,}",
         pairs=tried,
     )

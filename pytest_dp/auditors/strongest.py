@@ -22,7 +22,7 @@ from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import Cuts, best_cut
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.reading import Read, excess_of, read, taken_apart
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
@@ -59,12 +59,14 @@ class Strongest:
     tested: held_out.Tested | None
 
 
-def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -> Strongest | None:
+def strongest(
+    context: Context, pool: Pool, arms: list[Arm], refuted: bool, most: int
+) -> Strongest | None:
     """Count the strongest attack on fresh samples; None if there is none.
 
     Parameters
     ----------
-    job : Job
+    context : Context
     pool : Pool
     arms : list of Arm
         Those in question.
@@ -74,26 +76,26 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
     most : int
         Fresh samples otherwise, where so many are left.
     """
-    left = int(min(most, job.to_test, job.affordable()))
+    left = int(min(most, context.to_test, context.affordable()))
     if left < 2 and not refuted:
         return None
     if refuted:
         left = min(left, max(MOST, MOST_A_BET * 2 * sum(arm.drawn for arm in arms)))
     planned = max(left, held_out.FEWEST)
-    choices = [_choice(job, arm, planned) for arm in arms]
+    choices = [_choice(context, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].expected)
     arm, choice = arms[best], choices[best]
-    found = _read_in_time(job, arm, planned, choice.expected if refuted else -math.inf)
+    found = _read_in_time(context, arm, planned, choice.expected if refuted else -math.inf)
     if refuted:
-        witness = _of_refuted(job, arm, choice, found)
+        witness = _of_refuted(context, arm, choice, found)
     else:
         event, reading, _ = taken_apart(found)
         witness = witness_of(arm, _model_of(arm), choice, event, reading)
     if witness is None:
         return None
-    total = _enough(job, witness, left) if refuted else left
+    total = _enough(context, witness, left) if refuted else left
     try:
-        tested = held_out.count(job, pool, witness, total)
+        tested = held_out.count(context, pool, witness, total)
     except OutOfTime as out:
         if out.stack or not refuted:
             raise
@@ -101,8 +103,8 @@ def strongest(job: Job, pool: Pool, arms: list[Arm], refuted: bool, most: int) -
     if tested is None and not refuted:
         return None
     with contextlib.suppress(OutOfTime):
-        examples = within(job.to_conclude(), arm.examples)
-        witness = within(job.to_conclude(), partial(with_examples, witness, examples))
+        examples = within(context.to_conclude(), arm.examples)
+        witness = within(context.to_conclude(), partial(with_examples, witness, examples))
     return Strongest(arm, witness, tested)
 
 
@@ -110,22 +112,22 @@ def _model_of(arm: Arm) -> Posterior:
     return cast("ByScore", arm.binnings[0]).model
 
 
-def _read_in_time(job: Job, arm: Arm, planned: int, learned: float) -> Read | None:
+def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> Read | None:
     """A readable event; None if there is none, or if it takes too long to find."""
-    table, first = within(job.deadline.remaining(), arm.table)
-    looking = partial(read, job, arm, table, first, planned, learned)
+    table, first = within(context.deadline.remaining(), arm.table)
+    looking = partial(read, context, arm, table, first, planned, learned)
     try:
-        return within(READING * job.deadline.remaining(), looking)
+        return within(READING * context.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
         return None
 
 
-def _of_refuted(job: Job, arm: Arm, choice: Choice, found: Read | None) -> Witness | None:
+def _of_refuted(context: Context, arm: Arm, choice: Choice, found: Read | None) -> Witness | None:
     """What shows best that the claim is broken: the attack of the largest bound, or the clearest.
 
     Or an event that a person can read, which is worth more.
     """
-    eps, clearest, model = job.promise.eps, _clearest(arm, job.promise.eps), _model_of(arm)
+    eps, clearest, model = context.promise.eps, _clearest(arm, context.promise.eps), _model_of(arm)
     event, reading, excess = taken_apart(found)
     attack: Choice | None = choice
     if choice.expected <= eps and clearest is not None:
@@ -144,7 +146,7 @@ def _of_refuted(job: Job, arm: Arm, choice: Choice, found: Read | None) -> Witne
     return None if witness is None else replace(witness, middle=_middle(arm))
 
 
-def _choice(job: Job, arm: Arm, left: int) -> Choice:
+def _choice(context: Context, arm: Arm, left: int) -> Choice:
     """The threshold of the pair's score with the largest bound to expect."""
     binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
     one, two = joint.sum(1), joint.sum(0)
@@ -154,7 +156,7 @@ def _choice(job: Job, arm: Arm, left: int) -> Choice:
     gaps = np.diff(binning.cuts, prepend=binning.cuts[0] - 0.1, append=binning.cuts[-1] + 0.1)
     levels = np.append(binning.cuts, binning.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
     cuts = Cuts(arm.learned, binning.cuts, levels)
-    found = best_cut(one.astype(int), two.astype(int), cuts, left, job.alpha)
+    found = best_cut(one.astype(int), two.astype(int), cuts, left, context.alpha)
     return clearest.choice if found is None or found.expected == -math.inf else found
 
 
@@ -195,26 +197,26 @@ def _clearest(arm: Arm, eps: float) -> _Clearest | None:
     return _Clearest(choice, c1, c2, float(excess[down][k]))
 
 
-def _enough(job: Job, witness: Witness, left: int) -> int:
+def _enough(context: Context, witness: Witness, left: int) -> int:
     """Samples that show clearly what the witness is worth, of those that are left.
 
     A clear picture may take its share of the time; to show that the claim is broken, all of it.
     """
-    eps, p1, p2 = job.promise.eps, np.array([witness.p1]), np.array([witness.p2])
+    eps, p1, p2 = context.promise.eps, np.array([witness.p1]), np.array([witness.p2])
     loss = math.log(max(witness.p1, 1e-12) / witness.p2)
     share = first_share(p1, p2)
 
     def needed(wanted: float, total: int) -> int:
         while total < left and loss > eps:
             one, two = total * share, total * (1 - share)
-            bound = ratio.predicted(p1, one, p2, two, held_out.ATTACK_SHARE * job.alpha)
+            bound = ratio.predicted(p1, one, p2, two, held_out.ATTACK_SHARE * context.alpha)
             if bound[0] > wanted:
                 return 2 * total  # as what was found by searching looks stronger than it is
             total *= 2
         return left
 
     clear = min(needed(eps + CLEAR * min(loss - eps, 2.0), SMALLEST), left)
-    quick = job.runs_within(SHOWN_IN * job.settings.max_seconds, clear)
+    quick = context.runs_within(SHOWN_IN * context.settings.max_seconds, clear)
     return quick if loss <= eps else max(quick, min(needed(eps, held_out.FEWEST), left))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sized
 from dataclasses import replace
 from typing import TypeVar
 
-from pytest_dp.auditors.job import Job
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool, never_varies
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.sampling.deadline import OutOfTime
@@ -16,16 +16,16 @@ Tested = TypeVar("Tested")
 
 
 def search_then_test(
-    job: Job,
-    search: Callable[[Job, Pool], tuple[Sized, Best | None]],
-    test: Callable[[Job, Pool, Best], Tested | None],
-    conclude: Callable[[Job, Pool, Best, Tested, tuple[int, int]], AuditResult],
+    context: Context,
+    search: Callable[[Context, Pool], tuple[Sized, Best | None]],
+    test: Callable[[Context, Pool, Best], Tested | None],
+    conclude: Callable[[Context, Pool, Best, Tested, tuple[int, int]], AuditResult],
 ) -> AuditResult:
     """Run an audit in two stages.
 
     Parameters
     ----------
-    job : Job
+    context : Context
     search : callable
         The pairs that took part, and what to test, if anything.
     test : callable
@@ -46,24 +46,24 @@ def search_then_test(
     """
     pool = Pool()
     try:
-        job.sampler.warm_up(pool.inputs[pool.add(job.pairs[0].d1)], job.deadline)
-        job.limit_to_time()
-        contenders, best = search(job, pool)
-        tested = test(job, pool, best) if best is not None else None
+        context.sampler.warm_up(pool.inputs[pool.add(context.pairs[0].d1)], context.deadline)
+        context.limit_to_time()
+        contenders, best = search(context, pool)
+        tested = test(context, pool, best) if best is not None else None
     except OutOfTime as out:
         if out.stack:
-            raise job.hung(out) from None
-        job.sampler.note(
-            f"stopped before the test, as too little of max_seconds={job.settings.max_seconds:g} "
-            "was left for it: raise max_seconds",
+            raise context.hung(out) from None
+        context.sampler.note(
+            "stopped before the test, as too little of "
+            f"max_seconds={context.settings.max_seconds:g} was left for it: raise max_seconds",
             hinders=True,
         )
-        return job.result("inconclusive")
-    says_nothing = never_varies(job, pool) or len(contenders) < len(job.pairs)
-    tried = len(contenders), len(job.pairs)
+        return context.result("inconclusive")
+    says_nothing = never_varies(context, pool) or len(contenders) < len(context.pairs)
+    tried = len(contenders), len(context.pairs)
     if best is None or tested is None:
-        return job.result("inconclusive", pairs=tried)
-    result = conclude(job, pool, best, tested, tried)
+        return context.result("inconclusive", pairs=tried)
+    result = conclude(context, pool, best, tested, tried)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
     return result

@@ -64,9 +64,9 @@ def stand_in(monkeypatch):
     """An auditor in DP-Sniper's place, which draws nothing; the claims that it was given."""
     audited = []
 
-    def audit(job):
-        audited.append(job.claim)
-        return job.result("no violation", eps_lower=0.5, resolution=2.0)
+    def audit(context):
+        audited.append(context.claim)
+        return context.result("no violation", eps_lower=0.5, resolution=2.0)
 
     fake = SimpleNamespace(audit=audit)
     monkeypatch.setitem(sys.modules, "pytest_dp.auditors.dpsniper", fake)

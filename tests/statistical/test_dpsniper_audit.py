@@ -88,7 +88,7 @@ def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled)
 
     assert above() <= 3
 
-    def peek(job, pool, witness):
+    def peek(context, pool, witness):
         table, first = pool.table(witness.rival)
         if witness.attack is not None:
             hits = witness.attack.hits(table)[0]

@@ -85,13 +85,13 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
 
 @pytest.mark.parametrize("share", [1.0, PAIRED_SHARE])
 def test_all_that_is_counted_together_spends_its_share_of_alpha(share):
-    job = SimpleNamespace(alpha=0.1, fixed_c=None, promise=SimpleNamespace(eps=0.5))
+    context = SimpleNamespace(alpha=0.1, fixed_c=None, promise=SimpleNamespace(eps=0.5))
     counts = Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
     for attack, event, bold in itertools.product((counts, None), repeat=3):
         if attack or event:
-            found = held_out.bounds(job, held_out.Tested(attack, event, bold, (), share))
+            found = held_out.bounds(context, held_out.Tested(attack, event, bold, (), share))
             spent = math.fsum(one.alpha for one in found)
-            assert spent == pytest.approx(share * job.alpha)
+            assert spent == pytest.approx(share * context.alpha)
 
 
 def refusing(monkeypatch, first):

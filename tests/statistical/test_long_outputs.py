@@ -142,9 +142,9 @@ def test_learning_has_a_share_of_the_time(monkeypatch):
     """Without any left, all is bet on what the first look taught."""
     known = []
 
-    def learn(job, arm):
+    def learn(context, arm):
         known.append(arm.kept)
-        learned(job, arm)
+        learned(context, arm)
 
     learned = game.learn
     monkeypatch.setattr(game, "learn", learn)

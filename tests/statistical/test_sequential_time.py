@@ -85,8 +85,8 @@ def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
 
     learn, learned = game.learn, []
 
-    def learns_ever_longer(job, arm):
-        learned.append(learn(job, arm))
+    def learns_ever_longer(context, arm):
+        learned.append(learn(context, arm))
         while len(learned) > 2:
             sum(range(1_000))
 

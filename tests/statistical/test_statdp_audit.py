@@ -57,7 +57,7 @@ def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatc
         results = [audit(says_nothing, seed=k, max_samples=2_000, **common) for k in range(18)]
         return sum(result.violated for result in results)
 
-    def peek(job, pool, best):
+    def peek(context, pool, best):
         c1, c2 = sorted((best.found.c1, best.found.c2), reverse=True)
         return held_out.Tested(None, Counts(c1, best.runs, c2, best.runs, (c1, c2), best.runs))
 

@@ -221,31 +221,31 @@ def test_nothing_is_run_before_the_claim_makes_sense(bad, method):
 
 
 @pytest.fixture
-def jobs(monkeypatch):
+def contexts(monkeypatch):
     """What was given to DP-Sniper, in whose place nothing is done."""
     given = []
 
-    def stand_in(job):
-        given.append(job)
-        return job.result("inconclusive")
+    def stand_in(context):
+        given.append(context)
+        return context.result("inconclusive")
 
     module = SimpleNamespace(audit=stand_in)
     monkeypatch.setitem(sys.modules, "pytest_dp.auditors.dpsniper", module)
     return given
 
 
-def test_each_method_has_its_auditor(jobs):
+def test_each_method_has_its_auditor(contexts):
     quick = {**GOOD, "vectorized": "size", "max_samples": 2000}
     assert audit(count, **quick).method == "sequential"
     assert audit(count, **quick, method="sequential").method == "sequential"
     assert audit(count, **quick, method="statdp").method == "statdp"
-    assert not jobs
+    assert not contexts
     result = audit(count, **quick, method="dpsniper", c=0.01, floating_point=True, features=float)
     assert result.method == "dpsniper"
     assert result.notes == ()
-    [job] = jobs
-    assert (job.settings.c, job.settings.floating_point) == (0.01, True)
-    assert job.settings.features is float
+    [context] = contexts
+    assert (context.settings.c, context.settings.floating_point) == (0.01, True)
+    assert context.settings.features is float
 
 
 def test_statdp_notes_what_it_does_not_use():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
-from pytest_dp.auditors.job import Job
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.evidence.betting import (
     DISAGREEING,
@@ -284,7 +284,9 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
     for wealth in (edge, math.nextafter(edge, 0)):
         ledger.highest[:] = wealth
         assert ledger.refuted == (wealth == edge) == (ledger.eps_lower == 1.0)
-        p_value = Job.agreeing(SimpleNamespace(alpha=alpha), ledger.p_value / share, ledger.refuted)
+        p_value = Context.agreeing(
+            SimpleNamespace(alpha=alpha), ledger.p_value / share, ledger.refuted
+        )
         assert ledger.refuted == (p_value <= alpha)
         assert p_value == pytest.approx(alpha)
 
@@ -292,7 +294,7 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
 @pytest.mark.parametrize(("share", "alpha"), [(1.0, 1e-6), (0.95, 1e-6), (0.05, 0.05), (0.05, 0.3)])
 def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
     ledger = Ledger(1.0, alpha=share * alpha)
-    game = SimpleNamespace(share=share, ledger=ledger, job=SimpleNamespace(alpha=alpha))
+    game = SimpleNamespace(share=share, ledger=ledger, context=SimpleNamespace(alpha=alpha))
     enough = -math.log(share * alpha)
     for log_wealth in (0.0, 1.5, math.nextafter(enough, 0), enough):
         ledger.log_wealth[:] = ledger.highest[:] = log_wealth

@@ -31,7 +31,7 @@ CLUMPED = 1e-9
 """p-value (approximate) below which runs do not count as independent."""
 
 
-class Job:
+class Context:
     """One claim to audit: the mechanism, its inputs, and the effort allowed.
 
     Parameters
