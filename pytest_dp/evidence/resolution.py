@@ -17,7 +17,7 @@ Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, section 2.5 (group
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,6 +42,8 @@ LARGEST_SCALE = 1e4
 SEEN = 0.01
 """Probability from which an event is not too rare for its loss to show: in the 9,000 pairs of
 outputs that 20,000 samples leave for bets, it comes 90 times, give or take a tenth."""
+CERTAIN = 40.0
+"""Log odds from which a probability is 1.0 in floating point."""
 _GRID = logit(np.concatenate([np.geomspace(1e-6, 0.05, 40), np.linspace(0.06, 0.5, 45)]))
 GRID: Floats = np.concatenate([_GRID, -_GRID[-2::-1]])
 """Log odds at which curves are known."""
@@ -66,6 +68,9 @@ class Curve:
     shift: Floats
     shared: Floats
     continuous: bool
+    _applied: list[Floats] = field(
+        default_factory=lambda: [GRID], init=False, repr=False, compare=False
+    )
 
     def scaled(self, times: float) -> tuple[Floats, Floats, Floats]:
         """Probabilities on D and on D', with noise so many times smaller, and `shared`."""
@@ -73,11 +78,19 @@ class Curve:
             middle = self.rarer + self.shift / 2
             far = times * self.shift / 2
             return expit(middle + far), expit(middle - far), self.shared
-        here = GRID
-        for _ in range(int(times)):
-            here = here + np.interp(here, self.rarer, self.shift)
+        here = self._after(int(times))
         here = here + (times - int(times)) * np.interp(here, self.rarer, self.shift)
         return expit(here), expit(GRID), np.interp(GRID, self.rarer, self.shared)
+
+    def _after(self, steps: int) -> Floats:
+        """What GRID becomes if the curve is applied so many times; kept, as a search asks often."""
+        while len(self._applied) <= steps:
+            here = self._applied[-1]
+            further = here + np.interp(here, self.rarer, self.shift)
+            if (further == here)[here < CERTAIN].all():
+                return here
+            self._applied.append(further)
+        return self._applied[steps]
 
     def loss(self, times: float) -> float:
         """The largest loss of events that are not too rare to be seen, with so much less noise."""
