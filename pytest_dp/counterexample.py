@@ -22,16 +22,18 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.table import Table
 
-KEPT = 0.8
+KEPT_RANK = 0.8
 """Share of the rank that a simpler event must keep."""
 
-SELDOM = 0.1
+MAX_RECURRING = 0.1
 """Share of numbers that recur below which they seem to be continuous."""
 
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
-def simplest(found: Found, table: Table, first: Bools, rank: Rank, kept: float = KEPT) -> Found:
+def simplest(
+    found: Found, table: Table, first: Bools, rank: Rank, kept: float = KEPT_RANK
+) -> Found:
     """The event that is easiest to read and nearly as suspicious on the same search samples.
 
     Tries half-lines for intervals and thresholds with fewer digits; takes the first that retains
@@ -200,7 +202,7 @@ def stands_out(event: Event | None, table: Table) -> bool:
             others = numbers[(codes == NUMBER) & (numbers != condition.value)]
             others = others[np.isfinite(others)]
             recur = 1 - len(np.unique(others)) / max(len(others), 1)
-            return math.isfinite(condition.value) and len(others) > 1 and recur < SELDOM
+            return math.isfinite(condition.value) and len(others) > 1 and recur < MAX_RECURRING
     return False
 
 

@@ -23,35 +23,35 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.attacks.feature_bins import Codes, Column, bins, row_share, whole
+from pytest_dp.attacks.feature_bins import BinCodes, Column, bins_of, row_share, whole
 from pytest_dp.attacks.inverse import inverse_root, times
 from pytest_dp.evidence.logistic import expit
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 
-MOST_BINS = 48
-MOST_PARAMETERS = 300
+MAX_FEATURE_BINS = 48
+MAX_PARAMETERS = 300
 """Steps of all functions together, roughly; fewer where there are few outputs."""
 CURVATURE_WORK = 5e7
 """Outputs times squared number of columns, for the curvature of the likelihood: it may be taken
 from some of the outputs. Its slope is taken from all."""
-PASSES = 10
+MAX_PASSES = 10
 """Passes over the outputs at most."""
 UPDATES = 3
 """Updates of the prior in each pass, and a quarter of those in the first."""
-FEW_WHOLE, MOST_WHOLE = 5, 200
+ALWAYS_WHOLE, MAX_WHOLE = 5, 200
 """Different outputs up to which nothing else is looked at, and up to which they are at all."""
 FREEDOM = 3.0
 """Degrees of freedom of the prior of a step: few large steps are likelier than many small ones."""
 POOLING = 2.0
 """Weight, in parameters, of what all quantities of a kind have in common."""
-OF_PLACES = ("leaf", "difference")
+PLACE_KINDS = ("leaf", "difference")
 """Kinds that are left out where many numbers may all leak alike."""
-HELD_OUT = 5
+HELD_OUT_EVERY = 5
 """One output in so many decides whether they do."""
-SHARPEST = 100.0
+MAX_SHARPENING = 100.0
 """Most by which shared random numbers are taken to sharpen what outputs tell."""
-IDLE = 0.02
+MIN_SPREAD = 0.02
 """Spread, relative to the largest, below which a quantity is left out."""
 
 
@@ -99,11 +99,11 @@ def fit(
     -------
     Additive
     """
-    alike = [feature for feature in features if feature.kind not in OF_PLACES]
+    alike = [feature for feature in features if feature.kind not in PLACE_KINDS]
     if any(feature.kind == "above" for feature in alike):
         known = np.empty(len(table), dtype=bool)
         for side in (first, ~first):  # pairs stay together
-            known[side] = np.arange(np.count_nonzero(side)) % HELD_OUT > 0
+            known[side] = np.arange(np.count_nonzero(side)) % HELD_OUT_EVERY > 0
         parts = (table.rows(known), first[known]), (table.rows(~known), first[~known])
         if _explained(*parts, alike, paired) > _explained(*parts, features, paired):
             features = alike
@@ -128,20 +128,20 @@ def _fitted(table: Table, first: Bools, features: Sequence[Feature], paired: boo
     codes = [column.codes(table) for column in columns]
     weights, intercept = _Fit(columns, codes, first, paired).run()
     spread = np.array([np.std(weight[code]) for weight, code in zip(weights, codes, strict=True)])
-    keep = spread > IDLE * spread.max()  # each column costs time to evaluate
+    keep = spread > MIN_SPREAD * spread.max()  # each column costs time to evaluate
     kept = [(c, w) for c, w, yes in zip(columns, weights, keep, strict=True) if yes]
     return Additive(tuple(c for c, _ in kept), tuple(w for _, w in kept), intercept)
 
 
 def _columns(table: Table, features: Sequence[Feature]) -> list[Column]:
     exact = any(feature.exact for feature in features)
-    everything = whole(table, MOST_WHOLE, fewest_each=4.0, exact=exact)
-    if everything is not None and len(everything.known) <= FEW_WHOLE:
+    everything = whole(table, MAX_WHOLE, fewest_each=4.0, exact=exact)
+    if everything is not None and len(everything.known) <= ALWAYS_WHOLE:
         return [everything] if len(everything.known) > 1 else []
-    parameters = min(MOST_PARAMETERS, np.sqrt(len(table)))
-    most = int(np.clip(parameters / max(len(features), 1), 6, MOST_BINS))
+    parameters = min(MAX_PARAMETERS, np.sqrt(len(table)))
+    most = int(np.clip(parameters / max(len(features), 1), 6, MAX_FEATURE_BINS))
     share = row_share(len(features), len(table))
-    candidates = [bins(feature, table, most, share) for feature in features]
+    candidates = [bins_of(feature, table, most, share) for feature in features]
     found: list[Column] = [column for column in candidates if column is not None]
     return found if everything is None else [*found, everything]
 
@@ -154,7 +154,7 @@ class _Fit:
     """
 
     def __init__(
-        self, columns: Sequence[Column], codes: Sequence[Codes], first: Bools, paired: bool
+        self, columns: Sequence[Column], codes: Sequence[BinCodes], first: Bools, paired: bool
     ) -> None:
         self.columns, self.codes, self.first = columns, codes, first
         self.widths = [column.width for column in columns]
@@ -183,7 +183,7 @@ class _Fit:
         here = best = np.zeros(int(self.kept.sum()))
         scale, weight = np.zeros(len(self.family)), np.ones(len(self.groups))
         highest, damping = -np.inf, 1.0
-        for _ in range(PASSES):
+        for _ in range(MAX_PASSES):
             odds = self._odds(here)
             losses = np.logaddexp(0, np.where(self.first, -odds, odds))
             likelihood = -self.sharpness * float(losses.sum())
@@ -216,7 +216,7 @@ class _Fit:
             apart = every - 2 * np.bincount(one[one == two], minlength=column.width)
             independent = every * (1 - every / len(self.first))
             ratios.append(((independent + 1) / (apart + 1))[every > 0])
-        return float(np.clip(np.concatenate(ratios).min(), 1, SHARPEST))
+        return float(np.clip(np.concatenate(ratios).min(), 1, MAX_SHARPENING))
 
     def _evidence(
         self, curvature: Floats, target: Floats, scale: Floats, weight: Floats, updates: int

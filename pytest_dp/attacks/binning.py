@@ -16,10 +16,10 @@ from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract
 from pytest_dp.outputs.table import Table, tabulate
 
-Bins = npt.NDArray[np.uint8]
+BinNumbers = npt.NDArray[np.uint8]
 
-MOST_BINS = 24
-TAIL = 3
+MAX_SCORE_BINS = 24
+TAIL_SCORES = 3
 """Scores beyond the outermost cut."""
 
 
@@ -30,7 +30,7 @@ class Binning(Protocol):
     def width(self) -> int:
         """How many bins there are."""
 
-    def bins(self, table: Table) -> Bins:
+    def bins(self, table: Table) -> BinNumbers:
         """The bin of every output, shape (n,)."""
 
 
@@ -52,7 +52,7 @@ class ByScore:
         """How many bins there are."""
         return len(self.cuts) + 1
 
-    def bins(self, table: Table) -> Bins:
+    def bins(self, table: Table) -> BinNumbers:
         """The bin of every output, shape (n,)."""
         return np.searchsorted(self.cuts, scores(self.model, table)).astype(np.uint8)
 
@@ -68,7 +68,7 @@ class ByEvent:
         """How many bins there are."""
         return 2
 
-    def bins(self, table: Table) -> Bins:
+    def bins(self, table: Table) -> BinNumbers:
         """The bin of every output, shape (n,)."""
         return self.event.mask(table).astype(np.uint8)
 
@@ -85,7 +85,7 @@ class Reader:
     keep: bool
     extract: Extract | None = None
 
-    def __call__(self, outputs: Outputs) -> tuple[Bins, Outputs | Table | None]:
+    def __call__(self, outputs: Outputs) -> tuple[BinNumbers, Outputs | Table | None]:
         table = tabulate(outputs)
         seen = [binning.bins(table) for binning in self.binnings]
         bins = np.stack(seen) if seen else np.zeros((0, len(table)), np.uint8)
@@ -97,18 +97,18 @@ class Reader:
 def cuts_of(found: Floats) -> Floats:
     """Cut points for scores: between all values if they are few, else even and far into tails."""
     values = np.unique(found)
-    if len(values) <= MOST_BINS:
+    if len(values) <= MAX_SCORE_BINS:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
     ordered = np.sort(found)
     n = len(ordered)
-    far = float(logit(1 - min(TAIL / n, 0.1)))
-    spread = expit(np.linspace(-far, far, MOST_BINS - MOST_BINS // 2 - 1))
-    levels = np.sort(np.concatenate([np.linspace(0, 1, MOST_BINS // 2 + 2)[1:-1], spread]))
+    far = float(logit(1 - min(TAIL_SCORES / n, 0.1)))
+    spread = expit(np.linspace(-far, far, MAX_SCORE_BINS - MAX_SCORE_BINS // 2 - 1))
+    levels = np.sort(np.concatenate([np.linspace(0, 1, MAX_SCORE_BINS // 2 + 2)[1:-1], spread]))
     at = np.unique(np.clip((levels * n).astype(np.int64), 1, n - 1))
     return np.unique(ordered[at]) - 5e-10  # scores are rounded to 1e-9
 
 
-def joint_counts(one: Bins, two: Bins, width: int) -> Ints:
+def joint_counts(one: BinNumbers, two: BinNumbers, width: int) -> Ints:
     """How many pairs of outputs fell into each pair of bins, shape (width, width)."""
     both = one.astype(np.int64) * width + two
     return np.bincount(both, minlength=width * width).reshape(width, width)

@@ -14,13 +14,13 @@ from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import Table, tabulate
 
-Codes = npt.NDArray[np.integer[Any]]
+Intervals = npt.NDArray[np.integer[Any]]
 
 Counted = tuple[Ints, Ints, Ints | None]
 """How many outputs on D, and on D', score between cuts, and the lower of the scores of pairs."""
 
 
-def counted(one: Codes, two: Codes, width: int, *, coupled: bool) -> Counted:
+def counted(one: Intervals, two: Intervals, width: int, *, coupled: bool) -> Counted:
     """Count the places of scores between cuts; if coupled, the k-th outputs make a pair."""
     first, second = (np.bincount(side, minlength=width) for side in (one, two))
     lower = np.bincount(np.minimum(one, two), minlength=width) if coupled else None
@@ -39,7 +39,7 @@ class Profile:
     cuts: Floats
     event: Event | None
 
-    def __call__(self, outputs: Outputs) -> Codes:
+    def __call__(self, outputs: Outputs) -> Intervals:
         table = tabulate(outputs)
         between = np.searchsorted(self.cuts, scores(self.model, table))
         inside = 0 if self.event is None else self.event.mask(table)
@@ -65,7 +65,7 @@ class Profiles:
     both: int | None
 
     @classmethod
-    def of(cls, one: Codes, two: Codes, width: int, *, coupled: bool) -> Profiles:
+    def of(cls, one: Intervals, two: Intervals, width: int, *, coupled: bool) -> Profiles:
         """Count the codes of a `Profile`; if coupled, those at the same place make a pair."""
         by_score = counted(one >> 1, two >> 1, width, coupled=coupled)
         both = int((one & two & 1).sum()) if coupled else None

@@ -12,13 +12,13 @@ from scipy.special import ndtri
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.evidence import paired, ratio
 
-CALIBRATION = 0.1
+CALIBRATION_ERROR = 0.1
 """How far a model's loss, calibrated on the whole, may be off for one event, as a share."""
-MOST_LIKELY = 0.9
+MAX_PROBABILITY = 0.9
 """Probability above which an event's complement, in the other direction, tells more."""
-CAUTION = 1.5
+LOSS_CAUTION = 1.5
 """Standard errors by which a loss is taken to be smaller than it looks."""
-SMALLEST_SHARE = 0.05
+MIN_SHARE = 0.05
 """Of the samples of the test, what each input gets at least."""
 
 
@@ -137,9 +137,9 @@ def expected_bounds(
     else:
         rare = (c1 + c2 + 1.0) / (n1 + n2)
         seen, luck = losses(c1, n1, c2, n2, both)
-        trust = 1 / luck, 1 / ((CALIBRATION * hints.losses) ** 2 + hints.learned * luck)
+        trust = 1 / luck, 1 / ((CALIBRATION_ERROR * hints.losses) ** 2 + hints.learned * luck)
         loss = (seen * trust[0] + hints.losses * trust[1]) / sum(trust)
-        loss = loss - CAUTION / np.sqrt(sum(trust))
+        loss = loss - LOSS_CAUTION / np.sqrt(sum(trust))
         p2 = 2 * rare / (1 + np.exp(loss))
         p1 = 2 * rare - p2
     p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
@@ -155,7 +155,7 @@ def expected_bounds(
             given = np.fmax(given, together)
         expected[usable] = np.where(np.isnan(given), -np.inf, given)
     # Of events in nearly all outputs, the complement tells more in the other direction.
-    nearly_sure = (p1 > MOST_LIKELY) & (p2 > 1 - MOST_LIKELY)
+    nearly_sure = (p1 > MAX_PROBABILITY) & (p2 > 1 - MAX_PROBABILITY)
     return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
 
 
@@ -185,7 +185,7 @@ def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Fl
 def first_share(p1: Floats, p2: Floats) -> Floats:
     """The share of samples for the likelier side that estimates the ratio best (Neyman)."""
     s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
-    share: Floats = np.clip(s1 / (s1 + s2), SMALLEST_SHARE, 1 - SMALLEST_SHARE)
+    share: Floats = np.clip(s1 / (s1 + s2), MIN_SHARE, 1 - MIN_SHARE)
     return share
 
 

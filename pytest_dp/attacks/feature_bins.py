@@ -22,18 +22,18 @@ from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.rounding import Clusters, Merging, between, clusters, merged, merging, room
 from pytest_dp.outputs.table import Table
 
-Codes = npt.NDArray[np.uint16]
+BinCodes = npt.NDArray[np.uint16]
 
-MOST_ATOMS = 64
-MOST_CATEGORIES = 256
-TAIL = 10.0
+MAX_ATOMS = 64
+MAX_CATEGORIES = 256
+TAIL_SAMPLES = 10.0
 """Samples beyond the outermost cut point."""
-SORTED = 4_000_000
+MAX_SORTED = 4_000_000
 """Numbers, over all columns, from which cut points are taken."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
+class FeatureBins:
     """A quantity of an output as a bin number.
 
     Bins are numbered: the numbers between cut points in increasing order (`ordered` many), then
@@ -64,7 +64,7 @@ class Bins:
         """How many bins there are."""
         return self.ordered + len(self.atoms.values) + len(self.categories) + 3
 
-    def codes(self, table: Table) -> Codes:
+    def codes(self, table: Table) -> BinCodes:
         """The bin of every output, shape (n,)."""
         numbers, kinds = self.feature.columns(table)
         found = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
@@ -111,14 +111,14 @@ class Whole:
         """How many bins there are; the last one is "never seen"."""
         return len(self.known) + 1
 
-    def codes(self, table: Table) -> Codes:
+    def codes(self, table: Table) -> BinCodes:
         """The bin of every output, shape (n,)."""
         marks = hashes(merged(table, self.near))
         at = np.minimum(np.searchsorted(self.known, marks), len(self.known) - 1)
         return np.where(self.known[at] == marks, at, len(self.known)).astype(np.uint16)
 
 
-Column = Bins | Whole
+Column = FeatureBins | Whole
 
 
 def whole(table: Table, most: int, fewest_each: float, *, exact: bool = False) -> Whole | None:
@@ -141,7 +141,7 @@ def whole(table: Table, most: int, fewest_each: float, *, exact: bool = False) -
     return found
 
 
-def bins(feature: Feature, table: Table, most: int, share: float = 1.0) -> Bins | None:
+def bins_of(feature: Feature, table: Table, most: int, share: float = 1.0) -> FeatureBins | None:
     """Bins for a quantity, about `most`, by the outputs in a table; None if it never varies.
 
     `share` is the part of the outputs by which cut points are placed.
@@ -153,29 +153,29 @@ def bins(feature: Feature, table: Table, most: int, share: float = 1.0) -> Bins 
     found, counts = clusters(*np.unique(some, return_counts=True), room(feature, table))
     values = found.values
     cuts, atoms = np.zeros(0), found.part(np.zeros(0, np.int64))
-    if len(values) <= min(most, MOST_ATOMS):
+    if len(values) <= min(most, MAX_ATOMS):
         cuts = between(found.ends[1][:-1], found.ends[0][1:])
     elif len(values):
         often = recurring(counts, 0.001)
-        if often.sum() > MOST_ATOMS:  # of many values of one sort those that stand out
+        if often.sum() > MAX_ATOMS:  # of many values of one sort those that stand out
             often = recurring(counts, 1.0)
-        if often.sum() > MOST_ATOMS:
+        if often.sum() > MAX_ATOMS:
             often[:] = False
         atoms = found.part(often)
         cuts = _cuts(found.part(~often), counts[~often], most)
     categories = _categories(kinds, table)
     varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
-    return Bins(feature, cuts, atoms, categories) if varied else None
+    return FeatureBins(feature, cuts, atoms, categories) if varied else None
 
 
 def _cuts(found: Clusters, counts: Ints, most: int) -> Floats:
     """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
     ordered = np.repeat(np.arange(len(counts)), counts)
     n = len(ordered)
-    if n < 2 * TAIL:
+    if n < 2 * TAIL_SAMPLES:
         levels = np.linspace(0, 1, 6)[1:-1]
     else:
-        far = logit(1 - TAIL / n)
+        far = logit(1 - TAIL_SAMPLES / n)
         even = np.linspace(0, 1, most // 2 + 2)[1:-1]
         levels = np.concatenate([even, expit(np.linspace(-far, far, most - most // 2))])
     at = np.unique(np.clip((np.sort(levels) * n).astype(np.int64), 1, max(n - 1, 1)))
@@ -192,9 +192,9 @@ def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
     counts = np.bincount(kinds[kinds >= 0], minlength=len(table.levels))
     present = [level for level, code in table.levels.items() if counts[code]]
     present.sort(key=lambda level: -counts[table.levels[level]])
-    return tuple(present[:MOST_CATEGORIES])
+    return tuple(present[:MAX_CATEGORIES])
 
 
 def row_share(features: int, rows: int) -> float:
     """The part of the outputs by which to place cut points, so that sorting stays affordable."""
-    return min(1.0, SORTED / max(1, features * rows))
+    return min(1.0, MAX_SORTED / max(1, features * rows))

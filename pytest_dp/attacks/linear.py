@@ -25,9 +25,9 @@ from pytest_dp.outputs.table import Table
 
 RIDGE = 1e-6
 """Penalty on each squared weight, per output."""
-FARTHEST = 1e6
+MAX_DEVIATION = 1e6
 """Deviations beyond which all numbers count as the same, so that sums stay finite."""
-MOST_FLAGS = 64
+MAX_FLAGS = 64
 """Categories of a quantity that have flags."""
 
 Flag = tuple[str, Hashable]
@@ -55,7 +55,7 @@ class Design:
             usable = (codes == NUMBER) & np.isfinite(values)
             with np.errstate(over="ignore"):
                 scaled = (values[usable] - mean) / deviation
-            rows[usable, i] = np.clip(scaled, -FARTHEST, FARTHEST)
+            rows[usable, i] = np.clip(scaled, -MAX_DEVIATION, MAX_DEVIATION)
         for i, (feature, flag) in enumerate(self.flags, len(self.numbers)):
             rows[:, i] = _flagged(feature, flag, table)
         return rows
@@ -86,7 +86,7 @@ def design(table: Table, features: list[Feature]) -> Design:
                 mean, deviation = float(usable.mean()), float(usable.std())
             if np.isfinite(mean) and np.isfinite(deviation) and deviation > 0:
                 numbers.append((feature, mean, deviation))
-        for flag in [*_SPECIAL, *list(table.levels)[:MOST_FLAGS]]:
+        for flag in [*_SPECIAL, *list(table.levels)[:MAX_FLAGS]]:
             share = float(np.mean(_flagged(feature, flag, table)))
             if 0 < share < 1:
                 flags.append((feature, flag))

@@ -23,15 +23,15 @@ from pytest_dp.attacks.expected_bounds import Choice, Hints, Searched, expected_
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit
 
-MOST_CUTS = 512
+MAX_CUTS = 512
 NEARLY = 0.97
 """Share of an expected bound that is worth giving up for something that is easier to read."""
 
-LEARNED = 0.25
+MODEL_VARIANCE = 0.25
 """Variance of a model's loss for an event, as a share of that of the counts it was learned from."""
-BOLDER = 1.25
+BOLD_GAIN = 1.25
 """How many times the bound of another attack is to be expected of a bold one."""
-CLEARLY = 2.0
+BOLD_ERRORS = 2.0
 """Standard errors by which its loss has to be the larger one."""
 BOLD_CAUTION = 0.5
 """Standard errors by which it is taken to be weaker than it looks, on either side."""
@@ -59,10 +59,10 @@ class Cuts:
 def cuts_for(found: Floats, learned: int) -> Cuts:
     """Thresholds worth a look, by the scores of some outputs; `learned` as in `Cuts`."""
     values = np.unique(found)
-    if len(values) <= MOST_CUTS:
+    if len(values) <= MAX_CUTS:
         return Cuts(learned, values[:-1] / 2 + values[1:] / 2, values)
     far = logit(1 - 10 / len(found))
-    share = expit(np.linspace(-far, far, MOST_CUTS))
+    share = expit(np.linspace(-far, far, MAX_CUTS))
     ordered = np.sort(found)
     at = np.unique(ordered[np.unique((share * (len(found) - 1)).astype(np.int64))]) + 5e-10
     places = np.concatenate([[0], np.searchsorted(ordered, at), [len(ordered)]])
@@ -106,7 +106,7 @@ def best_cut(
         part.sum() - over
         for part, over in zip((profile1, profile2, smooth1, smooth2), above, strict=True)
     ]
-    learned = LEARNED * (total1 + total2) / 2 / max(cuts.learned, 1)
+    learned = MODEL_VARIANCE * (total1 + total2) / 2 / max(cuts.learned, 1)
     modelled = _log_ratio(above[2], above[3]), _log_ratio(below[3], below[2])
     both = None if lower is None else _above(lower)
     neither = None if both is None else total1 - above[0] - above[1] + both
@@ -145,7 +145,7 @@ def bold_cut(
     """
     one, two, both, total = _beyond(fresh, than.sign)
     seen, variance = losses(one, total, two, total, both)
-    clear = seen - CLEARLY * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
+    clear = seen - BOLD_ERRORS * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
     every = fresh[0] + known[0], fresh[1] + known[1], _sum(fresh[2], known[2])
     one, two, both, total = _beyond(every, than.sign)
     found = expected_bounds(
@@ -154,7 +154,7 @@ def bold_cut(
     at = than.sign * cuts.at
     expected = np.where(clear & (at > than.threshold), found.expected, -np.inf)
     k = int(np.argmax(expected))
-    if expected[k] <= BOLDER * max(than.expected, 0.0):
+    if expected[k] <= BOLD_GAIN * max(than.expected, 0.0):
         return None
     return found.choice(k, than.sign, float(at[k]))
 

@@ -23,7 +23,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Ints, Outputs
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.auditors.context import CLUMPED, SOME, Context
+from pytest_dp.auditors.context import MIN_COPY_RUNS, NOT_IID, Context
 from pytest_dp.auditors.pool import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
@@ -38,20 +38,20 @@ from pytest_dp.sampling.chunks import Input, joined
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
-COPIES = 64
+MAX_COPIES = 64
 """At most; a few hundred bytes each, most often."""
-FEWEST, MOST = 256, 8_192
+MIN_RUNS, MAX_RUNS = 256, 8_192
 """Runs on each input, as many as the evidence took within these bounds..."""
-SHARE = 0.25
+LEFT_SHARE = 0.25
 """...and within this share of what is left, or what was kept for it."""
-OVERTIME = 0.05
+OVERTIME_SHARE = 0.05
 """Share of the time that this may take when there is none left."""
-ELSEWHERE = 24
+COPIES_ELSEWHERE = 24
 """Copies that are made in another process."""
-FEWEST_COPIES, MOST_NUMBERS = 8, 1_000_000
+MIN_COPIES, MAX_NUMBERS = 8, 1_000_000
 """Copies up to which outputs may be of any length, and numbers on an input up to which there are
 more: one long output tells as much as many short ones."""
-MOST_PLACES = 32
+MAX_PLACES = 32
 """Numbers in an output that are looked at one by one."""
 
 _REMEMBERING: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -74,7 +74,9 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     pair = (example.d1, example.d2) if example else (context.pairs[0].d1, context.pairs[0].d2)
     event = example.event if example else None
     wanted = _wanted(context, result)
-    deadline = Deadline(max(context.deadline.remaining(), OVERTIME * context.settings.max_seconds))
+    deadline = Deadline(
+        max(context.deadline.remaining(), OVERTIME_SHARE * context.settings.max_seconds)
+    )
     try:
         for side, data in enumerate(pair):
             original = (example.counts[side], example.runs[side]) if example else (0, 0)
@@ -93,12 +95,12 @@ def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
         return
     for side, data in enumerate(pair):
         try:
-            here = context.sampler.afresh(Input(data), 2, (side, COPIES), context.deadline)
+            here = context.sampler.afresh(Input(data), 2, (side, MAX_COPIES), context.deadline)
         except (CannotCopy, OutOfTime):
             return
         if shown(here[0]) != shown(here[1]):
             return  # not the same again and again
-        texts = elsewhere.repeated(context.call, data, context.seed, ELSEWHERE)
+        texts = elsewhere.repeated(context.call, data, context.seed, COPIES_ELSEWHERE)
         if texts and all(one == other for one, other in texts) and len({t for t, _ in texts}) > 1:
             _refuse(
                 context,
@@ -110,9 +112,12 @@ def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
 def _wanted(context: Context, result: AuditResult) -> int:
     """Runs on each input: what is kept shows in about as many as it took to be taken for a leak."""
     left = context.max_samples - context.sampler.runs
-    allowed = min(max(SHARE * left, context.to_confirm / 2), left / 2)
-    wanted = min(max(result.bet_samples or MOST, FEWEST), MOST, allowed)
-    return max(context.runs_within(OVERTIME * context.settings.max_seconds, int(wanted)), SOME)
+    allowed = min(max(LEFT_SHARE * left, context.to_confirm / 2), left / 2)
+    wanted = min(max(result.bet_samples or MAX_RUNS, MIN_RUNS), MAX_RUNS, allowed)
+    return max(
+        context.runs_within(OVERTIME_SHARE * context.settings.max_seconds, int(wanted)),
+        MIN_COPY_RUNS,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +132,11 @@ class _Found:
 def _on_copies(
     context: Context, given: Input, side: int, wanted: int, deadline: Deadline
 ) -> _Found | None:
-    copies = min(COPIES, max(wanted // 4, 4))
+    copies = min(MAX_COPIES, max(wanted // 4, 4))
     runs = max(wanted // copies, 2)
     outputs: list[Outputs] = []
     for number in range(copies):
-        if number >= FEWEST_COPIES and number * runs * leaves_of(outputs[0]) > MOST_NUMBERS:
+        if number >= MIN_COPIES and number * runs * leaves_of(outputs[0]) > MAX_NUMBERS:
             break
         try:
             outputs.append(context.sampler.afresh(given, runs, (side, number), deadline))
@@ -146,10 +151,10 @@ def _on_copies(
 def _check(context: Context, found: _Found, event: Any, original: tuple[int, int]) -> None:
     table = tabulate(joined(found.outputs))
     copies, runs = int(found.copy[-1]) + 1, int(found.run[-1]) + 1
-    if homogeneity.repeats(hashes(table), found.copy) < CLUMPED:
+    if homogeneity.repeats(hashes(table), found.copy) < NOT_IID:
         _refuse(context, f"it repeats what it gave before ({_repeated(found.outputs)})")
     for inside in _halves(table, event):
-        if homogeneity.pairs_agree(inside.reshape(copies, runs)) < CLUMPED:
+        if homogeneity.pairs_agree(inside.reshape(copies, runs)) < NOT_IID:
             _refuse(
                 context, f"what a copy of it gave once it gives again ({_repeated(found.outputs)})"
             )
@@ -157,14 +162,14 @@ def _check(context: Context, found: _Found, event: Any, original: tuple[int, int
         by_run = np.bincount(found.run, inside, runs).astype(np.int64)
         for hits, each, what in ((by_copy, runs, "copies of it"), (by_run, copies, "runs of each")):
             sizes = np.full(len(hits), each)
-            if homogeneity.p_value(hits, sizes, COPIES)[0] < CLUMPED:
+            if homogeneity.p_value(hits, sizes, MAX_COPIES)[0] < NOT_IID:
                 shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / each)
                 _refuse(
                     context, f"what the first {what} gave is alike in {shares}, ... of the cases"
                 )
     if isinstance(event, Event) and original[1]:
         again, total = int(event.mask(table).sum()), len(table)
-        if homogeneity.two_samples((original[0], again), (original[1], total)) < CLUMPED:
+        if homogeneity.two_samples((original[0], again), (original[1], total)) < NOT_IID:
             _refuse(
                 context,
                 f"{event} held in {original[0]:,} of {original[1]:,} runs, and in {again:,} of "
@@ -183,7 +188,7 @@ def _halves(table: Table, event: Any) -> Iterator[Bools]:
         yield event.mask(table)
     elif isinstance(event, Attack):
         yield Tally(event, None).hits(table)[0]
-    for place in list(table.place_index)[:MOST_PLACES]:
+    for place in list(table.place_index)[:MAX_PLACES]:
         numbers, codes = table.leaf(place)
         is_number = codes == NUMBER
         if is_number.any():

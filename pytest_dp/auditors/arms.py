@@ -16,11 +16,11 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
-from pytest_dp.attacks.binning import Binning, Bins, ByEvent, ByScore, cuts_of, joint_counts
+from pytest_dp.attacks.binning import Binning, BinNumbers, ByEvent, ByScore, cuts_of, joint_counts
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pool import ROOM, Contender, Pool, leaves_of, part_of, room_of
-from pytest_dp.auditors.search import rank_for
+from pytest_dp.auditors.pool import TOTAL_ROOM, Contender, Pool, leaves_of, part_of, room_of
+from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.evidence.betting import (
     FRACTIONS,
     RUNGS,
@@ -39,23 +39,23 @@ from pytest_dp.outputs.screening import FEWEST_PAIRS, choose
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.chunks import joined
 
-A_QUANTITY = 250
+OUTPUTS_PER_QUANTITY = 250
 """Outputs for each number, or difference, in an output that is learned from, if it has many."""
-EXAMPLES = 200_000
+MAX_EXAMPLE_NUMBERS = 200_000
 """Numbers in outputs that are kept as examples where extracts are kept."""
-WIDE = 256
+MAX_UNPAIRED_PLACES = 256
 """Places of which extracts are kept where no pairs show which matter."""
-MOST_EVENTS = 2
+MAX_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones."""
-REMEMBERED = 100_000
+MAX_CACHED_LEAVES = 100_000
 """Leaves of outputs up to which their table is kept, for those who ask for it again."""
-LEARNED_ACROSS = 20_000
+MAX_LEARNED_FROM = 20_000
 """Pairs of outputs from which each half learns, at most."""
-SEARCHED = 20_000
+MAX_SEARCHED = 20_000
 """Pairs of outputs among which each half looks for events, at most."""
-OPTIMISM = 1.5
+HOPE_ERRORS = 1.5
 """Standard errors by which a pair may be better than it looks through its binnings."""
-UNLEARNED = 1.0
+UNLEARNED_HOPE = 1.0
 """By how much better binnings may do, over the root of how many outputs the present ones know: else
 a pair that gains nothing, and loses nothing, would starve others that were learned from too few."""
 
@@ -92,7 +92,7 @@ class Arm(Contender):
         What `table` gave last, unless that was large, and how many pairs of outputs were in it.
     """
 
-    room: int = ROOM
+    room: int = TOTAL_ROOM
     numbers: float = 0.0
     one: list[Outputs] = field(default_factory=list)
     two: list[Outputs] = field(default_factory=list)
@@ -119,7 +119,7 @@ class Arm(Contender):
         else:
             sides = zip(*self.extracts, strict=True)
             table = concatenated([extract for side in sides for extract in side])
-        self.known = (self.kept, table) if len(table.codes) <= REMEMBERED else None
+        self.known = (self.kept, table) if len(table.codes) <= MAX_CACHED_LEAVES else None
         return table, first
 
     def keep(self, pool: Pool, sides: list[list[Any]]) -> None:
@@ -183,7 +183,7 @@ def learn(context: Context, arm: Arm) -> None:
     odds = np.zeros(len(first))
     for known, fresh, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
         part, sides = table.rows(known), first[known]
-        model, about = _model(context, arm, part, sides, LEARNED_ACROSS, pairs)
+        model, about = _model(context, arm, part, sides, MAX_LEARNED_FROM, pairs)
         unseen = table.rows(fresh)
         odds[fresh] = scores(model, unseen)
         for event in _events(context, arm, part, sides, about):
@@ -192,7 +192,7 @@ def learn(context: Context, arm: Arm) -> None:
                 continue
             binnings.append(seen)
             joint.append(_joint(seen.bins(unseen), first[fresh], 2))
-    model, about = _model(context, arm, table, first, 2 * LEARNED_ACROSS, arm.paired)
+    model, about = _model(context, arm, table, first, 2 * MAX_LEARNED_FROM, arm.paired)
     if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, table if arm.extract is None else arm.examples())
     final = scores(model, table)
@@ -210,11 +210,11 @@ def make_room(context: Context, arm: Arm) -> None:
     table, first = arm.table()
     about = quantities(context.settings, table, arm.references, first, arm.paired)
     if not arm.paired and any(feature.kind == "leaf" for feature in about):
-        places = choose(table, first, 0, WIDE).chosen
+        places = choose(table, first, 0, MAX_UNPAIRED_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
     extract = Extract(tuple(dict.fromkeys(about)))
     extracts = extract(table.rows(first)), extract(table.rows(~first))
-    few = max(FEWEST_PAIRS, int(EXAMPLES / leaves_of(arm.one[0])))
+    few = max(FEWEST_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(arm.one[0])))
     arm.one, arm.two = ([part_of(joined(side), few)] for side in (arm.one, arm.two))
     arm.extract, arm.extracts, arm.known = extract, [extracts], None
 
@@ -227,7 +227,7 @@ def _on_the_scale_of(found: Floats, scale: Floats) -> Floats:
     return mapped
 
 
-def _joint(bins: Bins, first: Bools, width: int) -> Floats:
+def _joint(bins: BinNumbers, first: Bools, width: int) -> Floats:
     return joint_counts(bins[first], bins[~first], width).astype(np.float64)
 
 
@@ -238,7 +238,7 @@ def _model(
         some = np.arange(len(first)) % (len(first) // 2) < most
         table, first = table.rows(some), first[some]
     about = quantities(context.settings, table, arm.references, first, paired)
-    about = affordable(about, table, first, A_QUANTITY)
+    about = affordable(about, table, first, OUTPUTS_PER_QUANTITY)
     return fit(context.settings.classifier, table, first, about, context.seed), about
 
 
@@ -246,12 +246,12 @@ def _events(
     context: Context, arm: Arm, table: Table, first: Bools, about: list[Feature]
 ) -> list[Event]:
     half = len(first) // 2
-    if half > SEARCHED:
-        some = np.arange(len(first)) % half < SEARCHED
-        table, first, half = table.rows(some), first[some], SEARCHED
+    if half > MAX_SEARCHED:
+        some = np.arange(len(first)) % half < MAX_SEARCHED
+        table, first, half = table.rows(some), first[some], MAX_SEARCHED
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_for(context.promise.eps, rarest=0.0)(half)
-    found = search(table, first, rank, arm.references, MOST_EVENTS, about, rare=True)
+    found = search(table, first, rank, arm.references, MAX_EVENTS, about, rare=True)
     return [one.event for one in found]
 
 
@@ -259,10 +259,10 @@ def hope(record: Record, eps: float, delta: float, learned: int) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
     pays = payoffs(eps, delta)
     counts = all_contingencies(record.joint)
-    unlearned = UNLEARNED / math.sqrt(learned)
+    unlearned = UNLEARNED_HOPE / math.sqrt(learned)
     if not len(counts):
         return unlearned
     runs = counts.sum(axis=1)
     mean = counts @ pays / runs
     variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-    return float(np.max(mean / np.sqrt(variance) + OPTIMISM / np.sqrt(runs))) + unlearned
+    return float(np.max(mean / np.sqrt(variance) + HOPE_ERRORS / np.sqrt(runs))) + unlearned

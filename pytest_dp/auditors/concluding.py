@@ -18,7 +18,7 @@ from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.pool import cannot_be_read, never_varies
 from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
 from pytest_dp.auditors.strongest import (
-    SMALLEST,
+    MIN_SHOWN,
     Strongest,
     grows,
     seen_before,
@@ -28,7 +28,7 @@ from pytest_dp.auditors.strongest import (
 from pytest_dp.evidence.counts import Bound
 from pytest_dp.sampling.deadline import OutOfTime, within
 
-PROBED, COMPARED = 4_000, 400
+PAIRS_TO_CHOOSE, PAIRS_TO_COMPARE = 4_000, 400
 """Pairs of outputs by which the event to show is chosen, and losses on inputs are compared."""
 NO_DIFFERENCE = (
     "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
@@ -145,7 +145,7 @@ def _compared(game: Game, worst: Arm) -> str:
     others = shorter([arm for arm in game.seen if arm.binnings], worst)
     try:
         for arm in (worst, *others) if others else ():
-            game.look_closer(arm, COMPARED)
+            game.look_closer(arm, PAIRS_TO_COMPARE)
     except OutOfTime:  # it was only to say more
         return ""
     return grows(others, worst)
@@ -156,11 +156,11 @@ def _shown(game: Game, known: list[Arm]) -> Strongest | None:
     try:
         if game.ledger.refuted:
             winner = max(known, key=lambda arm: float(game.earned[arm.number]))
-            game.look_closer(winner, PROBED)
+            game.look_closer(winner, PAIRS_TO_CHOOSE)
             known = [winner]
         left = game.context.max_samples
         if game.satisfied:
-            left = max(SMALLEST, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
+            left = max(MIN_SHOWN, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
         return strongest(game.context, game.pool, known, game.ledger.refuted, left)
     except OutOfTime as out:
         if out.stack:

@@ -19,15 +19,15 @@ from pytest_dp.sampling.sampler import Progress, Sampler
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings
 
-CONCLUDING = 0.05
+CONCLUDE_TIME_SHARE = 0.05
 """Of the time, what may be taken beyond it to show what was found."""
-CONFIRMING = (0.1, 2_048)
+CONFIRM_SHARE, MAX_CONFIRM = 0.1, 2_048
 """Share of the samples, and at most how many, that are kept for copies of the mechanism, by which a
 violation is confirmed.
 """
-SOME = 32
+MIN_COPY_RUNS = 32
 """Runs of copies on each input that are made in any case."""
-CLUMPED = 1e-9
+NOT_IID = 1e-9
 """p-value (approximate) below which runs do not count as independent."""
 
 
@@ -92,7 +92,7 @@ class Context:
     @property
     def to_confirm(self) -> float:
         """Samples that are kept to confirm a violation."""
-        return min(CONFIRMING[0] * self.max_samples, CONFIRMING[1])
+        return min(CONFIRM_SHARE * self.max_samples, MAX_CONFIRM)
 
     def affordable(self) -> float:
         """Runs that fit into the time that is left, with a margin."""
@@ -103,7 +103,7 @@ class Context:
 
     def to_conclude(self) -> float:
         """Seconds left for what only shows what is known already."""
-        return self.deadline.remaining() + CONCLUDING * self.settings.max_seconds
+        return self.deadline.remaining() + CONCLUDE_TIME_SHARE * self.settings.max_seconds
 
     def runs_within(self, seconds: float, wanted: int) -> int:
         """`wanted` runs, or about as many as take so long in one process.
@@ -148,7 +148,7 @@ class Context:
             f"max_seconds={self.settings.max_seconds:g}. It was here:\n{out.stack}"
         )
 
-    def clumped(self, event: str, shares: tuple[float, ...]) -> MechanismError:
+    def not_iid(self, event: str, shares: tuple[float, ...]) -> MechanismError:
         """The error for a mechanism whose runs are not independent."""
         shown = ", ".join(f"{100 * share:.0f} %" for share in shares[:6])
         return MechanismError(

@@ -20,7 +20,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
-from pytest_dp.attacks.counting import Codes, Profile, Profiles, Tally, counted
+from pytest_dp.attacks.counting import Intervals, Profile, Profiles, Tally, counted
 from pytest_dp.attacks.expected_bounds import choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fixed
@@ -38,19 +38,19 @@ SEARCH_SHARE = 0.25
 """Share of the samples, and of the time, in which pairs are compared and the model is trained."""
 CHOICE_SHARE = 0.1
 """Share of the samples on which the threshold is chosen."""
-MOST_CHOSEN = 2_000_000
+MAX_CHOICE = 2_000_000
 """So many samples are enough for that."""
-MOST_KEPT, MOST_LEAVES = 500_000, 10_000_000
+MAX_KEPT, MAX_LEAVES = 500_000, 10_000_000
 """Samples of each input, and leaves in them, that are kept in memory at most."""
 FIRST_LOOK = 16
 """Samples by which the length of outputs is estimated."""
-TRAINED_EARLY = 40_000
+MAX_EARLY_TRAINING = 40_000
 """Samples of each input from which a model is learned while there are several pairs."""
-FEWEST_ABOVE = 50
+MIN_ABOVE = 50
 """Samples above a threshold by which it can be placed."""
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what the paper spends before the last step."""
-CHOOSING, CHECKING = 3, 4
+CHOICE_KEY, POWER_KEY = 3, 4
 """First parts of the keys of samples on which a threshold is chosen, and a power estimated."""
 
 
@@ -118,7 +118,7 @@ def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float)
 def _most_kept(pool: Pool) -> int:
     """How many samples of an input may be kept: fewer, the more leaves they have."""
     leaves = max(1.0, float(np.mean(tabulate(pool.drawn[0][0][:FIRST_LOOK]).sizes)))
-    return int(min(MOST_KEPT, MOST_LEAVES / leaves))
+    return int(min(MAX_KEPT, MAX_LEAVES / leaves))
 
 
 def _appraise(context: Context, pool: Pool, rival: Rival, runs: int) -> None:
@@ -126,14 +126,14 @@ def _appraise(context: Context, pool: Pool, rival: Rival, runs: int) -> None:
     half = runs // 2
     odds, sides = [], []
     for known, fresh in (((0, half), (half, runs)), ((half, runs), (0, half))):
-        learned = known[0], min(known[1], known[0] + TRAINED_EARLY)
+        learned = known[0], min(known[1], known[0] + MAX_EARLY_TRAINING)
         model = _learn(context, pool, rival, *pool.table(rival, *learned))[0]
         table, first = pool.table(rival, *fresh)
         odds.append(scores(model, table))
         sides.append(first)
     score, first = np.concatenate(odds), np.concatenate(sides)
     rival.gain = float(np.log(2) - np.logaddexp(0, np.where(first, -score, score)).mean())
-    cuts = cuts_for(score, min(half, TRAINED_EARLY))
+    cuts = cuts_for(score, min(half, MAX_EARLY_TRAINING))
     between = np.searchsorted(cuts.at, score)
     width = len(cuts.levels)
     one, two, lower = counted(between[first], between[~first], width, coupled=pool.coupled)
@@ -169,7 +169,7 @@ def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
         return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, left, context.alpha)
 
     event = readable(rival, table, first, about, rank_of, NEARLY)
-    runs = max(1, int(min(CHOICE_SHARE * context.max_samples, left / 2, MOST_CHOSEN) / 2))
+    runs = max(1, int(min(CHOICE_SHARE * context.max_samples, left / 2, MAX_CHOICE) / 2))
     profile = Profile(model, cuts.at, event)
     places = _placed(context, pool, rival, profile, runs)
     found = Profiles.of(places[0], places[1], len(cuts.levels), coupled=pool.coupled)
@@ -198,9 +198,11 @@ def _left(context: Context) -> float:
     return max(2.0, min(context.to_test, context.affordable()))
 
 
-def _placed(context: Context, pool: Pool, rival: Rival, profile: Profile, runs: int) -> list[Codes]:
+def _placed(
+    context: Context, pool: Pool, rival: Rival, profile: Profile, runs: int
+) -> list[Intervals]:
     """Where fresh outputs on either input lie."""
-    key = CHOOSING, rival.first, rival.second
+    key = CHOICE_KEY, rival.first, rival.second
     draws = [
         Draw(pool.inputs[i], runs, key if pool.coupled else (*key, i), pool.coupled)
         for i in (rival.first, rival.second)
@@ -223,7 +225,7 @@ class _Scores:
 def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -> Witness | None:
     """Algorithm 2 of the paper: equal effort for all pairs, the same `c` for all attacks."""
     runs = max(2, int(PUBLISHED_SEARCH_SHARE * context.max_samples / len(rivals) / 6))
-    if c * runs < FEWEST_ABOVE:
+    if c * runs < MIN_ABOVE:
         context.sampler.note(
             f"c={c:g} of {runs:,} samples leaves too few to place a threshold: raise max_samples "
             "or c, or leave c out",
@@ -238,7 +240,7 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
         _check(context, model, about, table)
         sides = tuple(enumerate((rival.first, rival.second)))
         drawn = context.sampler.measure(
-            [Draw(pool.inputs[i], runs, (CHOOSING, rival.number, i, s)) for s, i in sides],
+            [Draw(pool.inputs[i], runs, (CHOICE_KEY, rival.number, i, s)) for s, i in sides],
             _Scores(model),
             context.deadline,
         )
@@ -246,7 +248,7 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
             attack = fixed(model, sign, np.concatenate(drawn[other]), c)
             counts = context.sampler.measure(
                 [
-                    Draw(pool.inputs[i], runs, (CHECKING, rival.number, i, s, other))
+                    Draw(pool.inputs[i], runs, (POWER_KEY, rival.number, i, s, other))
                     for s, i in sides
                 ],
                 Tally(attack, None),

@@ -16,31 +16,31 @@ import numpy as np
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader, joint_counts
 from pytest_dp.auditors.arms import Arm, hope, learn, make_room
-from pytest_dp.auditors.context import SOME, Context
-from pytest_dp.auditors.outlook import FEWEST_AT_MARGIN, in_doubt, would_catch
-from pytest_dp.auditors.pool import LEAST_ROOM, ROOM, Pool, always_raises
+from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
+from pytest_dp.auditors.outlook import MIN_AT_MARGIN, in_doubt, would_catch
+from pytest_dp.auditors.pool import MIN_ROOM, TOTAL_ROOM, Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.sampler import Draw
 
-FIRST, FEWEST = 12, 8
+FIRST_BATCH, MIN_BATCH = 12, 8
 """Pairs of outputs in the first look at a pair of inputs, and in any batch."""
-GROWTH, STEP = 0.2, 0.04
+GROWTH_OF_ARM, GROWTH_OF_ALL = 0.2, 0.04
 """The next batch, as a share of what its pair of inputs, and of what all, have been given."""
 RELEARN, RELEARN_FIRST = 8, 4
 """What a pair has to grow by until its binnings are made anew; sooner after the first look, from
 which only what never agrees can be learned."""
-LEARNING = 0.5
+LEARNING_TIME_SHARE = 0.5
 """Share of the time that learning may take."""
 RESERVE = 0.1
 """Share of the samples, and of the time, for counting what was found on fresh samples."""
-UNSEEN = 0.6
+HOPE_UNSEEN = 0.6
 """Edge, as in `Arm.hope`, that a pair of inputs may have before it is looked at."""
-MOST_KEPT = 100_000
+MAX_KEPT = 100_000
 """Pairs of outputs, for one pair of inputs, that are kept at most."""
-LOOK_UP = 1.15
+CHECK_GROWTH = 1.15
 """Growth of all samples until the next look whether enough is known to stop."""
-A_BATCH = 0.2
+BATCH_TIME_SHARE = 0.2
 """Share of the time that one batch may take; slow mechanisms get smaller batches."""
 
 
@@ -65,7 +65,7 @@ class Game:
             Arm(number, pair, self.pool.add(pair.d1), self.pool.add(pair.d2), [])
             for number, pair in enumerate(context.pairs)
         ]
-        self.pool.room = max(LEAST_ROOM, ROOM // len(self.arms))
+        self.pool.room = max(MIN_ROOM, TOTAL_ROOM // len(self.arms))
         for arm in self.arms:
             arm.room = self.pool.room
         self.ledger = Ledger(context.promise.eps, context.promise.delta, share * context.alpha)
@@ -85,13 +85,13 @@ class Game:
             size = self._size(arm)
             if context.sampler.runs + 2 * size > budget:
                 size = int(budget - context.sampler.runs) // 2
-                if size < FEWEST:
+                if size < MIN_BATCH:
                     return
             if not arm.binnings:
                 self._look(arm, size, deadline)
             else:
                 self._bet(arm, size, deadline)
-            if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST else RELEARN_FIRST):
+            if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST_BATCH else RELEARN_FIRST):
                 self._learn(arm, deadline)
             arm.hope = hope(arm.record, context.promise.eps, context.promise.delta, arm.learned)
             if self._knows_enough():
@@ -100,7 +100,7 @@ class Game:
 
     def _learn(self, arm: Arm, deadline: Deadline) -> None:
         """Make new binnings, unless learning has had its share; the first ones in any case."""
-        share = LEARNING * self.context.settings.max_seconds - self.learning
+        share = LEARNING_TIME_SHARE * self.context.settings.max_seconds - self.learning
         left = deadline.remaining()
         if arm.binnings:
             if share <= 0:
@@ -127,7 +127,7 @@ class Game:
             return self._doubtful
         best = max(self.seen, key=lambda arm: arm.hope, default=None)
         unseen = len(self.seen) < len(self.arms)
-        if best is None or (unseen and best.hope < UNSEEN):
+        if best is None or (unseen and best.hope < HOPE_UNSEEN):
             return self.arms[len(self.seen)]
         return best
 
@@ -148,7 +148,7 @@ class Game:
         context, promise = self.context, self.context.promise
         level = promise, self.share * context.alpha
         told = context.sampler.progress is not None and all(arm.binnings for arm in self.seen)
-        may_end = len(self.seen) == len(self.arms) and self.drawn >= FEWEST_AT_MARGIN
+        may_end = len(self.seen) == len(self.arms) and self.drawn >= MIN_AT_MARGIN
         doubts = None
         if told or may_end:
             caught = would_catch(self.seen, len(self.arms), *level)
@@ -157,7 +157,7 @@ class Game:
                 left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
                 doubts = in_doubt(self.seen, caught, left, *level, context.settings.margin)
         self._doubtful = doubts[0] if doubts else None
-        self._next_look_up = 0.0 if doubts else LOOK_UP * self.drawn
+        self._next_look_up = 0.0 if doubts else CHECK_GROWTH * self.drawn
         return doubts == []
 
     @property
@@ -167,13 +167,17 @@ class Game:
 
     def _size(self, arm: Arm) -> int:
         total = self.drawn
-        size = max(FIRST, int(max(GROWTH * arm.drawn, STEP * total))) if arm.drawn else FIRST
+        size = (
+            max(FIRST_BATCH, int(max(GROWTH_OF_ARM * arm.drawn, GROWTH_OF_ALL * total)))
+            if arm.drawn
+            else FIRST_BATCH
+        )
         return self._at_most(size)
 
     def _at_most(self, size: int) -> int:
         """So many pairs of outputs, or fewer if the mechanism is slow."""
         context = self.context
-        affordable = context.runs_within(A_BATCH * context.settings.max_seconds / 2, size)
+        affordable = context.runs_within(BATCH_TIME_SHARE * context.settings.max_seconds / 2, size)
         affordable = int(min(affordable, context.affordable() / 2))
         if affordable >= size:
             return size
@@ -181,7 +185,7 @@ class Game:
             f"a run takes {context.a_run}: looked at the clock, so another run "
             "may show somewhat different numbers"
         )
-        return min(size, max(FEWEST, affordable))
+        return min(size, max(MIN_BATCH, affordable))
 
     def _look(self, arm: Arm, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
@@ -208,7 +212,7 @@ class Game:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""
         if arm.extract is None and not arm.has_room(size):
             within(deadline.remaining(), partial(make_room, self.context, arm))
-        keep = arm.kept + size <= MOST_KEPT and arm.has_room(size)
+        keep = arm.kept + size <= MAX_KEPT and arm.has_room(size)
         key = self.key, arm.number, arm.batches
         arm.batches += 1
         sides = arm.first, arm.second
@@ -231,7 +235,7 @@ class Game:
     def look_closer(self, arm: Arm, pairs: int) -> None:
         """Bring a pair up to so many outputs, if that is quick, and learn from them."""
         size = pairs - arm.drawn
-        left = self.context.max_samples - self.context.sampler.runs - 2 * SOME
+        left = self.context.max_samples - self.context.sampler.runs - 2 * MIN_COPY_RUNS
         affordable = min(left, self.context.affordable()) / 4
         if 0 < size <= affordable and self._at_most(size) == size:
             self._draw(arm, size, self.context.deadline)

@@ -22,8 +22,8 @@ import numpy as np
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.counting import Hits, Tally
 from pytest_dp.attacks.expected_bounds import first_share
-from pytest_dp.auditors.context import CLUMPED, Context
-from pytest_dp.auditors.pool import PAIRED, TESTED, Pool
+from pytest_dp.auditors.context import NOT_IID, Context
+from pytest_dp.auditors.pool import PAIRED_TEST_KEY, TEST_KEY, Pool
 from pytest_dp.auditors.result import Counterexample
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness
 from pytest_dp.counterexample import diagnose, is_constant, stands_out
@@ -34,15 +34,15 @@ from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 
-FEWEST = 100
+MIN_TESTED = 100
 """Samples of either input below which both get as many."""
 ATTACK_SHARE = 0.9
 """Of alpha, what the attack's bound gets where a readable event is counted as well."""
 PAIRED_SHARE = 0.98
 """Of alpha, for pairs; what is left is for counting again without shared random numbers."""
-LOOKED_AT_AGAIN = 0.06
+RERUN_SHARE = 0.06
 """Share of the runs in pairs that are run again on a copy, at most; they count as samples."""
-A_BATCH = 500_000
+MAX_BATCH = 500_000
 """Pairs of outputs that are counted at a time."""
 
 
@@ -61,7 +61,7 @@ class Tested:
     attack: Counts | None
     event: Counts | None
     bold: Counts | None = None
-    clumps: tuple[float, ...] = ()
+    varying_shares: tuple[float, ...] = ()
     """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
     share: float = 1.0
     """Of alpha, what they may spend."""
@@ -82,15 +82,15 @@ def count(context: Context, pool: Pool, witness: Witness, total: int) -> Tested 
 
 def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> Tested | None:
     """Count in so many pairs of outputs, each drawn with the same random numbers."""
-    pairs = int((1 - LOOKED_AT_AGAIN) * pairs)
+    pairs = int((1 - RERUN_SHARE) * pairs)
     if pairs < 1:
         return None
     sides = witness.sides
     hits = Hits(_tally(witness))
     joint = np.zeros((4, 3), int)  # on both inputs, on the likelier one, on the other
     groups: tuple[list[Ints], list[Ints]] = ([], [])
-    for batch, start in enumerate(range(0, pairs, A_BATCH)):
-        key, size = (PAIRED, *sides, batch), min(A_BATCH, pairs - start)
+    for batch, start in enumerate(range(0, pairs, MAX_BATCH)):
+        key, size = (PAIRED_TEST_KEY, *sides, batch), min(MAX_BATCH, pairs - start)
         draws = [Draw(pool.inputs[i], size, key, shared=True) for i in sides]
         parts = context.sampler.measure(draws, hits, context.deadline)
         one, two = (np.concatenate(part, axis=1) for part in parts)
@@ -107,8 +107,8 @@ def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> 
             (witness.bold, joint[3]),
         )
     )
-    clumps = _clumps([np.array(group) for group in groups])
-    return Tested(attack, event, bold, clumps, PAIRED_SHARE)
+    varying_shares = _varying_shares([np.array(group) for group in groups])
+    return Tested(attack, event, bold, varying_shares, PAIRED_SHARE)
 
 
 def _tally(witness: Witness) -> Tally:
@@ -120,7 +120,7 @@ def _count_apart(context: Context, pool: Pool, witness: Witness, total: int) -> 
     share = 0.5
     if context.fixed_c is None:
         share = float(first_share(np.array(witness.p1), np.array(witness.p2)))
-    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > FEWEST
+    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > MIN_TESTED
     n1 = int(total * share) if uneven else total // 2
     n2 = total - n1
     common = min(n1, n2)
@@ -128,13 +128,13 @@ def _count_apart(context: Context, pool: Pool, witness: Witness, total: int) -> 
         return None
     likelier, other = witness.sides
     draws = [
-        Draw(pool.inputs[likelier], common, (TESTED, likelier, 0)),
-        Draw(pool.inputs[other], common, (TESTED, other, 1)),
+        Draw(pool.inputs[likelier], common, (TEST_KEY, likelier, 0)),
+        Draw(pool.inputs[other], common, (TEST_KEY, other, 1)),
     ]
     more = 0 if n1 > n2 else 1
     if n1 - n2 not in (0, -1):
         which = (likelier, other)[more]
-        draws.append(Draw(pool.inputs[which], abs(n1 - n2), (TESTED, which, 2)))
+        draws.append(Draw(pool.inputs[which], abs(n1 - n2), (TEST_KEY, which, 2)))
     return count_drawn(context, witness, draws, more)
 
 
@@ -151,23 +151,23 @@ def count_drawn(context: Context, witness: Witness, draws: list[Draw], more: int
         _counts(context, [s[[0, column, column]] for s in sums], more, 0.0) if used else None
         for used, column in ((witness.event, 3), (witness.bold, 4))
     )
-    return Tested(attack, event, bold, _clumps(groups))
+    return Tested(attack, event, bold, _varying_shares(groups))
 
 
-def _clumps(groups: list[Ints]) -> tuple[float, ...]:
+def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     """Shares of runs that were in one of the events, if they vary beyond chance; else empty."""
     for group in groups:
         attacked = group[:, 1], group[:, 2], group[:, 1] + group[:, 2]
         for hits in (*attacked, group[:, 3], group[:, 4]):
             p, shares = homogeneity.p_value(hits, group[:, 0])
-            if p < CLUMPED:
+            if p < NOT_IID:
                 return tuple(shares)
     return ()
 
 
 def _counts(context: Context, sums: list[Ints], more: int, tie: float) -> Counts:
     """Hits on both sides; each output at the threshold is included with probability `tie`."""
-    coins = np.random.default_rng(stream(context.seed, TESTED, len(sums)))
+    coins = np.random.default_rng(stream(context.seed, TEST_KEY, len(sums)))
     hits = [int(s[1]) + (int(coins.binomial(int(s[2]), tie)) if tie else 0) for s in sums]
     counts, runs = hits[:2], [int(s[0]) for s in sums[:2]]
     if len(sums) > 2:
@@ -178,8 +178,8 @@ def _counts(context: Context, sums: list[Ints], more: int, tie: float) -> Counts
 
 def check_independent(context: Context, witness: Witness, tested: Tested) -> None:
     """Refuse to call a claim violated if runs that were counted were not independent."""
-    if tested.clumps:
-        raise context.clumped(str(witness.event or witness.attack), tested.clumps)
+    if tested.varying_shares:
+        raise context.not_iid(str(witness.event or witness.attack), tested.varying_shares)
 
 
 Proof = Callable[[str, Counts, float, float], Bound]

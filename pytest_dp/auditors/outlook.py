@@ -15,7 +15,7 @@ from pytest_dp.auditors.arms import Arm
 from pytest_dp.claim import Promise
 from pytest_dp.evidence.betting import contingency, payoffs
 from pytest_dp.evidence.resolution import (
-    ELSEWHERE,
+    OTHER_PAIRS_SHARE,
     Curve,
     clearest_event,
     curve,
@@ -29,23 +29,23 @@ from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.quantities import comes_alone
 from pytest_dp.outputs.table import Table
 
-CLOSEST = 3
+MAX_COMPARED = 3
 """Pairs of inputs, those that are told apart best, whose scales are compared."""
-FEWEST_AT_MARGIN = 8_000
+MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. A value that is released once in a
-thousand runs comes `RELEASED` times in so many, with a probability of 99 %, and is looked into.
+thousand runs comes `MIN_RELEASES` times in so many, with a probability of 99 %, and is looked into.
 """
-SUSPECT = 2.0
+MIN_SUSPICION = 2.0
 """Standard errors from which a gain has to be looked into before an audit may stop: what chance
 shows in one event of 40. Where few samples are left it takes more, as less could not be won.
 """
-RELEASED = 3
+MIN_RELEASES = 3
 """Times that such a value has to come on one input, and never on the other."""
-SMALLEST = 1e-3
+MIN_LOSS = 1e-3
 """Nats below which losses on two pairs of inputs are not compared."""
-MOST_ROWS, FEWEST_ROWS = 1_000_000, 1_000
+MAX_ROWS, MIN_ROWS = 1_000_000, 1_000
 """Numbers in all places, and outputs at least, by which it is estimated how many share a loss."""
-MOST_CATEGORIES = 30
+MAX_CATEGORIES = 30
 """Categories at a place that are told from each other."""
 
 
@@ -69,13 +69,13 @@ def would_catch(arms: list[Arm], available: int, promise: Promise, alpha: float)
     """
     runs = _runs(arms, available)
     losses = [largest_loss(arm.record) for arm in arms]
-    order: list[int] = np.argsort(losses, kind="stable")[::-1][:CLOSEST].tolist()
+    order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED].tolist()
     largest: float = losses[order[0]]
     if largest >= promise.eps and not any(_telling(arm) for arm in arms):
         return math.inf  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
     return min(
-        _caught(arms[k], runs, promise, alpha) * max(1.0, largest / max(losses[k], SMALLEST))
+        _caught(arms[k], runs, promise, alpha) * max(1.0, largest / max(losses[k], MIN_LOSS))
         for k in order
     )
 
@@ -130,7 +130,7 @@ def in_doubt(
     doubts: list[tuple[float, Arm]] = []
     for arm in arms:
         # Standard errors grow with the root of the samples; chance may have taken one of them away.
-        suspect = max(SUSPECT, won * math.sqrt(arm.drawn / (arm.drawn + left)) - 1)
+        suspect = max(MIN_SUSPICION, won * math.sqrt(arm.drawn / (arm.drawn + left)) - 1)
         suspicion = _suspicion(arm, promise)
         if arm.hope > enough or suspicion > suspect or _may_release(arm):
             doubts.append((suspicion, arm))
@@ -145,9 +145,9 @@ def _may_release(arm: Arm) -> bool:
     if arm.extract is not None:
         return False
     table, first = arm.table()
-    rows = np.arange(len(first)) % arm.kept < MOST_ROWS // len(table.place_index or [0])
+    rows = np.arange(len(first)) % arm.kept < MAX_ROWS // len(table.place_index or [0])
     part, sides = (table, first) if rows.all() else (table.rows(rows), first[rows])
-    return any(comes_alone(*part.leaf(place), sides, RELEASED) for place in table.place_index)
+    return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.place_index)
 
 
 def runs_to_margin(available: int, promise: Promise, alpha: float, margin: float) -> int:
@@ -155,13 +155,13 @@ def runs_to_margin(available: int, promise: Promise, alpha: float, margin: float
     for runs in 2 ** np.arange(6, 25):
         caught = smallest_eps(0.5, float(runs), promise.eps, promise.delta, alpha, 0.0)
         if caught <= margin * promise.eps:
-            return int(2 * runs * (1 + ELSEWHERE * (available - 1)))
+            return int(2 * runs * (1 + OTHER_PAIRS_SHARE * (available - 1)))
     return 0
 
 
 def _runs(arms: list[Arm], available: int) -> float:
     """Pairs of outputs that the worst pair of inputs would have been given."""
-    return sum(arm.drawn for arm in arms) / (1 + ELSEWHERE * (available - 1))
+    return sum(arm.drawn for arm in arms) / (1 + OTHER_PAIRS_SHARE * (available - 1))
 
 
 def _telling(arm: Arm) -> bool:
@@ -191,7 +191,7 @@ def _sharing(arm: Arm) -> float:
     places = list(table.place_index)
     if len(places) < 2:
         return 1.0
-    most = max(MOST_ROWS // len(places), FEWEST_ROWS)
+    most = max(MAX_ROWS // len(places), MIN_ROWS)
     if arm.kept > most:
         some = np.arange(len(first)) % arm.kept < most
         table, first = table.rows(some), first[some]
@@ -203,7 +203,7 @@ def _labels(place: str, table: Table) -> Ints:
     """Numbers at one place by whether they are below, at or above their median; categories."""
     numbers, codes = table.leaf(place)
     is_number = (codes == NUMBER) & ~np.isnan(numbers)
-    labels: Ints = 3 * (np.minimum(codes, MOST_CATEGORIES) - ABSENT)
+    labels: Ints = 3 * (np.minimum(codes, MAX_CATEGORIES) - ABSENT)
     if is_number.any():
         middle = np.median(numbers[is_number])
         labels[is_number] += np.sign(numbers[is_number] - middle).astype(np.int64) + 1

@@ -25,17 +25,17 @@ from pytest_dp.sampling.chunks import Input, joined
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.sampler import Draw
 
-SEARCHED = 1
+SEARCH_KEY = 1
 """First part of the keys of all samples of a pool."""
-TESTED = 2
+TEST_KEY = 2
 """The same, of samples that are tested: none of them was ever searched."""
-PAIRED = 7
+PAIRED_TEST_KEY = 7
 """The same, of those that are tested in pairs, with the same random numbers on both inputs."""
-ROOM, LEAST_ROOM = 2_000_000, 50_000
+TOTAL_ROOM, MIN_ROOM = 2_000_000, 50_000
 """Numbers that are kept on either input: of all pairs of inputs together, and of each at least."""
-LONG, AN_OBJECT = 1_000, 4
+LONG_OUTPUT, ROOM_OF_AN_OBJECT = 1_000, 4
 """Leaves from which outputs are long, and what a number takes there that is a Python object."""
-FEWEST = 20
+MIN_FIRST_LOOK = 20
 """Samples of each input below which a first look tells nothing."""
 
 
@@ -65,7 +65,7 @@ def room_of(outputs: Outputs) -> float:
     """
     leaves = leaves_of(outputs)
     in_arrays = isinstance(outputs[0], np.ndarray | np.generic)
-    return leaves if in_arrays or leaves < LONG else AN_OBJECT * leaves
+    return leaves if in_arrays or leaves < LONG_OUTPUT else ROOM_OF_AN_OBJECT * leaves
 
 
 def part_of(outputs: Outputs, most: int) -> Outputs:
@@ -85,7 +85,7 @@ class Pool:
     position: dict[Any, int] = field(default_factory=dict)
     coupled: bool = False
     """Whether all inputs are run with the same random numbers."""
-    room: int = ROOM
+    room: int = TOTAL_ROOM
     """Numbers that `keep` keeps of the outputs on an input."""
     marks: set[int] = field(default_factory=set)
     heeded: int = 0
@@ -111,7 +111,7 @@ class Pool:
         room = int(self.room / room_of(outputs)) - self.count(which)
         part = part_of(outputs, max(room, 0))
         if not self.drawn[which] or len(part):
-            self.drawn[which].append(part if len(part) else part_of(outputs, FEWEST))
+            self.drawn[which].append(part if len(part) else part_of(outputs, MIN_FIRST_LOOK))
         if len(part) < len(outputs):
             self.heed(hashes(tabulate(outputs[len(part) :])))
 
@@ -139,10 +139,10 @@ class Pool:
 
 
 def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[C]:
-    """The pairs that take part: as many as can be given `FEWEST` samples of each input."""
+    """The pairs that take part: as many as can be given `MIN_FIRST_LOOK` samples of each input."""
     contenders: list[C] = []
     for number, pair in enumerate(context.pairs):
-        if number and (len(pool.inputs) + 1) * FEWEST > budget / 2:
+        if number and (len(pool.inputs) + 1) * MIN_FIRST_LOOK > budget / 2:
             break
         answers = [context.sampler.noiseless(d, context.eps_param) for d in (pair.d1, pair.d2)]
         references = [answer for answer in answers if answer is not None]
@@ -172,7 +172,7 @@ def draw_up_to(
         missing = runs - pool.count(i)
         if missing > 0:
             stream = () if pool.coupled else (i,)
-            key = SEARCHED, *stream, len(pool.drawn[i])
+            key = SEARCH_KEY, *stream, len(pool.drawn[i])
             draws.append(Draw(pool.inputs[i], missing, key, pool.coupled))
             who.append(i)
     for i, outputs in zip(who, context.sampler.draw(draws, deadline), strict=True):

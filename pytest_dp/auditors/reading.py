@@ -13,16 +13,16 @@ from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first,
 from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.search import rank_for
+from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.auditors.witness import RankOf, readable
-from pytest_dp.counterexample import KEPT, simplest
+from pytest_dp.counterexample import KEPT_RANK, simplest
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.event_search import Found, Rank
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 
-A_QUARTER_MORE = 1.25
+LEARNED_WORTH = 1.25
 """How much more than a readable event what was learned has to prove, if outputs are small."""
 FEW_NUMBERS, FEW_LEAVES = 3, 6
 """Numbers, and leaves in all, in outputs that are small."""
@@ -55,7 +55,7 @@ class Read:
         """Whether what was learned, with that bound, is not worth the trouble of a score."""
         if not self.is_small or self.unseen.expected <= 0:
             return False
-        return learned <= A_QUARTER_MORE * max(self.expected, self.unseen.expected)
+        return learned <= LEARNED_WORTH * max(self.expected, self.unseen.expected)
 
 
 def taken_apart(found: Read | None) -> tuple[Event | None, Choice | None, float]:
@@ -84,7 +84,7 @@ def read(
     """
     about = quantities(context.settings, table, arm.references, first, arm.paired)
     clearly = rank_for(context.promise.eps, rarest=0.0)
-    found = _read(context, arm, (table, first), about, clearly, KEPT, planned)
+    found = _read(context, arm, (table, first), about, clearly, KEPT_RANK, planned)
     falls_short = found is None or not found.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
         other = _read(

@@ -14,7 +14,7 @@ Verdict = Literal["violated", "no violation", "inconclusive"]
 STRONG, FAIR = 1.25, 2.0
 """Times the claim from which on a true ε would be caught by what is called a strong pass, or fair.
 """
-MOST_NOTES = 4
+MAX_NOTES = 4
 """Notes that are shown of a result at most; `AuditResult.notes` has them all."""
 EXACTLY = 1 + 1e-9
 """What rounding may add."""
@@ -262,7 +262,7 @@ def _listed(kind: str, fields: Mapping[str, Any]) -> str:
             inside = repr(value).splitlines()
             lines += [f"  {name}={inside[0]}", *(f"  {line}" for line in inside[1:-1]), "  ),"]
         elif name == "notes":
-            lines += [f"  note={describe(note, 70)}," for note in value[:MOST_NOTES]]
+            lines += [f"  note={describe(note, 70)}," for note in value[:MAX_NOTES]]
         else:
             text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
             if name == "event":

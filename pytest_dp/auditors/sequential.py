@@ -22,10 +22,10 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
 
-BET, BET_AGAIN = 5, 6
+BET_KEY, RESTART_KEY = 5, 6
 """First parts of the keys of samples that are bet on, and of those after a start without coupling.
 """
-FIRST_GAME = 0.95
+COUPLED_SHARE = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
 
 
@@ -57,12 +57,12 @@ def audit(context: Context) -> AuditResult:
         if out.stack:
             raise context.hung(out) from None
     if not context.settings.coupled:
-        return _played(context, Game(context, BET, 1.0, coupled=False))
+        return _played(context, Game(context, BET_KEY, 1.0, coupled=False))
     try:
-        return _played(context, Game(context, BET, FIRST_GAME, coupled=True))
+        return _played(context, Game(context, BET_KEY, COUPLED_SHARE, coupled=True))
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
-        return _played(context, Game(context, BET_AGAIN, 1 - FIRST_GAME, coupled=False))
+        return _played(context, Game(context, RESTART_KEY, 1 - COUPLED_SHARE, coupled=False))
 
 
 def _played(context: Context, game: Game) -> AuditResult:

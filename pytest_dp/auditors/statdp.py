@@ -16,15 +16,15 @@ from dataclasses import replace
 from pytest_dp.attacks.expected_bounds import likelier_first
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pool import TESTED, Pool
+from pytest_dp.auditors.pool import TEST_KEY, Pool
 from pytest_dp.auditors.result import AuditResult, Verdict
-from pytest_dp.auditors.search import Suspect, find_suspect, largest_loss
+from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_loss
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.evidence import clopper_pearson, statdp
 from pytest_dp.evidence.counts import Bound, classical
 from pytest_dp.sampling.sampler import Draw
 
-FEWEST_TESTED = 1_000
+MIN_TESTED = 1_000
 
 
 def audit(context: Context) -> AuditResult:
@@ -55,7 +55,7 @@ def _test(context: Context, pool: Pool, best: Suspect) -> held_out.Tested | None
     if runs < 1:
         return None
     one, two = (
-        Draw(pool.inputs[i], runs, (TESTED, i, side))
+        Draw(pool.inputs[i], runs, (TEST_KEY, i, side))
         for side, i in enumerate((best.first, best.second))
     )
     witness = best.witness
@@ -70,7 +70,7 @@ def _runs_of_test(context: Context, best: Suspect) -> int:
     p1 = clopper_pearson.lower(round(witness.p1 * best.runs), best.runs, 0.01)
     p2 = clopper_pearson.upper(round(witness.p2 * best.runs), best.runs, 0.01)
     enough = statdp.runs_for_power(p1, p2, eps, alpha / 2, power=0.999, most=max(most, 1))
-    return most if enough is None else min(most, max(2 * enough, FEWEST_TESTED))
+    return most if enough is None else min(most, max(2 * enough, MIN_TESTED))
 
 
 def _conclude(

@@ -29,21 +29,21 @@ from pytest_dp.auditors.witness import Witness, with_examples, witness_of
 from pytest_dp.evidence import ratio
 from pytest_dp.sampling.deadline import OutOfTime, within
 
-SMALLEST = 8_000
+MIN_SHOWN = 8_000
 """Fresh samples on which a violation is shown, at least."""
-MOST, MOST_A_BET = 20_000, 10
+MAX_SHOWN, SHOWN_PER_BET = 20_000, 10
 """The same, at most: so many, or so many for each sample that was bet on."""
-MOST_COMPARED = 3
+MAX_SHORTER = 3
 """Pairs with shorter inputs that the worst is compared with."""
-FEWEST_COUNTED = 20
+MIN_COUNTED = 20
 """Outputs in an event on either side by which losses are compared."""
-WORTH = 0.7
+READABLE_WORTH = 0.7
 """Share of an attack's standard errors above the claim by which an event is shown in its place."""
-SHOWN_IN = 0.1
+SHOWING_TIME_SHARE = 0.1
 """Share of the time that may go into it."""
-READING = 0.4
+READING_TIME_SHARE = 0.4
 """Share of the time that is left that may go into looking for an event that a person can read."""
-CLEAR = 0.4
+CLEAR_SHARE = 0.4
 """Share of the excess over the claim that fresh samples should show."""
 
 
@@ -80,8 +80,8 @@ def strongest(
     if left < 2 and not refuted:
         return None
     if refuted:
-        left = min(left, max(MOST, MOST_A_BET * 2 * sum(arm.drawn for arm in arms)))
-    planned = max(left, held_out.FEWEST)
+        left = min(left, max(MAX_SHOWN, SHOWN_PER_BET * 2 * sum(arm.drawn for arm in arms)))
+    planned = max(left, held_out.MIN_TESTED)
     choices = [_choice(context, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].expected)
     arm, choice = arms[best], choices[best]
@@ -117,7 +117,7 @@ def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> R
     table, first = within(context.deadline.remaining(), arm.table)
     looking = partial(read, context, arm, table, first, planned, learned)
     try:
-        return within(READING * context.deadline.remaining(), looking)
+        return within(READING_TIME_SHARE * context.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
         return None
 
@@ -133,7 +133,7 @@ def _of_refuted(context: Context, arm: Arm, choice: Choice, found: Read | None) 
     if choice.expected <= eps and clearest is not None:
         attack = clearest.choice
     is_as_good = found is not None and found.is_as_good_as(choice.expected)
-    if is_as_good or clearest is None or excess >= WORTH * max(clearest.excess, 0.0):
+    if is_as_good or clearest is None or excess >= READABLE_WORTH * max(clearest.excess, 0.0):
         attack = None
     elif reading is not None and reading.expected <= eps:
         event = None
@@ -215,9 +215,9 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
             total *= 2
         return left
 
-    clear = min(needed(eps + CLEAR * min(loss - eps, 2.0), SMALLEST), left)
-    quick = context.runs_within(SHOWN_IN * context.settings.max_seconds, clear)
-    return quick if loss <= eps else max(quick, min(needed(eps, held_out.FEWEST), left))
+    clear = min(needed(eps + CLEAR_SHARE * min(loss - eps, 2.0), MIN_SHOWN), left)
+    quick = context.runs_within(SHOWING_TIME_SHARE * context.settings.max_seconds, clear)
+    return quick if loss <= eps else max(quick, min(needed(eps, held_out.MIN_TESTED), left))
 
 
 def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
@@ -233,7 +233,7 @@ def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:
     """The most promising pairs with inputs shorter than those of the worst."""
     length = length_of(worst)
     found = [arm for arm in arms if (length_of(arm) or math.inf) < (length or 0)]
-    return sorted(found, key=lambda arm: -arm.hope)[:MOST_COMPARED]
+    return sorted(found, key=lambda arm: -arm.hope)[:MAX_SHORTER]
 
 
 def grows(arms: list[Arm], worst: Arm) -> str:
@@ -266,7 +266,7 @@ def length_of(arm: Arm) -> int | None:
 def _loss(arm: Arm) -> tuple[float, float] | None:
     """Two standard errors around the loss of the cut that tells most; None if it is unknown."""
     found = _clearest(arm, 0.0)
-    if found is None or min(found.c1, found.c2) < FEWEST_COUNTED:
+    if found is None or min(found.c1, found.c2) < MIN_COUNTED:
         return None
     loss, error = math.log(found.c1 / found.c2), 2 * math.sqrt(1 / found.c1 + 1 / found.c2)
     return loss - error, loss + error

@@ -22,11 +22,11 @@ from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 
-READ = 200_000
+MAX_SEARCHED = 200_000
 """Samples of each input among which a readable event is looked for."""
-MOST_CONDITIONS = 4
+MAX_CONDITIONS = 4
 """Conditions that a readable event is made of, at most."""
-NEEDLESS = 0.97
+NEEDLESS_RANK = 0.97
 """Share of its rank that an event keeps without a condition that is not needed."""
 BOLD_SHARE = 0.5
 """Of alpha, what a bold attack's bound gets."""
@@ -123,7 +123,7 @@ def readable(
         Share of the rank that an event which is simpler must keep.
     """
     half = len(first) // 2
-    searched = min(half, READ)
+    searched = min(half, MAX_SEARCHED)
     some = np.arange(len(first)) % half < searched  # the first ones of either input
     table, first = table.rows(some), first[some]
     about = [feature for feature in about if feature.kind != "bit"]
@@ -132,7 +132,7 @@ def readable(
     if not found:
         return None
     best = simplest(found[0], table, first, rank, kept=kept)
-    for _ in range(MOST_CONDITIONS - 1):  # a further condition must be worth reading it
+    for _ in range(MAX_CONDITIONS - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
         part, sides = table.rows(inside), first[inside]
         spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
@@ -152,7 +152,7 @@ def _shortened(found: Found, table: Table, first: Bools, rank: Rank) -> Event:
         fewer = Event(tuple(one for one in event.conditions if one is not condition))
         inside = fewer.mask(table)
         c1, c2 = np.array([np.sum(inside & first)]), np.array([np.sum(inside & ~first)])
-        if float(rank(c1, c2)[0]) >= NEEDLESS * found.rank > 0:
+        if float(rank(c1, c2)[0]) >= NEEDLESS_RANK * found.rank > 0:
             event = fewer
     return event
 

@@ -18,8 +18,8 @@ from scipy.special import betainc, logsumexp
 
 from pytest_dp.evidence._search import first_where
 
-# Terms below exp(-DROP) times the largest are bounded, not summed: 6e-19 each.
-DROP = 42.0
+# Terms below exp(-NEGLIGIBLE_LOG) times the largest are bounded, not summed: 6e-19 each.
+NEGLIGIBLE_LOG = 42.0
 
 
 def log_tail(t: int, c2: int, runs: int) -> float:
@@ -28,7 +28,7 @@ def log_tail(t: int, c2: int, runs: int) -> float:
         return 0.0
     before = _Before(c2, runs)
     largest = max(t, before.mode)
-    floor = before.log_pmf(largest) - DROP
+    floor = before.log_pmf(largest) - NEGLIGIBLE_LOG
     if before.log_pmf(t) < floor:
         return 0.0  # t lies so far left of the mode that nothing is missing
     last = first_where(lambda j: before.log_pmf(j + 1) < floor, largest, runs)

@@ -27,14 +27,14 @@ BETA = 0.01
 NODES = 1024
 """Grid lines per parameter between Z = -m and Z = m."""
 
-ROUNDING = 1e-7
+Z_ROUNDING = 1e-7
 """Taken off every Z; covers a relative error of 8e-8 in a tail. Compared with sums of 50 digits,
 scipy's errors stayed below 2e-9 (1.12) and 1e-11 (1.17)."""
 
-MARGIN = 1e-12
+LOG_MARGIN = 1e-12
 """For the rounding of logarithms, and of p-values next to alpha."""
 
-SMALLEST = 1e-250
+MIN_LEVEL = 1e-250
 """Nothing is proved below this level, where probabilities become too small for a float."""
 
 _KNOTS = 129
@@ -105,7 +105,9 @@ class Grid(ABC):
 
     def eps_lower(self) -> float:
         """The smallest log ratio in the region."""
-        enough = self.z * (1 + MARGIN) + MARGIN  # lest a rejected point's p-value exceed alpha
+        enough = (
+            self.z * (1 + LOG_MARGIN) + LOG_MARGIN
+        )  # lest a rejected point's p-value exceed alpha
         return self._smallest(
             objective=self.log_ratio,
             allowed=lambda i, j, size: self.score(i, j, size) < enough,
@@ -162,7 +164,7 @@ class Grid(ABC):
 
 def critical(alpha: float) -> float:
     """The critical value of S; positive, as negative S are not told apart."""
-    return max(MARGIN, -float(ndtri((1 - BETA) * alpha)))
+    return max(LOG_MARGIN, -float(ndtri((1 - BETA) * alpha)))
 
 
 def predicted(
@@ -271,5 +273,5 @@ def _raised(tail: Floats, rest: Callable[[NDArray[np.bool_]], Floats], m: float)
     score = -ndtri(tail)
     large = tail > 0.5
     score[large] = ndtri(rest(large))
-    raised: Floats = np.fmax(score - ROUNDING, -m)  # -m also where scipy has no value
+    raised: Floats = np.fmax(score - Z_ROUNDING, -m)  # -m also where scipy has no value
     return raised

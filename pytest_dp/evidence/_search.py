@@ -6,13 +6,13 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 
-BEYOND = 60.0
+MAX_EXCESS = 60.0
 """Nats above a claim from which nothing more is looked for: a factor of 1e26."""
 
 
 def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
     """The smallest loss above eps that is caught, to a ten-thousandth; infinite if none is."""
-    return smallest(caught, eps, eps + 1.0, eps + BEYOND)
+    return smallest(caught, eps, eps + 1.0, eps + MAX_EXCESS)
 
 
 def smallest(caught: Callable[[float], bool], low: float, high: float, most: float) -> float:

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, chdtrc, gammaln
 
-GROUPS = 16
-ENOUGH = 4
+MAX_GROUPS = 16
+MIN_EXPECTED = 4
 """Runs inside, and outside, the event that each group is expected to hold."""
 
 
 def p_value(
-    hits: NDArray[np.int64], sizes: NDArray[np.int64], most: int = GROUPS
+    hits: NDArray[np.int64], sizes: NDArray[np.int64], most: int = MAX_GROUPS
 ) -> tuple[float, list[float]]:
     """Pearson's chi-squared test that an event is equally likely in all chunks of work.
 
@@ -40,7 +40,7 @@ def p_value(
         The event's frequency in each group of neighbouring chunks.
     """
     inside, total = int(hits.sum()), int(sizes.sum())
-    groups = min(most, len(sizes), min(inside, total - inside) // ENOUGH)
+    groups = min(most, len(sizes), min(inside, total - inside) // MIN_EXPECTED)
     if groups < 2:
         return 1.0, []
     ends = np.cumsum(sizes)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_dp.evidence import _region
-from pytest_dp.evidence._region import MARGIN, SMALLEST, Floats, Indices
+from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Floats, Indices
 from pytest_dp.evidence._validation import check_finite, check_level
 
 
@@ -52,7 +52,7 @@ def p_value(both: int, first: int, second: int, eps: float, alpha: float) -> flo
     """
     _check(both, first, second, alpha)
     check_finite(eps)
-    if both + first == 0 or alpha < SMALLEST:
+    if both + first == 0 or alpha < MIN_LEVEL:
         return 1.0
     return _Paired(both, first, second, alpha).p_value(eps, alpha)
 
@@ -85,7 +85,7 @@ def eps_lower(both: int, first: int, second: int, alpha: float) -> float:
     0.103
     """
     _check(both, first, second, alpha)
-    if both + first == 0 or alpha < SMALLEST:
+    if both + first == 0 or alpha < MIN_LEVEL:
         return -math.inf
     return _Paired(both, first, second, alpha).eps_lower()
 
@@ -172,7 +172,7 @@ class _Paired(_region.Grid):
 
     def log_ratio(self, i: Indices, j: Indices, size: int) -> Floats:
         q, b = self.first.at[i], self.second.at[self.ends(i, j, size)[1]]
-        ratio: Floats = _log_ratio(q, b) - MARGIN
+        ratio: Floats = _log_ratio(q, b) - LOG_MARGIN
         return ratio
 
     def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:

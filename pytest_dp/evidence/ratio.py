@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_dp.evidence import _region
-from pytest_dp.evidence._region import MARGIN, SMALLEST, Floats, Indices
+from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Floats, Indices
 from pytest_dp.evidence._validation import check_count, check_finite, check_level
 
 _TILT = 0.5
@@ -54,7 +54,7 @@ def p_value(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> flo
     """
     _check(c1, n1, c2, n2, alpha)
     check_finite(eps)
-    if c1 == 0 or alpha < SMALLEST:
+    if c1 == 0 or alpha < MIN_LEVEL:
         return 1.0
     return _Independent(c1, n1, c2, n2, alpha).p_value(eps, alpha)
 
@@ -88,7 +88,7 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
     1.97
     """
     _check(c1, n1, c2, n2, alpha)
-    if c1 == 0 or alpha < SMALLEST:
+    if c1 == 0 or alpha < MIN_LEVEL:
         return -math.inf
     return _Independent(c1, n1, c2, n2, alpha).eps_lower()
 
@@ -171,7 +171,7 @@ class _Independent(_region.Grid):
             self.variance1, self.variance2 = _variance(p1, n1), _variance(p2, n2)
 
     def log_ratio(self, i: Indices, j: Indices, size: int) -> Floats:
-        ratio: Floats = self.log1[i] - self.log2[self.ends(i, j, size)[1]] - MARGIN
+        ratio: Floats = self.log1[i] - self.log2[self.ends(i, j, size)[1]] - LOG_MARGIN
         return ratio
 
     def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:

@@ -26,20 +26,20 @@ from pytest_dp.evidence._search import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record, contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit
 
-LEARNING = 6.0
+LEARNING_COST = 6.0
 """Log wealth that bets lose while they learn what to bet on."""
-ELSEWHERE = 0.35
+OTHER_PAIRS_SHARE = 0.35
 """Share of the samples for the best pair of inputs that every other pair gets."""
-CAUTION = 1.0
+CURVE_CAUTION = 1.0
 """Standard errors by which two inputs are taken to be less far apart than they look."""
-CLEAR = 3.0
+MIN_CURVE_ERRORS = 3.0
 """Standard errors from which two inputs are told apart at all."""
-CONTINUOUS = 8
+MIN_CONTINUOUS_BINS = 8
 """Bins of a score from which outputs count as continuous."""
 STAKES = np.geomspace(1e-3, 0.98, 40)
 """Shares of the largest stake, one of which is near the best."""
-LARGEST_SCALE = 1e4
-SEEN = 0.01
+MAX_SCALE = 1e4
+MIN_PROBABILITY = 0.01
 """Probability from which an event is not too rare for its loss to show: in the 9,000 pairs of
 outputs that 20,000 samples leave for bets, it comes 90 times, give or take a tenth."""
 CERTAIN = 40.0
@@ -96,7 +96,7 @@ class Curve:
         """The largest loss of events that are not too rare to be seen, with so much less noise."""
         p, q, _ = self.scaled(times)
         losses = [
-            np.log(one / two)[(two >= SEEN) & (one > 0)].max(initial=0.0)
+            np.log(one / two)[(two >= MIN_PROBABILITY) & (one > 0)].max(initial=0.0)
             for one, two in ((p, q), (1 - q, 1 - p))
         ]
         return float(max(losses))
@@ -124,9 +124,9 @@ def curve(joint: Floats) -> Curve | None:
     apart = np.sqrt(one + two + 1) / runs
     error = apart / np.sqrt(p * (1 - p) * q * (1 - q))
     seen = logit(p) - logit(q)
-    careful = np.maximum(seen - CAUTION * error, 0.0)
+    careful = np.maximum(seen - CURVE_CAUTION * error, 0.0)
     k = int(np.argmax(seen / error))
-    told = bool((np.abs(seen) > CLEAR * error).any() and careful[k] > 0)
+    told = bool((np.abs(seen) > MIN_CURVE_ERRORS * error).any() and careful[k] > 0)
     implied = _implied(q, float(careful[k]), float(q[k]))
     trust = implied**2 / (implied**2 + error**2)
     shift = (implied + trust * (careful - implied)) * told
@@ -136,7 +136,7 @@ def curve(joint: Floats) -> Curve | None:
     shared = np.clip(np.divide(extra, room, out=np.zeros_like(extra), where=room > 1e-12), -1, 1)
     order = np.argsort(logit(q)[some], kind="stable")
     rarer = np.maximum.accumulate(logit(q)[some][order])
-    return Curve(rarer, shift[some][order], shared[some][order], b >= CONTINUOUS)
+    return Curve(rarer, shift[some][order], shared[some][order], b >= MIN_CONTINUOUS_BINS)
 
 
 def _implied(q: Floats, shift: float, where: float) -> Floats:
@@ -176,7 +176,7 @@ def smallest_scale(
     def caught(times: float) -> bool:
         return any(growth(*one.scaled(times), eps, delta) * runs >= needed for one in telling)
 
-    return 1.0 if caught(1.0) else smallest(caught, 1.0, 2.0, LARGEST_SCALE)
+    return 1.0 if caught(1.0) else smallest(caught, 1.0, 2.0, MAX_SCALE)
 
 
 def smallest_eps(
@@ -228,7 +228,7 @@ def clearest_event(record: Record) -> tuple[float, float]:
     extra = together - p * q
     room = q - p * q if extra > 0 else p * q - max(0.0, p + q - 1)
     common = float(np.clip(extra / room, -1, 1)) if room > 0 else 0.0
-    return min(p, 0.5) if clear[k] > CLEAR else 0.5, common
+    return min(p, 0.5) if clear[k] > MIN_CURVE_ERRORS else 0.5, common
 
 
 def largest_loss(record: Record) -> float:
@@ -246,7 +246,7 @@ def largest_loss(record: Record) -> float:
 
 def wealth_for(alpha: float) -> float:
     """Log wealth to expect, so that 1 / alpha is reached in 19 of 20 audits."""
-    return -math.log(alpha) + LEARNING + 2.0 * math.sqrt(-2 * math.log(alpha))
+    return -math.log(alpha) + LEARNING_COST + 2.0 * math.sqrt(-2 * math.log(alpha))
 
 
 def growth(p: Floats, q: Floats, shared: Floats, eps: float, delta: float) -> float:

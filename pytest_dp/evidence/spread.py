@@ -24,19 +24,19 @@ from scipy.special import bdtrc
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence._search import smallest_loss
-from pytest_dp.evidence.resolution import SEEN, growth, wealth_for
+from pytest_dp.evidence.resolution import MIN_PROBABILITY, growth, wealth_for
 
-STANDS_OUT = 4.0
+STANDS_OUT_ERRORS = 4.0
 """Standard errors from which a place loses more than the others: by chance one of 16,000 does."""
-SOMETHING = 2.0
+MIN_JOINT_ERRORS = 2.0
 """Standard errors from which the places that do not stand out lose anything together."""
-LEARNED_FROM = 0.25
+LEARNED_SHARE = 0.25
 """Share of the samples from which, on average, an attack was learned that others are bet on with:
 attacks are learned anew when the samples have grown eightfold."""
-STEPS = 2
+PARAMETERS_PER_PLACE = 2
 """Numbers that have to be learned for each place: about where it changes, and by how much. It
 matters from a hundred places on."""
-MOST_THRESHOLDS = 200
+MAX_THRESHOLDS = 200
 """Events that are compared, where there are more places."""
 
 
@@ -61,7 +61,7 @@ def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
     some = np.zeros(everything, dtype=bool)
     while (left := np.count_nonzero(~some)) > 1:
         mean = np.maximum(squares[~some].sum() - squares, 0) / (left - 1)  # of all the others
-        far = (np.sqrt(mean) + STANDS_OUT * np.sqrt(errors)) ** 2
+        far = (np.sqrt(mean) + STANDS_OUT_ERRORS * np.sqrt(errors)) ** 2
         more = ~some & (squares > far)
         if not more.any():
             break
@@ -69,7 +69,7 @@ def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
     if not some.any():
         return float(everything)
     others, noise = float(squares[~some].sum()), math.sqrt(2 * float((errors[~some] ** 2).sum()))
-    others *= others > SOMETHING * noise
+    others *= others > MIN_JOINT_ERRORS * noise
     total = np.sqrt(squares[some]).sum() + math.sqrt((~some).sum() * others)
     return float(np.clip(total**2 / (squares[some].sum() + others), 1, everything))
 
@@ -87,7 +87,7 @@ def _distance(one: Ints, two: Ints, paired: bool) -> tuple[float, float]:
         chance = c1 + c2 - 2.0 * np.bincount(one[one == two], minlength=width)
     else:
         chance = c1 * (1 - c1 / n) + c2 * (1 - c2 / n)
-    often = (c1 + c2) / (2 * n) >= SEEN
+    often = (c1 + c2) / (2 * n) >= MIN_PROBABILITY
     c1, c2, chance = c1[often], c2[often], chance[often]
     size = n * (c1 + c2) / 2
     by_chance = float((chance / size).sum())
@@ -128,10 +128,10 @@ def _caught(
     places: int, runs: float, eps: float, delta: float, alpha: float, shared: float
 ) -> float:
     needed = wealth_for(alpha)
-    steps = max((places + 1) // MOST_THRESHOLDS, 1)
+    steps = max((places + 1) // MAX_THRESHOLDS, 1)
     fewest: Ints = np.arange(0, places + 1, steps)
     alike = np.full(len(fewest), shared)
-    unknown = STEPS * places * (places - 1) / (LEARNED_FROM * runs)
+    unknown = PARAMETERS_PER_PLACE * places * (places - 1) / (LEARNED_SHARE * runs)
 
     def points(p: float) -> Floats:
         """Probability that at least so many places point to D."""

@@ -20,9 +20,9 @@ from pytest_dp.evidence._search import crossing, first_where, smallest_loss
 from pytest_dp.evidence._validation import check_count, check_eps, check_level, check_probability
 
 # Which quantile of the thinnings' p-values counts. Fixed: choosing it by the counts is not valid.
-SHARE = 0.1
+THINNING_SHARE = 0.1
 
-SMALLEST = 5e-324  # a p-value is never 0
+SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 
 
 def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
@@ -66,7 +66,7 @@ def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
     >>> f"{p_value(10_012, 1_351, 20_000, eps=1.0):.0e}"
     '3e-291'
     """
-    return max(math.exp(log_p_value(c1, c2, runs, eps)), SMALLEST)
+    return max(math.exp(log_p_value(c1, c2, runs, eps)), SMALLEST_FLOAT)
 
 
 def log_p_value(c1: int, c2: int, runs: int, eps: float) -> float:
@@ -74,8 +74,8 @@ def log_p_value(c1: int, c2: int, runs: int, eps: float) -> float:
     check_count("c1", c1, runs)
     check_count("c2", c2, runs)
     check_eps(eps)
-    kept = upper_count(c1, eps, SHARE)
-    return min(0.0, log_tail(kept, c2, runs) - math.log(SHARE))
+    kept = upper_count(c1, eps, THINNING_SHARE)
+    return min(0.0, log_tail(kept, c2, runs) - math.log(THINNING_SHARE))
 
 
 def p_value_both(c1: int, c2: int, runs: int, eps: float) -> float:
@@ -94,7 +94,7 @@ def p_value_both(c1: int, c2: int, runs: int, eps: float) -> float:
     Against the smaller count p is 1, so it is not computed: if `T <= c2 <= c1`, the hypergeometric
     variable, symmetric about `(T + c1) / 2`, reaches `T` with probability at least 1/2.
     """
-    return max(math.exp(_log_p_both(c1, c2, runs, eps)), SMALLEST)
+    return max(math.exp(_log_p_both(c1, c2, runs, eps)), SMALLEST_FLOAT)
 
 
 def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
@@ -345,7 +345,7 @@ def _rejections(
         limits[i] = crossing(_excess(c1, runs, eps, target), c1, guess, 1 + round(sd / 10))
     if points.size < hits.size:
         if hits.size <= 400:  # few enough for the steps of the kept count to show
-            kept = [upper_count(c1, eps, SHARE) for c1 in hits.tolist()]
+            kept = [upper_count(c1, eps, THINNING_SHARE) for c1 in hits.tolist()]
             limits = np.interp(kept, [kept[c1 - low] for c1 in points.tolist()], limits)
         else:
             limits = np.interp(hits, points, limits)

@@ -12,11 +12,11 @@ from pytest_dp.claim import Promise, check_relation
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.datasets import describe, ends_first, key
-from pytest_dp.inputs.deriving import MOST_PAIRS, derived
+from pytest_dp.inputs.deriving import MAX_PAIRS, derived
 from pytest_dp.inputs.relations import Pair, stated_pair
 from pytest_dp.inputs.resolving import resolve
 
-__all__ = ["MOST_PAIRS", "Pair", "describe", "pairs_of"]
+__all__ = ["MAX_PAIRS", "Pair", "describe", "pairs_of"]
 
 
 def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
@@ -34,7 +34,7 @@ def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
     Returns
     -------
     list of Pair
-        At least one. At most `MOST_PAIRS` if they are derived from datasets or values; the pairs
+        At least one. At most `MAX_PAIRS` if they are derived from datasets or values; the pairs
         of one example share their D, which is a copy of it.
 
     Raises
@@ -101,4 +101,4 @@ def _values(values: Values) -> list[Pair]:
             "two different ones, such as values([0, 1])."
         )
     chosen = (sorted(two) for two in combinations(ends_first(distinct), 2))
-    return [Pair(distinct[a], distinct[b], "any two values") for a, b in islice(chosen, MOST_PAIRS)]
+    return [Pair(distinct[a], distinct[b], "any two values") for a, b in islice(chosen, MAX_PAIRS)]

@@ -13,10 +13,10 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.datasets import describe, ends_first, key, kind_of, records_of
 from pytest_dp.inputs.relations import Pair
 
-MOST_PAIRS = 512
+MAX_PAIRS = 512
 """Most pairs that are derived for one claim."""
 
-MOST_RECORDS = 16_000_000
+MAX_RECORDS = 16_000_000
 """Deriving stops once the pairs hold this many records in all, though not before the 16th."""
 
 _Positions = tuple[int, ...]
@@ -60,7 +60,7 @@ def derived(examples: Sequence[Any], relation: str) -> list[Pair]:
 
     ``"add_remove_one"``: each record removed, each known record added (at the end).
     ``"replace_one"``: each record replaced by each other known record. Where there are more than
-    `MOST_PAIRS`, the smallest and largest records are tried first.
+    `MAX_PAIRS`, the smallest and largest records are tried first.
     """
     if not examples:
         raise ClaimError(
@@ -77,7 +77,7 @@ def derived(examples: Sequence[Any], relation: str) -> list[Pair]:
         both = frozenset((content, pool.content(moved)))
         if both in seen:
             continue
-        if len(pairs) >= MOST_PAIRS or (records > MOST_RECORDS and len(pairs) >= 16):
+        if len(pairs) >= MAX_PAIRS or (records > MAX_RECORDS and len(pairs) >= 16):
             break
         seen.add(both)
         records += len(moved)

@@ -20,15 +20,15 @@ from pytest_dp.outputs.contents import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import rows
-from pytest_dp.sampling.captured import NONE, Captured, find
+from pytest_dp.sampling.captured import NO_GENERATORS, Captured, find
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.reuse import held, is_reused
 
-MOST_ROWS = 1_024
+MAX_CHECKED_ROWS = 1_024
 """Larger calls are looked at for shared noise only until so many runs were made."""
-ENOUGH_CONSTANT = 2
+MIN_CONSTANT_CALLS = 2
 """Calls with equal rows that are looked at again: then they are equal in all calls."""
-CALLS, ROWS = 8, 64
+FURTHER_CALLS, FURTHER_ROWS = 8, 64
 """Further calls that decide it."""
 
 
@@ -77,7 +77,7 @@ class Call:
     size: str | None = None
     input: Callable[[], Any] | None = None
     pristine: Pristine | None = None
-    captured: Captured = NONE
+    captured: Captured = NO_GENERATORS
     made: Made = field(default_factory=Made, compare=False)
 
     def of(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
@@ -201,21 +201,21 @@ class Call:
 
     def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
         count = len(outputs)
-        if count < rows.FEWEST:
+        if count < rows.MIN_ROWS:
             return
         equal = _all_equal(outputs)
         if equal:
-            if self.made.constant >= ENOUGH_CONSTANT:
+            if self.made.constant >= MIN_CONSTANT_CALLS:
                 return
-        elif count > MOST_ROWS < self.made.runs or not rows.look_shared(
+        elif count > MAX_CHECKED_ROWS < self.made.runs or not rows.look_shared(
             rows.keys(outputs), self.made.looks
         ):
             return
         # By what further calls return, as these were what raised the suspicion.
-        self.made.runs += CALLS * ROWS
+        self.made.runs += FURTHER_CALLS * FURTHER_ROWS
         calls = [
-            self.mechanism(self._given(data), **{**keywords, self.size or "": ROWS})
-            for _ in range(CALLS)
+            self.mechanism(self._given(data), **{**keywords, self.size or "": FURTHER_ROWS})
+            for _ in range(FURTHER_CALLS)
         ]
         if equal:
             shared = all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-MOST_OBJECTS, MOST_OF_OTHERS = 5_000, 500
+MAX_OBJECTS, MAX_FOREIGN_OBJECTS = 5_000, 500
 """How many objects the search looks at: reached from the mechanism's own code and data, and from
 what packages that others wrote provide. Compiled functions, say, drag a whole compiler along."""
-MOST_A_CONTAINER = 1_000
+MAX_MEMBERS = 1_000
 """Members of a container that are looked at."""
 
 _LEAVES = {str, bytes, int, float, complex, bool, type(None), np.ndarray}
@@ -52,7 +52,7 @@ class Captured:
                 restore(generator, state)
 
 
-NONE = Captured((), ())
+NO_GENERATORS = Captured((), ())
 """Of a mechanism in which nobody looked yet, or that has none."""
 
 
@@ -64,7 +64,7 @@ def find(*roots: Any) -> Captured:
     # Nearest first, and in the same order in every process: it decides who gets which stream.
     queue = deque((root, getattr(root, "__name__", "mechanism")) for root in roots)
     others: deque[tuple[Any, str]] = deque()  # reached through packages that others wrote
-    left, left_of_others = MOST_OBJECTS, MOST_OF_OTHERS
+    left, left_of_others = MAX_OBJECTS, MAX_FOREIGN_OBJECTS
     seen: set[int] = set()
     while queue or others:
         thing, place = queue.popleft() if queue else others.popleft()
@@ -134,13 +134,13 @@ def _of_partial(partial: functools.partial[Any], place: str) -> Iterator[tuple[A
 
 
 def _of_dict(some: dict[Any, Any], place: str) -> Iterator[tuple[Any, str]]:
-    items = list(islice(some.items(), MOST_A_CONTAINER))
+    items = list(islice(some.items(), MAX_MEMBERS))
     if not _all_leaves(value for _, value in items):
         yield from ((value, f"{place}[{key!r}]") for key, value in items)
 
 
 def _of_container(some: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
-    values = list(islice(some, MOST_A_CONTAINER))
+    values = list(islice(some, MAX_MEMBERS))
     if not _all_leaves(values):
         yield from ((value, place) for value in values)
 

@@ -18,11 +18,11 @@ import numpy as np
 from pytest_dp.arrays import Outputs
 from pytest_dp.sampling.pickling import cloudpickle
 
-MOST_A_CHUNK = 512
-MOST_A_VECTORIZED_CHUNK = 32_768
-ENOUGH_A_CHUNK, ENOUGH_A_SHARED_CHUNK = 64, 256
+MAX_CHUNK = 512
+MAX_VECTORIZED_CHUNK = 32_768
+MIN_CHUNK, MIN_SHARED_CHUNK = 64, 256
 """Runs in a chunk, at least, where a draw has so many: every chunk costs time to set up."""
-FEWEST_SLOW, SLOW_CHUNKS = 2, 32
+MIN_SLOW_CHUNK, SLOW_CHUNKS = 2, 32
 """Runs in a chunk of a slow mechanism, at least, and chunks of its larger draws: so many that every
 process gets as much to do as the others."""
 
@@ -54,19 +54,19 @@ class Done:
     noise: bytes | None = None
 
 
-MOST_BYTES = 2**25
+MAX_BYTES = 2**25
 """Memory, about, for outputs that are drawn at a time."""
-A_LEAF = 32
+LEAF_BYTES = 32
 """Bytes for a number in a list, about."""
 
 
 def at_a_time(outputs: Outputs) -> int:
     """How many outputs such as these there should be in memory at a time."""
     sizes = [
-        one.nbytes if isinstance(one, np.ndarray | np.generic) else A_LEAF * _length(one)
+        one.nbytes if isinstance(one, np.ndarray | np.generic) else LEAF_BYTES * _length(one)
         for one in outputs[:4]
     ]
-    return max(1, MOST_BYTES // max(*sizes, 1))
+    return max(1, MAX_BYTES // max(*sizes, 1))
 
 
 def _length(output: Any) -> int:
@@ -74,18 +74,18 @@ def _length(output: Any) -> int:
 
 
 def cut(
-    draw: Chunk, vectorized: bool, *, slow: bool = False, most: int = MOST_A_VECTORIZED_CHUNK
+    draw: Chunk, vectorized: bool, *, slow: bool = False, most: int = MAX_VECTORIZED_CHUNK
 ) -> list[Chunk]:
     """Cut a draw into chunks: as few as pays, or as many as go round for slow mechanisms.
 
     No chunk has more than `most` runs, and one.
     """
     count = draw.count
-    most = min(most, MOST_A_VECTORIZED_CHUNK if vectorized else MOST_A_CHUNK)
-    enough = ENOUGH_A_SHARED_CHUNK if draw.shared else ENOUGH_A_CHUNK
+    most = min(most, MAX_VECTORIZED_CHUNK if vectorized else MAX_CHUNK)
+    enough = MIN_SHARED_CHUNK if draw.shared else MIN_CHUNK
     size = min(most, max(min(count, enough), -(-count // 16), 1))
     if slow:
-        size = min(most, max(FEWEST_SLOW, -(-count // SLOW_CHUNKS)))
+        size = min(most, max(MIN_SLOW_CHUNK, -(-count // SLOW_CHUNKS)))
     sizes, left = [size] * (count // size), count % size
     if left == 1 and sizes:  # a run alone shows too little
         sizes[-1] += 1

@@ -25,7 +25,7 @@ import numpy as np
 from pytest_dp.sampling.captured import is_library, names_in
 from pytest_dp.sampling.pickling import class_by_value, cloudpickle
 
-MOST_BYTES, MOST_CODE = 64_000_000, 3_000
+MAX_COPIED_BYTES, MAX_COPIED_CODE = 64_000_000, 3_000
 """What a mechanism may hold, and how many functions and classes it may reach, to be copied."""
 
 _FRAMEWORKS = frozenset(
@@ -126,8 +126,8 @@ def _cannot(error: Exception) -> str:
 
 class _Bounded(io.BytesIO):
     def write(self, data: Any, /) -> int:
-        if self.tell() > MOST_BYTES:
-            raise CannotCopy(f"it holds more than {MOST_BYTES // 1_000_000} MB")
+        if self.tell() > MAX_COPIED_BYTES:
+            raise CannotCopy(f"it holds more than {MAX_COPIED_BYTES // 1_000_000} MB")
         return super().write(data)
 
 
@@ -206,8 +206,8 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
 
     def _count(self) -> None:
         self._functions += 1
-        if self._functions > MOST_CODE:
-            raise CannotCopy(f"it reaches more than {MOST_CODE:,} functions")
+        if self._functions > MAX_COPIED_CODE:
+            raise CannotCopy(f"it reaches more than {MAX_COPIED_CODE:,} functions")
 
 
 def _is_filled(cell: types.CellType) -> bool:

@@ -10,8 +10,8 @@ import numpy as np
 from pytest_dp.arrays import Outputs
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.per_run import draw_per_run, tried_per_run
-from pytest_dp.sampling.row_aligned import FIRST, draw_row_aligned, tried_row_aligned
+from pytest_dp.sampling.per_run import draw_per_run, try_per_run
+from pytest_dp.sampling.row_aligned import FIRST_TRIAL_DRAWS, draw_row_aligned, try_row_aligned
 from pytest_dp.sampling.streams import stream
 
 TRIAL_KEY = (0, 0, 0)
@@ -37,7 +37,7 @@ def draw_shared(
     return draw_row_aligned(call, data, count, sequence)
 
 
-def tried(
+def try_coupling(
     calls: Sequence[tuple[Call, Any]],
     seed: int,
     deadline: Deadline,
@@ -62,7 +62,7 @@ def tried(
         If the deadline passes first.
     """
     if calls[0][0].size is None:
-        return tried_per_run(calls, stream(seed, *TRIAL_KEY), deadline)
-    rows = rows or FIRST
-    tried_row_aligned(calls, stream(seed, *TRIAL_KEY, rows), deadline, rows)
+        return try_per_run(calls, stream(seed, *TRIAL_KEY), deadline)
+    rows = rows or FIRST_TRIAL_DRAWS
+    try_row_aligned(calls, stream(seed, *TRIAL_KEY, rows), deadline, rows)
     return frozenset()

@@ -16,7 +16,7 @@ from pytest_dp.sampling.calling import Call
 
 T = TypeVar("T")
 
-HUNG = 5.0
+HUNG_SECONDS = 5.0
 """Seconds from which a run that is interrupted counts as hung, if most took far less."""
 
 
@@ -142,7 +142,7 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
         stuck = time.monotonic() - entered - up.in_draw * (seconds_a_run or 0.0)
         usual = seconds_a_run or 0.0
         # Not just slow: seconds, and many times what runs usually take.
-        long = max(min(HUNG, 0.3 * deadline.allowed), 50 * usual)
+        long = max(min(HUNG_SECONDS, 0.3 * deadline.allowed), 50 * usual)
         hung = stuck > long and (usual > 0 or not up.in_draw)
         raise OutOfTime(up.stack if hung else "") from None
     finally:

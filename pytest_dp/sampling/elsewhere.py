@@ -15,7 +15,7 @@ from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.streams import seeded, stream
 
-MOST_SECONDS = 20.0
+PROCESS_SECONDS = 20.0
 """To start, to import, and to run."""
 
 
@@ -38,7 +38,7 @@ def repeated(call: Call, data: Any, seed: int, copies: int) -> list[list[str]] |
             [sys.executable, "-c", "from pytest_dp.sampling.elsewhere import serve; serve()"],
             input=request,
             capture_output=True,
-            timeout=MOST_SECONDS,
+            timeout=PROCESS_SECONDS,
             check=True,
         )
         return cast("list[list[str]]", pickle.loads(done.stdout))

@@ -14,9 +14,9 @@ import numpy as np
 from pytest_dp.arrays import Outputs
 from pytest_dp.reprs import shown
 
-SURPRISE = 14.0
+COINCIDENCE_SURPRISE = 14.0
 """Negative logarithm of the chance of a coincidence that is not taken for one."""
-ENOUGH = SURPRISE + 2 * math.log(1e9)
+UNIQUE_SURPRISE = COINCIDENCE_SURPRISE + 2 * math.log(1e9)
 """Surprise of outputs that tell a chunk from a billion others."""
 LOOKS = (32, 128, 512)
 """Outputs of a chunk that are looked at; more of them only where fewer do not tell enough."""
@@ -42,7 +42,7 @@ def fingerprint(outputs: Outputs) -> Fingerprint:
     texts: list[str] = []
     for look in LOOKS:
         texts += map(_text, outputs[len(texts) : look])
-        if len(texts) < look or _surprise_of_values(texts) >= ENOUGH:
+        if len(texts) < look or _surprise_of_values(texts) >= UNIQUE_SURPRISE:
             break
     return Fingerprint(digest(texts), surprise(texts))
 

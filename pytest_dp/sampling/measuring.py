@@ -26,11 +26,11 @@ Group = list[Chunk]
 """Consecutive chunks of a draw, whose outputs are measured together."""
 Work = tuple[Input, list[Group]]
 
-MOST_A_GROUP = 4_096
+MAX_GROUP = 4_096
 """Runs of a mechanism with one draw a call that are measured together, at most."""
 
 
-def grouped(chunks: list[Chunk], vectorized: bool, most: int = MOST_A_GROUP) -> list[Group]:
+def grouped(chunks: list[Chunk], vectorized: bool, most: int = MAX_GROUP) -> list[Group]:
     """Divide the chunks of a draw into groups, several even for small draws.
 
     No group has more than `most` runs, unless a single chunk has.
@@ -38,7 +38,7 @@ def grouped(chunks: list[Chunk], vectorized: bool, most: int = MOST_A_GROUP) -> 
     each = 1
     if chunks and not vectorized:
         runs = sum(chunk.count for chunk in chunks)
-        each = max(1, min(MOST_A_GROUP, most, -(-runs // 16)) // chunks[0].count)
+        each = max(1, min(MAX_GROUP, most, -(-runs // 16)) // chunks[0].count)
     return [chunks[start : start + each] for start in range(0, len(chunks), each)]
 
 

@@ -19,7 +19,7 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.streams import seeded, stream
 
-MOST_SECONDS = 1.0
+NOISELESS_SECONDS = 1.0
 """Without noise, a loop that waits for some value may never end."""
 
 
@@ -39,7 +39,7 @@ def noiseless(call: Call, data: Any, eps_param: str | None) -> Any:
     """
     attempts: list[dict[str, Any]] = [{}] if call.rng is not None else []
     attempts += [{eps_param: math.inf}] if eps_param is not None else []
-    deadline = Deadline(MOST_SECONDS)
+    deadline = Deadline(NOISELESS_SECONDS)
     for changed in attempts:
         try:
             copied, (data_of_copy,) = call.copied(data)

@@ -29,16 +29,16 @@ from pytest_dp.sampling.twister import GLOBAL
 Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
 
-AGAIN, AGAIN_EACH = 0.02, 0.25
+RERUN_SHARE, RERUN_PER_CHUNK = 0.02, 0.25
 """Runs that are run again on a copy, and compared: so many of each, and so many of each chunk."""
-STREAMS = 3
+TRIAL_STREAMS = 3
 """Streams in a trial."""
-_FORTH = [(run, side) for side in (0, 1) for run in range(STREAMS)]
+_FORTH = [(run, side) for side in (0, 1) for run in range(TRIAL_STREAMS)]
 SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
 """Streams and inputs of a trial: each stream twice on either input, in another order than before,
 so that an output that depends on earlier runs has other ones before it."""
 
-CHECKS, ANEW, SOURCES = 4, 5, 6
+CHECK_CHILD, ANEW_CHILD, SOURCE_CHILD = 4, 5, 6
 """Children of a chunk's sequence; `seeded` uses those before."""
 
 
@@ -46,9 +46,9 @@ class CannotCouple(Exception):  # noqa: N818  a way out, not an error
     """Draws on two inputs must not share random numbers; the message says why."""
 
 
-NOTHING = "nothing random within reach"
+NOTHING_RANDOM = "nothing random within reach"
 """A reason that need not be told: more is gained by nothing else."""
-REMEMBERS = "its outputs depend on earlier runs (a buffer, a cache, a counter)"
+DEPENDS_ON_EARLIER_RUNS = "its outputs depend on earlier runs (a buffer, a cache, a counter)"
 
 
 class Runs:
@@ -78,7 +78,7 @@ class Runs:
     def __init__(
         self, sequence: np.random.SeedSequence, count: int, captured: Captured, idle: frozenset[int]
     ) -> None:
-        self.rng = np.random.Generator(np.random.Philox(_OfARun(child(sequence, SOURCES))))
+        self.rng = np.random.Generator(np.random.Philox(_OfARun(child(sequence, SOURCE_CHILD))))
         self._sources = (
             self.rng,
             np.random.mtrand._rand,  # noqa: SLF001
@@ -91,7 +91,7 @@ class Runs:
         self._at = {k: _plain(self._before[k]) for k in idle if k != 1}
         self._left_alone = False
         restarts = [
-            _restarts(source, child(sequence, SOURCES + k), count)
+            _restarts(source, child(sequence, SOURCE_CHILD + k), count)
             for k, source in enumerate(self._sources)
             if k not in idle
         ]
@@ -287,8 +287,10 @@ def draw_per_run(
     CannotCouple
         If an output that was checked depends on more than the input and the stream.
     """
-    choose = np.random.default_rng(child(sequence, CHECKS))
-    checked = choose.integers(count, size=int(AGAIN * count + AGAIN_EACH + choose.random()))
+    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
+    checked = choose.integers(
+        count, size=int(RERUN_SHARE * count + RERUN_PER_CHUNK + choose.random())
+    )
     with Runs(sequence, count, call.captured, idle) as runs:
         outputs = call.draw(data, count, runs.rng, runs.restart)
         idle_ones_used = not runs.are_idle()
@@ -298,7 +300,7 @@ def draw_per_run(
             runs.are_idle()
     if idle_ones_used:
         # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
-        return draw_per_run(call, data, count, child(sequence, ANEW), frozenset())
+        return draw_per_run(call, data, count, child(sequence, ANEW_CHILD), frozenset())
     if len(checked) and call.captured.generators:
         copied, data = call.spare(data)
         with Runs(sequence, count, copied.captured, idle) as runs:
@@ -310,30 +312,30 @@ def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Ru
     """Make some of the runs again: the outputs have to stay."""
     for run in checked:
         if not same(outputs[run], _again(call, data, runs, run)):
-            raise CannotCouple(REMEMBERS)
+            raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
 
 
-def tried_per_run(
+def try_per_run(
     calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
 ) -> frozenset[int]:
     """Which sources are idle, if outputs depend on nothing but the input and the stream.
 
-    As `coupling.tried`; refuses as well what uses nothing that can be restarted.
+    As `coupling.try_coupling`; refuses as well what uses nothing that can be restarted.
     """
     captured = calls[0][0].captured
     touched: set[int] = set()
     draw: set[int] = set()
     seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
-    with Runs(sequence, STREAMS, captured, frozenset()) as runs:
+    with Runs(sequence, TRIAL_STREAMS, captured, frozenset()) as runs:
         for run, side in SCHEDULE:
             if deadline.remaining() <= 0:
                 raise OutOfTime
             output, ends = _traced(*calls[side], runs, run)
             earlier, earlier_ends = seen.setdefault((run, side), (output, ends))
             if ends != earlier_ends or not same(output, earlier):
-                raise CannotCouple(REMEMBERS)
+                raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
             if not ends:  # whether a pure function draws at all depends on the input alone
-                raise CannotCouple(REMEMBERS if side in draw else NOTHING)
+                raise CannotCouple(DEPENDS_ON_EARLIER_RUNS if side in draw else NOTHING_RANDOM)
             draw.add(side)
             touched |= ends.keys()
     return frozenset(range(3 + len(captured.generators))) - touched

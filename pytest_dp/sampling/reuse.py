@@ -14,9 +14,9 @@ import numpy as np
 
 from pytest_dp.outputs.contents import attributes, opens
 
-FIRST, LAST = 8, 2
+FIRST_OUTPUTS, LAST_OUTPUTS = 8, 2
 """Outputs that are looked at all the way down; of the others, only what they are themselves."""
-MOST = 1_000
+MAX_MEMBERS = 1_000
 """Things in each of them that are looked at."""
 
 
@@ -29,7 +29,7 @@ def is_reused(outputs: Sequence[Any]) -> bool:
         return False
     if _recur([_owner(part) for part in _parts(output)] for output in outputs):
         return True
-    some = [*outputs[:FIRST], *outputs[max(FIRST, len(outputs) - LAST) :]]
+    some = [*outputs[:FIRST_OUTPUTS], *outputs[max(FIRST_OUTPUTS, len(outputs) - LAST_OUTPUTS) :]]
     return _recur(list(held(output)) for output in some)
 
 
@@ -55,7 +55,7 @@ def held(output: Any) -> Iterator[Any]:
     Of arrays, those that own the memory.
     """
     left, seen = [output], dict[int, Any]()
-    while left and len(seen) < MOST:
+    while left and len(seen) < MAX_MEMBERS:
         thing = left.pop()
         if id(thing) in seen or never_changes(thing):
             continue
@@ -70,14 +70,14 @@ _PLAIN = {int, float, bool, str, bytes, complex, type(None), np.float64, np.int6
 
 def _inside(thing: Any) -> list[Any]:
     if isinstance(thing, np.ndarray):
-        return thing.ravel().tolist()[:MOST] if thing.dtype.kind == "O" else []
+        return thing.ravel().tolist()[:MAX_MEMBERS] if thing.dtype.kind == "O" else []
     if hasattr(thing, "iloc"):  # of pandas
         columns = [thing.iloc[:, j] for j in range(thing.shape[1])] if thing.ndim > 1 else [thing]
         return [column.to_numpy() for column in columns]
     if isinstance(thing, Mapping):
-        return list(thing.values())[:MOST]
+        return list(thing.values())[:MAX_MEMBERS]
     if isinstance(thing, list | tuple | deque | AbstractSet):
-        return list(thing)[:MOST]
+        return list(thing)[:MAX_MEMBERS]
     return list((attributes(thing) or {}).values())
 
 

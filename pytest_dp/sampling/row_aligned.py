@@ -23,7 +23,7 @@ from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.captured import state_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.per_run import CHECKS, NOTHING, CannotCouple, Runs
+from pytest_dp.sampling.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple, Runs
 from pytest_dp.sampling.streams import child
 
 
@@ -31,7 +31,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FREE = _names(
+ANY_ARGUMENTS = _names(
     "laplace normal gumbel logistic exponential uniform lognormal rayleigh multivariate_normal"
 )
 """Methods that take the same numbers from the stream whatever location and scale they are given.
@@ -39,34 +39,39 @@ FREE = _names(
 Each transforms uniform, standard normal or standard exponential variates (numpy's distributions.c
 and legacy-distributions.c).
 """
-BOUND = _names(
+EQUAL_ARGUMENTS = _names(
     "random standard_normal standard_exponential standard_cauchy standard_t standard_gamma gamma "
     "chisquare beta weibull dirichlet multinomial integers choice geometric binomial "
     "negative_binomial poisson"
 )
 """Methods whose rows are independent, but whose arguments have to agree."""
-BOUND_LEGACY = (BOUND - {"integers"}) | {"rand", "randn", "random_sample", "randint"}
+EQUAL_ARGUMENTS_LEGACY = (EQUAL_ARGUMENTS - {"integers"}) | {
+    "rand",
+    "randn",
+    "random_sample",
+    "randint",
+}
 """The same of ``np.random``."""
-FREE_PYTHON = _names(
+ANY_ARGUMENTS_PYTHON = _names(
     "uniform gauss normalvariate expovariate lognormvariate triangular weibullvariate paretovariate"
 )
-BOUND_PYTHON = _names(
+EQUAL_ARGUMENTS_PYTHON = _names(
     "random betavariate gammavariate vonmisesvariate binomialvariate randint randrange getrandbits "
     "randbytes choice choices sample"
 )
 """The same of ``random``."""
 
 
-ROWS = 1_000
+ROW_CHILD = 1_000
 """First of the children of a chunk's sequence from which rows get their noise."""
-AGAIN = 0.05
+RERUN_CHUNK_SHARE = 0.05
 """Share of the chunks that are run again, on a copy, with other noise in some rows."""
-FIRST = 4
+FIRST_TRIAL_DRAWS = 4
 """Draws in each call of a first trial: one may take a second."""
-LARGER = 16
+NEW_TRIAL_GROWTH = 16
 """Calls that are so many times larger than any that was tried are tried first."""
 
-UNLIKE = "the two inputs ask for different noise"
+DIFFERENT_NOISE = "the two inputs ask for different noise"
 
 
 class _Source:
@@ -98,11 +103,14 @@ class _Source:
 
 def _sources(sequence: np.random.SeedSequence) -> tuple[_Source, ...]:
     """`rng`, ``np.random`` and ``random``, each with a stream of its own for the rows."""
-    seeds = [(child(sequence, ROWS + 2 * k), child(sequence, ROWS + 2 * k + 1)) for k in range(3)]
+    seeds = [
+        (child(sequence, ROW_CHILD + 2 * k), child(sequence, ROW_CHILD + 2 * k + 1))
+        for k in range(3)
+    ]
     return (
-        _Source("rng", _philox, seeds[0], (FREE, BOUND)),
-        _Source("np.random", _legacy, seeds[1], (FREE, BOUND_LEGACY)),
-        _Source("random", _plain, seeds[2], (FREE_PYTHON, BOUND_PYTHON)),
+        _Source("rng", _philox, seeds[0], (ANY_ARGUMENTS, EQUAL_ARGUMENTS)),
+        _Source("np.random", _legacy, seeds[1], (ANY_ARGUMENTS, EQUAL_ARGUMENTS_LEGACY)),
+        _Source("random", _plain, seeds[2], (ANY_ARGUMENTS_PYTHON, EQUAL_ARGUMENTS_PYTHON)),
     )
 
 
@@ -224,7 +232,7 @@ class Log:
         if _UNUSED.state != self._unused:
             raise CannotCouple("it takes numbers past the methods of rng")
         if not self._asked:
-            raise CannotCouple(NOTHING)
+            raise CannotCouple(NOTHING_RANDOM)
         if self._one_by_one % self.rows:
             raise CannotCouple("it draws noise whose first axis is not the number of draws")
         ends = [pickle.dumps(state_of(source.main)) for source in self.sources if source.is_used]
@@ -259,7 +267,7 @@ def _pickled(arguments: Any) -> bytes:
     try:
         return pickle.dumps(arguments)
     except Exception as error:
-        raise CannotCouple(UNLIKE) from error
+        raise CannotCouple(DIFFERENT_NOISE) from error
 
 
 _UNUSED = np.random.PCG64(0)
@@ -289,11 +297,11 @@ def draw_row_aligned(
     CannotCouple
         If a draw uses more than its row of the noise, or if that cannot be told.
     """
-    choose = np.random.default_rng(child(sequence, CHECKS))
+    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     log = Log(sequence, count)
     with _untouched(call, sequence) as runs:
         outputs, digest = _drawn(call, data, log, runs)
-    if choose.random() < AGAIN:
+    if choose.random() < RERUN_CHUNK_SHARE:
         copied, data = call.spare(data)
         replaced = _some(count, choose)
         with _untouched(copied, sequence) as runs:
@@ -302,27 +310,27 @@ def draw_row_aligned(
     return outputs, digest
 
 
-def tried_row_aligned(
+def try_row_aligned(
     calls: Sequence[tuple[Call, Any]],
     sequence: np.random.SeedSequence,
     deadline: Deadline,
-    count: int = FIRST,
+    count: int = FIRST_TRIAL_DRAWS,
 ) -> None:
     """Try whether two inputs ask for the same noise, and draws use only their rows of it.
 
-    As `coupling.tried`, by calls of `count` draws.
+    As `coupling.try_coupling`, by calls of `count` draws.
     """
-    choose = np.random.default_rng(child(sequence, CHECKS))
+    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     logs = [Log(sequence, count) for _ in calls]
     with _untouched(calls[0][0], sequence) as runs:
         drawn = [_drawn(*call, log, runs) for call, log in zip(calls, logs, strict=True)]
         if drawn[0][1] != drawn[1][1]:
-            raise CannotCouple(UNLIKE)
+            raise CannotCouple(DIFFERENT_NOISE)
         for call, log, (outputs, _) in zip(calls, logs, drawn, strict=True):
             if deadline.remaining() <= 0:
                 raise OutOfTime
             few = np.arange(count) % 2 == 0
-            replaced = few if count == FIRST else _some(count, choose)
+            replaced = few if count == FIRST_TRIAL_DRAWS else _some(count, choose)
             again, _ = _drawn(*call, log.replacing(replaced), runs)
             _check_rows(outputs, again, ~replaced)
 

@@ -15,15 +15,15 @@ import numpy.typing as npt
 
 Keys = npt.NDArray[np.float64]
 
-FEWEST = 16
+MIN_ROWS = 16
 """Rows below which nothing can be told."""
-DIGITS = 9
+AGREEING_DIGITS = 9
 """To which values have to agree, as shares of their spread."""
-CHANCE = 1e-3
+EVEN_P_VALUE = 1e-3
 """Below which probability of so even rows they are looked into."""
-AGAIN = 0.01
+P_VALUE_DISCOUNT = 0.01
 """What that is multiplied by whenever a look has found nothing."""
-AROUND = 1 / (1 + 2 * math.sqrt(2 / 3))
+MAX_EQUAL_SHARE = 1 / (1 + 2 * math.sqrt(2 / 3))
 """Of values that come k - 1, k, or k + 1 times, the share that come k times, at most."""
 
 
@@ -44,10 +44,11 @@ def look_shared(found: Keys, looks: int = 0) -> bool:
 
     Of independent rows with any distribution, there are hardly many values that come k times and
     few that come k - 1 or k + 1 times: how often a value comes is about a Poisson variable, and of
-    these three numbers the middle one has at most the share `AROUND`, whatever their means. That it
-    has a far larger one is seldom chance, and after `looks` that found nothing it has to be rarer.
+    these three numbers the middle one has at most the share `MAX_EQUAL_SHARE`, whatever their
+    means. That it has a far larger one is seldom chance, and after `looks` that found nothing it
+    has to be rarer.
     """
-    chance = CHANCE * AGAIN**looks
+    chance = EVEN_P_VALUE * P_VALUE_DISCOUNT**looks
     return any(_evenness(values) < chance for values in _seen_in_two_ways(found))
 
 
@@ -57,7 +58,7 @@ def are_shared(calls: list[Keys]) -> bool:
     for values in _seen_in_two_ways(np.concatenate(calls)):
         together = _pairs(values)
         within = sum(_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
-        if within >= FEWEST and 2 * within > together:
+        if within >= MIN_ROWS and 2 * within > together:
             return True
     return False
 
@@ -66,7 +67,7 @@ def _seen_in_two_ways(found: Keys) -> list[Keys]:
     """Values, and their distances from the middle, as numbers that can be compared."""
     apart = found - found.mean()
     spread = float(np.abs(apart).max()) or 1.0
-    rounded = np.round(apart / spread, DIGITS)
+    rounded = np.round(apart / spread, AGREEING_DIGITS)
     return [rounded, np.abs(rounded)]
 
 
@@ -81,10 +82,10 @@ def _evenness(values: Keys) -> float:
         return 1.0
     near = int(times[k - 1 : k + 2].sum())
     share = times[k] / near
-    if share <= AROUND:
+    if share <= MAX_EQUAL_SHARE:
         return 1.0
-    rest = (1 - share) * math.log((1 - share) / (1 - AROUND)) if share < 1 else 0.0
-    return math.exp(-near * (share * math.log(share / AROUND) + rest))
+    rest = (1 - share) * math.log((1 - share) / (1 - MAX_EQUAL_SHARE)) if share < 1 else 0.0
+    return math.exp(-near * (share * math.log(share / MAX_EQUAL_SHARE) + rest))
 
 
 def _pairs(values: Keys) -> int:

@@ -13,7 +13,7 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.streams import seeded, stream
 
-CHECKS = 0.1
+CHECK_TIME_SHARE = 0.1
 """Share of the time that may go into looking whether the mechanism changed its input."""
 
 
@@ -62,7 +62,7 @@ class Runner:
             runs, spent, since = runs + chunk.count, spent + done.seconds, since + done.seconds
             runner = replace(runner, seconds_a_run=spent / runs)
             if not runner.copies:
-                seldom = CHECKS * since < given.cost and chunk is not chunks[-1]
+                seldom = CHECK_TIME_SHARE * since < given.cost and chunk is not chunks[-1]
                 if seldom and not done.changed_input:
                     continue
                 if done.changed_input or not given.unchanged():  # none of these can be trusted

@@ -15,7 +15,7 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import (
-    MOST_A_CHUNK,
+    MAX_CHUNK,
     Chunk,
     Done,
     Input,
@@ -27,22 +27,22 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
 from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.row_aligned import FIRST, LARGER, UNLIKE
+from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE, FIRST_TRIAL_DRAWS, NEW_TRIAL_GROWTH
 from pytest_dp.sampling.sharing import Compared, jobs_of
-from pytest_dp.sampling.subject import TRIED, Subject
+from pytest_dp.sampling.subject import TRIAL_RUNS, Subject
 
 T = TypeVar("T")
 
-START_WORKERS = 5.0
+START_WORKERS_FROM = 5.0
 """Estimated seconds of work from which starting processes, with their imports, pays."""
-EXPECTED = 250
+MIN_AUDIT_RUNS = 250
 """Runs that an audit takes at least, as a rule: processes are not started for one draw only."""
-SLOW = START_WORKERS / EXPECTED
+SLOW_RUN = START_WORKERS_FROM / MIN_AUDIT_RUNS
 """Seconds a run from which processes are thus started at once, and every draw is shared out."""
-USE_WORKERS = 0.25
+USE_WORKERS_FROM = 0.25
 """Estimated seconds of work from which handing it to running processes pays."""
 
-STREAK = 200
+MAX_RAISED_IN_A_ROW = 200
 """Runs in a row that raise, after many that did not, before a mechanism counts as used up."""
 
 Progress = Callable[[int, float, float | None], None]
@@ -98,7 +98,7 @@ class Sampler(Subject):
         self.n_jobs, self.explicit_jobs, self.progress = n_jobs, explicit_jobs, progress
         self._slow: bool | None = None  # unknown
         self._packed: tuple[workers.Packed, Compared] | None = None
-        self._rows = FIRST
+        self._rows = FIRST_TRIAL_DRAWS
         self._noises: dict[Chunk, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._kind = ""
@@ -112,7 +112,7 @@ class Sampler(Subject):
         except CannotCopy:  # then every run has numbers of its own
             for k in range(2):
                 self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
-                outputs = self._outputs(given, Chunk(TRIED, (0, k)), deadline)
+                outputs = self._outputs(given, Chunk(TRIAL_RUNS, (0, k)), deadline)
                 self._at_a_time = at_a_time(outputs)
             return
         self._try_out(call, on_copy, deadline)
@@ -136,7 +136,7 @@ class Sampler(Subject):
         if self.call.size is None or len(shared) < 2:
             return
         rows = max(chunk.count for d in shared for chunk in self.chunks(d))
-        if rows < LARGER * self._rows:
+        if rows < NEW_TRIAL_GROWTH * self._rows:
             return
         self._rows = rows
         for one, other in pairwise(shared):
@@ -149,7 +149,7 @@ class Sampler(Subject):
         By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
         """
         if self._slow is None and self.runs:
-            self._slow = self.call.size is None and self._fastest >= SLOW
+            self._slow = self.call.size is None and self._fastest >= SLOW_RUN
             if self._slow and self.n_jobs > 1:
                 workers.start(self.n_jobs)
 
@@ -266,13 +266,13 @@ class Sampler(Subject):
         if self.n_jobs == 1 or not runs:
             return False
         if self._packed is not None:
-            return runs * (self.seconds_a_run or 0.0) > USE_WORKERS
-        return max(runs, EXPECTED) * (self.seconds_a_run or 0.0) > START_WORKERS
+            return runs * (self.seconds_a_run or 0.0) > USE_WORKERS_FROM
+        return max(runs, MIN_AUDIT_RUNS) * (self.seconds_a_run or 0.0) > START_WORKERS_FROM
 
     def _pack(self, given: Input, deadline: Deadline) -> tuple[workers.Packed, Compared] | None:
         if self._packed is None:
             cost = self.seconds_a_run or 0.0
-            count = min(MOST_A_CHUNK, max(1, int(0.05 / cost) if cost else MOST_A_CHUNK))
+            count = min(MAX_CHUNK, max(1, int(0.05 / cost) if cost else MAX_CHUNK))
             chunk = Chunk(count, (0, 0))
             try:
                 packed = workers.pack(self.call, given, chunk)
@@ -287,14 +287,14 @@ class Sampler(Subject):
                 self.n_jobs = 1
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
                 return None
-            trial = workers.tried(self.runner, self.call, given, chunk, deadline)
+            trial = workers.trial_of(self.runner, self.call, given, chunk, deadline)
             self._packed = packed, Compared(trial)
         return self._packed
 
     def _heed(self, given: Input, chunk: Chunk, summary: Summary) -> None:
         """Account for a chunk, and look whether the mechanism is still usable."""
         if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
-            raise CannotCouple(UNLIKE)
+            raise CannotCouple(DIFFERENT_NOISE)
         self._count(summary.runs, summary.seconds)
         if summary.changed_input and not self._copies:
             self._use_copies()
@@ -322,7 +322,11 @@ class Sampler(Subject):
         streak = summary.streak + (0 if summary.worked else streak)
         self._worked[given] = worked, raised, streak
         # Half of the runs worked before: independent runs would end like this once in 1e10 audits.
-        if summary.last is not None and streak >= STREAK and worked >= max(50, raised - streak):
+        if (
+            summary.last is not None
+            and streak >= MAX_RAISED_IN_A_ROW
+            and worked >= max(50, raised - streak)
+        ):
             raise MechanismError(
                 f"{self.name} worked {worked:,} times and then raised {summary.last.kind} in every "
                 "run: it keeps state between runs, such as a privacy budget that is used up. Claim "

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 
 from pytest_dp.sampling.chunks import Chunk
-from pytest_dp.sampling.fingerprint import SURPRISE, Fingerprint
+from pytest_dp.sampling.fingerprint import COINCIDENCE_SURPRISE, Fingerprint
 from pytest_dp.sampling.measuring import Group, Work
 from pytest_dp.sampling.workers import OUT_OF_REACH, CannotShare, Trial
 
-A_JOB = 0.1
+JOB_SECONDS = 0.1
 """Estimated seconds of work that are handed over at a time: little overhead, visible progress."""
 
 
@@ -24,7 +24,7 @@ def jobs_of(
 ) -> list[tuple[int, list[Group]]]:
     """Cut works into jobs, each with the number of its work: several for every process."""
     runs = sum(chunk.count for _, groups in works for group in groups for chunk in group)
-    a_job = min(A_JOB / (seconds_a_run or A_JOB), runs / (4 * n_jobs))
+    a_job = min(JOB_SECONDS / (seconds_a_run or JOB_SECONDS), runs / (4 * n_jobs))
     jobs: list[tuple[int, list[Group]]] = []
     for index, (_, groups) in enumerate(works):
         size = a_job
@@ -68,7 +68,7 @@ class Compared:
         else:
             others = [t for t in self._trials.values() if t.process != trial.process]
             self._trials[trial.process] = trial
-            enough = SURPRISE + 2 * math.log(len(self._trials))
+            enough = COINCIDENCE_SURPRISE + 2 * math.log(len(self._trials))
             if trial.outputs.surprise < enough:
                 raise CannotShare(
                     "draws on randomness that cannot be told from a copy: audited in one process"
@@ -78,7 +78,7 @@ class Compared:
 
     def was_seen(self, fingerprint: Fingerprint | None, chunk: Chunk, replayable: bool) -> bool:
         """Whether another chunk began with the very same outputs, beyond coincidence."""
-        enough = SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
+        enough = COINCIDENCE_SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
         if fingerprint is None or fingerprint.surprise < enough:
             return False
         first = self._fingerprints.setdefault(fingerprint.digest, chunk)

@@ -17,26 +17,26 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import (
-    MOST_A_VECTORIZED_CHUNK,
+    MAX_VECTORIZED_CHUNK,
     Chunk,
     Input,
     at_a_time,
     joined,
 )
 from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.coupling import tried
+from pytest_dp.sampling.coupling import try_coupling
 from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.noiseless import noiseless
-from pytest_dp.sampling.per_run import NOTHING, CannotCouple, Runs
+from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, Runs
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
 
-AFRESH = 8
+COPY_KEY = 8
 """First part of the keys of what copies draw."""
-TRIED = 2
+TRIAL_RUNS = 2
 """Runs at a time by which a mechanism is first looked at: one may take a second..."""
-TRIED_ALONE = 6
+TRIAL_RUNS_ALONE = 6
 """...and where it uses none of the streams, and may draw on others."""
 
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
@@ -72,7 +72,7 @@ class Subject:
         self.runs = self._timed_runs = 0
         self.seconds = 0.0
         self._fastest = math.inf
-        self._at_a_time = MOST_A_VECTORIZED_CHUNK
+        self._at_a_time = MAX_VECTORIZED_CHUNK
         self.replayable = True
         self._copies = False
         self._draws = True
@@ -132,7 +132,7 @@ class Subject:
                 self._count(call.made.runs - made, time.perf_counter() - started)
                 return outputs, bool(runs.ends(starts))
 
-        outputs, moved = drawn(TRIED)
+        outputs, moved = drawn(TRIAL_RUNS)
         self._at_a_time = at_a_time(outputs)
         self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
         if not on_copy.unchanged():
@@ -140,9 +140,9 @@ class Subject:
             used = self.runner.on(call, on_copy)
         self._draws = moved
         if moved:
-            self.replayable = all(map(same, drawn(TRIED)[0], drawn(TRIED)[0]))
+            self.replayable = all(map(same, drawn(TRIAL_RUNS)[0], drawn(TRIAL_RUNS)[0]))
         else:  # then outputs that vary come from elsewhere
-            alone = drawn(TRIED_ALONE)[0]
+            alone = drawn(TRIAL_RUNS_ALONE)[0]
             self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))
 
     def can_couple(
@@ -170,7 +170,7 @@ class Subject:
             call, givens = self._copied(one, other)
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(self.runner.on(call, given), given.live) for given in givens]
-                idle = tried(calls, self.seed, deadline, rows)
+                idle = try_coupling(calls, self.seed, deadline, rows)
         except (CannotCopy, CannotCouple) as reason:
             refused = str(reason)
         finally:
@@ -182,7 +182,7 @@ class Subject:
             self._idle = idle if self._idle is None else self._idle & idle
             return True
         self._refused = refused
-        if refused != NOTHING:
+        if refused != NOTHING_RANDOM:
             self.note(f"random numbers are not shared between inputs, as {refused}")
         return False
 
@@ -207,7 +207,7 @@ class Subject:
         """
         call, (on_copy,) = self._copied(given)
         vectorized = self.call.size is not None
-        chunks = [Chunk(n, (AFRESH, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
+        chunks = [Chunk(n, (COPY_KEY, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
         made = self.call.made.runs
         try:
             ran = self.runner.run(call, on_copy, chunks, deadline)

@@ -22,7 +22,7 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
 from pytest_dp.reprs import shown
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import NONE, is_installed
+from pytest_dp.sampling.captured import NO_GENERATORS, is_installed
 from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -31,7 +31,7 @@ from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summari
 from pytest_dp.sampling.pickling import cloudpickle
 from pytest_dp.sampling.runner import Runner
 
-GRACE = 5.0
+GRACE_SECONDS = 5.0
 """Seconds that a worker gets, beyond the deadline, to notice it by itself."""
 
 OUT_OF_REACH = (
@@ -98,7 +98,11 @@ def pack(call: Call, given: Input, chunk: Chunk) -> Packed:
     Exception
         Whatever pickling raised, if it cannot be pickled by value nor by reference.
     """
-    thing = replace(call, captured=NONE), given, chunk  # a worker looks for them in its copy
+    thing = (
+        replace(call, captured=NO_GENERATORS),
+        given,
+        chunk,
+    )  # a worker looks for them in its copy
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
     if module is not None and module.__name__ != "__main__" and _travels(module):
         try:
@@ -184,7 +188,7 @@ def share_out(
     parallel = joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
     work, wanted = joblib.delayed(_work), True
     try:
-        parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE
+        parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE_SECONDS
         results = parallel(
             work(order, inputs[id(given)], groups, until, deadline.allowed)
             for given, groups in itertools.takewhile(lambda _: wanted, jobs)
@@ -197,7 +201,7 @@ def share_out(
                 with contextlib.suppress(Exception):
                     list(results)
                 raise
-            parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE  # of the next job
+            parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE_SECONDS  # of the next job
     except BrokenProcessPool as error:
         reason = str(error).strip().partition("\n")[0]
         raise MechanismError(
@@ -286,7 +290,7 @@ def _loaded(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
         _LOADED.clear()
         call, given, chunk = _received(packed)
         call = call.of(call.mechanism, call.params)
-        _LOADED[key] = call, tried(order.runner, call, given, chunk, deadline)
+        _LOADED[key] = call, trial_of(order.runner, call, given, chunk, deadline)
     return _LOADED[key]
 
 
@@ -317,7 +321,7 @@ def _cannot_travel(error: Exception) -> CannotShare:
     )
 
 
-def tried(runner: Runner, call: Call, given: Input, chunk: Chunk, deadline: Deadline) -> Trial:
+def trial_of(runner: Runner, call: Call, given: Input, chunk: Chunk, deadline: Deadline) -> Trial:
     """Run a chunk twice in this process, on a copy, and compare."""
     with contextlib.suppress(CannotCopy):
         call, (data,) = call.copied(given.live)

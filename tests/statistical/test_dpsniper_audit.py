@@ -100,7 +100,7 @@ def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled)
         c1, c2, n = int(one.sum()), int(two.sum()), len(one)
         return held_out.Tested(Counts(c1, n, c2, n, (c1, c2), n, both), None)
 
-    assert pool.SEARCHED != pool.TESTED != pool.PAIRED != pool.SEARCHED
+    assert pool.SEARCH_KEY != pool.TEST_KEY != pool.PAIRED_TEST_KEY != pool.SEARCH_KEY
     monkeypatch.setattr(dpsniper, "_test", peek)
     assert above() >= 7
 

@@ -113,8 +113,8 @@ def with_gaps(answers, rng, scale):
 
 @pytest.mark.parametrize(("mechanism", "coupled"), [(with_exceptions, True), (with_gaps, False)])
 def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
-    monkeypatch.setattr(game, "ROOM", 10_000)
-    monkeypatch.setattr(game, "LEAST_ROOM", 10_000)
+    monkeypatch.setattr(game, "TOTAL_ROOM", 10_000)
+    monkeypatch.setattr(game, "MIN_ROOM", 10_000)
     pair = moved(62), ZEROS
     found = audited(mechanism, pair, params={"scale": 0.6}, coupled=coupled)
     assert found.violated
@@ -124,8 +124,8 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
 
 
 def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
-    monkeypatch.setattr(game, "ROOM", 10_000)
-    monkeypatch.setattr(game, "LEAST_ROOM", 10_000)
+    monkeypatch.setattr(game, "TOTAL_ROOM", 10_000)
+    monkeypatch.setattr(game, "MIN_ROOM", 10_000)
     constant = audited(lambda answers: ZEROS, (moved(62), ZEROS), max_samples=4_000)
     assert constant.verdict == "inconclusive"
     assert any("same value" in note for note in constant.notes)
@@ -151,7 +151,7 @@ def test_learning_has_a_share_of_the_time(monkeypatch):
     keywords = {"vectorized": "size", "max_samples": 4_000, "margin": None}
     audited(noisy, (moved(62), ZEROS), **keywords)
     often, known[:] = len(known), []
-    monkeypatch.setattr(game, "LEARNING", 0.0)
+    monkeypatch.setattr(game, "LEARNING_TIME_SHARE", 0.0)
     result = audited(noisy, (moved(62), ZEROS), **keywords)
     assert often > len(known) == 1
     assert result.samples > 3_000

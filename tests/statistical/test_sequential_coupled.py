@@ -53,10 +53,12 @@ def assert_all_new(draws):
 def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watched, claimed):
     result = run("histogram", claimed, 1.0, 3, max_samples=6_000)
     assert result.violated == (claimed < 1.0)
-    expected = watched.ledgers[0].p_value / sequential.FIRST_GAME  # this game has a part of alpha
+    expected = (
+        watched.ledgers[0].p_value / sequential.COUPLED_SHARE
+    )  # this game has a part of alpha
     assert result.p_value == pytest.approx(min(expected, 1.0))
     assert_all_new(watched.draws)
-    bets = [batch for batch in watched.draws if batch[0][0][0] == sequential.BET]
+    bets = [batch for batch in watched.draws if batch[0][0][0] == sequential.BET_KEY]
     looks = result.pairs[0]
     assert len(bets) >= len(watched.wagers) + looks  # more may be drawn to be shown
     if not result.violated:
@@ -73,8 +75,8 @@ def test_a_second_game_is_about_new_samples_with_what_is_left_of_alpha(watched):
     assert sum(watched.alphas) <= ALPHA * (1 + 1e-12)
     assert_all_new(watched.draws)
     games = [key[0] for batch in watched.draws for key, shared in batch if not shared]
-    assert sequential.BET not in games  # it may have drawn some pairs apart itself
-    assert sequential.BET_AGAIN in games
+    assert sequential.BET_KEY not in games  # it may have drawn some pairs apart itself
+    assert sequential.RESTART_KEY in games
 
 
 # Coupled draws

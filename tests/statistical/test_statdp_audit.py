@@ -46,7 +46,7 @@ def test_false_alarms_at_the_claim_stay_below_alpha(name):
 
 def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatch):
     """The test above can fail: here is the mistake that it guards against."""
-    from pytest_dp.auditors import held_out, search, statdp
+    from pytest_dp.auditors import held_out, statdp, statdp_search
     from pytest_dp.evidence.counts import Counts
 
     def says_nothing(records, rng, size):
@@ -61,7 +61,7 @@ def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatc
         c1, c2 = sorted((best.found.c1, best.found.c2), reverse=True)
         return held_out.Tested(None, Counts(c1, best.runs, c2, best.runs, (c1, c2), best.runs))
 
-    monkeypatch.setattr(search, "LUCK", 0.0)  # the most suspicious event, as published
+    monkeypatch.setattr(statdp_search, "LUCK", 0.0)  # the most suspicious event, as published
     assert false_alarms() <= 3
     monkeypatch.setattr(statdp, "_test", peek)
     assert false_alarms() > 6

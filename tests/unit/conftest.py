@@ -10,8 +10,8 @@ pytest.register_assert_rewrite("coupling", "searching")
 @pytest.fixture
 def always_share(monkeypatch):
     """However little there is to do, workers do it."""
-    monkeypatch.setattr(sampler, "START_WORKERS", 0.0)
-    monkeypatch.setattr(sampler, "USE_WORKERS", 0.0)
+    monkeypatch.setattr(sampler, "START_WORKERS_FROM", 0.0)
+    monkeypatch.setattr(sampler, "USE_WORKERS_FROM", 0.0)
 
 
 @pytest.fixture(scope="module")

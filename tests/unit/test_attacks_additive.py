@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
 from pytest_dp.attacks.additive import fit
-from pytest_dp.attacks.feature_bins import MOST_CATEGORIES, Whole, bins, whole
+from pytest_dp.attacks.feature_bins import MAX_CATEGORIES, Whole, bins_of, whole
 from pytest_dp.outputs.features import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
@@ -223,7 +223,7 @@ OUTPUT = leaf("output")
 
 def test_numbers_are_binned_in_order():
     x = np.random.default_rng(40).standard_cauchy(20_000)
-    found = bins(OUTPUT, tabulate(x), 20)
+    found = bins_of(OUTPUT, tabulate(x), 20)
     codes = found.codes(tabulate(np.sort(x))).astype(int)
     assert found.ordered == len(found.cuts) + 1
     assert 10 <= found.ordered <= 30
@@ -253,7 +253,7 @@ def test_what_is_special_has_a_bin_of_its_own():
         *[Raised("KeyError")] * 100,
         *[[1.0]] * 100,
     ]
-    found = bins(OUTPUT, tabulate(outputs), 16)
+    found = bins_of(OUTPUT, tabulate(outputs), 16)
     seen = [0.5, -math.inf, math.nan, None, "n/a", Raised("KeyError"), [1.0]]
     codes = found.codes(tabulate([*seen, "never seen", Raised("OSError")])).tolist()
     assert codes[-1] == codes[-2] == found.width - 1
@@ -262,7 +262,7 @@ def test_what_is_special_has_a_bin_of_its_own():
     near = [np.nextafter(0.5, 0), np.nextafter(0.5, 1)]  # which are equal but for rounding
     assert found.codes(tabulate(near)).tolist() == [codes[0]] * 2
     assert found.codes(tabulate([0.5 - 1e-11, 0.5 + 1e-11])).max() < found.ordered
-    exactly = bins(replace(OUTPUT, exact=True), tabulate(outputs), 16)
+    exactly = bins_of(replace(OUTPUT, exact=True), tabulate(outputs), 16)
     assert exactly.codes(tabulate(near)).max() < exactly.ordered
     # The same numbers alone, in a table without anything special.
     alone = found.codes(tabulate(np.array([0.5, -np.inf, np.nan, 0.4])))
@@ -271,9 +271,9 @@ def test_what_is_special_has_a_bin_of_its_own():
 
 def test_few_values_have_a_bin_each():
     values = np.array([-1e300, -3.0, 0.0, np.nextafter(0, 1), 1.0, 7.0, 1e300])
-    found = bins(replace(OUTPUT, exact=True), tabulate(np.repeat(values, 30)), 20)
+    found = bins_of(replace(OUTPUT, exact=True), tabulate(np.repeat(values, 30)), 20)
     assert found.codes(tabulate(values)).tolist() == list(range(7))
-    found = bins(OUTPUT, tabulate(np.repeat(values, 30)), 20)
+    found = bins_of(OUTPUT, tabulate(np.repeat(values, 30)), 20)
     assert found.codes(tabulate(values)).tolist() == [0, 1, 2, 2, 3, 4, 5]
 
 
@@ -291,18 +291,18 @@ def test_a_narrow_range_of_numbers_stands_out():
 
 
 def test_what_never_varies_has_no_bins():
-    assert bins(OUTPUT, tabulate([3.0] * 50), 10) is None
-    assert bins(OUTPUT, tabulate([None] * 50), 10) is None
-    assert bins(OUTPUT, tabulate([math.nan] * 50), 10) is None or True
-    assert bins(LEN, tabulate([[1.0, 2.0], [3.0, 5.0]] * 25), 10) is None
-    assert bins(OUTPUT, tabulate([3.0, None] * 25), 10) is not None
-    assert bins(OUTPUT, tabulate([3.0, math.nan] * 25), 10) is not None
+    assert bins_of(OUTPUT, tabulate([3.0] * 50), 10) is None
+    assert bins_of(OUTPUT, tabulate([None] * 50), 10) is None
+    assert bins_of(OUTPUT, tabulate([math.nan] * 50), 10) is None or True
+    assert bins_of(LEN, tabulate([[1.0, 2.0], [3.0, 5.0]] * 25), 10) is None
+    assert bins_of(OUTPUT, tabulate([3.0, None] * 25), 10) is not None
+    assert bins_of(OUTPUT, tabulate([3.0, math.nan] * 25), 10) is not None
 
 
 def test_very_many_categories():
     outputs = [f"word {k}" for k in range(5_000)] + ["often"] * 50
-    found = bins(OUTPUT, tabulate(outputs), 10)
-    assert len(found.categories) == MOST_CATEGORIES
+    found = bins_of(OUTPUT, tabulate(outputs), 10)
+    assert len(found.categories) == MAX_CATEGORIES
     assert ("str", "often") in found.categories or any("often" in c for c in found.categories)
     assert found.codes(tabulate(outputs)).max() == found.width - 1
 
@@ -333,7 +333,7 @@ ANY = st.one_of(
 def test_no_output_is_outside_the_bins(seen, fresh, most):
     table = tabulate(seen)
     for feature in (OUTPUT, LEN, leaf("output[1]")):
-        found = bins(feature, table, most)
+        found = bins_of(feature, table, most)
         if found is None:
             continue
         assert (np.diff(found.cuts) > 0).all()

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from pytest_dp.attacks import additive
-from pytest_dp.attacks.binning import MOST_BINS, ByEvent, ByScore, Reader, cuts_of, joint_counts
+from pytest_dp.attacks.binning import (
+    MAX_SCORE_BINS,
+    ByEvent,
+    ByScore,
+    Reader,
+    cuts_of,
+    joint_counts,
+)
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.arms import Arm, _on_the_scale_of, hope
 from pytest_dp.auditors.pool import Pool, room_of
@@ -25,7 +32,7 @@ def test_few_scores_are_all_told_apart():
 def test_many_scores_are_cut_evenly_and_far_into_the_tails(n):
     found = np.round(np.random.default_rng(0).normal(size=n), 9)
     cuts = cuts_of(found)
-    assert MOST_BINS // 2 <= len(cuts) < MOST_BINS
+    assert MAX_SCORE_BINS // 2 <= len(cuts) < MAX_SCORE_BINS
     sizes = np.bincount(np.searchsorted(cuts, found), minlength=len(cuts) + 1)
     assert sizes.min() >= 1
     assert sizes.max() <= n / 5

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.auditors.search import Suspect
+from pytest_dp.auditors.statdp_search import Suspect
 from pytest_dp.report.violation import violation
 
 MECHANISMS = {

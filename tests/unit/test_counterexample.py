@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.auditors.search import rank_for
-from pytest_dp.counterexample import KEPT, diagnose, simplest, stands_out
+from pytest_dp.auditors.statdp_search import rank_for
+from pytest_dp.counterexample import KEPT_RANK, diagnose, simplest, stands_out
 from pytest_dp.outputs.event_search import Found, pattern_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
 from pytest_dp.outputs.features import LEN, Feature, leaf
@@ -49,7 +49,7 @@ def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
         assert (simple.c1, simple.c2) == (again.c1, again.c2)
         assert simple.rank == pytest.approx(again.rank)
         if found.rank > 0:
-            assert simple.rank >= KEPT * found.rank
+            assert simple.rank >= KEPT_RANK * found.rank
         else:
             assert simple is found
         assert len(str(simple.event)) <= len(str(found.event)) + 1

@@ -11,7 +11,7 @@ from scipy.stats import binom, laplace, norm
 
 from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
 from pytest_dp.evidence.resolution import (
-    LEARNING,
+    LEARNING_COST,
     curve,
     largest_loss,
     smallest_eps,
@@ -134,7 +134,7 @@ def test_a_shared_loss_is_caught_where_the_count_of_places_that_show_it_is():
         for a, b in zip(p, q, strict=True)
         for f in np.linspace(0.001, 0.36, 400)
     )
-    needed = -math.log(1e-6) + LEARNING + 2 * math.sqrt(-2 * math.log(1e-6))
+    needed = -math.log(1e-6) + LEARNING_COST + 2 * math.sqrt(-2 * math.log(1e-6))
     assert best * runs == pytest.approx(needed, rel=0.02)
 
 
@@ -194,5 +194,5 @@ def test_the_resolution_is_where_the_best_single_stake_just_suffices(eps, delta)
         lambda stake: -cells @ np.log1p(stake * pays), bounds=(0, 0.98 / worst), method="bounded"
     )
     assert -best.fun * pairs == pytest.approx(
-        -math.log(alpha) + LEARNING + 2 * math.sqrt(-2 * math.log(alpha)), rel=0.01
+        -math.log(alpha) + LEARNING_COST + 2 * math.sqrt(-2 * math.log(alpha)), rel=0.01
     )

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from neighbours import ADD_REMOVE, REPLACE, content, numbers, pairs, plain, records, refusal
 
 from pytest_dp import ClaimError
-from pytest_dp.inputs import MOST_PAIRS, Pair, describe
+from pytest_dp.inputs import MAX_PAIRS, Pair, describe
 from pytest_dp.inputs.datasets import ends_first, key
 from pytest_dp.inputs.relations import why_no_neighbours
 
@@ -82,7 +82,7 @@ def test_extremes_of_each_column():
 
 def test_many_pairs_are_capped_at_the_extremes():
     found = pairs(inputs=[list(range(3000))], neighbors=REPLACE)
-    assert len(found) == MOST_PAIRS
+    assert len(found) == MAX_PAIRS
     assert found[0].d2 == [2999, *range(1, 3000)]
     # Repetitions wait until each different record had its turn.
     found = pairs(inputs=[[0] * 1000 + [7]], neighbors=ADD_REMOVE)
@@ -90,7 +90,7 @@ def test_many_pairs_are_capped_at_the_extremes():
 
 
 def test_large_datasets_give_fewer_pairs(monkeypatch):
-    monkeypatch.setattr("pytest_dp.inputs.deriving.MOST_RECORDS", 2000)
+    monkeypatch.setattr("pytest_dp.inputs.deriving.MAX_RECORDS", 2000)
     assert len(pairs(inputs=[list(range(1000))], neighbors=ADD_REMOVE)) == 16
     assert len(pairs(inputs=[list(range(20))], neighbors=ADD_REMOVE)) == 40
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neighbours import content, pairs, plain, refusal
 
 from pytest_dp import queries, values
-from pytest_dp.inputs import MOST_PAIRS
+from pytest_dp.inputs import MAX_PAIRS
 from pytest_dp.inputs.relations import why_no_neighbours
 
 
@@ -91,7 +91,7 @@ def test_values_need_two(options):
 
 def test_many_values_are_capped_and_each_occurs():
     found = pairs(inputs=values(range(400)))
-    assert len(found) == MOST_PAIRS
+    assert len(found) == MAX_PAIRS
     assert {found[0].d1, found[0].d2} == {0, 399}
     assert {one for pair in found for one in (pair.d1, pair.d2)} == set(range(400))
 

@@ -10,7 +10,7 @@ from pytest_dp.outputs.features import Feature, affordable, all_features, leaf
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.screening import FEW
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.chunks import MOST_BYTES, Chunk, at_a_time, cut
+from pytest_dp.sampling.chunks import MAX_BYTES, Chunk, at_a_time, cut
 from pytest_dp.sampling.measuring import grouped
 
 RNG = np.random.default_rng(0)
@@ -134,7 +134,7 @@ def test_whether_outputs_are_all_the_same(outputs, constant):
 @pytest.mark.parametrize("vectorized", [False, True])
 def test_long_outputs_are_drawn_in_smaller_pieces(vectorized):
     most = at_a_time(np.zeros((64, 100_000)))
-    assert most == MOST_BYTES // 800_000
+    assert most == MAX_BYTES // 800_000
     pieces = cut(Chunk(10_000, (1,), True), vectorized, most=most)
     assert sum(piece.count for piece in pieces) == 10_000
     assert max(piece.count for piece in pieces) <= most

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dp.attacks.feature_bins import bins, whole
-from pytest_dp.auditors.search import rank_for
+from pytest_dp.attacks.feature_bins import bins_of, whole
+from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.features import Feature, leaf
@@ -87,7 +87,7 @@ def test_models_and_events_do_not_see_errors(step, n):
     values = grid(step, seed=4, n=n)
     table, first = tabulate(noisy(values).tolist()), np.arange(n) % 2 == 0
     again = tabulate(noisy(values, seed=9).tolist())
-    column = bins(OUTPUT, table, 12)
+    column = bins_of(OUTPUT, table, 12)
     assert (column.codes(table) == column.codes(again)).all()
     events = [one.event for one in search(table, first, rank_for(0.0, 0.0)(n // 2), [], most=20)]
     assert len(events) > 5

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.attacks.feature_bins import bins
-from pytest_dp.auditors.search import rank_for
+from pytest_dp.attacks.feature_bins import bins_of
+from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.features import all_features, leaf
 from pytest_dp.outputs.lattices import grids, remainders
@@ -203,7 +203,7 @@ def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
     outputs = rng.laplace(size=40_000)
     outputs[:5], outputs[20_000:20_006] = 1.25, -3.5
     table, first = tabulate(outputs), np.arange(40_000) < 20_000
-    column = bins(leaf("output"), table, 40)
+    column = bins_of(leaf("output"), table, 40)
     assert column.atoms.values.tolist() == [-3.5, 1.25]
     found = search(table, first, rank_for(1.0, 0.0)(20_000), [], most=1, rare=True)
     assert [str(one.event) for one in found[1:]] == ["output == 1.25", "output == -3.5"]

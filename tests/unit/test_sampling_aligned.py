@@ -23,7 +23,7 @@ from pytest_dp.sampling import row_aligned
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.row_aligned import BOUND, FREE
+from pytest_dp.sampling.row_aligned import ANY_ARGUMENTS, EQUAL_ARGUMENTS
 from pytest_dp.sampling.sampler import Draw
 
 # --- many draws a call ---
@@ -200,14 +200,14 @@ def test_a_short_trial_still_refuses(on_three, reason):
     assert reason in note
 
 
-SCALED = {name: lambda s: (0.0, s) for name in FREE - {"multivariate_normal"}} | {
+SCALED = {name: lambda s: (0.0, s) for name in ANY_ARGUMENTS - {"multivariate_normal"}} | {
     "exponential": lambda s: (s,),
     "rayleigh": lambda s: (s,),
     "multivariate_normal": lambda s: ([s, 0.0], [[s, 0.0], [0.0, 2 * s]]),
 }
 
 
-@pytest.mark.parametrize("name", sorted(FREE))
+@pytest.mark.parametrize("name", sorted(ANY_ARGUMENTS))
 def test_some_methods_take_the_same_numbers_whatever_their_arguments(name):
     ends = set()
     for scale in (0.0, 1e-9, 1.0, 1e9):
@@ -235,7 +235,7 @@ PLAIN = {name: scaled(1.0) for name, scaled in SCALED.items()} | {
 }
 
 
-@pytest.mark.parametrize("name", sorted(FREE | BOUND))
+@pytest.mark.parametrize("name", sorted(ANY_ARGUMENTS | EQUAL_ARGUMENTS))
 def test_rows_of_noise_do_not_depend_on_later_rows(name):
     few, many = (np.random.Generator(np.random.Philox(3)) for _ in range(2))
     args = PLAIN.get(name, ())

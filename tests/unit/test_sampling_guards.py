@@ -14,7 +14,7 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.fingerprint import ENOUGH, fingerprint
+from pytest_dp.sampling.fingerprint import UNIQUE_SURPRISE, fingerprint
 from pytest_dp.sampling.sampler import Draw, Sampler
 
 pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
@@ -161,9 +161,9 @@ def test_fingerprints_look_no_further_than_they_must():
         Told.shown = 0
         made = fingerprint([Told(value) for value in values.tolist()])
         assert Told.shown == most
-        assert (made.surprise > ENOUGH) == (most < 512)
+        assert (made.surprise > UNIQUE_SURPRISE) == (most < 512)
         assert made == fingerprint(values.tolist())
         assert made != fingerprint([values[0], *values[:-1]])
     assert fingerprint([0.1 + 0.2] * 500).surprise == 0
-    assert fingerprint(rng.random(4).tolist()).surprise > ENOUGH
-    assert fingerprint(rng.random((40, 30))).surprise > ENOUGH
+    assert fingerprint(rng.random(4).tolist()).surprise > UNIQUE_SURPRISE
+    assert fingerprint(rng.random((40, 30))).surprise > UNIQUE_SURPRISE

@@ -17,9 +17,9 @@ from measuring import draws_of, in_rows, measure, moments, sampler, scalar
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.outputs.outcome import same
-from pytest_dp.sampling.chunks import ENOUGH_A_CHUNK, Chunk, cut
+from pytest_dp.sampling.chunks import MIN_CHUNK, Chunk, cut
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.measuring import MOST_A_GROUP, grouped
+from pytest_dp.sampling.measuring import MAX_GROUP, grouped
 
 pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
 
@@ -70,10 +70,10 @@ def test_groups_are_small_and_cover_a_draw_in_order(count, vectorized):
     groups = grouped(chunks, vectorized)
     assert [chunk for group in groups for chunk in group] == chunks
     runs = [sum(chunk.count for chunk in group) for group in groups]
-    assert max(runs) <= (max(MOST_A_GROUP, chunks[0].count))
-    assert vectorized or len(groups) >= min(-(-count // ENOUGH_A_CHUNK), 16) // 2
+    assert max(runs) <= (max(MAX_GROUP, chunks[0].count))
+    assert vectorized or len(groups) >= min(-(-count // MIN_CHUNK), 16) // 2
     if count == 1_000_000 and not vectorized:
-        assert runs[0] == MOST_A_GROUP
+        assert runs[0] == MAX_GROUP
 
 
 def test_measuring_happens_in_the_workers(tmp_path):

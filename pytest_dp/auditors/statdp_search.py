@@ -36,7 +36,7 @@ DECISIVE = 30.0
 """Log likelihood ratio beyond luck at which the search is over."""
 SUGGESTIVE = 6.0
 """The same, for a pair to be preferred over a decisive one because it is simpler."""
-TIE = 1e-6
+TIE_WEIGHT = 1e-6
 """Weight of a log likelihood ratio where so few outputs were seen that no bound says anything."""
 
 
@@ -134,7 +134,9 @@ def rank_for(eps: float, rarest: float = 0.001) -> Callable[[int], Rank]:
             bound = np.log(
                 np.maximum(high - 4 * np.sqrt(high), 0.1) / (low + 4 * np.sqrt(low) + 4.0)
             )
-            ranks = np.where(excess > 0, excess, np.minimum(bound - eps, 0.0) - 1.0 + TIE * score)
+            ranks = np.where(
+                excess > 0, excess, np.minimum(bound - eps, 0.0) - 1.0 + TIE_WEIGHT * score
+            )
             return np.where(c1 + c2 >= min(fewest, runs), ranks, -np.inf)
 
         return rank
