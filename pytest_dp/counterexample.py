@@ -31,9 +31,7 @@ MAX_RECURRING = 0.1
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
-def simplest(
-    found: Found, table: Table, first: Bools, rank: Rank, kept: float = KEPT_RANK
-) -> Found:
+def simplest(found: Found, table: Table, on_d: Bools, rank: Rank, kept: float = KEPT_RANK) -> Found:
     """The event that is easiest to read and nearly as suspicious on the same search samples.
 
     Tries half-lines for intervals and thresholds with fewer digits; takes the first that retains
@@ -49,7 +47,7 @@ def simplest(
             conditions[at] = candidate
             event = Event(tuple(conditions))
             inside = event.mask(table)
-            c1, c2 = np.array([np.sum(inside & first)]), np.array([np.sum(inside & ~first)])
+            c1, c2 = np.array([np.sum(inside & on_d)]), np.array([np.sum(inside & ~on_d)])
             value = float(rank(c1, c2)[0])
             if value >= floor:
                 best = Found(event, int(c1[0]), int(c2[0]), value)

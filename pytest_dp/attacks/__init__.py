@@ -32,7 +32,7 @@ class Posterior(Protocol):
 
 
 def quantities(
-    settings: Settings, table: Table, references: list[Any], first: Bools, paired: int = 0
+    settings: Settings, table: Table, references: list[Any], on_d: Bools, paired: int = 0
 ) -> list[Feature]:
     """What a classifier is shown of each output.
 
@@ -48,13 +48,13 @@ def quantities(
     if table.is_extract:
         return about_extract(table)
     if isinstance(settings.classifier, str) and settings.classifier in AS_PUBLISHED:
-        found = [f for f in features(table, [], first, paired) if f.kind in ("leaf", "len")]
+        found = [f for f in features(table, [], on_d, paired) if f.kind in ("leaf", "len")]
     else:
-        found = all_features(table, references, first, paired)
+        found = all_features(table, references, on_d, paired)
     if settings.features is not None:
         found = found + user_features(settings.features, table)
     if settings.floating_point:
-        found = [replace(one, exact=True) for one in found + float_features(table, first)]
+        found = [replace(one, exact=True) for one in found + float_features(table, on_d)]
     return found
 
 
@@ -97,13 +97,13 @@ def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> Non
 def fit(
     classifier: Any,
     table: Table,
-    first: Bools,
+    on_d: Bools,
     features: list[Feature],
     seed: int,
     *,
     paired: bool = False,
 ) -> Posterior:
-    """Learn to tell the outputs in `first` from the others.
+    """Learn to tell the outputs on D from the others.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def fit(
         As in a claim; None is ``"additive"``.
     table : Table
         Outputs on both inputs, about as many of each.
-    first : ndarray of bool, shape (n,)
+    on_d : ndarray of bool, shape (n,)
     features : list of Feature
     seed : int
         For classifiers that draw random numbers.
@@ -125,7 +125,7 @@ def fit(
         If the classifier fails.
     """
     if classifier is None or (isinstance(classifier, str) and classifier == "additive"):
-        return additive.fit(table, first, features, paired=paired)
+        return additive.fit(table, on_d, features, paired=paired)
     if isinstance(classifier, str) and classifier == "logistic":
-        return linear.fit(table, first, features)
-    return linear.fit_classifier(classifier, table, first, features, seed)
+        return linear.fit(table, on_d, features)
+    return linear.fit_classifier(classifier, table, on_d, features, seed)

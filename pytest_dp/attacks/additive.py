@@ -80,7 +80,7 @@ class Additive:
 
 
 def fit(
-    table: Table, first: Bools, features: Sequence[Feature], *, paired: bool = False
+    table: Table, on_d: Bools, features: Sequence[Feature], *, paired: bool = False
 ) -> Additive:
     """Learn to tell outputs on the first input from those on the second.
 
@@ -88,7 +88,7 @@ def fit(
     ----------
     table : Table
         Outputs on both inputs, about as many of each.
-    first : ndarray of bool, shape (n,)
+    on_d : ndarray of bool, shape (n,)
         Which of them are outputs on the first input.
     features : sequence of Feature
         The quantities to learn from.
@@ -102,12 +102,12 @@ def fit(
     alike = [feature for feature in features if feature.kind not in PLACE_KINDS]
     if any(feature.kind == "above" for feature in alike):
         known = np.empty(len(table), dtype=bool)
-        for side in (first, ~first):  # pairs stay together
+        for side in (on_d, ~on_d):  # pairs stay together
             known[side] = np.arange(np.count_nonzero(side)) % HELD_OUT_EVERY > 0
-        parts = (table.rows(known), first[known]), (table.rows(~known), first[~known])
+        parts = (table.rows(known), on_d[known]), (table.rows(~known), on_d[~known])
         if _explained(*parts, alike, paired) > _explained(*parts, features, paired):
             features = alike
-    return _fitted(table, first, features, paired)
+    return _fitted(table, on_d, features, paired)
 
 
 def _explained(
@@ -121,12 +121,12 @@ def _explained(
     return -float(np.logaddexp(0, np.where(held_out[1], -odds, odds)).sum())
 
 
-def _fitted(table: Table, first: Bools, features: Sequence[Feature], paired: bool) -> Additive:
+def _fitted(table: Table, on_d: Bools, features: Sequence[Feature], paired: bool) -> Additive:
     columns = _columns(table, features)
     if not columns:
         return Additive((), (), 0.0)
     codes = [column.codes(table) for column in columns]
-    weights, intercept = _Fit(columns, codes, first, paired).run()
+    weights, intercept = _Fit(columns, codes, on_d, paired).run()
     spread = np.array([np.std(weight[code]) for weight, code in zip(weights, codes, strict=True)])
     keep = spread > MIN_SPREAD * spread.max()  # each column costs time to evaluate
     kept = [(c, w) for c, w, yes in zip(columns, weights, keep, strict=True) if yes]
@@ -154,16 +154,16 @@ class _Fit:
     """
 
     def __init__(
-        self, columns: Sequence[Column], codes: Sequence[BinCodes], first: Bools, paired: bool
+        self, columns: Sequence[Column], codes: Sequence[BinCodes], on_d: Bools, paired: bool
     ) -> None:
-        self.columns, self.codes, self.first = columns, codes, first
+        self.columns, self.codes, self.on_d = columns, codes, on_d
         self.widths = [column.width for column in columns]
         self.starts = np.concatenate([[0], np.cumsum(self.widths)])
         kept = np.ones(self.starts[-1] + 1, dtype=bool)
         groups = np.empty(self.starts[-1] + 1, dtype=np.int64)
         kinds: dict[tuple[str, bool], int] = {}
         family: list[int] = []
-        occupied = self._sums(np.ones(len(first)), codes)
+        occupied = self._sums(np.ones(len(on_d)), codes)
         for j, column in enumerate(columns):
             start, ordered = self.starts[j], column.ordered
             if ordered:
@@ -174,7 +174,7 @@ class _Fit:
             groups[start + ordered : self.starts[j + 1]] = 2 * j + 1
             kind = column.feature.kind if column.ordered else "whole"  # type: ignore[union-attr]
             family += [kinds.setdefault((kind, steps), len(kinds)) for steps in (True, False)]
-        kept[:-1] &= (occupied[:-1] > 0) & (occupied[:-1] < len(first))
+        kept[:-1] &= (occupied[:-1] > 0) & (occupied[:-1] < len(on_d))
         self.kept, self.groups, self.family = kept, groups[kept][:-1], np.array(family)
         self.sharpness = self._sharpness() if paired else 1.0
 
@@ -185,7 +185,7 @@ class _Fit:
         highest, damping = -np.inf, 1.0
         for _ in range(MAX_PASSES):
             odds = self._odds(here)
-            losses = np.logaddexp(0, np.where(self.first, -odds, odds))
+            losses = np.logaddexp(0, np.where(self.on_d, -odds, odds))
             likelihood = -self.sharpness * float(losses.sum())
             if likelihood < highest:  # the curvature is only known from some of the outputs
                 here, damping = (here + best) / 2, damping / 2
@@ -211,10 +211,10 @@ class _Fit:
         """
         ratios = []
         for column, codes in zip(self.columns, self.codes, strict=True):
-            one, two = codes[self.first], codes[~self.first]
-            every = sum(np.bincount(side, minlength=column.width) for side in (one, two))
-            apart = every - 2 * np.bincount(one[one == two], minlength=column.width)
-            independent = every * (1 - every / len(self.first))
+            codes1, codes2 = codes[self.on_d], codes[~self.on_d]
+            every = sum(np.bincount(side, minlength=column.width) for side in (codes1, codes2))
+            apart = every - 2 * np.bincount(codes1[codes1 == codes2], minlength=column.width)
+            independent = every * (1 - every / len(self.on_d))
             ratios.append(((independent + 1) / (apart + 1))[every > 0])
         return float(np.clip(np.concatenate(ratios).min(), 1, MAX_SHARPENING))
 
@@ -239,7 +239,7 @@ class _Fit:
         return found, scale, weight
 
     def _odds(self, parameters: Floats) -> Floats:
-        odds = np.full(len(self.first), parameters[-1])
+        odds = np.full(len(self.on_d), parameters[-1])
         for codes, weight in zip(self.codes, self._by_bin(parameters), strict=True):
             odds += weight[codes]
         return odds
@@ -269,7 +269,7 @@ class _Fit:
         return np.concatenate([*sums, [values.sum()]])
 
     def _slope(self, odds: Floats) -> Floats:
-        return self._by_parameter(self._sums(self.first - expit(odds), self.codes))
+        return self._by_parameter(self._sums(self.on_d - expit(odds), self.codes))
 
     def _curvature(self, odds: Floats) -> Floats:
         every = math.ceil(len(odds) * len(self.columns) ** 2 / CURVATURE_WORK)

@@ -108,7 +108,7 @@ def cuts_of(found: Floats) -> Floats:
     return np.unique(ordered[at]) - 5e-10  # scores are rounded to 1e-9
 
 
-def joint_counts(one: BinNumbers, two: BinNumbers, width: int) -> Ints:
+def joint_counts(bins1: BinNumbers, bins2: BinNumbers, width: int) -> Ints:
     """How many pairs of outputs fell into each pair of bins, shape (width, width)."""
-    both = one.astype(np.int64) * width + two
+    both = bins1.astype(np.int64) * width + bins2
     return np.bincount(both, minlength=width * width).reshape(width, width)

@@ -20,11 +20,11 @@ Counted = tuple[Ints, Ints, Ints | None]
 """How many outputs on D, and on D', score between cuts, and the lower of the scores of pairs."""
 
 
-def counted(one: Intervals, two: Intervals, width: int, *, coupled: bool) -> Counted:
+def counted(intervals1: Intervals, intervals2: Intervals, width: int, *, coupled: bool) -> Counted:
     """Count the places of scores between cuts; if coupled, the k-th outputs make a pair."""
-    first, second = (np.bincount(side, minlength=width) for side in (one, two))
-    lower = np.bincount(np.minimum(one, two), minlength=width) if coupled else None
-    return first, second, lower
+    counts1, counts2 = (np.bincount(side, minlength=width) for side in (intervals1, intervals2))
+    lower = np.bincount(np.minimum(intervals1, intervals2), minlength=width) if coupled else None
+    return counts1, counts2, lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,11 @@ class Profiles:
     both: int | None
 
     @classmethod
-    def of(cls, one: Intervals, two: Intervals, width: int, *, coupled: bool) -> Profiles:
+    def of(cls, places1: Intervals, places2: Intervals, width: int, *, coupled: bool) -> Profiles:
         """Count the codes of a `Profile`; if coupled, those at the same place make a pair."""
-        by_score = counted(one >> 1, two >> 1, width, coupled=coupled)
-        both = int((one & two & 1).sum()) if coupled else None
-        return cls(by_score, (int((one & 1).sum()), int((two & 1).sum())), both)
+        by_score = counted(places1 >> 1, places2 >> 1, width, coupled=coupled)
+        both = int((places1 & places2 & 1).sum()) if coupled else None
+        return cls(by_score, (int((places1 & 1).sum()), int((places2 & 1).sum())), both)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,10 +63,10 @@ def choice_of(
 
     `both` counts pairs with both outputs in it, if outputs were drawn in pairs.
     """
-    one, two = np.array([c1]), np.array([c2])
+    counts1, counts2 = np.array([c1]), np.array([c2])
     together = None if both is None else np.array([both])
-    up = expected_bounds(Searched(one, n1, two, n2, together), runs, alpha)
-    down = expected_bounds(Searched(two, n2, one, n1, together), runs, alpha)
+    up = expected_bounds(Searched(counts1, n1, counts2, n2, together), runs, alpha)
+    down = expected_bounds(Searched(counts2, n2, counts1, n1, together), runs, alpha)
     if up.expected[0] >= down.expected[0]:
         return up.choice(0, 1, math.nan)
     return down.choice(0, -1, math.nan)

@@ -32,7 +32,7 @@ def inverse_root(matrix: Floats) -> Floats:
     if n <= BLOCK:
         return _of_a_block(matrix)
     if matrix.ndim > 2:
-        return np.stack([inverse_root(one) for one in matrix])
+        return np.stack([inverse_root(block) for block in matrix])
     count = -(-n // BLOCK)
     size = -(-n // count)  # blocks of equal size, so that little is padded
     padded = np.eye(count * size)

@@ -107,14 +107,14 @@ class Logistic:
         return odds
 
 
-def fit(table: Table, first: Bools, features: list[Feature]) -> Logistic:
+def fit(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
     """Ridge logistic regression: the paper's first classifier.
 
     The paper fits it by stochastic gradient descent; here it is fitted to the optimum.
     """
     plan = design(table, features)
     rows = plan.matrix(table)
-    sign = np.where(first, 1.0, -1.0)
+    sign = np.where(on_d, 1.0, -1.0)
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         odds = rows @ parameters[:-1] + parameters[-1]
@@ -170,7 +170,7 @@ class Classified:
 
 
 def fit_classifier(
-    classifier: Any, table: Table, first: Bools, features: list[Feature], seed: int
+    classifier: Any, table: Table, on_d: Bools, features: list[Feature], seed: int
 ) -> Classified:
     """Fit a copy of a classifier with scikit-learn's interface; ``"mlp"`` is that of the paper."""
     if isinstance(classifier, str):
@@ -184,7 +184,7 @@ def fit_classifier(
     state = np.random.get_state()  # noqa: NPY002  the generator that scikit-learn falls back to
     np.random.seed(seed % 2**32)  # noqa: NPY002
     try:
-        fitted = fresh.fit(plan.matrix(table), first.astype(int))
+        fitted = fresh.fit(plan.matrix(table), on_d.astype(int))
     except Exception as error:
         raise _failed(classifier, "fit", error) from error
     finally:

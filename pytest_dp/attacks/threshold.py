@@ -143,14 +143,12 @@ def bold_cut(
         As in `best_cut`.
     than : Choice
     """
-    one, two, both, total = _beyond(fresh, than.sign)
-    seen, variance = losses(one, total, two, total, both)
+    c1, c2, both, total = _beyond(fresh, than.sign)
+    seen, variance = losses(c1, total, c2, total, both)
     clear = seen - BOLD_ERRORS * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
     every = fresh[0] + known[0], fresh[1] + known[1], _sum(fresh[2], known[2])
-    one, two, both, total = _beyond(every, than.sign)
-    found = expected_bounds(
-        Searched(one, total, two, total, both), runs, alpha, caution=BOLD_CAUTION
-    )
+    c1, c2, both, total = _beyond(every, than.sign)
+    found = expected_bounds(Searched(c1, total, c2, total, both), runs, alpha, caution=BOLD_CAUTION)
     at = than.sign * cuts.at
     expected = np.where(clear & (at > than.threshold), found.expected, -np.inf)
     k = int(np.argmax(expected))
@@ -159,22 +157,22 @@ def bold_cut(
     return found.choice(k, than.sign, float(at[k]))
 
 
-def _sum(one: Ints | None, other: Ints | None) -> Ints | None:
-    return None if one is None or other is None else one + other
+def _sum(counts: Ints | None, more: Ints | None) -> Ints | None:
+    return None if counts is None or more is None else counts + more
 
 
 def _beyond(counted: Counted, sign: int) -> tuple[Floats, Floats, Floats | None, int]:
     """Outputs beyond each cut on the likelier input and on the other, on both, and of how many."""
-    one, two = _above(counted[0]), _above(counted[1])
+    c1, c2 = _above(counted[0]), _above(counted[1])
     both = None if counted[2] is None else _above(counted[2])
     total = int(counted[0].sum())
     if sign > 0:
-        return one, two, both, total
-    return total - two, total - one, None if both is None else total - one - two + both, total
+        return c1, c2, both, total
+    return total - c2, total - c1, None if both is None else total - c1 - c2 + both, total
 
 
-def _log_ratio(one: Floats, other: Floats) -> Floats:
-    found: Floats = np.log(np.maximum(one, 1e-9) / np.maximum(other, 1e-9))
+def _log_ratio(p1: Floats, p2: Floats) -> Floats:
+    found: Floats = np.log(np.maximum(p1, 1e-9) / np.maximum(p2, 1e-9))
     return found
 
 

@@ -101,7 +101,7 @@ def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
         if shown(here[0]) != shown(here[1]):
             return  # not the same again and again
         texts = elsewhere.repeated(context.call, data, context.seed, COPIES_ELSEWHERE)
-        if texts and all(one == other for one, other in texts) and len({t for t, _ in texts}) > 1:
+        if texts and all(text == again for text, again in texts) and len({t for t, _ in texts}) > 1:
             _refuse(
                 context,
                 f"it answered {shown(here[0])} again and again, and "
@@ -179,7 +179,7 @@ def _check(context: Context, found: _Found, event: Any, original: tuple[int, int
 
 def _repeated(outputs: list[Outputs]) -> str:
     """Two outputs each of the first copies."""
-    return "; ".join(f"{shown(one[0])}, {shown(one[-1])}" for one in outputs[:3])
+    return "; ".join(f"{shown(copy[0])}, {shown(copy[-1])}" for copy in outputs[:3])
 
 
 def _halves(table: Table, event: Any) -> Iterator[Bools]:

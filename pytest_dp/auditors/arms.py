@@ -70,7 +70,7 @@ class Arm(Contender):
         Numbers that may be kept, on D and as many on D'.
     numbers : float
         What an output takes of the room, about.
-    one, two : list of Outputs
+    outputs1, outputs2 : list of Outputs
         Batches that were kept, on D and on D'; once there are extracts, a few for examples.
     extract : Extract or None
         What is kept of outputs too long to keep many of.
@@ -94,8 +94,8 @@ class Arm(Contender):
 
     room: int = TOTAL_ROOM
     numbers: float = 0.0
-    one: list[Outputs] = field(default_factory=list)
-    two: list[Outputs] = field(default_factory=list)
+    outputs1: list[Outputs] = field(default_factory=list)
+    outputs2: list[Outputs] = field(default_factory=list)
     extract: Extract | None = None
     extracts: list[tuple[Table, Table]] = field(default_factory=list)
     drawn: int = 0
@@ -111,16 +111,16 @@ class Arm(Contender):
 
     def table(self) -> tuple[Table, Bools]:
         """All outputs that were kept, or their extracts, and which of them are on D."""
-        first = np.arange(2 * self.kept) < self.kept
+        on_d = np.arange(2 * self.kept) < self.kept
         if self.known is not None and self.known[0] == self.kept:
-            return self.known[1], first
+            return self.known[1], on_d
         if self.extract is None:
             table = self.examples()
         else:
             sides = zip(*self.extracts, strict=True)
             table = concatenated([extract for side in sides for extract in side])
         self.known = (self.kept, table) if len(table.codes) <= MAX_CACHED_LEAVES else None
-        return table, first
+        return table, on_d
 
     def keep(self, pool: Pool, sides: list[list[Any]]) -> None:
         """Add a batch, outputs or extracts of them, on D and on D', and remember it in the pool."""
@@ -128,36 +128,35 @@ class Arm(Contender):
             batch = [joined(parts) for parts in sides]
             size = len(batch[0])
             for which, kept, outputs in zip(
-                (self.first, self.second), (self.one, self.two), batch, strict=True
+                (self.input1, self.input2), (self.outputs1, self.outputs2), batch, strict=True
             ):
                 kept.append(outputs)
                 pool.keep(which, outputs)
         else:
-            one, two = map(concatenated, sides)
-            size = len(one)
-            self.extracts.append((one, two))
-            for extract in (one, two):
+            extract1, extract2 = map(concatenated, sides)
+            size = len(extract1)
+            self.extracts.append((extract1, extract2))
+            for extract in (extract1, extract2):
                 pool.heed(hashes(extract))
         self.kept += size
         self.paired += size if self.coupled else 0
 
     def examples(self) -> Table:
         """The outputs that were kept themselves."""
-        return tabulate(joined([*self.one, *self.two]))
+        return tabulate(joined([*self.outputs1, *self.outputs2]))
 
     def alike(self) -> bool:
         """Whether, with the same random numbers, both inputs always gave the same outputs."""
-        if not self.coupled or not all(map(same, self.one, self.two)):
+        if not self.coupled or not all(map(same, self.outputs1, self.outputs2)):
             return False
-        marks = ((hashes(one), hashes(two)) for one, two in self.extracts)
-        return all(np.array_equal(one, two) for one, two in marks)
+        return all(np.array_equal(hashes(on1), hashes(on2)) for on1, on2 in self.extracts)
 
     def has_room(self, size: int) -> bool:
         """Whether so many more pairs of outputs, or of extracts, can be kept."""
         if not self.kept:
             return True
         if not self.numbers:
-            self.numbers = room_of(self.one[0])
+            self.numbers = room_of(self.outputs1[0])
         each = self.numbers if self.extract is None else len(self.extract.about) + 1
         return (self.kept + size) * each <= self.room
 
@@ -173,16 +172,16 @@ def _nothing_earned() -> Floats:
 
 def learn(context: Context, arm: Arm) -> None:
     """Make new binnings from all that was kept, and the record of what they would have shown."""
-    table, first = arm.table()
-    row = np.arange(len(first)) % arm.kept
+    table, on_d = arm.table()
+    row = np.arange(len(on_d)) % arm.kept
     middle = arm.kept // 2
     lower = row < middle
     paired = min(arm.paired, middle), max(arm.paired - middle, 0)
     joint: list[Floats] = []
     binnings: list[Binning] = []
-    odds = np.zeros(len(first))
+    odds = np.zeros(len(on_d))
     for known, fresh, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
-        part, sides = table.rows(known), first[known]
+        part, sides = table.rows(known), on_d[known]
         model, about = _model(context, arm, part, sides, MAX_LEARNED_FROM, pairs)
         unseen = table.rows(fresh)
         odds[fresh] = scores(model, unseen)
@@ -191,8 +190,8 @@ def learn(context: Context, arm: Arm) -> None:
             if seen in binnings:
                 continue
             binnings.append(seen)
-            joint.append(_joint(seen.bins(unseen), first[fresh], 2))
-    model, about = _model(context, arm, table, first, 2 * MAX_LEARNED_FROM, arm.paired)
+            joint.append(_joint(seen.bins(unseen), on_d[fresh], 2))
+    model, about = _model(context, arm, table, on_d, 2 * MAX_LEARNED_FROM, arm.paired)
     if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, table if arm.extract is None else arm.examples())
     final = scores(model, table)
@@ -200,22 +199,24 @@ def learn(context: Context, arm: Arm) -> None:
         odds[half] = _on_the_scale_of(odds[half], final[half])
     by_score = ByScore(model, cuts_of(odds))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
-    record = Record([_joint(bins, first, by_score.width), *joint], arm.record.soft, not arm.coupled)
+    record = Record([_joint(bins, on_d, by_score.width), *joint], arm.record.soft, not arm.coupled)
     # All at once: what comes before may be interrupted.
     arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, arm.kept
 
 
 def make_room(context: Context, arm: Arm) -> None:
     """Keep extracts from now on, and of what was kept."""
-    table, first = arm.table()
-    about = quantities(context.settings, table, arm.references, first, arm.paired)
+    table, on_d = arm.table()
+    about = quantities(context.settings, table, arm.references, on_d, arm.paired)
     if not arm.paired and any(feature.kind == "leaf" for feature in about):
-        places = choose(table, first, 0, MAX_UNPAIRED_PLACES).chosen
+        places = choose(table, on_d, 0, MAX_UNPAIRED_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
     extract = Extract(tuple(dict.fromkeys(about)))
-    extracts = extract(table.rows(first)), extract(table.rows(~first))
-    few = max(FEWEST_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(arm.one[0])))
-    arm.one, arm.two = ([part_of(joined(side), few)] for side in (arm.one, arm.two))
+    extracts = extract(table.rows(on_d)), extract(table.rows(~on_d))
+    few = max(FEWEST_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(arm.outputs1[0])))
+    arm.outputs1, arm.outputs2 = (
+        [part_of(joined(side), few)] for side in (arm.outputs1, arm.outputs2)
+    )
     arm.extract, arm.extracts, arm.known = extract, [extracts], None
 
 
@@ -227,32 +228,32 @@ def _on_the_scale_of(found: Floats, scale: Floats) -> Floats:
     return mapped
 
 
-def _joint(bins: BinNumbers, first: Bools, width: int) -> Floats:
-    return joint_counts(bins[first], bins[~first], width).astype(np.float64)
+def _joint(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
+    return joint_counts(bins[on_d], bins[~on_d], width).astype(np.float64)
 
 
 def _model(
-    context: Context, arm: Arm, table: Table, first: Bools, most: int, paired: int
+    context: Context, arm: Arm, table: Table, on_d: Bools, most: int, paired: int
 ) -> tuple[Posterior, list[Feature]]:
-    if len(first) > 2 * most:
-        some = np.arange(len(first)) % (len(first) // 2) < most
-        table, first = table.rows(some), first[some]
-    about = quantities(context.settings, table, arm.references, first, paired)
-    about = affordable(about, table, first, OUTPUTS_PER_QUANTITY)
-    return fit(context.settings.classifier, table, first, about, context.seed), about
+    if len(on_d) > 2 * most:
+        some = np.arange(len(on_d)) % (len(on_d) // 2) < most
+        table, on_d = table.rows(some), on_d[some]
+    about = quantities(context.settings, table, arm.references, on_d, paired)
+    about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
+    return fit(context.settings.classifier, table, on_d, about, context.seed), about
 
 
 def _events(
-    context: Context, arm: Arm, table: Table, first: Bools, about: list[Feature]
+    context: Context, arm: Arm, table: Table, on_d: Bools, about: list[Feature]
 ) -> list[Event]:
-    half = len(first) // 2
+    half = len(on_d) // 2
     if half > MAX_SEARCHED:
-        some = np.arange(len(first)) % half < MAX_SEARCHED
-        table, first, half = table.rows(some), first[some], MAX_SEARCHED
+        some = np.arange(len(on_d)) % half < MAX_SEARCHED
+        table, on_d, half = table.rows(some), on_d[some], MAX_SEARCHED
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_for(context.promise.eps, rarest=0.0)(half)
-    found = search(table, first, rank, arm.references, MAX_EVENTS, about, rare=True)
-    return [one.event for one in found]
+    events = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)
+    return [found.event for found in events]
 
 
 def hope(record: Record, eps: float, delta: float, learned: int) -> float:

@@ -77,7 +77,7 @@ def find_witness(context: Context, pool: Pool) -> tuple[list[Rival], Witness | N
     if context.settings.c is not None:
         return everyone, _as_published(context, pool, everyone, context.settings.c)
     pool.coupled = context.settings.coupled and all(
-        context.sampler.can_couple(pool.inputs[r.first], pool.inputs[r.second], context.deadline)
+        context.sampler.can_couple(pool.inputs[r.input1], pool.inputs[r.input2], context.deadline)
         for r in everyone
     )
     try:
@@ -98,7 +98,7 @@ def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float)
     draw_up_to(context, pool, rivals, FIRST_LOOK, deadline)
     most = _most_kept(pool)
     while True:
-        before, inputs = runs, {i for r in rivals for i in (r.first, r.second)}
+        before, inputs = runs, {i for r in rivals for i in (r.input1, r.input2)}
         runs = min(runs + max(1, int(a_round / len(inputs))), most)
         try:
             draw_up_to(context, pool, rivals, runs, deadline)
@@ -128,26 +128,26 @@ def _appraise(context: Context, pool: Pool, rival: Rival, runs: int) -> None:
     for known, fresh in (((0, half), (half, runs)), ((half, runs), (0, half))):
         learned = known[0], min(known[1], known[0] + MAX_EARLY_TRAINING)
         model = _learn(context, pool, rival, *pool.table(rival, *learned))[0]
-        table, first = pool.table(rival, *fresh)
+        table, on_d = pool.table(rival, *fresh)
         odds.append(scores(model, table))
-        sides.append(first)
-    score, first = np.concatenate(odds), np.concatenate(sides)
-    rival.gain = float(np.log(2) - np.logaddexp(0, np.where(first, -score, score)).mean())
+        sides.append(on_d)
+    score, on_d = np.concatenate(odds), np.concatenate(sides)
+    rival.gain = float(np.log(2) - np.logaddexp(0, np.where(on_d, -score, score)).mean())
     cuts = cuts_for(score, min(half, MAX_EARLY_TRAINING))
     between = np.searchsorted(cuts.at, score)
     width = len(cuts.levels)
-    one, two, lower = counted(between[first], between[~first], width, coupled=pool.coupled)
+    profile1, profile2, lower = counted(between[on_d], between[~on_d], width, coupled=pool.coupled)
     left = (1 - SEARCH_SHARE) * context.max_samples
-    choice = best_cut(one, two, cuts, left, context.alpha, lower=lower)
+    choice = best_cut(profile1, profile2, cuts, left, context.alpha, lower=lower)
     rival.expected = -math.inf if choice is None else choice.expected
 
 
 def _learn(
-    context: Context, pool: Pool, rival: Rival, table: Table, first: Bools
+    context: Context, pool: Pool, rival: Rival, table: Table, on_d: Bools
 ) -> tuple[Posterior, list[Feature]]:
-    about = quantities(context.settings, table, rival.references, first)
+    about = quantities(context.settings, table, rival.references, on_d)
     classifier = context.settings.classifier
-    return fit(classifier, table, first, about, context.seed, paired=pool.coupled), about
+    return fit(classifier, table, on_d, about, context.seed, paired=pool.coupled), about
 
 
 def _check(context: Context, model: Posterior, about: list[Feature], table: Table) -> None:
@@ -158,37 +158,37 @@ def _check(context: Context, model: Posterior, about: list[Feature], table: Tabl
 
 def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
     """The attack, or the readable event, to test on the pair that was picked."""
-    table, first = pool.table(rival)
-    model, about = _learn(context, pool, rival, table, first)
+    table, on_d = pool.table(rival)
+    model, about = _learn(context, pool, rival, table, on_d)
     _check(context, model, about, table)
     score = scores(model, table)
-    cuts = cuts_for(score, len(first) // 2)
+    cuts = cuts_for(score, len(on_d) // 2)
     left = _left(context)
 
     def rank_of(searched: int) -> Rank:
         return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, left, context.alpha)
 
-    event = readable(rival, table, first, about, rank_of, NEARLY)
+    event = readable(rival, table, on_d, about, rank_of, NEARLY)
     runs = max(1, int(min(CHOICE_SHARE * context.max_samples, left / 2, MAX_CHOICE) / 2))
     profile = Profile(model, cuts.at, event)
     places = _placed(context, pool, rival, profile, runs)
-    found = Profiles.of(places[0], places[1], len(cuts.levels), coupled=pool.coupled)
+    profiles = Profiles.of(places[0], places[1], len(cuts.levels), coupled=pool.coupled)
     left = _left(context)
     reading = None
     if event is not None:
-        c1, c2 = found.inside
-        reading = choice_of(c1, runs, c2, runs, left, context.alpha, found.both)
+        c1, c2 = profiles.inside
+        reading = choice_of(c1, runs, c2, runs, left, context.alpha, profiles.both)
     favoured = 0 if reading is None else reading.sign
-    one, two, lower = found.by_score
-    attack = best_cut(one, two, cuts, left, context.alpha, favoured, lower)
+    profile1, profile2, lower = profiles.by_score
+    attack = best_cut(profile1, profile2, cuts, left, context.alpha, favoured, lower)
     witness = witness_of(rival, model, attack, event, reading)
     if witness is None:
         return None
     if attack is not None and witness.attack is not None:
         # Rare outputs are few: those that the model was learned from count as well.
         old = np.searchsorted(cuts.at, score)
-        known = counted(old[first], old[~first], len(cuts.levels), coupled=pool.coupled)
-        bold = bold_cut(found.by_score, known, cuts, left, BOLD_SHARE * context.alpha, attack)
+        known = counted(old[on_d], old[~on_d], len(cuts.levels), coupled=pool.coupled)
+        bold = bold_cut(profiles.by_score, known, cuts, left, BOLD_SHARE * context.alpha, attack)
         if bold is not None:
             witness = replace(witness, bold=Attack(model, bold.sign, bold.threshold))
     return with_examples(witness, table)
@@ -202,10 +202,10 @@ def _placed(
     context: Context, pool: Pool, rival: Rival, profile: Profile, runs: int
 ) -> list[Intervals]:
     """Where fresh outputs on either input lie."""
-    key = CHOICE_KEY, rival.first, rival.second
+    key = CHOICE_KEY, rival.input1, rival.input2
     draws = [
         Draw(pool.inputs[i], runs, key if pool.coupled else (*key, i), pool.coupled)
-        for i in (rival.first, rival.second)
+        for i in (rival.input1, rival.input2)
     ]
     return [
         np.concatenate(part) for part in context.sampler.measure(draws, profile, context.deadline)
@@ -235,10 +235,10 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
     for rival in rivals:
         draw_up_to(context, pool, [rival], FIRST_LOOK, context.deadline)
         draw_up_to(context, pool, [rival], min(runs, _most_kept(pool)), context.deadline)
-        table, first = pool.table(rival)
-        model, about = _learn(context, pool, rival, table, first)
+        table, on_d = pool.table(rival)
+        model, about = _learn(context, pool, rival, table, on_d)
         _check(context, model, about, table)
-        sides = tuple(enumerate((rival.first, rival.second)))
+        sides = tuple(enumerate((rival.input1, rival.input2)))
         drawn = context.sampler.measure(
             [Draw(pool.inputs[i], runs, (CHOICE_KEY, rival.number, i, s)) for s, i in sides],
             _Scores(model),

@@ -192,7 +192,7 @@ class Game:
         eps_param, inputs = self.context.eps_param, self.pool.inputs
         if self.coupled:
             self.coupled = self.context.sampler.can_couple(
-                inputs[arm.first], inputs[arm.second], deadline
+                inputs[arm.input1], inputs[arm.input2], deadline
             )
         arm.coupled = self.coupled
         self._draw(arm, size, deadline)
@@ -215,7 +215,7 @@ class Game:
         keep = arm.kept + size <= MAX_KEPT and arm.has_room(size)
         key = self.key, arm.number, arm.batches
         arm.batches += 1
-        sides = arm.first, arm.second
+        sides = arm.input1, arm.input2
         draws = [
             Draw(self.pool.inputs[i], size, key if arm.coupled else (*key, side), arm.coupled)
             for side, i in enumerate(sides)
@@ -226,10 +226,10 @@ class Game:
         arm.drawn += size
         if keep:
             arm.keep(self.pool, [[kept for _, kept in part] for part in parts])
-        one, two = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
+        bins1, bins2 = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
         return [
             joint_counts(a, b, binning.width)
-            for a, b, binning in zip(one, two, arm.binnings, strict=True)
+            for a, b, binning in zip(bins1, bins2, arm.binnings, strict=True)
         ]
 
     def look_closer(self, arm: Arm, pairs: int) -> None:

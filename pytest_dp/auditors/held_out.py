@@ -93,10 +93,10 @@ def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> 
         key, size = (PAIRED_TEST_KEY, *sides, batch), min(MAX_BATCH, pairs - start)
         draws = [Draw(pool.inputs[i], size, key, shared=True) for i in sides]
         parts = context.sampler.measure(draws, hits, context.deadline)
-        one, two = (np.concatenate(part, axis=1) for part in parts)
-        joint += np.stack([(one & two).sum(1), one.sum(1), two.sum(1)], axis=1)
+        hits1, hits2 = (np.concatenate(part, axis=1) for part in parts)
+        joint += np.stack([(hits1 & hits2).sum(1), hits1.sum(1), hits2.sum(1)], axis=1)
         for group, part in zip(groups, parts, strict=True):
-            group += [np.array([found.shape[1], *found.sum(1)]) for found in part]
+            group += [np.array([hit.shape[1], *hit.sum(1)]) for hit in part]
     attack, event, bold = (
         Counts(int(c1), pairs, int(c2), pairs, (int(c1), int(c2)), pairs, int(both))
         if used is not None
@@ -252,7 +252,7 @@ def counterexample(
     runs = counts.n1, counts.n2
     searched = [tabulate(pool.drawn[i][-1]) for i in witness.sides]
     hits = (counts.c1, counts.n1), (counts.c2, counts.n2)
-    one, two = (  # in the search, and as far as the test can tell
+    constant1, constant2 = (  # in the search, and as far as the test can tell
         c in (0, n) and is_constant(table) for table, (c, n) in zip(searched, hits, strict=True)
     )
     readable = witness.event if kind == "event" else None
@@ -272,7 +272,9 @@ def counterexample(
         eps_clopper_pearson=found.eps_clopper_pearson,
         difference=witness.pair.difference,
         diagnosis=(
-            diagnose(readable, *known, eps, (one, two), stands_out=recurs) if all(known[1]) else ()
+            diagnose(readable, *known, eps, (constant1, constant2), stands_out=recurs)
+            if all(known[1])
+            else ()
         ),
         attack=witness.bold if kind == "bold" else witness.attack,
         examples=witness.examples if kind != "event" else ((), ()),

@@ -94,7 +94,7 @@ def _caught(arm: Arm, runs: float, promise: Promise, alpha: float) -> float:
     times = smallest_scale(curves, runs, *claim)
     if math.isinf(times):
         return max(single, together)
-    shape = max(one.loss(times) for one in curves)
+    shape = max(each.loss(times) for each in curves)
     # A mechanism that keeps its claim now would lose at most so many times the claim then.
     return max(single, together, min(shape, times * min(promise.eps, largest_loss(arm.record))))
 
@@ -144,9 +144,9 @@ def _may_release(arm: Arm) -> bool:
     """
     if arm.extract is not None:
         return False
-    table, first = arm.table()
-    rows = np.arange(len(first)) % arm.kept < MAX_ROWS // len(table.place_index or [0])
-    part, sides = (table, first) if rows.all() else (table.rows(rows), first[rows])
+    table, on_d = arm.table()
+    rows = np.arange(len(on_d)) % arm.kept < MAX_ROWS // len(table.place_index or [0])
+    part, sides = (table, on_d) if rows.all() else (table.rows(rows), on_d[rows])
     return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.place_index)
 
 
@@ -165,13 +165,13 @@ def _runs(arms: list[Arm], available: int) -> float:
 
 
 def _telling(arm: Arm) -> bool:
-    return any(one.shift.max(initial=0.0) > 0 for one in _curves(arm))
+    return any(each.shift.max(initial=0.0) > 0 for each in _curves(arm))
 
 
 def _curves(arm: Arm) -> list[Curve]:
     """By the score alone where it has many values; else also by events."""
-    found = [one for one in map(curve, arm.record.joint) if one is not None]
-    return found[:1] if found and found[0].continuous else found
+    curves = [each for each in map(curve, arm.record.joint) if each is not None]
+    return curves[:1] if curves and curves[0].continuous else curves
 
 
 def _suspicion(arm: Arm, promise: Promise) -> float:
@@ -187,16 +187,16 @@ def _suspicion(arm: Arm, promise: Promise) -> float:
 
 def _sharing(arm: Arm) -> float:
     """As how many places of an output share what is lost."""
-    table, first = arm.table()
+    table, on_d = arm.table()
     places = list(table.place_index)
     if len(places) < 2:
         return 1.0
     most = max(MAX_ROWS // len(places), MIN_ROWS)
     if arm.kept > most:
-        some = np.arange(len(first)) % arm.kept < most
-        table, first = table.rows(some), first[some]
+        some = np.arange(len(on_d)) % arm.kept < most
+        table, on_d = table.rows(some), on_d[some]
     labels = (_labels(place, table) for place in places)
-    return sharing(((one[first], one[~first]) for one in labels), arm.coupled)
+    return sharing(((label[on_d], label[~on_d]) for label in labels), arm.coupled)
 
 
 def _labels(place: str, table: Table) -> Ints:

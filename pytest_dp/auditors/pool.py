@@ -45,8 +45,8 @@ class Contender:
 
     number: int
     pair: Pair
-    first: int
-    second: int
+    input1: int
+    input2: int
     references: list[Any]
 
 
@@ -131,11 +131,11 @@ class Pool:
 
         `start` and `stop` pick a part of the samples, by their number on each input.
         """
-        one, two = (joined(self.drawn[i]) for i in (contender.first, contender.second))
-        runs = min(len(one), len(two))
+        outputs1, outputs2 = (joined(self.drawn[i]) for i in (contender.input1, contender.input2))
+        runs = min(len(outputs1), len(outputs2))
         part = slice(start, runs if stop is None else min(stop, runs))
         runs = part.stop - part.start
-        return tabulate(joined([one[part], two[part]])), np.arange(2 * runs) < runs
+        return tabulate(joined([outputs1[part], outputs2[part]])), np.arange(2 * runs) < runs
 
 
 def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[C]:
@@ -166,7 +166,7 @@ def draw_up_to(
     MechanismError
         If no run of the mechanism has returned so far.
     """
-    wanted = sorted({i for c in contenders for i in (c.first, c.second)})
+    wanted = sorted({i for c in contenders for i in (c.input1, c.input2)})
     draws, who = [], []
     for i in wanted:
         missing = runs - pool.count(i)
@@ -196,11 +196,11 @@ def always_raises(context: Context, pool: Pool) -> None:
     )
     if returned:
         return
-    first = next(outputs for drawn in pool.drawn for outputs in drawn)[0]
+    raised = next(outputs for drawn in pool.drawn for outputs in drawn)[0]
     runs = sum(pool.count(i) for i in range(len(pool.inputs)))
     raise MechanismError(
         f"{context.short_name} raised in all {runs:,} runs, so there is nothing to audit. The "
-        f"first time, on {context.describe(context.pairs[0].d1)}:\n{first.trace}"
+        f"first time, on {context.describe(context.pairs[0].d1)}:\n{raised.trace}"
     )
 
 

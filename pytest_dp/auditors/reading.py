@@ -64,7 +64,7 @@ def taken_apart(found: Read | None) -> tuple[Event | None, Choice | None, float]
 
 
 def read(
-    context: Context, arm: Arm, table: Table, first: Bools, planned: int, learned: float
+    context: Context, arm: Arm, table: Table, on_d: Bools, planned: int, learned: float
 ) -> Read | None:
     """The event that half of the outputs of a pair propose; None if they do not.
 
@@ -74,7 +74,7 @@ def read(
     arm : Arm
     table : Table
         As many outputs on either input.
-    first : ndarray of bool, shape (n,)
+    on_d : ndarray of bool, shape (n,)
         Which of them are on D.
     planned : int
         Fresh samples on which it will be counted.
@@ -82,13 +82,13 @@ def read(
         The bound to expect of the learned attack. If outputs are small, and the event that breaks
         the claim most clearly falls short of it, another one is looked for that may prove more.
     """
-    about = quantities(context.settings, table, arm.references, first, arm.paired)
+    about = quantities(context.settings, table, arm.references, on_d, arm.paired)
     clearly = rank_for(context.promise.eps, rarest=0.0)
-    found = _read(context, arm, (table, first), about, clearly, KEPT_RANK, planned)
+    found = _read(context, arm, (table, on_d), about, clearly, KEPT_RANK, planned)
     falls_short = found is None or not found.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
         other = _read(
-            context, arm, (table, first), about, _by_bound(context, planned), NEARLY, planned
+            context, arm, (table, on_d), about, _by_bound(context, planned), NEARLY, planned
         )
         if other is not None and (found is None or other.expected > found.expected):
             return other
@@ -104,35 +104,37 @@ def _read(
     kept: float,
     planned: int,
 ) -> Read | None:
-    table, first = outputs
-    runs = len(first) // 2
-    known = np.arange(len(first)) % runs < runs // 2
-    part, sides = table.rows(known), first[known]
+    table, on_d = outputs
+    runs = len(on_d) // 2
+    known = np.arange(len(on_d)) % runs < runs // 2
+    part, sides = table.rows(known), on_d[known]
     event = readable(arm, part, sides, about, rank_of, kept)
     if event is None:
         return None
     event = _rounder(event, part, sides, _by_bound(context, planned)(runs // 2))
     inside = event.mask(table)
-    c1, c2 = (int((inside & ~known & side).sum()) for side in (first, ~first))
+    c1, c2 = (int((inside & ~known & side).sum()) for side in (on_d, ~on_d))
     unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, planned, context.alpha)
-    all1, all2 = (int((inside & side).sum()) for side in (first, ~first))
+    all1, all2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
     expected = choice_of(all1, runs, all2, runs, planned, context.alpha).expected
-    one, two = likelier_first(unseen.sign, c1, c2)
-    excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, context.promise.eps)
+    likelier, rarer = likelier_first(unseen.sign, c1, c2)
+    excess = excess_of(
+        np.array([likelier]), np.array([rarer]), runs - runs // 2, context.promise.eps
+    )
     return Read(event, unseen, expected, float(excess[0]) * math.sqrt(2), _is_small(table))
 
 
-def _rounder(event: Event, table: Table, first: Bools, rank: Rank) -> Event:
+def _rounder(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     """The event with fewer digits, where it is worth as much like that.
 
     What shows most clearly in the runs at hand need not be what the fresh ones, of which there are
     more, prove most with: at a loss that levels off, that is the rounder and rarer event.
     """
     inside = event.mask(table)
-    counts = [np.array([np.sum(inside & side)]) for side in (first, ~first)]
+    counts = [np.array([np.sum(inside & side)]) for side in (on_d, ~on_d)]
     worth = float(rank(*counts)[0])
     found = Found(event, int(counts[0][0]), int(counts[1][0]), worth)
-    return simplest(found, table, first, rank, kept=1.0).event
+    return simplest(found, table, on_d, rank, kept=1.0).event
 
 
 def _by_bound(context: Context, planned: int) -> RankOf:

@@ -54,12 +54,12 @@ def _test(context: Context, pool: Pool, best: Suspect) -> held_out.Tested | None
     runs = _runs_of_test(context, best)
     if runs < 1:
         return None
-    one, two = (
+    draw1, draw2 = (
         Draw(pool.inputs[i], runs, (TEST_KEY, i, side))
-        for side, i in enumerate((best.first, best.second))
+        for side, i in enumerate((best.input1, best.input2))
     )
     witness = best.witness
-    return held_out.count_drawn(context, witness, [*likelier_first(witness.sign, one, two)])
+    return held_out.count_drawn(context, witness, [*likelier_first(witness.sign, draw1, draw2)])
 
 
 def _runs_of_test(context: Context, best: Suspect) -> int:

@@ -100,17 +100,17 @@ def find_suspect(context: Context, pool: Pool) -> tuple[list[Suspect], Suspect |
             break
         else:
             contenders = contenders[: len(contenders) // 2]
-            runs += int(a_round / len({i for c in contenders for i in (c.first, c.second)}))
+            runs += int(a_round / len({i for c in contenders for i in (c.input1, c.input2)}))
     return everyone, next((c for c in contenders if c.found is not None), None)
 
 
 def _look(contender: Suspect, pool: Pool, rank_of: Callable[[int], Rank]) -> None:
     """Find the most suspicious event of a pair on all search samples so far."""
-    table, first = pool.table(contender)
-    contender.runs = len(first) // 2
+    table, on_d = pool.table(contender)
+    contender.runs = len(on_d) // 2
     rank = rank_of(contender.runs)
-    found = search(table, first, rank, contender.references, most=1)
-    contender.found = simplest(found[0], table, first, rank) if found else None
+    found = search(table, on_d, rank, contender.references, most=1)
+    contender.found = simplest(found[0], table, on_d, rank) if found else None
 
 
 def rank_for(eps: float, rarest: float = 0.001) -> Callable[[int], Rank]:
@@ -152,6 +152,6 @@ def largest_loss(contender: Contender, pool: Pool) -> float:
         loss = np.log(high / low) - 2 * np.sqrt(1 / high + 1 / low)
         return np.where(high > 50, loss, -np.inf)
 
-    table, first = pool.table(contender)
-    found = search(table, first, rank, contender.references, most=1)
+    table, on_d = pool.table(contender)
+    found = search(table, on_d, rank, contender.references, most=1)
     return found[0].rank if found else 0.0

@@ -114,8 +114,8 @@ def _model_of(arm: Arm) -> Posterior:
 
 def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> Read | None:
     """A readable event; None if there is none, or if it takes too long to find."""
-    table, first = within(context.deadline.remaining(), arm.table)
-    looking = partial(read, context, arm, table, first, planned, learned)
+    table, on_d = within(context.deadline.remaining(), arm.table)
+    looking = partial(read, context, arm, table, on_d, planned, learned)
     try:
         return within(READING_TIME_SHARE * context.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
@@ -149,14 +149,14 @@ def _of_refuted(context: Context, arm: Arm, choice: Choice, found: Read | None) 
 def _choice(context: Context, arm: Arm, left: int) -> Choice:
     """The threshold of the pair's score with the largest bound to expect."""
     binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
-    one, two = joint.sum(1), joint.sum(0)
+    counts1, counts2 = joint.sum(1), joint.sum(0)
     clearest = _clearest(arm, 0.0)
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
     gaps = np.diff(binning.cuts, prepend=binning.cuts[0] - 0.1, append=binning.cuts[-1] + 0.1)
     levels = np.append(binning.cuts, binning.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
     cuts = Cuts(arm.learned, binning.cuts, levels)
-    found = best_cut(one.astype(int), two.astype(int), cuts, left, context.alpha)
+    found = best_cut(counts1.astype(int), counts2.astype(int), cuts, left, context.alpha)
     return clearest.choice if found is None or found.expected == -math.inf else found
 
 
@@ -187,7 +187,7 @@ def _clearest(arm: Arm, eps: float) -> _Clearest | None:
     total = float(joint.sum())
     above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
     below = [total - side for side in above[::-1]]
-    excess = [excess_of(one, two, total, eps) for one, two in (above, below)]
+    excess = [excess_of(counts1, counts2, total, eps) for counts1, counts2 in (above, below)]
     down = bool(excess[1].max() > excess[0].max())
     k = int(np.argmax(excess[down]))
     c1, c2 = (float(side[k]) for side in (below if down else above))
@@ -208,8 +208,8 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
 
     def needed(wanted: float, total: int) -> int:
         while total < left and loss > eps:
-            one, two = total * share, total * (1 - share)
-            bound = ratio.predicted(p1, one, p2, two, held_out.ATTACK_SHARE * context.alpha)
+            n1, n2 = total * share, total * (1 - share)
+            bound = ratio.predicted(p1, n1, p2, n2, held_out.ATTACK_SHARE * context.alpha)
             if bound[0] > wanted:
                 return 2 * total  # as what was found by searching looks stronger than it is
             total *= 2
@@ -222,11 +222,12 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
 
 def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
     """How often an event came among the first `pairs` outputs on either input."""
-    table, first = arm.table()
+    table, on_d = arm.table()
     inside = event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
-    inside &= np.arange(len(first)) % arm.kept < pairs
-    one, two = likelier_first(witness.sign, first, ~first)
-    return held_out.Seen((int(np.sum(inside & one)), int(np.sum(inside & two))), (pairs, pairs))
+    inside &= np.arange(len(on_d)) % arm.kept < pairs
+    sides = likelier_first(witness.sign, on_d, ~on_d)
+    c1, c2 = (int(np.sum(inside & side)) for side in sides)
+    return held_out.Seen((c1, c2), (pairs, pairs))
 
 
 def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:

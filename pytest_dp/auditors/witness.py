@@ -72,7 +72,7 @@ class Witness:
     @property
     def sides(self) -> tuple[int, int]:
         """The likelier input and the other, by their positions in the pool."""
-        return likelier_first(self.sign, self.rival.first, self.rival.second)
+        return likelier_first(self.sign, self.rival.input1, self.rival.input2)
 
     @property
     def pair(self) -> Pair:
@@ -104,7 +104,7 @@ def witness_of(
 
 
 def readable(
-    rival: Contender, table: Table, first: Bools, about: list[Feature], rank_of: RankOf, kept: float
+    rival: Contender, table: Table, on_d: Bools, about: list[Feature], rank_of: RankOf, kept: float
 ) -> Event | None:
     """The most promising event that a person can read.
 
@@ -113,7 +113,7 @@ def readable(
     rival : Contender
     table : Table
         As many outputs on either input.
-    first : ndarray of bool, shape (n,)
+    on_d : ndarray of bool, shape (n,)
         Which of them are on D.
     about : list of Feature
         What the event may speak about.
@@ -122,19 +122,19 @@ def readable(
     kept : float
         Share of the rank that an event which is simpler must keep.
     """
-    half = len(first) // 2
+    half = len(on_d) // 2
     searched = min(half, MAX_SEARCHED)
-    some = np.arange(len(first)) % half < searched  # the first ones of either input
-    table, first = table.rows(some), first[some]
+    some = np.arange(len(on_d)) % half < searched  # the first ones of either input
+    table, on_d = table.rows(some), on_d[some]
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_of(searched)
-    found = search(table, first, rank, rival.references, most=1, about=about)
+    found = search(table, on_d, rank, rival.references, most=1, about=about)
     if not found:
         return None
-    best = simplest(found[0], table, first, rank, kept=kept)
+    best = simplest(found[0], table, on_d, rank, kept=kept)
     for _ in range(MAX_CONDITIONS - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
-        part, sides = table.rows(inside), first[inside]
+        part, sides = table.rows(inside), on_d[inside]
         spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
         others = [f for f in about if f not in spoken_of]
         more = search(part, sides, rank, rival.references, most=1, about=others)
@@ -142,16 +142,16 @@ def readable(
             break
         event = Event((*best.event.conditions, *more[0].event.conditions))
         best = replace(more[0], event=event)
-    return _shortened(best, table, first, rank)
+    return _shortened(best, table, on_d, rank)
 
 
-def _shortened(found: Found, table: Table, first: Bools, rank: Rank) -> Event:
+def _shortened(found: Found, table: Table, on_d: Bools, rank: Rank) -> Event:
     """Without conditions that have become needless by later ones."""
     event = found.event
     for condition in found.event.conditions[:-1]:
-        fewer = Event(tuple(one for one in event.conditions if one is not condition))
+        fewer = Event(tuple(other for other in event.conditions if other is not condition))
         inside = fewer.mask(table)
-        c1, c2 = np.array([np.sum(inside & first)]), np.array([np.sum(inside & ~first)])
+        c1, c2 = np.array([np.sum(inside & on_d)]), np.array([np.sum(inside & ~on_d)])
         if float(rank(c1, c2)[0]) >= NEEDLESS_RANK * found.rank > 0:
             event = fewer
     return event

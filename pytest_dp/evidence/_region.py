@@ -75,12 +75,12 @@ class Grid(ABC):
     def __init__(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
         m = -float(ndtri(BETA * alpha / 4))
         self.z = critical(alpha)
-        self.first, self.second = _rising(c1, n1, m), _falling(c2, n2, m)
+        self.axis1, self.axis2 = _rising(c1, n1, m), _falling(c2, n2, m)
 
     @property
     def cells(self) -> tuple[int, int]:
         """How many there are along either side."""
-        return len(self.first.at) - 1, len(self.second.at) - 1
+        return len(self.axis1.at) - 1, len(self.axis2.at) - 1
 
     def ends(self, i: Indices, j: Indices, size: int) -> tuple[Indices, Indices]:
         """The last lines of blocks."""
@@ -97,7 +97,7 @@ class Grid(ABC):
 
     def score(self, i: Indices, j: Indices, size: int) -> Floats:
         """A lower bound on S in each block; 0 if S may be negative there."""
-        z1, z2 = self.first.z[self.ends(i, j, size)[0]], self.second.z[j]
+        z1, z2 = self.axis1.z[self.ends(i, j, size)[0]], self.axis2.z[j]
         with np.errstate(divide="ignore", over="ignore"):
             least, most = (_combined(z1, z2, squared) for squared in self.odds(i, j, size))
         bound: Floats = np.maximum(np.minimum(least, most), 0.0)
@@ -188,19 +188,19 @@ def predicted(
     log_ratio, odds : callable
         Of points: the log ratio, and `(w2 / w1)²`.
     """
-    (first, second), (runs1, runs2) = estimates, runs
+    (x1, x2), (runs1, runs2) = estimates, runs
     z, m = critical(alpha), -float(ndtri(BETA * alpha / 4))
 
     def low(z1: ArrayLike) -> Floats:
-        found = betaincinv(first * runs1, (1 - first) * runs1 + 1, ndtr(-np.asarray(z1)))
-        return np.where(first > 0, found, 0.0)
+        found = betaincinv(x1 * runs1, (1 - x1) * runs1 + 1, ndtr(-np.asarray(z1)))
+        return np.where(x1 > 0, found, 0.0)
 
     def high(z2: ArrayLike) -> Floats:
-        found = betainccinv(second * runs2 + 1, (1 - second) * runs2, ndtr(-np.asarray(z2)))
-        return np.where(second < 1, found, 1.0)
+        found = betainccinv(x2 * runs2 + 1, (1 - x2) * runs2, ndtr(-np.asarray(z2)))
+        return np.where(x2 < 1, found, 1.0)
 
-    at1: Floats = (first * runs1 + 0.5) / (runs1 + 1)
-    at2: Floats = (second * runs2 + 0.5) / (runs2 + 1)
+    at1: Floats = (x1 * runs1 + 0.5) / (runs1 + 1)
+    at2: Floats = (x2 * runs2 + 0.5) / (runs2 + 1)
     ratios = []
     with np.errstate(all="ignore"):
         for share in (0, 0, 1, 1, 1, 1):

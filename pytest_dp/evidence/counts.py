@@ -98,8 +98,10 @@ class Bound:
         c1, n1, c2, n2 = self.counts.four
         if not self.counts.common:
             return (0.0, 1.0), (0.0, 1.0)
-        one, two = (clopper_pearson.interval(*c, self.alpha) for c in ((c1, n1), (c2, n2)))
-        return one, two
+        interval1, interval2 = (
+            clopper_pearson.interval(*c, self.alpha) for c in ((c1, n1), (c2, n2))
+        )
+        return interval1, interval2
 
     def shown_p_value(self, eps: float) -> float:
         """StatDP's p-value of the claim, or that of pairs; for information."""
@@ -178,8 +180,8 @@ def _expected_as_published(c: float, loss: float, counts: Counts, alpha: float) 
 
 def _expected_in_pairs(p1: float, p2: float, counts: Counts, alpha: float) -> float:
     """For outputs that are in the event together as far as those that were counted."""
-    one, two, common = (c / counts.n1 for c in (counts.c1, counts.c2, counts.both or 0))
-    together = (common - one * two) / max(min(one, two) - one * two, 1e-12)
+    p1, p2, common = (c / counts.n1 for c in (counts.c1, counts.c2, counts.both or 0))
+    together = (common - p1 * p2) / max(min(p1, p2) - p1 * p2, 1e-12)
     both = min(max(p1 * p2 + together * (p2 - p1 * p2), 0.0), p2)
     either = p1 + p2 - both
     if p1 <= 0:

@@ -95,15 +95,15 @@ def repeats(values: NDArray[np.int64], groups: NDArray[np.int64]) -> float:
     order = np.random.default_rng(0).permutation(len(values))
     order = order[np.argsort(values[order], kind="stable")]
     value, group = values[order], groups[order]
-    first = np.flatnonzero(np.diff(value, prepend=value[:1] - 1) != 0)
-    first = first[first + 1 < len(value)]
-    first = first[value[first] == value[first + 1]]
-    together = int((group[first] == group[first + 1]).sum())
+    starts = np.flatnonzero(np.diff(value, prepend=value[:1] - 1) != 0)
+    starts = starts[starts + 1 < len(value)]
+    starts = starts[value[starts] == value[starts + 1]]
+    together = int((group[starts] == group[starts + 1]).sum())
     sizes = np.bincount(groups).astype(float)
     chance = float((sizes * (sizes - 1)).sum() / max(len(values) * (len(values) - 1), 1))
     if together == 0 or chance >= 1:
         return 1.0
-    return float(bdtrc(together - 1, len(first), chance))
+    return float(bdtrc(together - 1, len(starts), chance))
 
 
 def pairs_agree(inside: NDArray[np.bool_]) -> float:
@@ -124,9 +124,9 @@ def pairs_agree(inside: NDArray[np.bool_]) -> float:
         A p-value, exact.
     """
     even = inside[:, : inside.shape[1] // 2 * 2]
-    first, second = even[:, ::2].ravel(), even[:, 1::2].ravel()
-    pairs, hits = len(first), int(even.sum())
-    disagree = np.arange(hits % 2, int((first != second).sum()) + 1, 2)
+    copies1, copies2 = even[:, ::2].ravel(), even[:, 1::2].ravel()
+    pairs, hits = len(copies1), int(even.sum())
+    disagree = np.arange(hits % 2, int((copies1 != copies2).sum()) + 1, 2)
     both = (hits - disagree) // 2
     possible = (both >= 0) & (disagree + both <= pairs)
     disagree, both = disagree[possible], both[possible]

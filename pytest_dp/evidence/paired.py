@@ -2,11 +2,11 @@
 
 Where both inputs are run with the same random numbers, the outputs of a pair mostly are in the
 event together or not at all, and only the pairs that differ keep the two frequencies from agreeing.
-Of n independent pairs, `both` had both outputs in the event, `first` only that of the first input,
-and `second` only the other.
+Of n independent pairs, `both` had both outputs in the event, `only1` only that of the first input,
+and `only2` only the other.
 
-Given N, how many pairs have any output in the event, `second ~ Bin(N, b)`; given that too,
-`first ~ Bin(N - second, q)`. So `pytest_dp.evidence._region` applies, with `x1 = q`, `x2 = b` and
+Given N, how many pairs have any output in the event, `only2 ~ Bin(N, b)`; given that too,
+`only1 ~ Bin(N - only2, q)`. So `pytest_dp.evidence._region` applies, with `x1 = q`, `x2 = b` and
 `ln(p1 / p2) = ln(1 - b) - ln(1 - q (1 - b))`: docs/proofs/paired-bound.md has the proof.
 """
 
@@ -22,12 +22,12 @@ from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Floats, Indices
 from pytest_dp.evidence._validation import check_finite, check_level
 
 
-def p_value(both: int, first: int, second: int, eps: float, alpha: float) -> float:
+def p_value(both: int, only1: int, only2: int, eps: float, alpha: float) -> float:
     """A valid p-value of the hypothesis `p1 <= exp(eps) * p2`.
 
     Parameters
     ----------
-    both, first, second : int
+    both, only1, only2 : int
         Pairs with both outputs, only that of the first input, and only that of the second input, in
         the event. Pairs are independent of each other.
     eps : float
@@ -50,19 +50,19 @@ def p_value(both: int, first: int, second: int, eps: float, alpha: float) -> flo
     >>> round(p_value(4_500, 500, 3, eps=0.1, alpha=0.1), 2)
     0.14
     """
-    _check(both, first, second, alpha)
+    _check(both, only1, only2, alpha)
     check_finite(eps)
-    if both + first == 0 or alpha < MIN_LEVEL:
+    if both + only1 == 0 or alpha < MIN_LEVEL:
         return 1.0
-    return _Paired(both, first, second, alpha).p_value(eps, alpha)
+    return _Paired(both, only1, only2, alpha).p_value(eps, alpha)
 
 
-def eps_lower(both: int, first: int, second: int, alpha: float) -> float:
+def eps_lower(both: int, only1: int, only2: int, alpha: float) -> float:
     """Lower confidence bound on `ln(p1 / p2)`.
 
     Parameters
     ----------
-    both, first, second : int
+    both, only1, only2 : int
         As in `p_value`; the first input is the one that makes the event likelier.
     alpha : float
         Probability that the bound is too high. More than 0.5 gains nothing.
@@ -84,22 +84,22 @@ def eps_lower(both: int, first: int, second: int, alpha: float) -> float:
     >>> round(eps_lower(45_000, 5_000, 30, alpha=0.1), 3)
     0.103
     """
-    _check(both, first, second, alpha)
-    if both + first == 0 or alpha < MIN_LEVEL:
+    _check(both, only1, only2, alpha)
+    if both + only1 == 0 or alpha < MIN_LEVEL:
         return -math.inf
-    return _Paired(both, first, second, alpha).eps_lower()
+    return _Paired(both, only1, only2, alpha).eps_lower()
 
 
-def interval(both: int, first: int, second: int, alpha: float) -> tuple[float, float]:
+def interval(both: int, only1: int, only2: int, alpha: float) -> tuple[float, float]:
     """Two-sided confidence interval for `ln(p1 / p2)`, error `alpha / 2` on each side.
 
     Parameters and errors as in `eps_lower`. An end is infinite if the event never occurred on one
     of the inputs.
     """
-    _check(both, first, second, alpha)
+    _check(both, only1, only2, alpha)
     return (
-        eps_lower(both, first, second, alpha / 2),
-        -eps_lower(both, second, first, alpha / 2),
+        eps_lower(both, only1, only2, alpha / 2),
+        -eps_lower(both, only2, only1, alpha / 2),
     )
 
 
@@ -130,19 +130,19 @@ def predicted(
     """
     check_level("alpha", alpha)
     given = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
-    first, second, common, runs = np.broadcast_arrays(*given)
-    common = np.minimum(common, np.minimum(first, second))
-    any_of_both = np.maximum(first + second - common, 1e-300)
-    alone = (first - common) / np.maximum(first, 1e-300), (second - common) / any_of_both
+    chance1, chance2, common, runs = np.broadcast_arrays(*given)
+    common = np.minimum(common, np.minimum(chance1, chance2))
+    any_of_both = np.maximum(chance1 + chance2 - common, 1e-300)
+    alone = (chance1 - common) / np.maximum(chance1, 1e-300), (chance2 - common) / any_of_both
     smallest = _region.predicted(
-        alone, (runs * first, runs * any_of_both), alpha, _log_ratio, _odds
+        alone, (runs * chance1, runs * any_of_both), alpha, _log_ratio, _odds
     )
-    expected: Floats = np.where(first > 0, smallest, -np.inf)
+    expected: Floats = np.where(chance1 > 0, smallest, -np.inf)
     return expected
 
 
-def _check(both: int, first: int, second: int, alpha: float) -> None:
-    for name, count in (("both", both), ("first", first), ("second", second)):
+def _check(both: int, only1: int, only2: int, alpha: float) -> None:
+    for name, count in (("both", both), ("only1", only1), ("only2", only2)):
         if count < 0:
             raise ValueError(f"Invalid {name}, {count!r}: it must be at least 0.")
     check_level("alpha", alpha)
@@ -164,20 +164,20 @@ def _odds(q: Floats, b: Floats) -> Floats:
 class _Paired(_region.Grid):
     """The region of (q, b)."""
 
-    def __init__(self, both: int, first: int, second: int, alpha: float) -> None:
-        super().__init__(first, first + both, second, first + both + second, alpha)
-        q, b = self.first.at, self.second.at
+    def __init__(self, both: int, only1: int, only2: int, alpha: float) -> None:
+        super().__init__(only1, only1 + both, only2, only1 + both + only2, alpha)
+        q, b = self.axis1.at, self.axis2.at
         with np.errstate(divide="ignore"):
             self.variance1, self.variance2 = q * (1 - q), b / (1 - b) ** 2
 
     def log_ratio(self, i: Indices, j: Indices, size: int) -> Floats:
-        q, b = self.first.at[i], self.second.at[self.ends(i, j, size)[1]]
+        q, b = self.axis1.at[i], self.axis2.at[self.ends(i, j, size)[1]]
         ratio: Floats = _log_ratio(q, b) - LOG_MARGIN
         return ratio
 
     def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
         end_i, end_j = self.ends(i, j, size)
-        one, other = self.variance1[i], self.variance1[end_i]
-        peak = (self.first.at[i] < 0.5) & (self.first.at[end_i] > 0.5)
-        high1 = np.where(peak, 0.25, np.maximum(one, other))
-        return self.variance2[j] / high1, self.variance2[end_j] / np.minimum(one, other)
+        variance, end_variance = self.variance1[i], self.variance1[end_i]
+        peak = (self.axis1.at[i] < 0.5) & (self.axis1.at[end_i] > 0.5)
+        high1 = np.where(peak, 0.25, np.maximum(variance, end_variance))
+        return self.variance2[j] / high1, self.variance2[end_j] / np.minimum(variance, end_variance)

@@ -128,7 +128,7 @@ def predicted(p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha:
     """
     check_level("alpha", alpha)
     given = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
-    first, runs1, second, runs2 = np.broadcast_arrays(*given)
+    chance1, runs1, chance2, runs2 = np.broadcast_arrays(*given)
     z = _region.critical(alpha)
 
     def odds(at1: Floats, at2: Floats) -> Floats:
@@ -136,9 +136,9 @@ def predicted(p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha:
         return variance2 / variance1 * _tilt(z, variance1 + variance2)
 
     smallest = _region.predicted(
-        (first, second), (runs1, runs2), alpha, lambda at1, at2: np.log(at1) - np.log(at2), odds
+        (chance1, chance2), (runs1, runs2), alpha, lambda at1, at2: np.log(at1) - np.log(at2), odds
     )
-    expected: Floats = np.where(first > 0, smallest, -np.inf)
+    expected: Floats = np.where(chance1 > 0, smallest, -np.inf)
     return expected
 
 
@@ -165,7 +165,7 @@ class _Independent(_region.Grid):
 
     def __init__(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
         super().__init__(c1, n1, c2, n2, alpha)
-        p1, p2 = self.first.at, self.second.at
+        p1, p2 = self.axis1.at, self.axis2.at
         with np.errstate(divide="ignore"):
             self.log1, self.log2 = np.log(p1), np.log(p2)
             self.variance1, self.variance2 = _variance(p1, n1), _variance(p2, n2)

@@ -96,8 +96,8 @@ class Curve:
         """The largest loss of events that are not too rare to be seen, with so much less noise."""
         p, q, _ = self.scaled(times)
         losses = [
-            np.log(one / two)[(two >= MIN_PROBABILITY) & (one > 0)].max(initial=0.0)
-            for one, two in ((p, q), (1 - q, 1 - p))
+            np.log(likelier / rarer)[(rarer >= MIN_PROBABILITY) & (likelier > 0)].max(initial=0.0)
+            for likelier, rarer in ((p, q), (1 - q, 1 - p))
         ]
         return float(max(losses))
 
@@ -116,12 +116,12 @@ def curve(joint: Floats) -> Curve | None:
     b = len(joint)
     if b < 2:
         return None
-    both, one, two, neither = contingency(joint)[: b - 1].T
-    runs = both + one + two + neither
-    c1, c2 = both + one + 0.5, both + two + 0.5
+    both, only1, only2, neither = contingency(joint)[: b - 1].T
+    runs = both + only1 + only2 + neither
+    c1, c2 = both + only1 + 0.5, both + only2 + 0.5
     p, q = c1 / (runs + 1), c2 / (runs + 1)
     some = (p > 0) & (p < 1) & (q > 0) & (q < 1)
-    apart = np.sqrt(one + two + 1) / runs
+    apart = np.sqrt(only1 + only2 + 1) / runs
     error = apart / np.sqrt(p * (1 - p) * q * (1 - q))
     seen = logit(p) - logit(q)
     careful = np.maximum(seen - CURVE_CAUTION * error, 0.0)
@@ -168,13 +168,13 @@ def smallest_scale(
     float
         At least 1; infinite if no scale would be caught.
     """
-    telling = [one for one in curves if one.shift.size and one.shift.max() > 0]
+    telling = [curve for curve in curves if curve.shift.size and curve.shift.max() > 0]
     if not telling:
         return math.inf
     needed = wealth_for(alpha)
 
     def caught(times: float) -> bool:
-        return any(growth(*one.scaled(times), eps, delta) * runs >= needed for one in telling)
+        return any(growth(*curve.scaled(times), eps, delta) * runs >= needed for curve in telling)
 
     return 1.0 if caught(1.0) else smallest(caught, 1.0, 2.0, MAX_SCALE)
 
@@ -199,8 +199,8 @@ def smallest_eps(
     needed = wealth_for(alpha)
 
     def caught(loss: float) -> bool:
-        one = np.array([p1]), np.array([p1 * math.exp(-loss)]), np.array([shared])
-        return bool(growth(*one, eps, delta) * runs >= needed)
+        event = np.array([p1]), np.array([p1 * math.exp(-loss)]), np.array([shared])
+        return bool(growth(*event, eps, delta) * runs >= needed)
 
     return smallest_loss(caught, eps)
 
@@ -217,11 +217,11 @@ def clearest_event(record: Record) -> tuple[float, float]:
     counts = np.concatenate([contingency(joint) for joint in record.joint])
     if not len(counts):
         return 0.5, 0.0
-    both, one, two, neither = counts.T
-    runs = both + one + two + neither
-    clear = np.abs(one - two) / np.sqrt(one + two + 1)
+    both, only1, only2, neither = counts.T
+    runs = both + only1 + only2 + neither
+    clear = np.abs(only1 - only2) / np.sqrt(only1 + only2 + 1)
     k = int(np.argmax(clear))
-    p, q, together = (float(c[k] / runs[k]) for c in (both + one, both + two, both))
+    p, q, together = (float(c[k] / runs[k]) for c in (both + only1, both + only2, both))
     if min(p, q) > 0.5:  # what it leaves out
         p, q, together = 1 - p, 1 - q, 1 - p - q + together
     p, q = max(p, q), min(p, q)
@@ -236,10 +236,10 @@ def largest_loss(record: Record) -> float:
     counts = np.concatenate([contingency(joint) for joint in record.joint])
     if not len(counts):
         return 0.0
-    both, one, two, _ = counts.T
-    c1, c2 = both + one + 0.5, both + two + 0.5
+    both, only1, only2, _ = counts.T
+    c1, c2 = both + only1 + 0.5, both + only2 + 0.5
     # Pairs of outputs that are in the event together say nothing about its loss.
-    loss, error = np.log(c1 / c2), 2 * np.sqrt((one + two + 1) / (c1 * c2))
+    loss, error = np.log(c1 / c2), 2 * np.sqrt((only1 + only2 + 1) / (c1 * c2))
     k = int(np.argmax(loss - 1.5 * error))
     return float(loss[k] + error[k])
 
@@ -265,10 +265,10 @@ def growth(p: Floats, q: Floats, shared: Floats, eps: float, delta: float) -> fl
     stakes = STAKES / (math.exp(eps) + delta)
     paid = np.log1p(pays[:, None] * stakes)
     best = -math.inf
-    for one, two in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
-        most, least = np.minimum(one, two), np.maximum(0.0, one + two - 1)
-        room = np.where(shared > 0, most - one * two, one * two - least)
-        both = one * two + shared * room
-        cells = np.stack([both, one - both, two - both, 1 - one - two + both], axis=1)
+    for p1, p2 in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
+        most, least = np.minimum(p1, p2), np.maximum(0.0, p1 + p2 - 1)
+        room = np.where(shared > 0, most - p1 * p2, p1 * p2 - least)
+        both = p1 * p2 + shared * room
+        cells = np.stack([both, p1 - both, p2 - both, 1 - p1 - p2 + both], axis=1)
         best = max(best, float((cells @ paid).max()))
     return best

@@ -74,17 +74,17 @@ def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
     return float(np.clip(total**2 / (squares[some].sum() + others), 1, everything))
 
 
-def _distance(one: Ints, two: Ints, paired: bool) -> tuple[float, float]:
+def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
     """The squared loss of a place as labels show it, less what chance adds to it, and the latter.
 
     It is the chi-square distance, which for small losses is their square, in nats.
     """
-    n = len(one)
-    width = int(max(one.max(), two.max())) + 1
-    c1, c2 = np.bincount(one, minlength=width), np.bincount(two, minlength=width)
+    n = len(labels1)
+    width = int(max(labels1.max(), labels2.max())) + 1
+    c1, c2 = np.bincount(labels1, minlength=width), np.bincount(labels2, minlength=width)
     chance: Floats
     if paired:  # pairs with the same label say nothing
-        chance = c1 + c2 - 2.0 * np.bincount(one[one == two], minlength=width)
+        chance = c1 + c2 - 2.0 * np.bincount(labels1[labels1 == labels2], minlength=width)
     else:
         chance = c1 * (1 - c1 / n) + c2 * (1 - c2 / n)
     often = (c1 + c2) / (2 * n) >= MIN_PROBABILITY

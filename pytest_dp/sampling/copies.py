@@ -120,8 +120,8 @@ class Pristine:
 def _cannot(error: Exception) -> str:
     if isinstance(error, CannotCopy):
         return str(error)
-    first = str(error).strip().partition("\n")[0]
-    return f"it cannot be copied ({type(error).__name__}: {first})"
+    line = str(error).strip().partition("\n")[0]
+    return f"it cannot be copied ({type(error).__name__}: {line})"
 
 
 class _Bounded(io.BytesIO):

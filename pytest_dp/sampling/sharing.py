@@ -81,7 +81,7 @@ class Compared:
         enough = COINCIDENCE_SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
         if fingerprint is None or fingerprint.surprise < enough:
             return False
-        first = self._fingerprints.setdefault(fingerprint.digest, chunk)
-        if first is chunk:
+        earlier = self._fingerprints.setdefault(fingerprint.digest, chunk)
+        if earlier is chunk:
             return False
-        return first.key != chunk.key or not replayable  # a chunk may be drawn again
+        return earlier.key != chunk.key or not replayable  # a chunk may be drawn again

@@ -162,16 +162,16 @@ def test_blocks_bound_the_points_in_them(counts, size):
     rng, alpha = np.random.default_rng(size), 0.05
     grid = paired._Paired(*counts, alpha)
     i, j = (rng.integers(0, cells, 400) for cells in grid.cells)
-    i[:100] = np.maximum(np.searchsorted(grid.first.at, 0.5) - rng.integers(1, size + 1, 100), 0)
+    i[:100] = np.maximum(np.searchsorted(grid.axis1.at, 0.5) - rng.integers(1, size + 1, 100), 0)
     end_i, end_j = grid.ends(i, j, size)
     for share, other in rng.random((20, 2, 400)):
-        q = grid.first.at[i] * (1 - share) + grid.first.at[end_i] * share
+        q = grid.axis1.at[i] * (1 - share) + grid.axis1.at[end_i] * share
         q[:100] = 0.5
-        b = grid.second.at[j] * (1 - other) + grid.second.at[end_j] * other
+        b = grid.axis2.at[j] * (1 - other) + grid.axis2.at[end_j] * other
         with np.errstate(all="ignore"):
             _, _, score, ratios, _, _ = on_points(*counts, alpha, q, b)
             (low, high), there = grid.odds(i, j, size), odds(q, b)
-        inside = (grid.first.at[i] <= q) & (q < 1) & (q > 0) & (b > 0) & (b < 1)
+        inside = (grid.axis1.at[i] <= q) & (q < 1) & (q > 0) & (b > 0) & (b < 1)
         assert (low <= there * (1 + 1e-9))[inside].all()
         assert (there <= high * (1 + 1e-9))[inside].all()
         assert (grid.log_ratio(i, j, size) <= ratios)[inside].all()
@@ -185,16 +185,16 @@ def test_ratios_are_rounded_downwards(counts):
     k = np.arange(0, min(grid.cells) - 200, 5)
     with localcontext(prec=40):
         for at, rounded in zip(k, grid.log_ratio(k, k, 1), strict=True):
-            q, b = Decimal(float(grid.first.at[at])), Decimal(float(grid.second.at[at + 1]))
+            q, b = Decimal(float(grid.axis1.at[at])), Decimal(float(grid.axis2.at[at + 1]))
             exact = (1 - b).ln() - (1 - q * (1 - b)).ln()
             assert 1e-13 < exact - Decimal(float(rounded)) < 2e-12
 
 
 def test_scores_are_rounded_downwards():
     grid = paired._Paired(50, 30, 10, 0.05)
-    exact = stats.norm.isf(stats.binom.cdf(10, 90, grid.second.at))
+    exact = stats.norm.isf(stats.binom.cdf(10, 90, grid.axis2.at))
     inner = np.abs(exact) < 3
-    assert 5e-8 < (exact - grid.second.z)[inner].min() < 2e-7
+    assert 5e-8 < (exact - grid.axis2.z)[inner].min() < 2e-7
 
 
 def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
@@ -315,10 +315,10 @@ def test_nothing_is_proved_below_the_smallest_level_or_without_a_grid(monkeypatc
 
 @pytest.mark.parametrize(
     ("name", "bad"),
-    [("both", -1), ("first", -1), ("second", -1), ("alpha", 0.0), ("eps", math.inf)],
+    [("both", -1), ("only1", -1), ("only2", -1), ("alpha", 0.0), ("eps", math.inf)],
 )
 def test_impossible_arguments_are_refused(name, bad):
-    arguments = {"both": 5, "first": 5, "second": 5, "alpha": 0.1, name: bad}
+    arguments = {"both": 5, "only1": 5, "only2": 5, "alpha": 0.1, name: bad}
     eps = arguments.pop("eps", 0.0)
     with pytest.raises(ValueError, match=name):
         paired.p_value(**arguments, eps=eps)
