@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.outputs.containers import named
-from pytest_dp.outputs.leaves import LITERAL, NUMBERS, category, exactly
+from pytest_dp.outputs.leaves import LITERAL, NUMBERS, Category, category, exactly
 
 NUMBER = -1
 """Category code of a leaf that is a number."""
@@ -61,19 +61,9 @@ may be concluded from it about one of them. Of the form of such outputs nothing 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Leaves:
-    """Leaves as columns; see `Table`."""
-
-    numbers: Floats
-    codes: Ints
-    levels: dict[tuple[str, Hashable], int]
-    types: Named
-
-
-def leaves_of(flat: Outputs, types: set[type], every: int = 0) -> Leaves:
-    """Leaves of these types as columns; if `every` is given, each output has so many of them."""
-    levels: dict[tuple[str, Hashable], int] = {}
+def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Category, int], Named]:
+    """Leaves of these types as columns: numbers, codes, levels and types as in `Table`."""
+    levels: dict[Category, int] = {}
     numbers, codes = _numbers_and_codes(flat, types, levels)
     whole = {kind for kind in types if kind is not bool and issubclass(kind, int | np.integer)}
     if whole:
@@ -85,24 +75,21 @@ def leaves_of(flat: Outputs, types: set[type], every: int = 0) -> Leaves:
                 if type(flat[at]) in whole:
                     codes[at] = levels.setdefault(exactly(flat[at]), len(levels))
                     numbers[at] = np.nan
-    return Leaves(numbers, codes, levels, _types(flat, types, every))
+    return numbers, codes, levels, _types(flat, types)
 
 
-def _types(flat: Outputs, types: set[type], every: int) -> Named:
+def _types(flat: Outputs, types: set[type]) -> Named:
     """The types of leaves that are numbers."""
     names = sorted({named(kind) for kind in types if is_number(kind)})
     if len(names) < 2:
         return one_name(names[0] if names else UNKNOWN, len(flat))
     known = {kind: names.index(named(kind)) if is_number(kind) else 0 for kind in types}
-    if every and list(map(type, flat)) == list(map(type, flat[:every])) * (len(flat) // every):
-        row = [known[type(leaf)] for leaf in flat[:every]]
-        return Named(tuple(names), np.tile(np.array(row, np.int64), len(flat) // every))
     which = np.fromiter(map(known.__getitem__, map(type, flat)), np.int64, len(flat))
     return Named(tuple(names), which)
 
 
 def _numbers_and_codes(
-    flat: Outputs, types: set[type], levels: dict[tuple[str, Hashable], int]
+    flat: Outputs, types: set[type], levels: dict[Category, int]
 ) -> tuple[Floats, Ints]:
     """Numbers and category codes of leaves of these types; fills `levels`."""
     numeric = {t: is_number(t) for t in types}
@@ -127,7 +114,7 @@ def _numbers_and_codes(
     return numbers, codes
 
 
-def _codes(flat: Outputs, types: set[type], levels: dict[tuple[str, Hashable], int]) -> Ints:
+def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
     """Codes of leaves that are categories, numbered as they appear; fills `levels`."""
     if types == {bool}:
         return _truth_codes(np.frombuffer(bytes(flat), bool), levels)
@@ -154,7 +141,7 @@ def _codes(flat: Outputs, types: set[type], levels: dict[tuple[str, Hashable], i
     return np.array(codes, dtype=np.int64)
 
 
-def _truth_codes(truth: Bools, levels: dict[tuple[str, Hashable], int]) -> Ints:
+def _truth_codes(truth: Bools, levels: dict[Category, int]) -> Ints:
     first = bool(truth[0])
     for value in (first, *([not first] if np.any(truth != first) else [])):
         levels[category(value)] = len(levels)

@@ -12,11 +12,14 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pytest_dp.outputs.contents import Read, attributes
+from pytest_dp.outputs.leaves import NUMBERS
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
 
 MOST_DENSE = 4_096
@@ -33,14 +36,48 @@ SEEN = {
 }
 """How aspects of a form are written."""
 
-Inside = Iterator[tuple[Any, str]]
-"""What a thing holds, and how each is reached."""
+Labels = tuple[str, ...] | None
+"""What is written behind a container to reach each element; None for ``[0]``, ``[1]``, ...
+
+In ``sorted(\0)[0]``, what the container is written as stands where ``\0`` does.
+"""
+Inside = tuple[Labels, Sequence[Any]]
+"""What a container holds, and how each element is reached."""
 
 
-def inside(thing: Any, place: str, form: list[Aspect]) -> Inside | None:
-    """What a container holds, with the place of each; None if it is none. Adds to the `form`."""
-    opened = next((opened for fits, opened in _CONTAINERS if fits(thing)), None)
-    return None if opened is None else opened(thing, place, form)
+AS_MANY = -1
+"""The length of what has as many elements as it says."""
+
+
+class Head(NamedTuple):
+    """A container apart from its elements."""
+
+    kind: str
+    labels: Labels
+    form: tuple[Aspect, ...]
+    length: int | None
+
+
+def opened(thing: Any) -> tuple[Head, Sequence[Any]] | None:
+    """A container of any type and its elements; None if it is none, or breaks its promises."""
+    kind = kind_of(thing)
+    form: list[Aspect] = [("", "type", kind)]
+    try:
+        kinds: Any = type(thing), thing.__class__
+        for opener in _openers(*kinds):
+            found = opener(thing, form)
+            if found is not None:
+                return Head(kind, found[0], tuple(form), _length_of(thing)), found[1]
+    except Exception:
+        pass
+    return None
+
+
+def _length_of(thing: Any) -> int | None:
+    try:
+        return len(thing) if hasattr(type(thing), "__len__") else None
+    except TypeError:
+        return None
 
 
 def kind_of(thing: Any) -> str:
@@ -66,18 +103,17 @@ def is_plain(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biufOUS" and not (dtype.kind == "f" and dtype.itemsize > 8)
 
 
-def order(place: str, keys: tuple[Any, ...]) -> list[Aspect]:
+@lru_cache(maxsize=64)
+def _text_of(dtype: np.dtype[Any]) -> str:
+    return str(dtype)  # which takes long
+
+
+def order(keys: tuple[Any, ...]) -> list[Aspect]:
     """In which order a mapping gives its keys."""
-    return [(place, "order", tuple(map(shown, keys)))] if keys else []
+    return [("", "order", tuple(map(shown, keys)))] if keys else []
 
 
-def is_sparse(thing: Any) -> bool:
-    """Whether this is a sparse matrix or array of SciPy."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(thing))
-
-
-def moments(thing: Any) -> list[tuple[str, Any]] | None:
+def _moments(thing: Any) -> list[tuple[str, Any]] | None:
     """Dates, times and spans of time in numbers, by attribute, and their zone; None for others."""
     if isinstance(thing, np.datetime64 | np.timedelta64):
         return _ticks(thing)
@@ -126,61 +162,75 @@ def in_order(things: Any) -> list[Any]:
     return sorted(things, key=lambda thing: (type(thing).__name__, shown(thing)))
 
 
-def _in_complex(thing: Any, place: str, _: list[Aspect]) -> Inside:
-    yield thing.real, f"{place}.real"
-    yield thing.imag, f"{place}.imag"
+Opener = Callable[[Any, list[Aspect]], Inside | None]
+"""What opens a container, and adds to its form; None if it is none after all."""
 
 
-def _in_scalar(thing: Any, place: str, form: list[Aspect]) -> Inside:
-    """What an array without axes holds, which is as good as that itself."""
-    form.pop()
-    yield thing.item(), place
+def _labelled(pairs: Callable[[Any, list[Aspect]], Iterator[tuple[Any, str]]]) -> Opener:
+    """An opener, from what gives elements and their labels one after another."""
+
+    def opener(thing: Any, form: list[Aspect]) -> Inside:
+        found = list(pairs(thing, form))
+        return tuple(label for _, label in found), [value for value, _ in found]
+
+    return opener
 
 
-def _in_array(thing: Any, place: str, form: list[Aspect]) -> Inside:
-    form.append((place, "dtype", str(thing.dtype)))
+@lru_cache(maxsize=64)
+def indices(shape: tuple[int, ...]) -> Labels:
+    """How the elements of an array are reached."""
+    if len(shape) == 1:
+        return None
+    return tuple(f"[{', '.join(map(str, index))}]" for index in np.ndindex(shape))
+
+
+def _in_array(thing: Any, form: list[Aspect]) -> Inside:
+    if not thing.ndim and thing.dtype.names is None:  # as good as what it holds
+        form.pop()
+        return ("",), [thing.item()]
+    form.append(("", "dtype", _text_of(thing.dtype)))
     if not thing.ndim:
-        yield thing[()], place
-        return
-    plain = is_plain(thing.dtype)
-    values = thing.ravel().tolist() if plain else (thing[at] for at in np.ndindex(thing.shape))
-    for index, value in zip(np.ndindex(thing.shape), values, strict=True):
-        yield value, f"{place}[{', '.join(map(str, index))}]"
+        return ("",), [thing[()]]
+    if is_plain(thing.dtype):
+        return indices(thing.shape), thing.ravel().tolist()
+    return indices(thing.shape), [thing[at] for at in np.ndindex(thing.shape)]
 
 
-def _in_structure(thing: Any, place: str, _: list[Aspect]) -> Inside:
+def _in_structure(thing: Any, _: list[Aspect]) -> Inside | None:
     """The fields of one element of a structured array."""
-    for name in thing.dtype.names:
-        yield thing[name], f"{place}[{name!r}]"
+    names = thing.dtype.names
+    if names is None:
+        return None
+    return tuple(f"[{name!r}]" for name in names), [thing[name] for name in names]
 
 
-def _in_moment(thing: Any, place: str, _: list[Aspect]) -> Inside:
-    for attribute, value in moments(thing) or ():
-        yield value, f"{place}{attribute}"
+def _in_moment(thing: Any, _: list[Aspect]) -> Inside | None:
+    found = _moments(thing)
+    return None if found is None else (tuple(label for label, _ in found), [x for _, x in found])
 
 
-def _in_pandas(thing: Any, place: str, form: list[Aspect]) -> Inside:
+def _in_pandas(thing: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
     """A pandas object: its values, its names, and its index unless that only counts."""
     if hasattr(thing, "columns"):
         for j, column in enumerate(thing.columns):
-            where = f"{place}[{column!r}]"
+            where = f"[{column!r}]"
             values = thing.iloc[:, j]
             form.append((where, "dtype", _dtype(values)))
             for i, value in enumerate(values.tolist()):
                 yield value, f"{where}.iloc[{i}]"
-        yield from _names(thing.columns, f"{place}.columns", form)
+        yield from _names(thing.columns, ".columns", form)
     else:
-        form.append((place, "dtype", _dtype(thing)))
+        form.append(("", "dtype", _dtype(thing)))
         at = ".iloc" if hasattr(thing, "iloc") else ""
         for i, value in enumerate(thing.tolist()):
-            yield value, f"{place}{at}[{i}]"
+            yield value, f"{at}[{i}]"
         if thing.name is not None:
-            yield thing.name, f"{place}.name"
+            yield thing.name, ".name"
     if hasattr(thing, "index"):
-        yield from _names(thing.index, f"{place}.index", form)
+        yield from _names(thing.index, ".index", form)
 
 
-def _names(index: Any, place: str, form: list[Aspect]) -> Inside:
+def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
     """What the rows or columns of a pandas object are called."""
     form.append((place, "type", kind_of(index)))
     if index.name is not None:
@@ -191,9 +241,9 @@ def _names(index: Any, place: str, form: list[Aspect]) -> Inside:
         yield value, f"{place}[{i}]"
 
 
-def _in_sparse(thing: Any, place: str, form: list[Aspect]) -> Inside:
-    form += [(place, "dtype", str(thing.dtype)), (place, "shape", tuple(thing.shape))]
-    yield int(thing.nnz), f"{place}.nnz"
+def _in_sparse(thing: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
+    form += [("", "dtype", str(thing.dtype)), ("", "shape", tuple(thing.shape))]
+    yield int(thing.nnz), ".nnz"
     if math.prod(thing.shape) <= MOST_DENSE:
         dense = thing.toarray()
         found = [(index, dense[index]) for index in np.ndindex(dense.shape)]
@@ -201,70 +251,79 @@ def _in_sparse(thing: Any, place: str, form: list[Aspect]) -> Inside:
         stored = thing.tocoo()
         found = sorted(zip(zip(*stored.coords, strict=True), stored.data, strict=True))
     for index, value in found:
-        yield value, f"{place}.toarray()[{', '.join(map(str, index))}]"
+        yield value, f".toarray()[{', '.join(map(str, index))}]"
 
 
-def _in_mapping(thing: Any, place: str, form: list[Aspect]) -> Inside:
-    form += order(place, tuple(thing))
-    for key in in_order(thing):
-        yield thing[key], f"{place}[{key!r}]"
+def _in_mapping(thing: Any, form: list[Aspect]) -> Inside:
+    form += order(tuple(thing))
+    keys = in_order(thing)
+    return tuple(f"[{key!r}]" for key in keys), [thing[key] for key in keys]
 
 
-def _in_dataclass(thing: Any, place: str, _: list[Aspect]) -> Inside:
-    for field in dataclasses.fields(thing):
-        yield getattr(thing, field.name), f"{place}.{field.name}"
+def _in_dataclass(thing: Any, _: list[Aspect]) -> Inside:
+    names = [field.name for field in dataclasses.fields(thing)]
+    return tuple(f".{name}" for name in names), [getattr(thing, name) for name in names]
 
 
-def _in_sequence(thing: Any, place: str, _: list[Aspect]) -> Inside:
+def _in_sequence(thing: Any, _: list[Aspect]) -> Inside:
     names = getattr(thing, "_fields", None)
-    for i, value in enumerate(thing):
-        yield value, f"{place}.{names[i]}" if names else f"{place}[{i}]"
+    values = list(thing)
+    return tuple(f".{names[i]}" for i in range(len(values))) if names else None, values
 
 
-def _in_set(thing: Any, place: str, _: list[Aspect]) -> Inside:
-    for i, value in enumerate(in_order(thing)):
-        yield value, f"sorted({place})[{i}]"
+def _in_set(thing: Any, _: list[Aspect]) -> Inside:
+    values = in_order(thing)
+    return tuple(f"sorted(\0)[{i}]" for i in range(len(values))), values
 
 
-def _in_what_is_like_an_array(thing: Any, place: str, _: list[Aspect]) -> Inside:
-    yield np.asarray(thing), place
+def _in_object(thing: Any, _: list[Aspect]) -> Inside | None:
+    found = attributes(thing)
+    return None if found is None else (tuple(f".{name}" for name in found), list(found.values()))
 
 
-def _in_object(thing: Any, place: str, _: list[Aspect]) -> Inside:
-    for name, value in (attributes(thing) or {}).items():
-        yield value, f"{place}.{name}"
+@lru_cache(maxsize=512)
+def _openers(kind: Any, said: Any) -> tuple[Opener, ...]:
+    """What may open containers of a type that say that they are of another one, or the same."""
+    if any(
+        issubclass(each, _NEVER) and not issubclass(each, np.timedelta64) for each in (kind, said)
+    ):
+        return ()
+    return tuple(opener for fits, opener in _CONTAINERS if fits(kind) or fits(said))
 
 
-def _is_pandas(thing: Any) -> bool:
+def _of(*kinds: Any) -> Callable[[Any], bool]:
+    return lambda kind: issubclass(kind, kinds)
+
+
+def _is_pandas(kind: Any) -> bool:
     pandas = sys.modules.get("pandas")
     kinds = () if pandas is None else (pandas.DataFrame, pandas.Series, pandas.Index)
-    return isinstance(thing, kinds)
+    return issubclass(kind, kinds)
 
 
-def _is_array_like(thing: Any) -> bool:
-    return hasattr(type(thing), "__array__") and not isinstance(thing, np.generic)
+def _is_sparse(kind: Any) -> bool:
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and issubclass(kind, sparse.spmatrix | sparse.sparray)
 
 
-_CONTAINERS: tuple[
-    tuple[Callable[[Any], bool], Callable[[Any, str, list[Aspect]], Inside]], ...
-] = (
-    (lambda thing: isinstance(thing, complex | np.complexfloating), _in_complex),
-    (
-        lambda thing: (
-            isinstance(thing, np.ndarray) and not thing.ndim and thing.dtype.names is None
-        ),
-        _in_scalar,
-    ),
-    (lambda thing: isinstance(thing, np.ndarray), _in_array),
-    (lambda thing: isinstance(thing, np.void) and thing.dtype.names is not None, _in_structure),
-    (lambda thing: moments(thing) is not None, _in_moment),
-    (_is_pandas, _in_pandas),
-    (is_sparse, _in_sparse),
-    (lambda thing: isinstance(thing, Mapping), _in_mapping),
+def _is_array_like(kind: Any) -> bool:
+    return hasattr(kind, "__array__") and not issubclass(kind, np.generic)
+
+
+_NEVER = (*NUMBERS, str, bytes, Raised, type)
+"""Types of what is never opened, but for spans of time, which NumPy counts among its integers."""
+_CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
+    (_of(complex, np.complexfloating), lambda z, _: ((".real", ".imag"), [z.real, z.imag])),
+    (_of(np.ndarray), _in_array),
+    (_of(np.void), _in_structure),
+    (_of(dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64), _in_moment),
+    (_is_pandas, _labelled(_in_pandas)),
+    (_is_sparse, _labelled(_in_sparse)),
+    (_of(Mapping), _in_mapping),
     (dataclasses.is_dataclass, _in_dataclass),
-    (lambda thing: isinstance(thing, Sequence), _in_sequence),
-    (lambda thing: isinstance(thing, AbstractSet), _in_set),
-    (_is_array_like, _in_what_is_like_an_array),
-    (lambda thing: attributes(thing) is not None, _in_object),
+    (_of(Sequence), _in_sequence),
+    (_of(AbstractSet), _in_set),
+    (_is_array_like, lambda thing, _: (("",), [np.asarray(thing)])),
+    (_of(object), _in_object),
 )
-"""How containers are opened: by the first whose test they pass."""
+"""How containers are opened: by the first whose types fit, and that does not give None."""

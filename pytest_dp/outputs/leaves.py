@@ -1,4 +1,4 @@
-"""The leaves of outputs, where each is, and what tells two categories apart."""
+"""Which objects are leaves whatever they hold, and what tells two categories apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.containers import Aspect, inside, kind_of
 from pytest_dp.outputs.digits import SHORTEST, without_last_digits
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
@@ -24,11 +23,13 @@ NO_CONTAINERS = frozenset(
 """The commonest types that are never taken apart."""
 NUMBERS = (int, float, np.floating, np.integer, Decimal, Fraction)
 """Types of numbers; of those that NumPy counts among its integers, spans of time are not."""
-NEVER_OPENED = (*NUMBERS, str, bytes, Raised, type)
-MOST_DEPTH = 20
 
 
-def category(leaf: Any) -> tuple[str, Hashable]:
+Category = tuple[str, Hashable]
+"""The type of a leaf that is no number, and its value or its repr."""
+
+
+def category(leaf: Any) -> Category:
     """What tells two categories apart: the type, and the value or, of most objects, its repr."""
     if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
         leaf = leaf.item()
@@ -53,7 +54,7 @@ def _as_said(leaf: Any) -> Any:
     return leaf
 
 
-def written(category: tuple[str, Hashable]) -> str:
+def written(category: Category) -> str:
     """A category as Python would write it; the name of its type where it has no value."""
     kind, value = category
     if kind == "str" or not isinstance(value, str):
@@ -61,49 +62,11 @@ def written(category: tuple[str, Hashable]) -> str:
     return value or kind
 
 
-def exactly(number: Any) -> tuple[str, Hashable]:
+def exactly(number: Any) -> Category:
     """The category of a whole number that is too large for a float to hold exactly."""
     return "int", int(number)
 
 
-def unread(categories: Iterable[tuple[str, Hashable]]) -> list[str]:
+def unread(categories: Iterable[Category]) -> list[str]:
     """The types of which objects are all alike here, since nothing shows what they hold."""
     return sorted({kind for kind, value in categories if value == "" and kind != "str"})
-
-
-@dataclasses.dataclass(slots=True)
-class Parts:
-    """The leaves of one output, how each is reached, and its form."""
-
-    places: list[str] = dataclasses.field(default_factory=list)
-    leaves: list[Any] = dataclasses.field(default_factory=list)
-    form: list[Aspect] = dataclasses.field(default_factory=list)
-
-    def take(self, thing: Any, place: str, above: tuple[Any, ...] = ()) -> None:
-        """Take something apart that is inside of others; what resists is a leaf itself."""
-        if type(thing) in NO_CONTAINERS:
-            self.places.append(place)
-            self.leaves.append(thing)
-            return
-        if any(thing is one for one in above):  # it holds itself
-            thing = ...
-        before = len(self.places), len(self.leaves), len(self.form)
-        try:
-            if len(above) <= MOST_DEPTH:
-                opened = self._open(thing, place, (*above, thing))
-                if opened and (not above or len(self.leaves) > before[1]):
-                    return  # an inner container without leaves is one itself
-        except Exception:  # a container that breaks its promises
-            pass
-        del self.places[before[0] :], self.leaves[before[1] :], self.form[before[2] :]
-        self.places.append(place)
-        self.leaves.append(thing)
-
-    def _open(self, thing: Any, place: str, above: tuple[Any, ...]) -> bool:
-        self.form.append((place, "type", kind_of(thing)))
-        if isinstance(thing, NEVER_OPENED) and not isinstance(thing, np.timedelta64):
-            return False
-        found = inside(thing, place, self.form)
-        for value, where in found or ():
-            self.take(value, where, above)
-        return found is not None

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-import numpy as np
-
-from pytest_dp.outputs.containers import kind_of
+from pytest_dp.outputs.containers import indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +38,10 @@ EXTRACT = Structure("extract", ())
 @lru_cache(maxsize=16)
 def of_shape(kind: str, shape: tuple[int, ...]) -> Structure:
     """The structure of arrays."""
-    places = tuple(f"output[{', '.join(map(str, i))}]" for i in np.ndindex(shape))
-    is_flat = len(shape) == 1 or shape[:1] == (0,)
-    return Structure(kind, places, shape[0] if shape else None, is_flat)
+    labels = indices(shape)
+    if labels is None:
+        return of_length(kind, shape[0])
+    return structure_of(kind, tuple(f"output{label}" for label in labels), shape[0])
 
 
 @lru_cache(maxsize=64)
@@ -52,14 +50,10 @@ def of_length(kind: str, length: int) -> Structure:
     return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
 
 
-def structure_of(output: Any, places: tuple[str, ...]) -> Structure:
-    """The structure of an output that has its leaves at these places."""
-    try:
-        length = len(output)
-    except Exception:  # it has none
-        length = None
-    flat = places == tuple(f"output[{i}]" for i in range(len(places))) and length == len(places)
-    return Structure(kind_of(output), places, length, flat)
+def structure_of(kind: str, places: tuple[str, ...], length: int | None) -> Structure:
+    """The structure of outputs of this type that have leaves at these places."""
+    is_flat = length == len(places) and places == of_length(kind, length).places
+    return Structure(kind, places, length, is_flat)
 
 
 def index_of(structures: list[Structure]) -> dict[str, list[tuple[int, int]]]:

@@ -10,12 +10,9 @@ its numbers, is kept beside it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -26,30 +23,18 @@ from pytest_dp.outputs.columns import (
     ABSENT,
     EXACT,
     NUMBER,
-    PLAIN,
-    REAL,
     UNKNOWN,
-    Leaves,
     Named,
     all_numbers,
     are_all_numbers,
-    is_number,
     leaves_of,
     one_name,
     picked,
 )
-from pytest_dp.outputs.containers import Aspect, in_order, is_plain, named, order
-from pytest_dp.outputs.leaves import Parts
-from pytest_dp.outputs.nested import LEAF, flatten
-from pytest_dp.outputs.structures import (
-    EXTRACT,
-    SCALAR,
-    Structure,
-    index_of,
-    of_length,
-    of_shape,
-    structure_of,
-)
+from pytest_dp.outputs.containers import is_plain, named
+from pytest_dp.outputs.flatten import flatten
+from pytest_dp.outputs.leaves import Category
+from pytest_dp.outputs.structures import EXTRACT, SCALAR, Structure, index_of, of_shape
 
 
 @dataclass(frozen=True)
@@ -85,7 +70,7 @@ class Table:
     offsets: Ints
     numbers: Floats
     codes: Ints
-    levels: dict[tuple[str, Hashable], int]
+    levels: dict[Category, int]
     types: Named
     forms: Named
     raw: Outputs
@@ -216,45 +201,24 @@ def tabulate(outputs: Outputs) -> Table:
     """Take outputs apart; any Python objects will do."""
     if isinstance(outputs, np.ndarray):
         if _in_floats(outputs):
-            return _of_array(outputs, "scalar" if outputs.ndim == 1 else "ndarray")
+            return _of_array(outputs, outputs, UNKNOWN, None)
         outputs = list(outputs)
     types = set(map(type, outputs))
-    if types and types <= REAL | PLAIN:
-        return _uniform(SCALAR, len(outputs), leaves_of(outputs, types), outputs)
-    if types == {np.ndarray}:
-        table_or_none = _of_arrays(outputs)
-        if table_or_none is not None:
-            return table_or_none
-    if len(types) == 1 and next(iter(types)) in (list, tuple):
-        table_or_none = _of_sequences(outputs, next(iter(types)).__name__)
-        if table_or_none is not None:
-            return table_or_none
-    if types == {dict}:
-        table_or_none = _of_dicts(outputs)
-        if table_or_none is not None:
-            return table_or_none
-    table_or_none = _of_nested(outputs)
-    return _of_anything(outputs) if table_or_none is None else table_or_none
-
-
-def _uniform(
-    structure: Structure, n: int, leaves: Leaves, raw: Outputs, forms: Named | None = None
-) -> Table:
-    offsets = np.arange(n + 1) * len(structure.places)
-    return _table([structure], np.zeros(n, np.int64), offsets, leaves, raw, forms)
-
-
-def _table(
-    structures: list[Structure],
-    structure: Ints,
-    offsets: Ints,
-    leaves: Leaves,
-    raw: Outputs,
-    forms: Named | None = None,
-) -> Table:
-    forms = one_name((), len(structure)) if forms is None else forms
-    numbers, codes, levels, types = leaves.numbers, leaves.codes, leaves.levels, leaves.types
-    return Table(structures, structure, offsets, numbers, codes, levels, types, forms, raw)
+    if types == {np.ndarray} and (table := _of_arrays(outputs)) is not None:
+        return table
+    flat = flatten(outputs, types)
+    numbers, codes, levels, number_types = leaves_of(flat.leaves, flat.types)
+    return Table(
+        flat.structures,
+        flat.structure,
+        flat.offsets,
+        numbers,
+        codes,
+        levels,
+        number_types,
+        flat.forms,
+        outputs,
+    )
 
 
 def _in_floats(array: npt.NDArray[Any]) -> bool:
@@ -262,21 +226,6 @@ def _in_floats(array: npt.NDArray[Any]) -> bool:
     if array.dtype.kind in "iu" and array.dtype.itemsize > 4 and array.size:
         return bool(array.max() < EXACT and array.min() > -EXACT)
     return array.dtype.kind in "biuf"
-
-
-def _of_array(outputs: npt.NDArray[Any], kind: str, number: str = UNKNOWN) -> Table:
-    n, shape = len(outputs), outputs.shape[1:]
-    structure = SCALAR if kind == "scalar" else of_shape(kind, shape)
-    flat = outputs.reshape(-1)
-    types = one_name(number, flat.size)
-    if outputs.dtype.kind == "b":
-        levels: dict[tuple[str, Hashable], int] = {("bool", False): 0, ("bool", True): 1}
-        truth = flat.astype(np.int64)
-        leaves = Leaves(np.full(flat.size, np.nan), truth, levels, types)
-    else:
-        numbers = flat.astype(np.float64, copy=False)
-        leaves = Leaves(numbers, all_numbers(flat.size), {}, types)
-    return _uniform(structure, n, leaves, outputs, one_name(None, n))
 
 
 def _of_arrays(outputs: Outputs) -> Table | None:
@@ -290,100 +239,27 @@ def _of_arrays(outputs: Outputs) -> Table | None:
         return None
     # As types of the elements of `tolist`, which is how arrays among other things are read.
     number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else named(dtype.type)
-    table = _of_array(stack, "ndarray", number)
-    form = ("output", "dtype", str(dtype))
-    return dataclasses.replace(table, forms=one_name((form,), len(outputs)), raw=outputs)
+    return _of_array(stack, outputs, number, (("output", "dtype", str(dtype)),))
 
 
-def _of_sequences(outputs: Outputs, kind: str) -> Table | None:
-    """Lists or tuples of plain leaves; None if some leaf is itself a container."""
-    flat = list(chain.from_iterable(outputs))
-    types = set(map(type, flat))
-    if not all(is_number(t) or t in (bool, str, type(None), np.bool_) for t in types):
-        return None
-    sizes = np.fromiter(map(len, outputs), np.int64, len(outputs))
-    counts = np.bincount(sizes)
-    lengths = np.flatnonzero(counts)
-    structure = (np.cumsum(counts > 0) - 1)[sizes]
-    structures = [of_length(kind, int(length)) for length in lengths]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    every = int(lengths[0]) if len(lengths) == 1 else 0
-    return _table(structures, structure, offsets, leaves_of(flat, types, every), outputs)
-
-
-def _of_dicts(outputs: Outputs) -> Table | None:
-    """Dicts with the same keys and plain values; None for all others."""
-    orders = list(map(tuple, outputs))
-    known = {keys: i for i, keys in enumerate(dict.fromkeys(orders))}
-    keys = in_order(outputs[0])
-    if not keys or any(len(given) != len(keys) for given in known):
-        return None
-    get: Any = itemgetter(*keys) if len(keys) > 1 else lambda output: (output[keys[0]],)
-    try:
-        rows = list(map(get, outputs))
-    except KeyError:
-        return None
-    table = _of_sequences(rows, "dict")
-    if table is None:
-        return None
-    structure = structure_of(outputs[0], tuple(f"output[{key!r}]" for key in keys))
-    forms = one_name(tuple(order("output", orders[0])), len(outputs))
-    if len(known) > 1:
-        names = tuple(tuple(order("output", given)) for given in known)
-        forms = Named(names, np.fromiter(map(known.__getitem__, orders), np.int64, len(orders)))
-    return dataclasses.replace(table, structures=[structure], forms=forms, raw=outputs)
-
-
-def _of_nested(outputs: Outputs) -> Table | None:
-    """What `_of_anything` gives, but sooner; None if some output is too unusual."""
-    flattened = flatten(outputs)
-    if flattened is None:
-        return None
-    shape, places = flattened.shape, flattened.places
-    types = {kind: i for i, kind in enumerate(set(map(type, outputs)))}
-    kinds = shape
-    if len(types) > 1:
-        kinds = shape + len(places) * np.fromiter(
-            map(types.__getitem__, map(type, outputs)), np.int64, len(outputs)
-        )
-    _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
-    known: dict[Structure, int] = {}
-    forms: dict[Hashable, int] = {}
-    numbers_of, forms_of = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
-    for kind in np.argsort(first):
-        row = int(first[kind])
-        found = SCALAR
-        form: tuple[Aspect, ...] = ()
-        if shape[row] != LEAF:
-            reached = tuple(f"output{place}" for place in places[shape[row]])
-            found = structure_of(outputs[row], reached)
-            inside = flattened.forms[shape[row]][1:]  # without the type of the output itself
-            form = tuple((f"output{place}", what, value) for place, what, value in inside)
-        numbers_of[kind] = known.setdefault(found, len(known))
-        forms_of[kind] = forms.setdefault(form, len(forms))
-    leaves = leaves_of(flattened.leaves, flattened.types)
-    named = Named(tuple(forms), forms_of[kinds])
-    return _table(list(known), numbers_of[kinds], flattened.offsets, leaves, outputs, named)
-
-
-def _of_anything(outputs: Outputs) -> Table:
-    leaves: list[Any] = []
-    sizes: list[int] = []
-    known: dict[Structure, int] = {}
-    forms: dict[Hashable, int] = {}
-    structure: list[int] = []
-    form: list[int] = []
-    for output in outputs:
-        parts = Parts()
-        parts.take(output, "output")
-        leaves += parts.leaves
-        sizes.append(len(parts.leaves))
-        scalar = parts.places == ["output"]
-        found = SCALAR if scalar else structure_of(output, tuple(parts.places))
-        structure.append(known.setdefault(found, len(known)))
-        seen = tuple(parts.form[1:])  # without the type of the output itself
-        form.append(forms.setdefault(seen, len(forms)))
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    columns = leaves_of(leaves, set(map(type, leaves)))
-    named = Named(tuple(forms), np.array(form, np.int64))
-    return _table(list(known), np.array(structure, np.int64), offsets, columns, outputs, named)
+def _of_array(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hashable) -> Table:
+    """Outputs along the first axis, of which all numbers are of this type."""
+    n, flat = len(array), array.reshape(-1)
+    structure = SCALAR if array.ndim == 1 else of_shape("ndarray", array.shape[1:])
+    levels: dict[Category, int] = {}
+    if array.dtype.kind == "b":
+        levels = {("bool", False): 0, ("bool", True): 1}
+        numbers, codes = np.full(flat.size, np.nan), flat.astype(np.int64)
+    else:
+        numbers, codes = flat.astype(np.float64, copy=False), all_numbers(flat.size)
+    return Table(
+        [structure],
+        np.zeros(n, np.int64),
+        np.arange(n + 1) * len(structure.places),
+        numbers,
+        codes,
+        levels,
+        one_name(number, flat.size),
+        one_name(form, n),
+        raw,
+    )

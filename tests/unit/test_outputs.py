@@ -324,18 +324,6 @@ def test_constants():
     assert not is_constant(tabulate([]))
 
 
-def test_dicts_are_read_the_same_fast_or_slow():
-    from pytest_dp.outputs import table
-
-    same_keys = [{"b": 1.0, "a": k % 2 == 0} for k in range(6)]
-    for outputs in (same_keys, [*same_keys, {"a": True}], [*same_keys, {"a": 1, "b": [1]}], [{}]):
-        fast, slow = table.tabulate(outputs), table._of_anything(outputs)
-        assert fast.structures == slow.structures
-        assert fast.levels == slow.levels
-        np.testing.assert_array_equal(fast.numbers, slow.numbers)
-        np.testing.assert_array_equal(fast.codes, slow.codes)
-
-
 @pytest.mark.parametrize("narrow", [np.float16, np.float32, np.float64, np.int32, np.int64])
 def test_arrays_are_read_alike_in_any_company(narrow):
     """Else an event about types would hold for a whole batch, and bets on it prove nothing."""

@@ -1,0 +1,336 @@
+"""Outputs taken apart, all of them at once: level by level, until only leaves are left.
+
+First all outputs are opened, then all that was in them, and so on. Then containers are numbered
+from the innermost outwards, so that those of the same types with leaves in the same places have the
+same number, their *shape*. So the time it takes hardly depends on how many outputs there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Ints, Outputs
+from pytest_dp.outputs.columns import Named
+from pytest_dp.outputs.containers import AS_MANY, Aspect, Head, in_order, named, opened, order
+from pytest_dp.outputs.leaves import NO_CONTAINERS
+from pytest_dp.outputs.structures import SCALAR, Structure, of_length, structure_of
+
+MOST_DEPTH = 21
+"""Levels of containers that are opened; what lies deeper is a leaf."""
+_LEAF = -1
+"""The head of a leaf, and its shape."""
+_WIDTH = 8
+"""Bytes of a number."""
+_KEYS = {str, int, bytes, type(None)}
+"""Types of keys of which equal ones are written alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flattened:
+    """The leaves of many outputs.
+
+    Attributes
+    ----------
+    leaves : sequence
+        Output after output.
+    types : set of type
+        Of the leaves.
+    offsets, structures, structure, forms
+        As in `Table`.
+    """
+
+    leaves: Outputs
+    types: set[type]
+    offsets: Ints
+    structures: list[Structure]
+    structure: Ints
+    forms: Named
+
+
+class _Numbers(dict[Any, int]):
+    """Things by the number that they get when they are first asked for."""
+
+    def __missing__(self, thing: Any) -> int:
+        number = self[thing] = len(self)
+        return number
+
+
+_Group = tuple[int | Ints, Sequence[Sequence[Any]]]
+"""The numbers of the heads of some containers, or of the one head of all, and their elements."""
+_Opener = Callable[[Sequence[Any], _Numbers], _Group]
+
+
+def flatten(outputs: Sequence[Any], types: set[type]) -> Flattened:
+    """Take outputs of these types apart; any Python objects will do.
+
+    What resists is a leaf itself, and so is an inner container without elements.
+    """
+    heads = _Numbers()
+    levels: list[tuple[Ints, Ints]] = []
+    offsets = np.arange(len(outputs) + 1)
+    things = outputs
+    opened: list[Sequence[Any]] = []  # kept, so that addresses stay theirs
+    above: list[Ints] = []
+    while not types <= NO_CONTAINERS and len(levels) < MOST_DEPTH:
+        if levels:
+            above = _addresses_above(opened[-1], *levels[-1], above)
+            things, types = _without_loops(things, types, above)
+        head, insides = _open(things, types, heads)
+        sizes = np.fromiter(map(len, insides), np.int64, len(insides))
+        if levels and not sizes.all():
+            insides = list(insides)
+            for i in np.flatnonzero(sizes == 0).tolist():
+                head[i], sizes[i], insides[i] = _LEAF, 1, (things[i],)
+        if not (head != _LEAF).any():
+            break
+        levels.append((head, sizes))
+        opened.append(things)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])[offsets]
+        things = list(chain.from_iterable(insides))
+        types = set(map(type, things))
+    shape, known = np.full(len(outputs), _LEAF), _Numbers()
+    for level, (head, sizes) in enumerate(reversed(levels)):
+        shape = _shapes(head, sizes, shape if level else None, known)
+    return Flattened(things, types, offsets, *_structures(shape, list(known), list(heads)))
+
+
+def _addresses_above(
+    things: Sequence[Any], head: Ints, sizes: Ints, above: list[Ints]
+) -> list[Ints]:
+    """For each element of some things, the addresses of all containers that it is in."""
+    addresses = np.where(head == _LEAF, 0, _addresses(things))
+    return [np.repeat(each, sizes) for each in (*above, addresses)]
+
+
+def _addresses(things: Sequence[Any]) -> Ints:
+    return np.fromiter(map(id, things), np.int64, len(things))
+
+
+def _without_loops(
+    things: Sequence[Any], types: set[type], above: list[Ints]
+) -> tuple[Sequence[Any], set[type]]:
+    """The things and their types, with ``...`` for those that hold themselves."""
+    addresses = _addresses(things)
+    loops = np.flatnonzero(np.any([addresses == each for each in above], axis=0))
+    if not loops.size:
+        return things, types
+    things = list(things)
+    for i in loops.tolist():
+        things[i] = ...
+    return things, types | {type(...)}
+
+
+def _open(
+    things: Sequence[Any], types: set[type], heads: _Numbers
+) -> tuple[Ints, Sequence[Sequence[Any]]]:
+    """The head of each thing, and its elements: those of a leaf are itself."""
+    if len(types) == 1:
+        one, alike = _open_alike(next(iter(types)), things, heads)
+        return np.full(len(things), one), alike
+    head = np.full(len(things), _LEAF)
+    insides: list[Sequence[Any]] = [(thing,) for thing in things]
+    rows: dict[type, list[int]] = {kind: [] for kind in types - NO_CONTAINERS}
+    for i, kind in enumerate(map(type, things)):
+        if kind in rows:
+            rows[kind].append(i)
+    for kind, some in rows.items():
+        head[some], alike = _open_alike(kind, [things[i] for i in some], heads)
+        for i, elements in zip(some, alike, strict=True):
+            insides[i] = elements
+    return head, insides
+
+
+def _open_alike(kind: type, things: Sequence[Any], heads: _Numbers) -> _Group:
+    """The same for things of one type."""
+    opener = _opener(kind)
+    if opener is not None:
+        try:
+            return opener(things, heads)
+        except Exception:  # some of them breaks its promises
+            pass
+    found = np.full(len(things), _LEAF)
+    insides: list[Sequence[Any]] = []
+    for i, thing in enumerate(things):
+        container = opened(thing)
+        if container is None:
+            insides.append((thing,))
+        else:
+            found[i] = heads[container[0]]
+            insides.append(container[1])
+    return found, insides
+
+
+@lru_cache(maxsize=512)
+def _opener(kind: Any) -> _Opener | None:
+    """How many things of a type are opened together, to the same end as by `opened`.
+
+    None if that depends on more than the type, or is not worth while.
+    """
+    if kind in (list, tuple):
+        return _open_sequences
+    if kind in (complex, np.complex128, np.complex64):
+        return _attributes(kind, ("real", "imag"), None)
+    bases = set(kind.__mro__) - {object, tuple, dict}
+    if any("__getattribute__" in vars(base) or "__class__" in vars(base) for base in bases):
+        return None  # it may say that it is something else
+    if issubclass(kind, dict):
+        plain = kind.__iter__ is dict.__iter__ and kind.__getitem__ is dict.__getitem__
+        return _open_dicts if plain and kind.__len__ is dict.__len__ else None
+    if dataclasses.is_dataclass(kind) and not hasattr(kind, "__len__"):
+        names = tuple(field.name for field in dataclasses.fields(kind))
+        return _attributes(kind, names, None) if names else None
+    names = getattr(kind, "_fields", ())
+    if issubclass(kind, tuple) and type(names) is tuple and names:
+        plain = kind.__iter__ is tuple.__iter__ and kind.__len__ is tuple.__len__
+        return _attributes(kind, names, len(names)) if plain else None
+    return None
+
+
+def _attributes(kind: Any, names: tuple[str, ...], length: int | None) -> _Opener:
+    labels = tuple(f".{name}" for name in names)
+    head = Head(named(kind), labels, (("", "type", named(kind)),), length)
+    get: Any = attrgetter(*names) if len(names) > 1 else lambda thing: (getattr(thing, names[0]),)
+
+    def opener(things: Sequence[Any], heads: _Numbers) -> _Group:
+        if length is None:
+            return heads[head], list(map(get, things))
+        if set(map(len, things)) != {length}:
+            raise ValueError("elements without a name")
+        return heads[head], things
+
+    return opener
+
+
+def _open_sequences(things: Sequence[Any], heads: _Numbers) -> _Group:
+    kind = type(things[0]).__name__
+    return heads[Head(kind, None, (("", "type", kind),), AS_MANY)], things
+
+
+def _open_dicts(things: Sequence[Any], heads: _Numbers) -> _Group:
+    orders = list(map(tuple, things))
+    if not set(map(type, chain.from_iterable(orders))) <= _KEYS:
+        raise ValueError("keys that may be written in several ways")
+    kind = named(type(things[0]))
+    found, getters = {}, {}
+    for keys in dict.fromkeys(orders):
+        ordered = in_order(keys)
+        labels = tuple(f"[{key!r}]" for key in ordered)
+        form = ("", "type", kind), *order(keys)
+        found[keys] = heads[Head(kind, labels, form, len(keys))]
+        getters[keys] = _getter(ordered)
+    if len(found) == 1:
+        return next(iter(found.values())), list(map(getters[orders[0]], things))
+    insides = [getters[keys](thing) for keys, thing in zip(orders, things, strict=True)]
+    return np.fromiter(map(found.__getitem__, orders), np.int64, len(orders)), insides
+
+
+def _getter(keys: list[Any]) -> Callable[[Any], Sequence[Any]]:
+    if len(keys) > 1:
+        return itemgetter(*keys)
+    return lambda thing: [thing[key] for key in keys]
+
+
+def _shapes(head: Ints, sizes: Ints, inner: Ints | None, known: _Numbers) -> Ints:
+    """The shapes of the things at one level, given those of their elements: None if all are leaves.
+
+    That of a container stands for its head, and how many leaves or which shapes are in it.
+    """
+    is_container = head != _LEAF
+    is_deep = np.zeros(len(head), bool)
+    if inner is not None:
+        ends = np.cumsum(sizes)
+        before = np.concatenate([[0], np.cumsum(inner != _LEAF)])
+        is_deep = before[ends] > before[ends - sizes]
+    shapes = np.full(len(head), _LEAF)
+    flat = np.flatnonzero(is_container & ~is_deep)
+    if flat.size:
+        most = int(sizes[flat].max()) + 1
+        values, which = _distinct(head[flat] * most + sizes[flat])
+        numbers = [known[divmod(value, most)] for value in values.tolist()]
+        shapes[flat] = np.array(numbers)[which]
+    rows = np.flatnonzero(is_container & is_deep)
+    if inner is not None and rows.size:
+        packed = inner.tobytes()
+        stops = ends[rows] * _WIDTH
+        starts = stops - sizes[rows] * _WIDTH
+        elements = [packed[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+        pairs = zip(head[rows].tolist(), elements, strict=True)
+        shapes[rows] = np.fromiter(map(known.__getitem__, pairs), np.int64, len(rows))
+    return shapes
+
+
+def _distinct(numbers: Ints) -> tuple[Ints, Ints]:
+    """The different ones among numbers from 0, in order, and which of them each is."""
+    if int(numbers.max()) > 4 * len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    seen = np.bincount(numbers) > 0
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """How shapes are written down."""
+
+    shapes: list[tuple[int, int | bytes]]
+    heads: list[Head]
+
+    def described(self, number: int) -> tuple[Structure, tuple[Aspect, ...]]:
+        """Structure and form of an output of this shape."""
+        if number == len(self.shapes):
+            return SCALAR, ()
+        which, elements = self.shapes[number]
+        head = self.heads[which]
+        if head.labels is None and isinstance(elements, int) and head.length in (AS_MANY, elements):
+            structure = of_length(head.kind, elements)
+            return structure, tuple((f"output{at}", *rest) for at, *rest in head.form[1:])
+        places: list[str] = []
+        form: list[Aspect] = []
+        self._write(number, "output", places, form)
+        inside = tuple(form[1:])  # without the type of the output itself
+        if places == ["output"]:
+            return SCALAR, inside
+        length = len(self._inner(elements)) if head.length == AS_MANY else head.length
+        return structure_of(head.kind, tuple(places), length), inside
+
+    def _write(self, number: int, place: str, places: list[str], form: list[Aspect]) -> None:
+        if number == _LEAF:
+            places.append(place)
+            return
+        which, elements = self.shapes[number]
+        head = self.heads[which]
+        form += [(place + at, what, value) for at, what, value in head.form]
+        inner = self._inner(elements)
+        labels = head.labels or [f"[{i}]" for i in range(len(inner))]
+        for label, one in zip(labels, inner, strict=True):
+            reached = label.replace("\0", place) if "\0" in label else place + label
+            self._write(one, reached, places, form)
+
+    def _inner(self, elements: int | bytes) -> list[int]:
+        """The shapes of some elements."""
+        if isinstance(elements, int):
+            return [_LEAF] * elements
+        inner: list[int] = np.frombuffer(elements, np.int64).tolist()
+        return inner
+
+
+def _structures(
+    shape: Ints, shapes: list[tuple[int, int | bytes]], heads: list[Head]
+) -> tuple[list[Structure], Ints, Named]:
+    """Structures and forms, numbered as they appear, of outputs of these shapes."""
+    writer, structures, forms = _Writer(shapes, heads), _Numbers(), _Numbers()
+    numbers = np.zeros((2, len(shapes) + 1), np.int64)  # the last are those of leaves
+    first = np.full(len(shapes) + 1, -1)
+    first[shape[::-1]] = np.arange(len(shape))[::-1]
+    used = np.flatnonzero(first >= 0)
+    for number in used[np.argsort(first[used])].tolist():
+        structure, form = writer.described(number)
+        numbers[:, number] = structures[structure], forms[form]
+    return list(structures), numbers[0][shape], Named(tuple(forms), numbers[1][shape])
