@@ -180,8 +180,9 @@ def _expected_as_published(c: float, loss: float, counts: Counts, alpha: float) 
 
 def _expected_in_pairs(p1: float, p2: float, counts: Counts, alpha: float) -> float:
     """For outputs that are in the event together as far as those that were counted."""
-    p1, p2, common = (c / counts.n1 for c in (counts.c1, counts.c2, counts.both or 0))
-    together = (common - p1 * p2) / max(min(p1, p2) - p1 * p2, 1e-12)
+    seen1, seen2, common = (c / counts.n1 for c in (counts.c1, counts.c2, counts.both or 0))
+    independent = seen1 * seen2
+    together = (common - independent) / max(min(seen1, seen2) - independent, 1e-12)
     both = min(max(p1 * p2 + together * (p2 - p1 * p2), 0.0), p2)
     either = p1 + p2 - both
     if p1 <= 0:
