@@ -1,0 +1,129 @@
+"""Approximate differential privacy, and pure as its case delta = 0."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.privacy.constraints import HockeyStick, Renyi
+from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, Number, as_given, rounded_down
+
+
+@dataclass(frozen=True)
+class ApproximateDP(Guarantee):
+    """(eps, delta)-differential privacy: ``P(S) <= exp(eps) Q(S) + delta`` for every event S.
+
+    Pure differential privacy is its case delta = 0.
+    """
+
+    eps: float
+    delta: float = 0.0
+
+    @property
+    def parameter(self) -> str:
+        return "eps"
+
+    @property
+    def claimed(self) -> float:
+        return self.eps
+
+    @property
+    def hockey_sticks(self) -> tuple[HockeyStick, ...]:
+        return (HockeyStick(self.eps, self.delta),)
+
+    @property
+    def divergences(self) -> tuple[Renyi, ...]:
+        return ()
+
+    def at(self, value: float) -> ApproximateDP:
+        return ApproximateDP(value, self.delta)
+
+    def times(self, factor: float) -> ApproximateDP:
+        """The same with eps times `factor`; if eps is 0, the price exp(eps) is what is scaled."""
+        return self.at(self.eps * factor if self.eps else max(math.log(factor), 0.0))
+
+    def delta_at(self, eps: float) -> float:
+        """Of two coins, one of which is thrown: randomised response at eps with a leak of delta.
+
+        Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015.
+        """
+        if eps >= self.eps:
+            return self.delta
+        more = (math.exp(self.eps) - math.exp(eps)) / (1 + math.exp(self.eps))
+        return min((self.delta + (1 - self.delta) * more) * (1 + 1e-15), 1.0)
+
+    def most(self, q: Number) -> Number:
+        import numpy as np
+
+        straight = (math.exp(self.eps) * np.asarray(q) + self.delta) * (1 + 1e-15)
+        complement = 1 - math.exp(-self.eps) * (1 - self.delta - np.asarray(q)) * (1 - 1e-15)
+        return as_given(q, np.minimum(np.minimum(straight, complement), 1.0))
+
+    def shown_by(self, p: Number, q: Number) -> Number:
+        import numpy as np
+
+        p_, q_ = np.asarray(p, float), np.asarray(q, float)
+        with np.errstate(all="ignore"):
+            straight = np.log((p_ - self.delta) / q_)
+            complement = np.log((1 - q_ - self.delta) / (1 - p_))
+        shown = np.fmax(np.fmax(straight, complement), 0.0)
+        shown = np.where(p_ > q_, np.maximum(shown * (1 - 5e-16) - 5e-16, 0.0), 0.0)
+        return as_given(p, shown)
+
+    def shown_by_divergence(self, order: float, value: float) -> float:
+        """Of all pairs of outputs under pure eps, randomised response has the largest divergence.
+
+        Beside delta > 0 any divergence may be infinite.
+        """
+        if self.delta > 0 or not value > 0:
+            return 0.0
+        low, high = 0.0, 1.0
+        while pure_to_renyi(high, order) < value:
+            low, high = high, 2 * high
+            if high > 2 * LARGEST_EPS:
+                return low
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if pure_to_renyi(middle, order) < value else (low, middle)
+        return low
+
+    def group(self, k: int) -> ApproximateDP:
+        if self.delta == 0:
+            return ApproximateDP(self.eps * k)
+        steps = math.fsum(math.exp(self.eps * each) for each in range(k))
+        delta = self.delta * steps * (1 + 1e-15 if k > 1 else 1.0)
+        if delta >= 1 or not self.eps * k <= LARGEST_EPS:
+            raise ClaimError(
+                f"group={k} of {self}, delta={delta:.3g} at eps={self.eps * k:g}, promises "
+                f"nothing. Allowed: delta below 1, and eps at most {LARGEST_EPS:g}. Write a "
+                "smaller group, or leave the claim out."
+            )
+        return ApproximateDP(self.eps * k, delta)
+
+    @property
+    def label(self) -> str:
+        return str(self).replace(", ", "-")
+
+    def in_words(self, value: float) -> str:
+        beside = f" at delta={self.delta!r}" if self.delta else ""
+        return f"eps >= {rounded_down(value)}{beside}"
+
+    def __str__(self) -> str:
+        return f"eps={self.eps!r}" + (f", delta={self.delta!r}" if self.delta else "")
+
+
+def pure_to_renyi(eps: float, order: float) -> float:
+    """The divergence of order `order` of randomised response, the largest under pure eps.
+
+    Of order 1 it is eps tanh(eps / 2). Rounded up.
+    """
+    if order == 1 or eps == 0:
+        return eps * math.tanh(eps / 2) * (1 + 1e-15)
+    k = order - 1
+    if k * eps > 1:
+        log = k * eps + math.log1p(math.exp(-(2 * order - 1) * eps)) - math.log1p(math.exp(-eps))
+        return log / k * (1 + 1e-14)
+    rare = 1 / (1 + math.exp(eps))
+    inner = (1 - rare) * math.expm1(k * eps) + rare * math.expm1(-k * eps)
+    return math.log1p(inner) / k * (1 + 1e-14)

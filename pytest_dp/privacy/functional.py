@@ -1,0 +1,180 @@
+"""Guarantees that are functions: privacy profiles and trade-off functions."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from pytest_dp.privacy.constraints import Renyi
+from pytest_dp.privacy.guarantees import Curve, Number, as_given, rounded_down
+
+if TYPE_CHECKING:
+    from pytest_dp.arrays import Floats
+    from pytest_dp.privacy.profiles import Region
+
+
+@dataclass(frozen=True)
+class _Functional(Curve):
+    """A guarantee as a function. Times a factor, every eps and its delta are multiplied by it."""
+
+    function: Callable[[float], float]
+    scale: float = 1.0
+
+    @property
+    def parameter(self) -> str:
+        return "scale"
+
+    @property
+    def claimed(self) -> float:
+        return self.scale
+
+    @cached_property
+    @abstractmethod
+    def sticks(self) -> tuple[Floats, Floats]:
+        """Many hockey sticks that hold at scale 1."""
+
+    @cached_property
+    def region(self) -> Region:
+        return self._region_at(self.scale)
+
+    def _region_at(self, scale: float) -> Region:
+        import numpy as np
+
+        from pytest_dp.privacy.profiles import Region
+
+        eps, delta = self.sticks
+        keep = eps * scale < 700
+        return Region.of_sticks(eps[keep] * scale, np.minimum(delta[keep] * scale, 1.0))
+
+    def at(self, value: float) -> Self:
+        other = replace(self, scale=value)
+        vars(other)["sticks"] = self.sticks  # so that the function is asked once
+        return other
+
+    @property
+    def divergences(self) -> tuple[Renyi, ...]:
+        bound = self.region.renyi(1.0)
+        return (Renyi(1.0, bound),) if bound < math.inf else ()
+
+    def shown_by(self, p: Number, q: Number) -> Number:
+        import numpy as np
+
+        p_, q_ = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
+        shown = np.array([self._shown(*each) for each in zip(p_.flat, q_.flat, strict=True)])
+        return as_given(p, shown.reshape(p_.shape))
+
+    def _shown(self, p: float, q: float) -> float:
+        """The scale up to which some hockey stick is broken."""
+        import numpy as np
+
+        eps, delta = self.sticks
+
+        def is_broken(scale: float) -> bool:
+            with np.errstate(over="ignore", invalid="ignore"):
+                price, leak = np.exp(eps * scale), delta * scale
+                straight = p > np.nan_to_num(price * q, nan=0.0) + leak
+                complement = 1 - q > np.nan_to_num(price * (1 - p), nan=0.0) + leak
+            return bool(np.any(straight | complement))
+
+        if not p > q:
+            return 0.0
+        return _last_where(is_broken)
+
+    def shown_by_divergence(self, order: float, value: float) -> float:
+        if not value > 0:
+            return 0.0
+        if math.isinf(self._region_at(1.0).renyi(order)):
+            return 0.0
+        return _last_where(lambda scale: self._region_at(scale).renyi(order) < value)
+
+    def group(self, k: int) -> TradeOff | _Functional:
+        """What is allowed k times in a row (Dong, Roth, Su 2022, Theorem 2.14)."""
+        return self if k == 1 else TradeOff(_Repeated(self, k))
+
+    def in_words(self, value: float) -> str:
+        return f"{rounded_down(value)} times the claim"
+
+
+def _last_where(is_broken: Callable[[float], bool]) -> float:
+    """The largest scale up to which a claim is broken; infinite if it is at a billion times."""
+    low, high = 0.0, 1.0
+    while is_broken(high):
+        low, high = high, 2 * high
+        if high > 1e9:
+            return math.inf
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_broken(middle) else (low, middle)
+    return low
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """The trade-off function of inputs at distance k."""
+
+    of: _Functional
+    k: int
+
+    def __call__(self, x: float) -> float:
+        for _ in range(self.k):
+            x = self.of.most(x)
+        return 1 - x
+
+
+@dataclass(frozen=True)
+class PrivacyProfile(_Functional):
+    """(eps, delta)-privacy with ``delta = function(eps)`` for every eps >= 0 at once.
+
+    Balle, Barthe, Gaboardi, "Privacy Profiles and Amplification by Subsampling", JPC 2020.
+    """
+
+    @cached_property
+    def sticks(self) -> tuple[Floats, Floats]:
+        from pytest_dp.privacy.profiles import sampled_profile
+
+        return sampled_profile(self.function)
+
+    def delta_at(self, eps: float) -> float:
+        given = float(self.function(eps / self.scale)) * self.scale
+        return min(given, self.region.delta_at(eps), 1.0)
+
+    @property
+    def label(self) -> str:
+        return f"profile={_name(self.function)}" + _times(self.scale)
+
+
+@dataclass(frozen=True)
+class TradeOff(_Functional):
+    """f-differential privacy: P(S) is at most ``1 - function(Q(S))`` for every event S.
+
+    Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022.
+    """
+
+    @cached_property
+    def sticks(self) -> tuple[Floats, Floats]:
+        import numpy as np
+
+        from pytest_dp.privacy.profiles import Region, lines_above, quantiles
+
+        q = quantiles()
+        p = np.array([1 - float(self.function(each)) for each in q])
+        return Region.below(*lines_above(np.array(q), p)).sticks()
+
+    @property
+    def label(self) -> str:
+        return f"tradeoff={_name(self.function)}" + _times(self.scale)
+
+
+def _name(function: Callable[[float], float]) -> str:
+    if isinstance(function, _Repeated):
+        return f"{_name(function.of.function)}-group={function.k}"
+    name = getattr(function, "__name__", type(function).__name__)
+    return "f" if name == "<lambda>" else str(name)
+
+
+def _times(scale: float) -> str:
+    return "" if scale == 1 else f"-times={scale:g}"

@@ -1,0 +1,156 @@
+"""Guarantees as values: what each allows, what an event or a divergence proves of it, its words.
+
+Every guarantee is one of P and Q, the outputs on two neighbouring inputs, in both orders. Whatever
+is asked, rounding errs towards the weaker guarantee and the weaker proof.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from pytest_dp.privacy.constraints import HockeyStick, Renyi
+
+if TYPE_CHECKING:
+    from pytest_dp.arrays import Floats
+    from pytest_dp.privacy.profiles import Region
+
+Number = TypeVar("Number", float, "Floats")
+LARGEST_EPS = 300.0
+"""Probabilities of outputs then differ by more than floats hold."""
+
+
+class Guarantee(ABC):
+    """What is promised of the outputs P and Q on any two neighbouring inputs, in either order.
+
+    Attributes
+    ----------
+    eps : float or None
+        In nats; None for notions that have no eps of their own.
+    delta : float
+        Beside `eps`; 0 for notions that have none.
+    """
+
+    eps: float | None
+    delta: float
+
+    @property
+    @abstractmethod
+    def parameter(self) -> str:
+        """In which bounds are stated: "eps", "rho", "mu", "rdp", or "scale", a multiple of it."""
+
+    @property
+    @abstractmethod
+    def claimed(self) -> float:
+        """The promise in its parameter."""
+
+    @property
+    @abstractmethod
+    def hockey_sticks(self) -> tuple[HockeyStick, ...]:
+        """A few that follow from it, well spread; itself where it is one."""
+
+    @property
+    @abstractmethod
+    def divergences(self) -> tuple[Renyi, ...]:
+        """Bounds on divergences that are worth betting against."""
+
+    @abstractmethod
+    def at(self, value: float) -> Guarantee:
+        """The same with its parameter at `value`: weaker for a larger one."""
+
+    def times(self, factor: float) -> Guarantee:
+        """The same with its parameter times `factor`: weaker above 1, stronger below."""
+        return self.at(self.claimed * factor)
+
+    @abstractmethod
+    def delta_at(self, eps: float) -> float:
+        """The smallest delta known to hold beside `eps` (at least 0, in nats), rounded up."""
+
+    @abstractmethod
+    def most(self, q: Number) -> Number:
+        """The largest P(S) that is allowed where Q(S) = q, rounded up: 1 minus the trade-off."""
+
+    @abstractmethod
+    def shown_by(self, p: Number, q: Number) -> Number:
+        """What an event proves of the parameter by P(S) = p and Q(S) = q, rounded down.
+
+        It is more than `claimed` where p > most(q); 0 where p <= q; infinite where the
+        guarantee is broken at any value. The event's complement is heard as well.
+        """
+
+    @abstractmethod
+    def shown_by_divergence(self, order: float, value: float) -> float:
+        """What a divergence of that order of at least `value` proves of the parameter; 0: nothing.
+
+        The order 1 is Kullback-Leibler's.
+        """
+
+    @abstractmethod
+    def group(self, k: int) -> Guarantee:
+        """What holds for inputs at distance `k`.
+
+        Raises
+        ------
+        ClaimError
+            If there is no rule for this notion.
+        """
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """As in the ids of tests: ``eps=1.0-delta=1e-05``."""
+
+    def in_words(self, value: float) -> str:
+        """A lower bound on the parameter, in the language of the claim: ``eps >= 1.3``."""
+        return f"{self.parameter} >= {rounded_down(value)}"
+
+    def __str__(self) -> str:
+        """As keywords of a claim: ``eps=1.0, delta=1e-05``."""
+        return self.label
+
+
+def rounded_down(value: float) -> str:
+    """Three significant digits, never more than the value."""
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    number = Decimal(repr(float(value)))
+    return f"{float(number.quantize(Decimal(1).scaleb(number.adjusted() - 2), ROUND_FLOOR)):g}"
+
+
+def as_given(like: Number, values: Floats) -> Number:
+    """A float for a float, an array for an array."""
+    return float(values) if isinstance(like, float | int) else values
+
+
+@dataclass(frozen=True)
+class WithoutEps(Guarantee):
+    """A guarantee without an eps of its own."""
+
+    eps: None = field(default=None, init=False, repr=False, compare=False)
+    delta: float = field(default=0.0, init=False, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Curve(WithoutEps):
+    """A guarantee of which all is known by a curve that is computed."""
+
+    @cached_property
+    @abstractmethod
+    def region(self) -> Region:
+        """All that it allows, cut out by lines."""
+
+    @property
+    def hockey_sticks(self) -> tuple[HockeyStick, ...]:
+        return tuple(HockeyStick(eps, delta) for eps, delta in self.region.spread())
+
+    def delta_at(self, eps: float) -> float:
+        return self.region.delta_at(eps)
+
+    def most(self, q: Number) -> Number:
+        import numpy as np
+
+        return as_given(q, self.region.most(np.asarray(q, float)))

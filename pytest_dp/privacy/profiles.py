@@ -1,0 +1,178 @@
+"""Curves: all hockey sticks of a guarantee at once, and so the pairs (Q(S), P(S)) that it allows.
+
+A guarantee that holds for P and Q in both orders allows a convex set of such pairs. Here it is cut
+out by finitely many lines, each of which is sound, so leaving one out is sound too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.arrays import Floats
+
+LARGEST = 300.0
+"""The largest eps at which curves are asked: beyond, floats hold no such ratio."""
+UP = 1 + 1e-12
+_LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What is allowed in both directions: ``p <= intercept + slope * q`` for each of its lines.
+
+    Attributes
+    ----------
+    slopes : (lines,) array
+        From 0, ascending. As hockey sticks, eps = ln(slope).
+    intercepts : (lines,) array
+        From 1, descending, convex in `slopes`.
+    """
+
+    slopes: Floats
+    intercepts: Floats
+
+    @classmethod
+    def below(cls, slopes: Floats, intercepts: Floats) -> Region:
+        """What lines leave that hold in both directions: each also holds for the complement."""
+        with np.errstate(all="ignore"):
+            mirrored = 1 - (1 - intercepts) / slopes + 4e-16
+        x = np.concatenate([[0.0], slopes, 1 / slopes])
+        c = np.concatenate([[1.0], intercepts, mirrored])
+        keep = (c <= 1) & np.isfinite(x)
+        x, c = x[keep], np.maximum(c[keep], 0.0)
+        order = np.lexsort((c, x))
+        lowest = _lower_hull(x[order].tolist(), c[order].tolist())
+        return cls(*(np.array(each) for each in lowest))
+
+    @classmethod
+    def of_sticks(cls, eps: Floats, delta: Floats) -> Region:
+        """What hockey sticks leave that hold in both directions."""
+        return cls.below(np.exp(eps), delta)
+
+    def most(self, q: Floats) -> Floats:
+        """The largest p for each q, rounded up."""
+        falls, widths = -np.diff(self.intercepts), np.diff(self.slopes)
+        corners = (falls / widths)[::-1]
+        line = len(corners) - np.searchsorted(corners, q, side="right")
+        return np.minimum((self.intercepts[line] + self.slopes[line] * q) * UP, 1.0)
+
+    def delta_at(self, eps: float) -> float:
+        """The smallest delta that holds at eps, rounded up."""
+        slope = math.exp(min(eps, 700.0))
+        return min(float(np.interp(slope, self.slopes, self.intercepts)) * UP, 1.0)
+
+    def sticks(self) -> tuple[Floats, Floats]:
+        """All of its hockey sticks with eps >= 0, the first at 0."""
+        beyond = self.slopes > 1
+        eps = np.concatenate([[0.0], np.log(self.slopes[beyond])])
+        delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * UP])
+        return eps, delta
+
+    def spread(self) -> list[tuple[float, float]]:
+        """A few hockey sticks: delta from that at eps = 0 down to where it falls no further."""
+        eps, delta = self.sticks()
+        asked = np.maximum(np.array(_LEVELS) * delta[0], delta[-1])
+        chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
+        return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= LARGEST]
+
+    def renyi(self, order: float) -> float:
+        """A bound on the Rényi divergence of an order, rounded up; infinite if there is none.
+
+        Integrates the profile between its hockey sticks, where it is linear in e^eps (Sason,
+        Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory 2016).
+        """
+        eps, delta = self.sticks()
+        if delta[-1] > 1e-30:
+            return math.inf
+        x = np.exp(eps)
+        rise = np.diff(delta) / np.diff(x)
+        level = delta[:-1] - rise * x[:-1]
+        powers = (-1.0, -2.0) if order == 1 else (order - 2, -order - 1)
+        with np.errstate(over="ignore"):
+            total = sum(
+                float(np.sum(level * _integral(x, power) + rise * _integral(x, power + 1)))
+                for power in powers
+            )
+        if order == 1:
+            return max(total, 0.0) * (1 + 1e-9)
+        return math.log1p(max(order * (order - 1) * total, 0.0)) / (order - 1) * (1 + 1e-9)
+
+
+def _integral(x: Floats, power: float) -> Floats:
+    """Of x^power, between neighbours."""
+    return np.diff(np.log(x) if power == -1 else x ** (power + 1) / (power + 1))
+
+
+def _lower_hull(x: list[float], c: list[float]) -> tuple[list[float], list[float]]:
+    """The falling part of the lower convex hull of points that are sorted by x, then c."""
+    hull: list[tuple[float, float]] = []
+    for point in zip(x, c, strict=True):
+        if hull and point[1] >= hull[-1][1]:
+            continue
+        while len(hull) > 1 and _is_above(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    return [point[0] for point in hull], [point[1] for point in hull]
+
+
+def _is_above(
+    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+) -> bool:
+    """Whether the middle point is on or above the line through the others."""
+    return (first[1] - middle[1]) * (last[0] - middle[0]) <= (middle[1] - last[1]) * (
+        middle[0] - first[0]
+    )
+
+
+def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]:
+    """A profile at many eps, most of them where it falls."""
+    coarse = [0.0, *np.geomspace(1e-4, LARGEST, 60).tolist()]
+    delta = [float(function(eps)) for eps in coarse]
+    floor = max(delta[-1], 1e-30)
+    end = next((eps for eps, value in zip(coarse, delta, strict=True) if value <= floor), LARGEST)
+    fine = (end * np.linspace(0.0, 1.0, 251)[1:-1] ** 1.5).tolist()
+    fine.append(_first_at(function, floor, end))
+    eps = np.array(sorted({*coarse, *fine}))
+    return eps, np.array([float(function(each)) for each in eps.tolist()])
+
+
+def _first_at(function: Callable[[float], float], floor: float, end: float) -> float:
+    """The smallest eps from which a profile falls no further."""
+    low, high = 0.0, end
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if function(middle) <= floor else (middle, high)
+    return high
+
+
+def quantiles() -> list[float]:
+    """Where trade-off functions are asked: dense towards 0 and 1."""
+    small = np.geomspace(1e-15, 0.5, 240).tolist()
+    return sorted({0.0, *small, *(1 - each for each in small), 1.0})
+
+
+def lines_above(q: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """Lines above a concave function that rises through the points (q, p).
+
+    Between two points it lies below its chords on either side, prolonged; their corners are
+    above it, and so is every line above all corners.
+    """
+    chords = np.diff(p) / np.diff(q)
+    before = np.concatenate([[np.inf], chords[:-1]])
+    after = np.concatenate([chords[1:], [0.0]])
+    with np.errstate(all="ignore"):
+        share = (np.diff(p) - after * np.diff(q)) / ((before - after) * np.diff(q))
+    share = np.where(np.isfinite(share) & (share >= 0) & (share <= 1), share, 0.5)
+    share[0] = 0.0
+    run = share * np.diff(q)
+    at = q[:-1] + run
+    steepest = np.maximum(before, chords)[1:]
+    top = np.concatenate([p[1:2], np.minimum(p[1:-1] + steepest * run[1:], p[2:])])
+    at, top = np.concatenate([at, q]), np.concatenate([top, p])
+    slopes = np.unique(chords[chords > 0])
+    intercepts = np.max(top[None, :] - slopes[:, None] * at[None, :], axis=1)
+    return slopes, intercepts + 1e-15

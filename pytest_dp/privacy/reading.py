@@ -1,0 +1,227 @@
+"""The keywords of a guarantee: what is allowed, and what to write instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.privacy.approximate import ApproximateDP
+from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
+from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
+from pytest_dp.reprs import on_one_line
+
+NOTIONS = ("eps", "rho", "mu", "rdp", "profile", "tradeoff")
+"""Keywords of which a claim has one."""
+_TOLERANCE = 1e-9
+_PROMISES_NOTHING = "a larger one promises nothing"
+
+
+def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
+    """The guarantee that keywords state.
+
+    Parameters
+    ----------
+    keywords : mapping
+        One of eps, rho, mu, rdp, profile and tradeoff, with delta beside eps, and group beside any
+        but rdp. Other keywords, and those that are None, are passed over.
+
+    Raises
+    ------
+    ClaimError
+        If they state none, or several, or one that no mechanism can keep or every mechanism keeps.
+    """
+    given = {name: value for name, value in keywords.items() if value is not None}
+    notions = [name for name in NOTIONS if name in given]
+    if len(notions) > 1:
+        raise ClaimError(
+            f"A claim was given {' and '.join(f'{name}=' for name in notions)}: several claims. "
+            f"Allowed: one of {_listed(NOTIONS)}. Write one @dp_claim for each."
+        )
+    if not notions:
+        beside = f"delta={given['delta']!r} without eps=" if "delta" in given else "none of them"
+        raise ClaimError(
+            f"A claim needs one of {_listed(NOTIONS)}, and was given {beside}: for example "
+            "@dp_claim(eps=1.0), or @dp_claim(eps=1.0, delta=1e-6)."
+        )
+    notion = notions[0]
+    if "delta" in given and notion != "eps":
+        raise ClaimError(
+            f"delta={given['delta']!r} was given beside {notion}=. Allowed: delta beside eps. "
+            f"Write eps= and delta=, or {notion}= alone."
+        )
+    read = _READERS[notion](given[notion], given.get("delta", 0.0))
+    return read.group(_group(given["group"])) if "group" in given else read
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"{name}=" for name in names[:-1]) + f" and {names[-1]}="
+
+
+def _invalid(name: str, value: object, allowed: str) -> ClaimError:
+    return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _group(value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise _invalid("group", value, "Allowed: a whole number from 1, such as 3.")
+    return int(value)
+
+
+def _approximate(eps: Any, delta: Any) -> Guarantee:
+    if not _is_number(delta) or not 0 <= delta < 1:
+        raise _invalid("delta", delta, "Allowed: a number from 0 to below 1, such as 1e-6.")
+    if _is_number(eps) and eps == 0 and delta > 0:
+        return ApproximateDP(0.0, float(delta))
+    return ApproximateDP(_positive("eps", eps, "1.0", LARGEST_EPS), float(delta))
+
+
+def _positive(name: str, value: Any, example: str, most: float) -> float:
+    if not _is_number(value) or not 0 < value <= most:
+        unit = ", in nats" if name == "eps" else ""
+        zero = " Beside delta > 0, eps may be 0." if name == "eps" and value == 0 else ""
+        allowed = (
+            f"Allowed: a finite number above 0{unit}, such as {example}, and at most {most:g}: "
+            f"{_PROMISES_NOTHING}.{zero}"
+        )
+        raise _invalid(name, value, allowed)
+    return float(value)
+
+
+def _concentrated(rho: Any, _: Any) -> Guarantee:
+    return ZeroConcentratedDP(_positive("rho", rho, "0.5", LARGEST_EPS))
+
+
+def _gaussian(mu: Any, _: Any) -> Guarantee:
+    return GaussianDP(_positive("mu", mu, "1.0", 24.0))
+
+
+def _renyi(value: Any, _: Any) -> Guarantee:
+    allowed = (
+        "Allowed: an order and its eps, such as (8, 0.5), or a dict of them, {2: 0.1, 8: 0.5}; "
+        f"orders are finite and above 1, eps above 0 and at most {LARGEST_EPS:g}."
+    )
+    try:
+        pairs = list(value.items()) if isinstance(value, Mapping) else [tuple(value)]
+    except TypeError:
+        raise _invalid("rdp", value, allowed) from None
+    if not pairs:
+        raise _invalid("rdp", value, allowed)
+    for pair in pairs:
+        if len(pair) != 2 or not all(_is_number(each) for each in pair):
+            raise _invalid("rdp", value, allowed)
+        order, eps = pair
+        if not 1 < order < math.inf or not 0 < eps <= LARGEST_EPS:
+            more = " Of infinite order it is pure privacy: write eps=." if order == math.inf else ""
+            more = " For order 1 alone there is no keyword." if order == 1 else more
+            raise _invalid("rdp", value, allowed + more)
+    return RenyiDP(tuple(sorted((float(order), float(eps)) for order, eps in pairs)))
+
+
+def _profile(function: Any, _: Any) -> Guarantee:
+    """A profile that some mechanism has, both directions taken together.
+
+    A function is one exactly if it lies in [0, 1], falls, is convex in e^eps, and falls at 0 by at
+    most (1 - delta)/2 for each unit of e^eps: if it is nowhere above what its own hockey sticks
+    imply (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic
+    Function", AISTATS 2022, for one direction). There is some room for rounded numbers.
+    """
+    _check_callable("profile", function, "of eps that returns delta, such as lambda eps: ...")
+    from pytest_dp.privacy.profiles import Region
+
+    profile = PrivacyProfile(function)
+    eps, delta = _asked("profile", lambda: profile.sticks)
+    points = list(zip(eps.tolist(), delta.tolist(), strict=True))
+    _check_probabilities("profile", "eps", points)
+    for (_, value), (at, after) in pairwise(points):
+        if after > value + _TOLERANCE:
+            raise ClaimError(
+                f"profile= rises, from {value:.6g} to {after:.6g} at eps={at:.6g}. Allowed: a "
+                "function of eps that falls, since what holds at eps holds beyond. Write the "
+                "smallest delta at each eps."
+            )
+    region = Region.of_sticks(eps, delta)
+    for at, value in points:
+        implied = region.delta_at(at)
+        if value > implied * 1.01 + _TOLERANCE:
+            raise ClaimError(
+                f"profile= is no mechanism's: at eps={at:.6g} it is {value:.6g}, where its "
+                f"other values imply {implied:.6g}. Allowed: a function that is convex in "
+                "e^eps, and falls at eps=0 by at most (1 - delta)/2 for each unit of e^eps. Write "
+                "eps= and delta= if it was meant to be one pair of them."
+            )
+    return profile
+
+
+def _tradeoff(function: Any, _: Any) -> Guarantee:
+    _check_callable("tradeoff", function, "of x, the type I error, such as lambda x: 0.9 - x")
+    from pytest_dp.privacy.profiles import quantiles
+
+    asked = quantiles()
+    values = _asked("tradeoff", lambda: [float(function(x)) for x in asked])
+    points = list(zip(asked, values, strict=True))
+    _check_probabilities("tradeoff", "x", points)
+    rules = "Allowed: a convex function that falls, such as lambda x: max(0, 0.9 - x)."
+    for x, y in points:
+        if y > 1 - x + _TOLERANCE:
+            raise ClaimError(
+                f"tradeoff= is {y:.6g} at x={x:.6g}, above 1 - x. Allowed: at most 1 - x, what "
+                "a coin reaches that ignores the output. Write the smallest type II error of "
+                "tests whose type I error is x."
+            )
+    for (x, y), (later, after) in pairwise(points):
+        if after > y + _TOLERANCE:
+            raise ClaimError(
+                f"tradeoff= rises, from {y:.6g} at x={x:.6g} to {after:.6g} at {later:.6g}. {rules}"
+            )
+    for ((x, y), (at, value)), (_, (later, after)) in pairwise(pairwise(points)):
+        chord = y + (after - y) * (at - x) / (later - x)
+        if value > chord + _TOLERANCE:
+            raise ClaimError(
+                f"tradeoff= is not convex: it is {value:.6g} at x={at:.6g}, above the line from "
+                f"{y:.6g} at {x:.6g} to {after:.6g} at {later:.6g}. {rules}"
+            )
+    return TradeOff(function)
+
+
+def _check_callable(name: str, value: Any, kind: str) -> None:
+    if not callable(value):
+        raise _invalid(name, value, f"Allowed: a function {kind}.")
+
+
+def _asked(name: str, values: Callable[[], Any]) -> Any:
+    """What a user's function returns, or an error that says what it raised."""
+    try:
+        return values()
+    except Exception as error:
+        raise ClaimError(
+            f"{name}= raised {type(error).__name__}: {error}. Allowed: a function that takes one "
+            "number and returns one from 0 to 1."
+        ) from error
+
+
+def _check_probabilities(name: str, of: str, points: list[tuple[float, float]]) -> None:
+    for at, value in points:
+        if not 0 <= value <= 1:
+            raise ClaimError(
+                f"{name}= leaves [0, 1]: it is {value!r} at {of}={at:.6g}. Allowed: probabilities. "
+                "Write min(1, max(0, ...)) if only rounding is to blame."
+            )
+
+
+_READERS: Mapping[str, Callable[[Any, Any], Guarantee]] = {
+    "eps": _approximate,
+    "rho": _concentrated,
+    "mu": _gaussian,
+    "rdp": _renyi,
+    "profile": _profile,
+    "tradeoff": _tradeoff,
+}

@@ -1,0 +1,449 @@
+"""Guarantees as values: what they allow and what is proven of them, against brute force."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    HockeyStick,
+    PrivacyProfile,
+    Renyi,
+    RenyiDP,
+    TradeOff,
+    ZeroConcentratedDP,
+    guarantee,
+)
+
+GAUSSIAN = GaussianDP(0.8)
+
+
+def laplace_profile(eps):
+    """Of Laplace noise at eps = 1."""
+    return max(1 - math.exp((eps - 1) / 2), 0.0)
+
+
+def gaussian_tradeoff(x):
+    return float(norm.cdf(norm.isf(x) - 0.8))
+
+
+EVERY = {
+    "pure": ApproximateDP(1.0),
+    "approximate": ApproximateDP(0.5, 1e-3),
+    "zero": ApproximateDP(0.0, 0.01),
+    "rho": ZeroConcentratedDP(0.3),
+    "small rho": ZeroConcentratedDP(1e-3),
+    "mu": GAUSSIAN,
+    "rdp": RenyiDP(((8.0, 0.5),)),
+    "rdp of several": RenyiDP(((1.5, 0.1), (2.0, 0.2), (8.0, 1.5))),
+    "profile": PrivacyProfile(GAUSSIAN.delta_at),
+    "profile with a kink": PrivacyProfile(laplace_profile),
+    "tradeoff": TradeOff(gaussian_tradeoff),
+}
+every = pytest.mark.parametrize("name", EVERY)
+Q = np.concatenate([np.geomspace(1e-9, 0.3, 25), np.linspace(0.35, 0.99, 15)])
+
+
+def exact_renyi(p, q, order):
+    """D_order(Bern(p) || Bern(q)) to 40 digits."""
+    from decimal import Decimal, localcontext
+
+    with localcontext() as context:
+        context.prec = 40
+        p, q, order = Decimal(p), Decimal(q), Decimal(order)
+        if order == 1:
+            return float(p * (p / q).ln() + (1 - p) * ((1 - p) / (1 - q)).ln())
+
+        def power(x, exponent):
+            return (exponent * x.ln()).exp()
+
+        moment = power(p, order) * power(q, 1 - order)
+        moment += power(1 - p, order) * power(1 - q, 1 - order)
+        return float(moment.ln() / (order - 1))
+
+
+@pytest.mark.parametrize(
+    ("eps", "gaussian", "concentrated"),
+    [(0, 0.1066, 0.1336), (0.25, 0.0286, 0.0483), (0.5, 0.0041, 0.0100), (1, 1e-5, 3.95e-5)],
+)
+def test_known_values(eps, gaussian, concentrated):
+    assert GaussianDP(0.268).delta_at(eps) == pytest.approx(gaussian, rel=8e-3)
+    assert ZeroConcentratedDP(0.0359).delta_at(eps) == pytest.approx(concentrated, rel=8e-3)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.0001, 1.5, 2.0, 8.0, 300.0])
+@pytest.mark.parametrize(
+    ("p", "q"), [(0.3, 0.2), (0.3, 0.2999), (1e-8, 1e-12), (0.999, 0.2), (0.1, 0.8), (0.5, 1e-9)]
+)
+def test_divergences_of_coins(p, q, order):
+    from pytest_dp.privacy.bernoulli import renyi
+
+    exact = exact_renyi(p, q, order)
+    value = float(renyi(p, q, order))
+    assert exact * (1 - 1e-7) <= value <= exact * (1 + 1e-15)
+
+
+def test_divergences_of_coins_that_never_fall_on_one_side():
+    from pytest_dp.privacy.bernoulli import renyi
+
+    for order in (1.0, 2.0):
+        assert renyi(0.1, 0.0, order) == renyi(0.1, 1.0, order) == math.inf
+        assert renyi(0.0, 0.0, order) == renyi(1.0, 1.0, order) == 0.0
+        assert renyi(0.0, 0.5, order) == pytest.approx(math.log(2))
+        assert renyi(1.0, 0.5, order) == pytest.approx(math.log(2))
+
+
+def test_concentration_is_the_largest_over_all_orders():
+    from pytest_dp.privacy.bernoulli import concentration, renyi
+
+    rng = np.random.default_rng(1)
+    q = np.concatenate([rng.uniform(size=60), 10 ** rng.uniform(-12, -1, 60)])
+    p = q + (1 - q) * 10 ** rng.uniform(-6, 0, 120)
+    orders = np.geomspace(1, 1e8, 30_000)
+    for p1, q1, value in zip(p, q, concentration(p, q), strict=True):
+        both = renyi(p1, q1, orders) / orders, renyi(1 - q1, 1 - p1, orders) / orders
+        assert value == pytest.approx(np.max(both), rel=1e-5, abs=1e-13)
+
+
+@every
+def test_an_event_proves_more_than_claimed_exactly_where_it_is_not_allowed(name):
+    claim = EVERY[name]
+    most = claim.most(Q)
+    assert np.all(most >= Q)
+    outside, inside = np.minimum(most * 1.004 + 1e-12, 1.0), most - 0.004 * (most - Q)
+    beyond = most < 1 - 1e-3
+    assert np.all(claim.shown_by(outside, Q)[beyond] > claim.claimed)
+    if not isinstance(claim, ApproximateDP):
+        assert np.all(claim.shown_by(inside * (1 - 1e-12), Q) <= claim.claimed * (1 + 2e-3))
+    else:
+        assert np.all(claim.shown_by(inside, Q) <= claim.claimed)
+
+
+@every
+@settings(max_examples=60, deadline=None)
+@given(p=st.floats(0, 1), q=st.floats(0, 1), factor=st.floats(1.01, 3))
+def test_what_is_proven_refutes_all_that_is_weaker(name, p, q, factor):
+    claim = EVERY[name]
+    p, q = max(p, q), min(p, q)
+    shown = claim.shown_by(p, q)
+    assert isinstance(shown, float)
+    if p > claim.most(q) + 1e-30:
+        assert shown > claim.claimed * (1 - 1e-6)
+    weaker = claim.times(factor)
+    assert weaker.most(q) >= claim.most(q) * (1 - 1e-9)
+    assert weaker.claimed >= claim.claimed
+    if shown > weaker.claimed * (1 + 1e-9):
+        assert p > claim.most(q) * (1 - 1e-9) - 1e-30
+
+
+@every
+def test_a_curve_is_that_of_its_hockey_sticks(name):
+    claim = EVERY[name]
+    losses = np.linspace(0, 12, 6001)
+    delta = np.array([claim.delta_at(eps) for eps in losses])
+    assert np.all(np.diff(delta) <= 0)
+    assert np.all((delta >= 0) & (delta <= 1))
+    for eps, value in zip(losses, delta, strict=True):
+        assert np.all(claim.most(Q) <= (np.exp(eps) * Q + value) * (1 + 2e-3))
+    lowest = np.min(np.exp(losses[:, None]) * Q + delta[:, None], axis=0)
+    early = Q < 0.2  # where sticks of eps >= 0 are the ones that count
+    assert np.all(claim.most(Q)[early] >= (1 - 2e-3) * lowest[early])
+
+
+@every
+def test_a_few_hockey_sticks_are_spread_over_the_curve(name):
+    claim = EVERY[name]
+    sticks = claim.hockey_sticks
+    assert all(isinstance(each, HockeyStick) for each in sticks)
+    assert len(sticks) == 1 if claim.eps is not None else 5 <= len(sticks) <= 9
+    for eps, delta in sticks:
+        assert delta == pytest.approx(claim.delta_at(eps), rel=2e-3, abs=1e-15)
+        assert delta >= claim.delta_at(eps) * (1 - 1e-9)
+
+
+@every
+def test_group_of_one_and_the_same_value_change_nothing(name):
+    claim = EVERY[name]
+    assert claim.group(1) == claim
+    assert claim.at(claim.claimed) == claim.times(1.0) == claim
+    assert hash(claim) == hash(claim.group(1))
+
+
+@every
+def test_guarantees_are_values_that_travel(name):
+    claim = EVERY[name]
+    if not isinstance(claim, PrivacyProfile) or claim.function is laplace_profile:
+        assert pickle.loads(pickle.dumps(claim)) == claim
+    assert str(claim) in claim.label.replace("-", ", ") or "=" in claim.label
+
+
+def test_approximate():
+    claim = ApproximateDP(1.0, 0.01)
+    assert claim.hockey_sticks == ((1.0, 0.01),)
+    assert claim.divergences == ()
+    assert claim.shown_by(0.5, 0.1) == pytest.approx(math.log(4.9))
+    assert claim.shown_by(0.02, 0.0) == math.inf
+    assert claim.shown_by(0.01, 0.0) == 0.0
+    assert claim.shown_by(1.0, 0.5) == math.inf
+    assert claim.shown_by(0.9, 0.5) == pytest.approx(math.log(0.49 / 0.1))
+    assert claim.times(2) == ApproximateDP(2.0, 0.01)
+    assert ApproximateDP(0.0, 0.1).times(2.0) == ApproximateDP(math.log(2), 0.1)
+    assert ApproximateDP(0.0, 0.1).times(0.5) == ApproximateDP(0.0, 0.1)
+    assert claim.most(0.1) == pytest.approx(math.e / 10 + 0.01)
+    np.testing.assert_allclose(ApproximateDP(1.0).most(np.array([0.0, 0.1])), [0, math.e / 10])
+
+
+def test_delta_of_approximate_privacy_at_another_eps_is_attained():
+    """By randomised response with a leak, which keeps the claim."""
+    claim = ApproximateDP(1.0, 0.1)
+    p = np.array([0.1, 0.9 * math.e / (1 + math.e), 0.9 / (1 + math.e), 0])
+    q = p[::-1]
+    for eps in (0.0, 0.3, 1.0, 2.0):
+        delta = np.sum(np.maximum(p - math.exp(eps) * q, 0))
+        assert claim.delta_at(eps) == pytest.approx(delta)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.3, 2.0, 20.0])
+@pytest.mark.parametrize("eps", [0.01, 1.0, 10.0])
+def test_what_divergences_prove_of_pure_privacy(eps, order):
+    """The divergence of randomised response proves its eps, and none proves more."""
+    p = math.exp(eps) / (1 + math.exp(eps))
+    value = exact_renyi(p, 1 - p, order)
+    assert ApproximateDP(0.5).shown_by_divergence(order, value) == pytest.approx(eps, rel=1e-6)
+    assert ApproximateDP(0.5, 1e-9).shown_by_divergence(order, value) == 0.0
+
+
+def test_gaussian():
+    claim = GaussianDP(0.5)
+    assert claim.parameter == "mu"
+    assert claim.divergences[0] == Renyi(1.0, pytest.approx(0.125))
+    assert claim.shown_by_divergence(1.0, 0.5) == pytest.approx(1.0)
+    assert claim.group(3) == GaussianDP(1.5)
+    assert claim.shown_by(0.5, 0.3) == pytest.approx(norm.ppf(0.5) - norm.ppf(0.3))
+    assert claim.shown_by(0.5, 0.0) == claim.shown_by(1.0, 0.5) == math.inf
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 5.0, 20.0])
+def test_delta_of_gaussian_privacy_is_rounded_up(mu):
+    from decimal import Decimal, localcontext
+
+    def pi():
+        """By the arithmetic-geometric mean."""
+        a, b, t, power = Decimal(1), 1 / Decimal(2).sqrt(), Decimal("0.25"), 1
+        for _ in range(10):
+            mean = (a + b) / 2
+            b, t = (a * b).sqrt(), t - power * (a - mean) ** 2
+            a, power = mean, 2 * power
+        return (a + b) ** 2 / (4 * t)
+
+    def normal(x):
+        """The normal distribution function, by its series."""
+        term = total = x
+        for n in range(1, 4000):
+            term *= -x * x / (2 * n)
+            total += term / (2 * n + 1)
+        return Decimal("0.5") + total / (2 * pi()).sqrt()
+
+    for eps in (0.0, mu / 3, mu * mu / 2 + mu, mu * mu / 2 + 4 * mu):
+        with localcontext() as context:
+            context.prec = 600
+            m, e = Decimal(mu), Decimal(eps)
+            exact = float(normal(m / 2 - e / m) - e.exp() * normal(-m / 2 - e / m))
+        value = GaussianDP(mu).delta_at(eps)
+        assert exact <= value <= exact * (1 + 1e-8)
+
+
+def test_concentrated():
+    claim = ZeroConcentratedDP(0.5)
+    assert Renyi(1.0, 0.5) in claim.divergences
+    assert Renyi(2.0, 1.0) in claim.divergences
+    assert claim.shown_by_divergence(4.0, 3.0) == 0.75
+    assert claim.group(3) == ZeroConcentratedDP(4.5)
+    assert claim.shown_by(0.5, 0.0) == math.inf
+    assert claim.shown_by(0.2, 0.5) == 0.0
+
+
+@pytest.mark.parametrize("rho", [1e-3, 0.0359, 0.5, 4.0])
+def test_concentrated_privacy_is_the_exact_region_of_coins(rho):
+    """No coin that keeps all orders in both directions is left out, and few others are let in."""
+    from pytest_dp.privacy.bernoulli import concentration
+
+    claim = ZeroConcentratedDP(rho)
+    q = np.array([1e-9, 1e-4, 0.01, 0.2, 0.6, 0.97])
+    low, high = q, np.ones(6)
+    for _ in range(60):
+        middle = (low + high) / 2
+        broken = concentration(middle, q) > rho
+        low, high = np.where(broken, low, middle), np.where(broken, middle, high)
+    assert np.all(low <= claim.most(q))
+    assert np.all(claim.most(q) <= low + 1e-3 * np.minimum(low, 1 - low) + 1e-13)
+
+
+def test_renyi_of_several_orders():
+    claim = EVERY["rdp of several"]
+    assert claim.parameter == "scale"
+    assert claim.divergences == ((1.0, 0.1), (1.5, 0.1), (2.0, 0.2), (8.0, 1.5))
+    assert claim.shown_by_divergence(2.0, 0.4) == pytest.approx(2.0)
+    assert claim.shown_by_divergence(1.0, 0.4) == pytest.approx(4.0)
+    assert claim.shown_by_divergence(9.0, 0.4) == 0.0
+    assert claim.times(2.0).bounds == ((1.5, 0.2), (2.0, 0.4), (8.0, 3.0))
+    assert EVERY["rdp"].times(2.0) == RenyiDP(((8.0, 1.0),))
+    assert EVERY["rdp"].parameter == "rdp"
+    with pytest.raises(ClaimError, match="no rule for groups"):
+        claim.group(2)
+
+
+@pytest.mark.parametrize("claim", [EVERY["rdp"], EVERY["rdp of several"]])
+def test_renyi_privacy_is_the_exact_region_of_coins(claim):
+    for q in (1e-9, 1e-4, 0.01, 0.2, 0.6, 0.97):
+        low, high = q, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            allowed = all(
+                max(exact_renyi(middle, q, order), exact_renyi(1 - q, 1 - middle, order)) <= eps
+                for order, eps in claim.bounds
+            )
+            low, high = (middle, high) if allowed else (low, middle)
+        assert low <= claim.most(q) <= low + 1e-3 * min(low, 1 - low)
+
+
+@pytest.mark.parametrize("name", ["profile", "tradeoff"])
+def test_functions_of_a_gaussian_are_its_guarantee(name):
+    claim = EVERY[name]
+    most, exact = claim.most(Q), GAUSSIAN.most(Q)
+    assert np.all(most >= exact)
+    assert np.all(most <= exact * (1 + 3e-3))
+    for eps in (0.0, 0.1, 1.0, 2.0):
+        assert GAUSSIAN.delta_at(eps) * (1 - 1e-9) <= claim.delta_at(eps)
+        assert claim.delta_at(eps) <= GAUSSIAN.delta_at(eps) * (1 + 2e-2)
+
+
+def test_kullback_leibler_bound_of_a_profile_is_that_of_its_mechanism():
+    [bound] = EVERY["profile"].divergences
+    assert bound.order == 1.0
+    assert 0.32 <= bound.bound <= 0.32 * 1.002
+    assert EVERY["profile"].shown_by_divergence(1.0, bound.bound) == pytest.approx(1.0, rel=1e-3)
+    [laplace] = EVERY["profile with a kink"].divergences
+    assert laplace.bound == pytest.approx(math.exp(-1), rel=1e-3)
+    assert laplace.bound >= math.exp(-1)
+
+
+@pytest.mark.parametrize("name", ["profile", "tradeoff"])
+def test_groups_of_functions(name):
+    group = EVERY[name].group(2)
+    most, exact = group.most(Q), GAUSSIAN.group(2).most(Q)
+    assert np.all((most >= exact) & (most <= exact * (1 + 1e-2)))
+
+
+def test_group_of_approximate_privacy():
+    group = ApproximateDP(0.5, 0.01).group(3)
+    assert group.eps == 1.5
+    assert group.delta == pytest.approx(0.01 * (math.exp(1.5) - 1) / (math.exp(0.5) - 1))
+    with pytest.raises(ClaimError, match="promises nothing"):
+        ApproximateDP(1.0, 0.1).group(5)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "claim", "label"),
+    [
+        ({"eps": 1}, ApproximateDP(1.0), "eps=1.0"),
+        ({"eps": 1.0, "delta": None}, ApproximateDP(1.0), "eps=1.0"),
+        ({"eps": 1, "delta": 1e-5}, ApproximateDP(1.0, 1e-5), "eps=1.0-delta=1e-05"),
+        ({"eps": 0, "delta": 1e-5}, ApproximateDP(0.0, 1e-5), "eps=0.0-delta=1e-05"),
+        ({"eps": 1, "group": 2}, ApproximateDP(2.0), "eps=2.0"),
+        ({"rho": 0.5, "alpha": 0.1}, ZeroConcentratedDP(0.5), "rho=0.5"),
+        ({"mu": 1}, GaussianDP(1.0), "mu=1.0"),
+        ({"rdp": (8, 0.5)}, RenyiDP(((8.0, 0.5),)), "rdp=(8.0, 0.5)"),
+        ({"rdp": {8: 1, 2: 0.5}}, RenyiDP(((2.0, 0.5), (8.0, 1.0))), "rdp={2.0: 0.5, 8.0: 1.0}"),
+        ({"profile": laplace_profile}, PrivacyProfile(laplace_profile), "profile=laplace_profile"),
+        ({"tradeoff": gaussian_tradeoff}, EVERY["tradeoff"], "tradeoff=gaussian_tradeoff"),
+    ],
+)
+def test_keywords(keywords, claim, label):
+    assert guarantee(keywords) == claim
+    assert claim.label == label
+
+
+def test_words():
+    assert str(ApproximateDP(1.0, 1e-5)) == "eps=1.0, delta=1e-05"
+    assert ApproximateDP(1.0).in_words(1.2345) == "eps >= 1.23"
+    assert ApproximateDP(1.0, 1e-5).in_words(1.299) == "eps >= 1.29 at delta=1e-05"
+    assert ZeroConcentratedDP(1.0).in_words(0.7199) == "rho >= 0.719"
+    assert GaussianDP(1.0).in_words(math.inf) == "mu >= inf"
+    assert EVERY["rdp"].in_words(0.7) == "eps >= 0.7 at order 8"
+    assert EVERY["profile"].in_words(1.4) == "1.4 times the claim"
+    assert EVERY["rdp of several"].in_words(1.4) == "1.4 times the claim"
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({}, "none of them.*eps=1.0"),
+        ({"delta": 1e-6}, "delta=1e-06 without eps="),
+        ({"eps": 1, "rho": 1}, "eps= and rho=: several claims.*one @dp_claim for each"),
+        ({"rho": 1, "delta": 1e-6}, "beside rho=.*Write eps= and delta="),
+        ({"eps": 1, "delta": 1.0}, "delta=1.0.*below 1"),
+        ({"eps": 1, "delta": -0.1}, "delta=-0.1"),
+        ({"eps": 1, "delta": math.nan}, "delta=nan"),
+        ({"eps": 1, "delta": True}, "delta=True"),
+        ({"eps": 0}, "eps=0.*above 0.*Beside delta > 0, eps may be 0"),
+        ({"eps": math.inf}, "eps=inf.*finite"),
+        ({"eps": 301}, "at most 300"),
+        ({"rho": -1}, "rho=-1.*such as 0.5"),
+        ({"rho": "1"}, "rho='1'"),
+        ({"mu": math.nan}, "mu=nan"),
+        ({"mu": 25}, "at most 24"),
+        ({"rdp": 3}, "an order and its eps"),
+        ({"rdp": (1, 0.5)}, "above 1.*order 1 alone"),
+        ({"rdp": {}}, "an order and its eps"),
+        ({"rdp": (0.5, 0.5)}, "above 1"),
+        ({"rdp": (math.inf, 0.5)}, "write eps="),
+        ({"rdp": {2: -1}}, "eps above 0"),
+        ({"rdp": (2, 0.5, 3)}, "an order and its eps"),
+        ({"rdp": (2, 0.5), "group": 2}, "no rule for groups"),
+        ({"eps": 1, "group": 0}, "group=0.*whole number"),
+        ({"eps": 1, "group": 1.5}, "group=1.5"),
+        ({"profile": 3}, "a function of eps"),
+        ({"profile": lambda eps: eps / 301}, "rises"),
+        ({"profile": lambda eps: 1 - eps}, r"leaves \[0, 1\]"),
+        ({"profile": lambda eps: math.nan}, r"leaves \[0, 1\]"),
+        ({"profile": lambda eps: 1 / 0}, "raised ZeroDivisionError"),
+        ({"profile": lambda eps: 1e-5 if eps >= 1 else 1.0}, "no mechanism's"),
+        ({"profile": lambda eps: max(0.0, 0.5 - eps)}, "no mechanism's"),
+        ({"tradeoff": 3}, "a function of x"),
+        ({"tradeoff": lambda x: 1 - x / 2}, "above 1 - x"),
+        ({"tradeoff": lambda x: 0.1 + x / 9 if x < 0.5 else 0.0}, "rises"),
+        ({"tradeoff": lambda x: 0.4 if x < 0.3 else 0.0}, "not convex"),
+        ({"tradeoff": lambda x: 2.0}, r"leaves \[0, 1\]"),
+        ({"tradeoff": lambda x: None}, "raised TypeError"),
+    ],
+)
+def test_what_is_not_allowed(keywords, message):
+    with pytest.raises(ClaimError, match=f"(?s){message}"):
+        guarantee(keywords)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        EVERY["approximate"].delta_at,
+        EVERY["rho"].delta_at,
+        EVERY["rdp of several"].delta_at,
+        laplace_profile,
+        lambda eps: 0.0,
+        lambda eps: 0.25,
+    ],
+)
+def test_profiles_of_mechanisms_are_allowed(profile):
+    claim = guarantee({"profile": profile})
+    for eps in (0.0, 0.3, 1.0, 3.0):
+        assert claim.delta_at(eps) == pytest.approx(profile(eps), rel=5e-3, abs=1e-12)
