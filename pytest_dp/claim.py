@@ -138,7 +138,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
     eps, choices = given.get("eps"), given.get("params", {})
     eps_param = eps if isinstance(eps, str) else None
     varied = [name for name in choices if len(choices[name]) > 1 and name != eps_param]
-    found = []
+    claimed = []
     for chosen in product(*choices.values()):
         params = dict(zip(choices, chosen, strict=True))
         label = ""
@@ -146,8 +146,8 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
             other = {name: params[name] for name in varied}
             label = _label(_eps(eps, params), given.get("delta", 0.0), other)
         taken = {name: given[name] for name in ("vectorized", "rng") if name in given}
-        found.append((Arguments(params, eps_param, **taken), label))
-    return found
+        claimed.append((Arguments(params, eps_param, **taken), label))
+    return claimed
 
 
 def distinct_labels(claims: Iterable[Claim]) -> list[str]:

@@ -152,11 +152,11 @@ def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any
     if known is None or known[0] is not spec:  # it is imported anew, or once more
         known = DECLARED[name] = (spec, [])
     try:
-        found: Any = ref(mechanism)
+        reference: Any = ref(mechanism)
     except TypeError:  # such as an object with slots
-        found = mechanism
+        reference = mechanism
     called = getattr(mechanism, "__qualname__", None) or getattr(mechanism, "__name__", "")
-    known[1].append((declaration, called if isinstance(called, str) else "", found))
+    known[1].append((declaration, called if isinstance(called, str) else "", reference))
 
 
 def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write

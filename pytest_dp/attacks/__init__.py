@@ -48,14 +48,14 @@ def quantities(
     if table.is_extract:
         return about_extract(table)
     if isinstance(settings.classifier, str) and settings.classifier in AS_PUBLISHED:
-        found = [f for f in features(table, [], on_d, paired) if f.kind in ("leaf", "len")]
+        about = [f for f in features(table, [], on_d, paired) if f.kind in ("leaf", "len")]
     else:
-        found = all_features(table, references, on_d, paired)
+        about = all_features(table, references, on_d, paired)
     if settings.features is not None:
-        found = found + user_features(settings.features, table)
+        about = about + user_features(settings.features, table)
     if settings.floating_point:
-        found = [replace(one, exact=True) for one in found + float_features(table, on_d)]
-    return found
+        about = [replace(feature, exact=True) for feature in about + float_features(table, on_d)]
+    return about
 
 
 def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> None:

@@ -142,8 +142,8 @@ def _columns(table: Table, features: Sequence[Feature]) -> list[Column]:
     most = int(np.clip(parameters / max(len(features), 1), 6, MAX_FEATURE_BINS))
     share = row_share(len(features), len(table))
     candidates = [bins_of(feature, table, most, share) for feature in features]
-    found: list[Column] = [column for column in candidates if column is not None]
-    return found if everything is None else [*found, everything]
+    varying: list[Column] = [column for column in candidates if column is not None]
+    return varying if everything is None else [*varying, everything]
 
 
 class _Fit:
@@ -199,8 +199,8 @@ class _Fit:
             if not scale.any():
                 scale += 1 / _common_precision(curvature, target)
                 updates *= 4
-            found, scale, weight = self._evidence(curvature, target, scale, weight, updates)
-            here = here + damping * (found - here)
+            mode, scale, weight = self._evidence(curvature, target, scale, weight, updates)
+            here = here + damping * (mode - here)
         return self._by_bin(best), float(best[-1])
 
     def _sharpness(self) -> float:
@@ -225,18 +225,18 @@ class _Fit:
         for _ in range(updates):
             precision = weight / scale[self.groups]
             root = _root(curvature, precision)
-            found = times(root.T, times(root, target))
+            mode = times(root.T, times(root, target))
             variance = (root**2).sum(axis=0)[:-1]
             known = 1 - precision * variance
             learned = np.bincount(self.groups, known, minlength=len(scale))
-            size = np.bincount(self.groups, weight * found[:-1] ** 2, minlength=len(scale))
+            size = np.bincount(self.groups, weight * mode[:-1] ** 2, minlength=len(scale))
             # Quantities of a kind share what they have learned about their scale.
             alike = np.bincount(self.family, size)[self.family]
             learned_alike = np.bincount(self.family, learned)[self.family]
             common = alike / np.maximum(learned_alike, 1e-9)
             scale = np.clip((size + POOLING * common) / (learned + POOLING), 1e-9, 1e3)
-            weight = (FREEDOM + 1) / (FREEDOM + (found[:-1] ** 2 + variance) / scale[self.groups])
-        return found, scale, weight
+            weight = (FREEDOM + 1) / (FREEDOM + (mode[:-1] ** 2 + variance) / scale[self.groups])
+        return mode, scale, weight
 
     def _odds(self, parameters: Floats) -> Floats:
         odds = np.full(len(self.on_d), parameters[-1])

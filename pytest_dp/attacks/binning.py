@@ -94,12 +94,12 @@ class Reader:
         return bins, outputs if self.extract is None else self.extract(table)
 
 
-def cuts_of(found: Floats) -> Floats:
+def cuts_of(odds: Floats) -> Floats:
     """Cut points for scores: between all values if they are few, else even and far into tails."""
-    values = np.unique(found)
+    values = np.unique(odds)
     if len(values) <= MAX_SCORE_BINS:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
-    ordered = np.sort(found)
+    ordered = np.sort(odds)
     n = len(ordered)
     far = float(logit(1 - min(TAIL_SCORES / n, 0.1)))
     spread = expit(np.linspace(-far, far, MAX_SCORE_BINS - MAX_SCORE_BINS // 2 - 1))

@@ -171,8 +171,8 @@ def _uncancelled(c1: Ints | Floats, c2: Ints | Floats, both: Ints | Floats | Non
     """Of the variance of a loss, what pairs that agree do not cancel, as a share."""
     if both is None:
         return np.ones(len(c1))
-    found: Floats = np.minimum((c1 + c2 - 2 * both + 1) / (c1 + c2 + 1), 1.0)
-    return found
+    share: Floats = np.minimum((c1 + c2 - 2 * both + 1) / (c1 + c2 + 1), 1.0)
+    return share
 
 
 def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:

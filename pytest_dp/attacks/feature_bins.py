@@ -67,11 +67,11 @@ class FeatureBins:
     def codes(self, table: Table) -> BinCodes:
         """The bin of every output, shape (n,)."""
         numbers, kinds = self.feature.columns(table)
-        found = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
+        codes = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
         if len(self.atoms.values):
             at = self.atoms.index(numbers)
             is_atom = at >= 0
-            found[is_atom] = self.ordered + at[is_atom]
+            codes[is_atom] = self.ordered + at[is_atom]
         nan = self.ordered + len(self.atoms.values)
         if table.levels or not np.all(kinds == NUMBER):
             # Codes of a table are its own; -2 and -1, absent and number, index from the end.
@@ -80,10 +80,10 @@ class FeatureBins:
             for level, code in table.levels.items():
                 bins[code] = known.get(level, bins[code])
             bins[ABSENT] = nan + 1 + len(self.categories)
-            found = np.where(kinds == NUMBER, found, bins[kinds])
+            codes = np.where(kinds == NUMBER, codes, bins[kinds])
         missing = np.isnan(numbers) & (kinds == NUMBER)
-        found[missing] = nan
-        return found
+        codes[missing] = nan
+        return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,10 @@ def whole(table: Table, most: int, fewest_each: float, *, exact: bool = False) -
         probe = of(table.rows(np.arange(len(table)) < 2_000))
         if len(probe.known) > min(most, 1_000):
             return None
-    found = of(table)
-    if len(found.known) > most or len(found.known) * fewest_each > len(table):
+    outputs = of(table)
+    if len(outputs.known) > most or len(outputs.known) * fewest_each > len(table):
         return None
-    return found
+    return outputs
 
 
 def bins_of(feature: Feature, table: Table, most: int, share: float = 1.0) -> FeatureBins | None:
@@ -150,25 +150,25 @@ def bins_of(feature: Feature, table: Table, most: int, share: float = 1.0) -> Fe
     every = max(1, round(1 / share))
     is_number = (kinds == NUMBER) & ~np.isnan(numbers)
     some = numbers[::every][is_number[::every]]
-    found, counts = clusters(*np.unique(some, return_counts=True), room(feature, table))
-    values = found.values
-    cuts, atoms = np.zeros(0), found.part(np.zeros(0, np.int64))
+    different, counts = clusters(*np.unique(some, return_counts=True), room(feature, table))
+    values = different.values
+    cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
     if len(values) <= min(most, MAX_ATOMS):
-        cuts = between(found.ends[1][:-1], found.ends[0][1:])
+        cuts = between(different.ends[1][:-1], different.ends[0][1:])
     elif len(values):
         often = recurring(counts, 0.001)
         if often.sum() > MAX_ATOMS:  # of many values of one sort those that stand out
             often = recurring(counts, 1.0)
         if often.sum() > MAX_ATOMS:
             often[:] = False
-        atoms = found.part(often)
-        cuts = _cuts(found.part(~often), counts[~often], most)
+        atoms = different.part(often)
+        cuts = _cuts(different.part(~often), counts[~often], most)
     categories = _categories(kinds, table)
     varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
     return FeatureBins(feature, cuts, atoms, categories) if varied else None
 
 
-def _cuts(found: Clusters, counts: Ints, most: int) -> Floats:
+def _cuts(values: Clusters, counts: Ints, most: int) -> Floats:
     """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
     ordered = np.repeat(np.arange(len(counts)), counts)
     n = len(ordered)
@@ -183,7 +183,7 @@ def _cuts(found: Clusters, counts: Ints, most: int) -> Floats:
         return np.zeros(0)
     above = np.unique(ordered[at[at < n]])
     above = above[above > 0]
-    return between(found.ends[1][above - 1], found.ends[0][above])
+    return between(values.ends[1][above - 1], values.ends[0][above])
 
 
 def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:

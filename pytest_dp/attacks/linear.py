@@ -63,16 +63,16 @@ class Design:
 
 def _flagged(feature: Feature, flag: Flag, table: Table) -> Bools:
     values, codes = feature.columns(table)
-    found: Bools
+    holds: Bools
     if flag == _SPECIAL[0]:
-        found = codes == ABSENT
+        holds = codes == ABSENT
     elif flag == _SPECIAL[1]:
-        found = (codes == NUMBER) & np.isnan(values)
+        holds = (codes == NUMBER) & np.isnan(values)
     elif flag in _SPECIAL[2:]:
-        found = (codes == NUMBER) & (values == float(flag[0]))
+        holds = (codes == NUMBER) & (values == float(flag[0]))
     else:
-        found = codes == table.levels.get(flag, ABSENT - 1)
-    return found
+        holds = codes == table.levels.get(flag, ABSENT - 1)
+    return holds
 
 
 def design(table: Table, features: list[Feature]) -> Design:
@@ -125,14 +125,14 @@ def fit(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
 
     from scipy.optimize import minimize  # which takes a while to load
 
-    found = minimize(
+    optimum = minimize(
         loss,
         np.zeros(rows.shape[1] + 1),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 200, "ftol": 1e-12, "gtol": 1e-8},
     ).x
-    return Logistic(plan, found[:-1], float(found[-1]))
+    return Logistic(plan, optimum[:-1], float(optimum[-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ class Classified:
                 f"for {len(rows)} outputs. Allowed: shape ({len(rows)}, 2), a probability for each "
                 "of the two inputs."
             )
-        found: Floats = given[:, self.column]
-        return found
+        chances: Floats = given[:, self.column]
+        return chances
 
 
 def fit_classifier(
@@ -191,13 +191,13 @@ def fit_classifier(
         np.random.set_state(state)  # noqa: NPY002
     fitted = fresh if fitted is None else fitted
     classes = list(getattr(fitted, "classes_", (0, 1)))
-    found = Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
-    if np.isnan(found.chances(plan.matrix(table)[:1_000])).all():
+    model = Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
+    if np.isnan(model.chances(plan.matrix(table)[:1_000])).all():
         raise ClaimError(
             f"classifier={_name(classifier)}: predict_proba returned nothing but NaN, for outputs "
             "that it was fitted to. Allowed: probabilities."
         )
-    return found
+    return model
 
 
 def _mlp() -> Any:

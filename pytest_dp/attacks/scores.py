@@ -43,8 +43,8 @@ class Attack:
 
     def hits(self, table: Table) -> tuple[Bools, Bools]:
         """Which outputs score above the threshold, and which right at it."""
-        found = self.sign * scores(self.model, table)
-        return found > self.threshold, found == self.threshold
+        signed = self.sign * scores(self.model, table)
+        return signed > self.threshold, signed == self.threshold
 
     def score(self, output: Any) -> float:
         """The score of one output, in nats."""

@@ -56,15 +56,15 @@ class Cuts:
     levels: Floats
 
 
-def cuts_for(found: Floats, learned: int) -> Cuts:
+def cuts_for(odds: Floats, learned: int) -> Cuts:
     """Thresholds worth a look, by the scores of some outputs; `learned` as in `Cuts`."""
-    values = np.unique(found)
+    values = np.unique(odds)
     if len(values) <= MAX_CUTS:
         return Cuts(learned, values[:-1] / 2 + values[1:] / 2, values)
-    far = logit(1 - 10 / len(found))
+    far = logit(1 - 10 / len(odds))
     share = expit(np.linspace(-far, far, MAX_CUTS))
-    ordered = np.sort(found)
-    at = np.unique(ordered[np.unique((share * (len(found) - 1)).astype(np.int64))]) + 5e-10
+    ordered = np.sort(odds)
+    at = np.unique(ordered[np.unique((share * (len(odds) - 1)).astype(np.int64))]) + 5e-10
     places = np.concatenate([[0], np.searchsorted(ordered, at), [len(ordered)]])
     middle = np.minimum((places[:-1] + places[1:]) // 2, len(ordered) - 1)
     return Cuts(learned, at, ordered[middle])
@@ -111,18 +111,18 @@ def best_cut(
     both = None if lower is None else _above(lower)
     neither = None if both is None else total1 - above[0] - above[1] + both
     hints = [Hints(expected, learned) for expected in modelled]
-    found = [
+    bounds = [
         expected_bounds(Searched(above[0], total1, above[1], total2, both), runs, alpha, hints[0]),
         expected_bounds(
             Searched(below[1], total2, below[0], total1, neither), runs, alpha, hints[1]
         ),
     ]
-    best = [int(np.argmax(side.expected)) for side in found]
-    up, down = (float(side.expected[k]) for side, k in zip(found, best, strict=True))
+    best = [int(np.argmax(side.expected)) for side in bounds]
+    up, down = (float(side.expected[k]) for side, k in zip(bounds, best, strict=True))
     leads = {1: up >= NEARLY * down, -1: up * NEARLY > down}
     if leads.get(favoured, up >= down):
-        return found[0].choice(best[0], 1, float(cuts.at[best[0]]))
-    return found[1].choice(best[1], -1, -float(cuts.at[best[1]]))
+        return bounds[0].choice(best[0], 1, float(cuts.at[best[0]]))
+    return bounds[1].choice(best[1], -1, -float(cuts.at[best[1]]))
 
 
 def bold_cut(
@@ -148,13 +148,15 @@ def bold_cut(
     clear = seen - BOLD_ERRORS * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
     every = fresh[0] + known[0], fresh[1] + known[1], _sum(fresh[2], known[2])
     c1, c2, both, total = _beyond(every, than.sign)
-    found = expected_bounds(Searched(c1, total, c2, total, both), runs, alpha, caution=BOLD_CAUTION)
+    bounds = expected_bounds(
+        Searched(c1, total, c2, total, both), runs, alpha, caution=BOLD_CAUTION
+    )
     at = than.sign * cuts.at
-    expected = np.where(clear & (at > than.threshold), found.expected, -np.inf)
+    expected = np.where(clear & (at > than.threshold), bounds.expected, -np.inf)
     k = int(np.argmax(expected))
     if expected[k] <= BOLD_GAIN * max(than.expected, 0.0):
         return None
-    return found.choice(k, than.sign, float(at[k]))
+    return bounds.choice(k, than.sign, float(at[k]))
 
 
 def _sum(counts: Ints | None, more: Ints | None) -> Ints | None:
@@ -172,8 +174,8 @@ def _beyond(counted: Counted, sign: int) -> tuple[Floats, Floats, Floats | None,
 
 
 def _log_ratio(p1: Floats, p2: Floats) -> Floats:
-    found: Floats = np.log(np.maximum(p1, 1e-9) / np.maximum(p2, 1e-9))
-    return found
+    ratio: Floats = np.log(np.maximum(p1, 1e-9) / np.maximum(p2, 1e-9))
+    return ratio
 
 
 def _above(part: Ints | Floats) -> Floats:
@@ -193,20 +195,20 @@ def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
     spread = math.sqrt(float(both @ score**2 / both.sum())) + 1e-9
     basis = np.stack([score, spread * np.tanh(score / spread), np.ones_like(score)])
     prior = np.array([1.0, 0.0, 0.0])
-    found = prior.copy()
+    weights = prior.copy()
     for _ in range(25):
-        p = expit(found @ basis)
+        p = expit(weights @ basis)
         # A prior of about one output keeps separable scores from running away.
         curvature = (basis * (both * p * (1 - p))) @ basis.T + np.diag([1.0, 1.0, 1.0])
-        step = np.linalg.solve(curvature, basis @ (profile1 - both * p) - (found - prior))
-        found = found + np.clip(step, -1, 1)
+        step = np.linalg.solve(curvature, basis @ (profile1 - both * p) - (weights - prior))
+        weights = weights + np.clip(step, -1, 1)
         if np.abs(step).max() < 1e-6:
             break
-    share: Floats = np.clip(expit(found @ basis), 1e-9, 1 - 1e-9)
+    share: Floats = np.clip(expit(weights @ basis), 1e-9, 1 - 1e-9)
     return both * share
 
 
-def fixed(model: Posterior, sign: int, found: Floats, c: float) -> Attack:
+def fixed(model: Posterior, sign: int, odds: Floats, c: float) -> Attack:
     """Algorithm 1 of the paper: the attack with probability `c` on the input that makes it rarer.
 
     Parameters
@@ -214,11 +216,11 @@ def fixed(model: Posterior, sign: int, found: Floats, c: float) -> Attack:
     model : Posterior
     sign : int
         As in `Attack`.
-    found : ndarray of float
+    odds : ndarray of float
         Scores of fresh outputs on that input.
     c : float
     """
-    ordered = np.sort(sign * found)[::-1]
+    ordered = np.sort(sign * odds)[::-1]
     n = len(ordered)
     threshold = float(ordered[min(math.floor(c * n), n - 1)])
     above, at = int(np.sum(ordered > threshold)), int(np.sum(ordered == threshold))

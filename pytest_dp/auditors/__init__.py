@@ -23,8 +23,8 @@ from pytest_dp.settings import Settings, unused
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
     """What audits by this method: ``audit`` in the module of that name, loaded when first used."""
-    found: Callable[[Context], AuditResult] = import_module(f"{__name__}.{method}").audit
-    return found
+    audit_by: Callable[[Context], AuditResult] = import_module(f"{__name__}.{method}").audit
+    return audit_by
 
 
 def audit(

@@ -80,9 +80,9 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     try:
         for side, data in enumerate(pair):
             original = (example.counts[side], example.runs[side]) if example else (0, 0)
-            found = _on_copies(context, Input(data), side, wanted, deadline)
-            if found is not None:
-                _check(context, found, event, original)
+            copied = _on_copies(context, Input(data), side, wanted, deadline)
+            if copied is not None:
+                _check(context, copied, event, original)
     except (CannotCopy, OutOfTime):
         pass
     _check_elsewhere(context, pair)
@@ -121,7 +121,7 @@ def _wanted(context: Context, result: AuditResult) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Copied:
     """Outputs of copies, with the number of the copy and of the run in it."""
 
     outputs: list[Outputs]
@@ -131,7 +131,7 @@ class _Found:
 
 def _on_copies(
     context: Context, given: Input, side: int, wanted: int, deadline: Deadline
-) -> _Found | None:
+) -> _Copied | None:
     copies = min(MAX_COPIES, max(wanted // 4, 4))
     runs = max(wanted // copies, 2)
     outputs: list[Outputs] = []
@@ -145,21 +145,21 @@ def _on_copies(
     if len(outputs) < 2:
         return None
     copy = np.repeat(np.arange(len(outputs)), runs)
-    return _Found(outputs, copy, np.tile(np.arange(runs), len(outputs)))
+    return _Copied(outputs, copy, np.tile(np.arange(runs), len(outputs)))
 
 
-def _check(context: Context, found: _Found, event: Any, original: tuple[int, int]) -> None:
-    table = tabulate(joined(found.outputs))
-    copies, runs = int(found.copy[-1]) + 1, int(found.run[-1]) + 1
-    if homogeneity.repeats(hashes(table), found.copy) < NOT_IID:
-        _refuse(context, f"it repeats what it gave before ({_repeated(found.outputs)})")
+def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, int]) -> None:
+    table = tabulate(joined(copied.outputs))
+    copies, runs = int(copied.copy[-1]) + 1, int(copied.run[-1]) + 1
+    if homogeneity.repeats(hashes(table), copied.copy) < NOT_IID:
+        _refuse(context, f"it repeats what it gave before ({_repeated(copied.outputs)})")
     for inside in _halves(table, event):
         if homogeneity.pairs_agree(inside.reshape(copies, runs)) < NOT_IID:
             _refuse(
-                context, f"what a copy of it gave once it gives again ({_repeated(found.outputs)})"
+                context, f"what a copy of it gave once it gives again ({_repeated(copied.outputs)})"
             )
-        by_copy = np.bincount(found.copy, inside, copies).astype(np.int64)
-        by_run = np.bincount(found.run, inside, runs).astype(np.int64)
+        by_copy = np.bincount(copied.copy, inside, copies).astype(np.int64)
+        by_run = np.bincount(copied.run, inside, runs).astype(np.int64)
         for hits, each, what in ((by_copy, runs, "copies of it"), (by_run, copies, "runs of each")):
             sizes = np.full(len(hits), each)
             if homogeneity.p_value(hits, sizes, MAX_COPIES)[0] < NOT_IID:

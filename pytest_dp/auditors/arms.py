@@ -220,9 +220,9 @@ def make_room(context: Context, arm: Arm) -> None:
     arm.extract, arm.extracts, arm.known = extract, [extracts], None
 
 
-def _on_the_scale_of(found: Floats, scale: Floats) -> Floats:
+def _on_the_scale_of(odds: Floats, scale: Floats) -> Floats:
     """Scores of one model in place of those of another that have the same rank."""
-    inverse, counts = np.unique(found, return_inverse=True, return_counts=True)[1:]
+    inverse, counts = np.unique(odds, return_inverse=True, return_counts=True)[1:]
     middle = np.cumsum(counts) - (counts + 1) // 2  # equal scores stay equal
     mapped: Floats = np.sort(scale)[middle[inverse]]
     return mapped

@@ -88,10 +88,10 @@ def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
     context, violated = game.context, game.ledger.refuted
     said: dict[str, Any] = {"eps_lower": game.ledger.eps_lower}
     bet = [arm.kept for arm in game.arms]
-    found = _shown(game, known)
-    if found is None:
+    best = _shown(game, known)
+    if best is None:
         return said
-    witness, tested = found.witness, found.tested
+    witness, tested = best.witness, best.tested
     if violated and tested is not None:
         held_out.check_independent(context, witness, tested)
     bounded = [] if tested is None else held_out.bounds(context, tested)
@@ -100,7 +100,7 @@ def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
         said["loss"] = bounded[0].loss
     if violated:
         with contextlib.suppress(OutOfTime):
-            said["counterexample"] = _counterexample(game, found, bounded, bet[found.arm.number])
+            said["counterexample"] = _counterexample(game, best, bounded, bet[best.arm.number])
         said["eps_lower"] = max([said["eps_lower"], *(one.eps_lower for one in bounded)])
     return said
 
@@ -115,14 +115,14 @@ def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:
         game.context.sampler.note(NOT_TOLD_APART, hinders=True)
 
 
-def _counterexample(game: Game, found: Strongest, bounded: list[Bound], bet: int) -> Counterexample:
+def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int) -> Counterexample:
     """What was found, as a person would want to see it; `bet` pairs of outputs were bet on."""
-    witness = found.witness
+    witness = best.witness
     shown = held_out.shown(bounded, game.context.promise.eps) if bounded else None
-    seen = partial(seen_before, found.arm, witness, pairs=bet)
+    seen = partial(seen_before, best.arm, witness, pairs=bet)
     show = partial(held_out.counterexample, game.context, game.pool, witness, shown, seen)
     example = within(game.context.to_conclude(), show)
-    longer = _compared(game, found.arm)
+    longer = _compared(game, best.arm)
     return replace(example, diagnosis=(*example.diagnosis, longer)) if longer else example
 
 

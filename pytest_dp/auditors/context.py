@@ -159,7 +159,7 @@ class Context:
             "a cache, a quota or a running total."
         )
 
-    def result(self, verdict: Verdict, **found: Any) -> AuditResult:
+    def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
         """The result, with everything that does not depend on the auditor filled in."""
         defaults: dict[str, Any] = {
             "eps_lower": 0.0,
@@ -182,5 +182,5 @@ class Context:
             replayable=self.sampler.replayable,
             notes=tuple(self.sampler.notes),
             hindrances=tuple(self.sampler.hindrances),
-            **{**defaults, **found},
+            **{**defaults, **outcome},
         )

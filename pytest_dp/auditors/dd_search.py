@@ -81,14 +81,14 @@ def find_witness(context: Context, pool: Pool) -> tuple[list[Rival], Witness | N
         for r in everyone
     )
     try:
-        found = _witness(context, pool, _best_pair(context, pool, everyone, budget))
+        witness = _witness(context, pool, _best_pair(context, pool, everyone, budget))
     except CannotCouple as reason:
         context.sampler.note(f"started again without shared random numbers, as {reason}")
-        found = None
-    if found is None and pool.coupled:  # too many outputs may agree for anything to be learned
+        witness = None
+    if witness is None and pool.coupled:  # too many outputs may agree for anything to be learned
         pool.start_again()
-        found = _witness(context, pool, _best_pair(context, pool, everyone, budget))
-    return everyone, found
+        witness = _witness(context, pool, _best_pair(context, pool, everyone, budget))
+    return everyone, witness
 
 
 def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float) -> Rival:

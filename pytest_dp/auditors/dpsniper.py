@@ -54,10 +54,10 @@ def _conclude(
     context: Context, pool: Pool, witness: Witness, tested: held_out.Tested, tried: tuple[int, int]
 ) -> AuditResult:
     eps, alpha = context.promise.eps, context.alpha
-    found = held_out.bounds(context, tested, sharp if context.fixed_c is None else as_published)
-    best = found[0]
+    bounds = held_out.bounds(context, tested, sharp if context.fixed_c is None else as_published)
+    best = bounds[0]
     eps_lower = max(best.eps_lower, 0.0)
-    p_value = min(min(one.p_value * alpha / one.alpha, 1.0) for one in found)
+    p_value = min(min(bound.p_value * alpha / bound.alpha, 1.0) for bound in bounds)
     violated = eps_lower > eps
     if violated:
         held_out.check_independent(context, witness, tested)
@@ -83,7 +83,7 @@ def _conclude(
         p_value=context.agreeing(p_value, violated),
         resolution=caught,
         counterexample=(
-            held_out.counterexample(context, pool, witness, held_out.shown(found, eps))
+            held_out.counterexample(context, pool, witness, held_out.shown(bounds, eps))
             if violated
             else None
         ),

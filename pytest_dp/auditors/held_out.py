@@ -203,33 +203,35 @@ def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound
         "bold": BOLD_SHARE * tested.share * context.alpha,
     }
     counted = {"attack": tested.attack, "event": tested.event, "bold": tested.bold}
-    found = [
+    proved = [
         prove(kind, counts, context.promise.eps, alphas[kind])
         for kind, counts in counted.items()
         if counts is not None
     ]
-    return sorted(found, key=lambda one: -one.eps_lower)
+    return sorted(proved, key=lambda bound: -bound.eps_lower)
 
 
-def described(found: Bound, witness: Witness) -> str:
+def described(bound: Bound, witness: Witness) -> str:
     """The event or attack with its counts."""
-    counts, loss, what = found.counts, found.loss, getattr(witness, found.kind)
+    counts, loss, what = bound.counts, bound.loss, getattr(witness, bound.kind)
     return (
         f"{what}: {counts.c1:,} of {counts.n1:,} against {counts.c2:,} of {counts.n2:,}, a "
         f"loss of {loss[0]:.3g} to {loss[1]:.3g}"
     )
 
 
-def shown(found: list[Bound], eps: float) -> Bound:
+def shown(proved: list[Bound], eps: float) -> Bound:
     """What a person should see: the readable event where it breaks the claim by itself."""
-    return next((one for one in found if one.kind == "event" and one.eps_lower > eps), found[0])
+    return next(
+        (bound for bound in proved if bound.kind == "event" and bound.eps_lower > eps), proved[0]
+    )
 
 
 def counterexample(
     context: Context,
     pool: Pool,
     witness: Witness,
-    found: Bound | None,
+    bound: Bound | None,
     seen: Callable[[Any], Seen] | None = None,
 ) -> Counterexample:
     """What was counted, as it is reported.
@@ -239,14 +241,14 @@ def counterexample(
     context : Context
     pool : Pool
     witness : Witness
-    found : Bound or None
+    bound : Bound or None
         None where no effort was left for fresh runs.
     seen : callable, optional
         How often an event came among the outputs that were bet on.
     """
-    if found is None:
-        found = Bound("attack" if witness.event is None else "event", NO_COUNTS, context.alpha)
-    kind, counts, eps = found.kind, found.counts, context.promise.eps
+    if bound is None:
+        bound = Bound("attack" if witness.event is None else "event", NO_COUNTS, context.alpha)
+    kind, counts, eps = bound.kind, bound.counts, context.promise.eps
     event: Any = getattr(witness, kind)
     before = None if seen is None else seen(event)
     runs = counts.n1, counts.n2
@@ -266,10 +268,10 @@ def counterexample(
         event=event,
         counts=(counts.c1, counts.c2),
         runs=runs,
-        intervals=found.intervals,
-        p_value=found.shown_p_value(eps),
-        eps_lower=found.eps_lower,
-        eps_clopper_pearson=found.eps_clopper_pearson,
+        intervals=bound.intervals,
+        p_value=bound.shown_p_value(eps),
+        eps_lower=bound.eps_lower,
+        eps_clopper_pearson=bound.eps_clopper_pearson,
         difference=witness.pair.difference,
         diagnosis=(
             diagnose(readable, *known, eps, (constant1, constant2), stands_out=recurs)

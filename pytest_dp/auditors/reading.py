@@ -58,9 +58,13 @@ class Read:
         return learned <= LEARNED_WORTH * max(self.expected, self.unseen.expected)
 
 
-def taken_apart(found: Read | None) -> tuple[Event | None, Choice | None, float]:
+def taken_apart(reading: Read | None) -> tuple[Event | None, Choice | None, float]:
     """An event, what is to be expected of it, and how clearly it breaks the claim; if there is."""
-    return (None, None, -math.inf) if found is None else (found.event, found.unseen, found.excess)
+    return (
+        (None, None, -math.inf)
+        if reading is None
+        else (reading.event, reading.unseen, reading.excess)
+    )
 
 
 def read(
@@ -84,15 +88,15 @@ def read(
     """
     about = quantities(context.settings, table, arm.references, on_d, arm.paired)
     clearly = rank_for(context.promise.eps, rarest=0.0)
-    found = _read(context, arm, (table, on_d), about, clearly, KEPT_RANK, planned)
-    falls_short = found is None or not found.is_as_good_as(learned)
+    clearest = _read(context, arm, (table, on_d), about, clearly, KEPT_RANK, planned)
+    falls_short = clearest is None or not clearest.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
         other = _read(
             context, arm, (table, on_d), about, _by_bound(context, planned), NEARLY, planned
         )
-        if other is not None and (found is None or other.expected > found.expected):
+        if other is not None and (clearest is None or other.expected > clearest.expected):
             return other
-    return found
+    return clearest
 
 
 def _read(
@@ -154,5 +158,5 @@ def excess_of(c1: Floats, c2: Floats, runs: float, eps: float) -> Floats:
     """Standard errors by which counts exceed a loss of eps."""
     price = math.exp(eps)
     v1, v2 = (c * np.maximum(1 - c / runs, 0) for c in (c1, c2))
-    found: Floats = (c1 - price * c2) / np.sqrt(v1 + price**2 * v2 + 1)
-    return found
+    excess: Floats = (c1 - price * c2) / np.sqrt(v1 + price**2 * v2 + 1)
+    return excess

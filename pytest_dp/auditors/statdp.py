@@ -77,30 +77,30 @@ def _conclude(
     context: Context, pool: Pool, best: Suspect, tested: held_out.Tested, tried: tuple[int, int]
 ) -> AuditResult:
     witness = best.witness
-    (found,) = held_out.bounds(context, tested, classical)
-    if found.counts.c2 > found.counts.c1:  # StatDP's test looks the other way as well
-        found = replace(found, counts=found.counts.swapped())
+    (bound,) = held_out.bounds(context, tested, classical)
+    if bound.counts.c2 > bound.counts.c1:  # StatDP's test looks the other way as well
+        bound = replace(bound, counts=bound.counts.swapped())
         witness = replace(witness, sign=-witness.sign)
-    violated = found.p_value <= context.alpha
+    violated = bound.p_value <= context.alpha
     if violated:
         held_out.check_independent(context, witness, tested)
-    resolution = _resolution(found, context.promise.eps, largest_loss(best, pool))
+    resolution = _resolution(bound, context.promise.eps, largest_loss(best, pool))
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(resolution):
         verdict = "inconclusive"
-    c1, runs, c2, _ = found.counts.four
+    c1, runs, c2, _ = bound.counts.four
     return context.result(
         verdict,
-        eps_lower=found.eps_lower,
-        p_value=found.p_value,
+        eps_lower=bound.eps_lower,
+        p_value=bound.p_value,
         resolution=resolution,
-        counterexample=held_out.counterexample(context, pool, witness, found) if violated else None,
+        counterexample=held_out.counterexample(context, pool, witness, bound) if violated else None,
         strongest=f"{witness.event}: {c1:,} against {c2:,} of {runs:,}",
         pairs=tried,
     )
 
 
-def _resolution(found: Bound, eps: float, largest: float) -> float:
+def _resolution(bound: Bound, eps: float, largest: float) -> float:
     """The smallest true ε that this audit would have caught with 95 % power (approximate).
 
     The test gets 99 %, which leaves a share for the search to fail. Of an event that has nearly
@@ -108,7 +108,7 @@ def _resolution(found: Bound, eps: float, largest: float) -> float:
     find, the event that was tested may have less than the `largest` loss that was seen; a larger ε
     is then needed in the same proportion.
     """
-    c1, runs, c2, _ = found.counts.four
-    caught = statdp.smallest_eps(min(c1 / runs, 0.5), runs, eps, found.alpha, power=0.99)
+    c1, runs, c2, _ = bound.counts.four
+    caught = statdp.smallest_eps(min(c1 / runs, 0.5), runs, eps, bound.alpha, power=0.99)
     loss = math.log((c1 + 0.5) / (c2 + 0.5))
     return caught * max(1.0, largest / max(loss, 1e-3))

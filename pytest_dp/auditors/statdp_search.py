@@ -109,8 +109,8 @@ def _look(contender: Suspect, pool: Pool, rank_of: Callable[[int], Rank]) -> Non
     table, on_d = pool.table(contender)
     contender.runs = len(on_d) // 2
     rank = rank_of(contender.runs)
-    found = search(table, on_d, rank, contender.references, most=1)
-    contender.found = simplest(found[0], table, on_d, rank) if found else None
+    events = search(table, on_d, rank, contender.references, most=1)
+    contender.found = simplest(events[0], table, on_d, rank) if events else None
 
 
 def rank_for(eps: float, rarest: float = 0.001) -> Callable[[int], Rank]:
@@ -153,5 +153,5 @@ def largest_loss(contender: Contender, pool: Pool) -> float:
         return np.where(high > 50, loss, -np.inf)
 
     table, on_d = pool.table(contender)
-    found = search(table, on_d, rank, contender.references, most=1)
-    return found[0].rank if found else 0.0
+    events = search(table, on_d, rank, contender.references, most=1)
+    return events[0].rank if events else 0.0

@@ -85,11 +85,11 @@ def strongest(
     choices = [_choice(context, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].expected)
     arm, choice = arms[best], choices[best]
-    found = _read_in_time(context, arm, planned, choice.expected if refuted else -math.inf)
+    readable = _read_in_time(context, arm, planned, choice.expected if refuted else -math.inf)
     if refuted:
-        witness = _of_refuted(context, arm, choice, found)
+        witness = _of_refuted(context, arm, choice, readable)
     else:
-        event, reading, _ = taken_apart(found)
+        event, reading, _ = taken_apart(readable)
         witness = witness_of(arm, _model_of(arm), choice, event, reading)
     if witness is None:
         return None
@@ -122,17 +122,19 @@ def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> R
         return None
 
 
-def _of_refuted(context: Context, arm: Arm, choice: Choice, found: Read | None) -> Witness | None:
+def _of_refuted(
+    context: Context, arm: Arm, choice: Choice, readable: Read | None
+) -> Witness | None:
     """What shows best that the claim is broken: the attack of the largest bound, or the clearest.
 
     Or an event that a person can read, which is worth more.
     """
     eps, clearest, model = context.promise.eps, _clearest(arm, context.promise.eps), _model_of(arm)
-    event, reading, excess = taken_apart(found)
+    event, reading, excess = taken_apart(readable)
     attack: Choice | None = choice
     if choice.expected <= eps and clearest is not None:
         attack = clearest.choice
-    is_as_good = found is not None and found.is_as_good_as(choice.expected)
+    is_as_good = readable is not None and readable.is_as_good_as(choice.expected)
     if is_as_good or clearest is None or excess >= READABLE_WORTH * max(clearest.excess, 0.0):
         attack = None
     elif reading is not None and reading.expected <= eps:
@@ -156,8 +158,8 @@ def _choice(context: Context, arm: Arm, left: int) -> Choice:
     gaps = np.diff(binning.cuts, prepend=binning.cuts[0] - 0.1, append=binning.cuts[-1] + 0.1)
     levels = np.append(binning.cuts, binning.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
     cuts = Cuts(arm.learned, binning.cuts, levels)
-    found = best_cut(counts1.astype(int), counts2.astype(int), cuts, left, context.alpha)
-    return clearest.choice if found is None or found.expected == -math.inf else found
+    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, left, context.alpha)
+    return clearest.choice if best is None or best.expected == -math.inf else best
 
 
 def _middle(arm: Arm) -> Attack | None:
@@ -233,8 +235,8 @@ def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.
 def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:
     """The most promising pairs with inputs shorter than those of the worst."""
     length = length_of(worst)
-    found = [arm for arm in arms if (length_of(arm) or math.inf) < (length or 0)]
-    return sorted(found, key=lambda arm: -arm.hope)[:MAX_SHORTER]
+    candidates = [arm for arm in arms if (length_of(arm) or math.inf) < (length or 0)]
+    return sorted(candidates, key=lambda arm: -arm.hope)[:MAX_SHORTER]
 
 
 def grows(arms: list[Arm], worst: Arm) -> str:
@@ -266,8 +268,8 @@ def length_of(arm: Arm) -> int | None:
 
 def _loss(arm: Arm) -> tuple[float, float] | None:
     """Two standard errors around the loss of the cut that tells most; None if it is unknown."""
-    found = _clearest(arm, 0.0)
-    if found is None or min(found.c1, found.c2) < MIN_COUNTED:
+    cut = _clearest(arm, 0.0)
+    if cut is None or min(cut.c1, cut.c2) < MIN_COUNTED:
         return None
-    loss, error = math.log(found.c1 / found.c2), 2 * math.sqrt(1 / found.c1 + 1 / found.c2)
+    loss, error = math.log(cut.c1 / cut.c2), 2 * math.sqrt(1 / cut.c1 + 1 / cut.c2)
     return loss - error, loss + error

@@ -128,10 +128,10 @@ def readable(
     table, on_d = table.rows(some), on_d[some]
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_of(searched)
-    found = search(table, on_d, rank, rival.references, most=1, about=about)
-    if not found:
+    events = search(table, on_d, rank, rival.references, most=1, about=about)
+    if not events:
         return None
-    best = simplest(found[0], table, on_d, rank, kept=kept)
+    best = simplest(events[0], table, on_d, rank, kept=kept)
     for _ in range(MAX_CONDITIONS - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
         part, sides = table.rows(inside), on_d[inside]

@@ -192,12 +192,12 @@ def predicted(
     z, m = critical(alpha), -float(ndtri(BETA * alpha / 4))
 
     def low(z1: ArrayLike) -> Floats:
-        found = betaincinv(x1 * runs1, (1 - x1) * runs1 + 1, ndtr(-np.asarray(z1)))
-        return np.where(x1 > 0, found, 0.0)
+        quantile = betaincinv(x1 * runs1, (1 - x1) * runs1 + 1, ndtr(-np.asarray(z1)))
+        return np.where(x1 > 0, quantile, 0.0)
 
     def high(z2: ArrayLike) -> Floats:
-        found = betainccinv(x2 * runs2 + 1, (1 - x2) * runs2, ndtr(-np.asarray(z2)))
-        return np.where(x2 < 1, found, 1.0)
+        quantile = betainccinv(x2 * runs2 + 1, (1 - x2) * runs2, ndtr(-np.asarray(z2)))
+        return np.where(x2 < 1, quantile, 1.0)
 
     at1: Floats = (x1 * runs1 + 0.5) / (runs1 + 1)
     at2: Floats = (x2 * runs2 + 0.5) / (runs2 + 1)

@@ -54,8 +54,8 @@ def lower(count: int, runs: int, alpha: float) -> float:
     check_level("alpha", alpha)
     if count == 0:
         return 0.0
-    found = float(betaincinv(count, runs - count + 1, alpha))
-    return 0.0 if math.isnan(found) else found  # alpha below what scipy can invert
+    bound = float(betaincinv(count, runs - count + 1, alpha))
+    return 0.0 if math.isnan(bound) else bound  # alpha below what scipy can invert
 
 
 def upper(count: int, runs: int, alpha: float) -> float:
@@ -68,8 +68,8 @@ def upper(count: int, runs: int, alpha: float) -> float:
     if count == runs:
         return 1.0
     # The complement's own inverse: 1 - alpha would round a small alpha away.
-    found = float(betainccinv(count + 1, runs - count, alpha))
-    return 1.0 if math.isnan(found) else found
+    bound = float(betainccinv(count + 1, runs - count, alpha))
+    return 1.0 if math.isnan(bound) else bound
 
 
 def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0.0) -> float:

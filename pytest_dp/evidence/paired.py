@@ -151,14 +151,14 @@ def _check(both: int, only1: int, only2: int, alpha: float) -> None:
 def _log_ratio(q: Floats, b: Floats) -> Floats:
     with np.errstate(divide="ignore"):  # either form is exact where it is used
         rest = np.where(q < 0.5, np.log1p(-q * (1 - b)), np.log((1 - q) + q * b))
-        found: Floats = np.log1p(-b) - rest
-    return found
+        log_ratio: Floats = np.log1p(-b) - rest
+    return log_ratio
 
 
 def _odds(q: Floats, b: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        found: Floats = b / (1 - b) ** 2 / (q * (1 - q))
-    return found
+        odds: Floats = b / (1 - b) ** 2 / (q * (1 - q))
+    return odds
 
 
 class _Paired(_region.Grid):

@@ -150,8 +150,8 @@ def _check(c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
 
 def _variance(p: Floats, runs: ArrayLike) -> Floats:
     """Of a log frequency, to first order."""
-    found: Floats = (1 - p) / (np.asarray(runs) * p)
-    return found
+    variance: Floats = (1 - p) / (np.asarray(runs) * p)
+    return variance
 
 
 def _tilt(z: float, variance: Floats) -> Floats:

@@ -117,11 +117,11 @@ def smallest_shared_eps(
         With 95 % power, in nats; infinite if none would have been.
     """
     low = math.floor(places)
-    found = _caught(low, runs, eps, delta, alpha, shared)
-    if low == places or math.isinf(found):
-        return found
+    at_low = _caught(low, runs, eps, delta, alpha, shared)
+    if low == places or math.isinf(at_low):
+        return at_low
     more = _caught(low + 1, runs, eps, delta, alpha, shared)
-    return found + (places - low) * (more - found)
+    return at_low + (places - low) * (more - at_low)
 
 
 def _caught(
@@ -135,9 +135,9 @@ def _caught(
 
     def points(p: float) -> Floats:
         """Probability that at least so many places point to D."""
-        found: Floats = np.asarray(bdtrc(fewest - 1.0, places, p), dtype=np.float64)
-        found[fewest == 0] = 1.0
-        return found
+        chances: Floats = np.asarray(bdtrc(fewest - 1.0, places, p), dtype=np.float64)
+        chances[fewest == 0] = 1.0
+        return chances
 
     def caught(loss: float) -> bool:
         # What learning gets wrong blurs what it gets right: each of the places loses little.

@@ -49,13 +49,13 @@ def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
     inputs = resolve(promise.inputs, root)
     relation = check_relation(promise.neighbors, inputs)
     if isinstance(inputs, Queries):
-        return _queries(inputs, one=relation == "one_query")
+        return _queries(inputs, one_query=relation == "one_query")
     if isinstance(inputs, Values):
         return _values(inputs)
     return derived(inputs, str(relation))
 
 
-def _queries(queries: Queries, *, one: bool) -> list[Pair]:
+def _queries(queries: Queries, *, one_query: bool) -> list[Pair]:
     """The patterns of Table 1 of Ding et al. 2018, in its order, for each length."""
     pairs = []
     seen = set()
@@ -67,10 +67,12 @@ def _queries(queries: Queries, *, one: bool) -> list[Pair]:
             )
         for d1, d2 in _patterns(int(length)):
             same = frozenset((tuple(d1), tuple(d2)))
-            if same in seen or (one and sum(a != b for a, b in zip(d1, d2, strict=True)) != 1):
+            if same in seen or (
+                one_query and sum(a != b for a, b in zip(d1, d2, strict=True)) != 1
+            ):
                 continue
             seen.add(same)
-            words = "one answer moved by 1" if one else "every answer may move by 1"
+            words = "one answer moved by 1" if one_query else "every answer may move by 1"
             pairs.append(Pair(d1, d2, words))
     return pairs
 

@@ -90,7 +90,10 @@ def _content(value: Any) -> Hashable:
     if isinstance(value, tuple):
         return (type(value), *map(_content, value))
     if isinstance(value, dict):
-        return ("dict", frozenset((_content(name), _content(one)) for name, one in value.items()))
+        return (
+            "dict",
+            frozenset((_content(name), _content(entry)) for name, entry in value.items()),
+        )
     if is_dataclass(value) and not isinstance(value, type):
         parts = (getattr(value, field.name) for field in fields(value))
         return (type(value), *map(_content, parts))

@@ -72,8 +72,8 @@ def derived(examples: Sequence[Any], relation: str) -> list[Pair]:
     pairs: list[Pair] = []
     seen: set[frozenset[int]] = set()
     records = 0
-    found = _in_turn(_neighbours(pool, own, relation) for pool, own in sources)
-    for pool, d1, content, moved, difference in found:
+    neighbours = _in_turn(_neighbours(pool, own, relation) for pool, own in sources)
+    for pool, d1, content, moved, difference in neighbours:
         both = frozenset((content, pool.content(moved)))
         if both in seen:
             continue
@@ -179,7 +179,7 @@ def _pool(kind: _Kind, datasets: list[Any]) -> _Pool:
 def _in_turn(iterables: Iterable[Iterable[Any]]) -> Iterator[Any]:
     """The first of each, the second of each, ..."""
     for batch in zip_longest(*iterables):
-        yield from (one for one in batch if one is not None)
+        yield from (item for item in batch if item is not None)
 
 
 def _diagonally(first: Sequence[int], second: Sequence[int]) -> Iterator[tuple[int, int]]:

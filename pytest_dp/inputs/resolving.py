@@ -49,8 +49,8 @@ def resolve(given: Any, root: Path | None) -> Queries | Values | list[Any] | tup
 def _refuse_strategies(given: Any, name: str) -> None:
     # A strategy can only be met if Hypothesis is loaded.
     strategy = getattr(sys.modules.get("hypothesis.strategies"), "SearchStrategy", ())
-    for one in given if isinstance(given, list | tuple) else [given]:
-        if isinstance(one, strategy):
+    for entry in given if isinstance(given, list | tuple) else [given]:
+        if isinstance(entry, strategy):
             raise ClaimError(
                 f"inputs={name or describe(given)}: Hypothesis strategies are not yet "
                 "supported. Write example datasets, such as inputs=[[], [1], [1, 0]], "
@@ -72,34 +72,34 @@ def _look_up(name: str, root: Path | None) -> Any:
             name,
             f'Allowed: "module:attribute", such as {example!r}, or the inputs themselves.',
         )
-    found = _module(module, name, root)
+    value = _module(module, name, root)
     for part in path.split("."):
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError as error:
             file = getattr(sys.modules[module], "__file__", None) or "built in"
             raise ClaimError(
                 f"inputs={name!r}: there is no {part!r}; the module {module!r} is {file}. "
-                f"{_meant(part, dir(found))}Write the name of something that it defines."
+                f"{_meant(part, dir(value))}Write the name of something that it defines."
             ) from error
-    return found
+    return value
 
 
 def _module(module: str, name: str, root: Path | None) -> Any:
-    found = _imported(module, name)
-    if found is None and root is not None and str(root) not in sys.path:
+    loaded = _imported(module, name)
+    if loaded is None and root is not None and str(root) not in sys.path:
         sys.path.append(str(root))
         invalidate_caches()
-        found = _imported(module, name)
-        if found is None:
+        loaded = _imported(module, name)
+        if loaded is None:
             sys.path.remove(str(root))
-    if found is None and root is not None:
+    if loaded is None and root is not None:
         # A package of the same name, such as somebody's installed "tests", hides the project's.
         file = root.joinpath(*module.split(".")).with_suffix(".py")
         if file.is_file():
-            found = _from_file(module, file, name)
-    if found is not None:
-        return found
+            loaded = _from_file(module, file, name)
+    if loaded is not None:
+        return loaded
     parent, _, last = module.rpartition(".")
     if parent in sys.modules:
         # Often a package of the same name from elsewhere, such as someone's installed "tests".
@@ -119,16 +119,16 @@ def _from_file(module: str, file: Path, name: str) -> Any:
     spec = spec_from_file_location(module, file)
     if spec is None or spec.loader is None:
         return None
-    found = module_from_spec(spec)
-    sys.modules[module] = found
+    loaded = module_from_spec(spec)
+    sys.modules[module] = loaded
     try:
-        spec.loader.exec_module(found)
+        spec.loader.exec_module(loaded)
     except BaseException as error:
         del sys.modules[module]
         if not isinstance(error, Exception):
             raise
         raise _broken(module, name, error) from error
-    return found
+    return loaded
 
 
 def _imported(module: str, name: str) -> Any:
@@ -151,7 +151,7 @@ def _broken(module: str, name: str, error: BaseException) -> ClaimError:
 
 
 def _modules_in(folders: list[str]) -> set[str]:
-    names = {found.name for found in iter_modules(folders)}
+    names = {info.name for info in iter_modules(folders)}
     for folder in map(Path, folders):
         # Folders without __init__.py can be imported too.
         with suppress(OSError):

@@ -85,7 +85,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
     """One item for each claim, if the markers of a test make several."""
-    found: list[tuple[dict[str, Any], str]] = []
+    variations: list[tuple[dict[str, Any], str]] = []
     for marker in reversed(_markers(metafunc.definition)):  # the topmost first
         try:
             claims = variants(_read(marker))
@@ -95,12 +95,12 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
             keywords = dict(marker.kwargs)
             if arguments.params:
                 keywords["params"] = {name: [value] for name, value in arguments.params.items()}
-            found.append((keywords, label))
-    if len(found) > 1:
+            variations.append((keywords, label))
+    if len(variations) > 1:
         metafunc.parametrize(
             "dp_check",
-            [k for k, _ in found],
-            ids=[label or None for _, label in found],
+            [k for k, _ in variations],
+            ids=[label or None for _, label in variations],
             indirect=True,
         )
 

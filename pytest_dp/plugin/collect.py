@@ -75,8 +75,8 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
     def written_here(declaration: Declaration) -> bool:
         return _same_file(declaration.file, collector.path)
 
-    found = lost_claims(collector.obj, written_here, kept)
-    names = [name for _, name, _ in found]
+    lost = lost_claims(collector.obj, written_here, kept)
+    names = [name for _, name, _ in lost]
     return [
         ClaimItem.from_parent(
             collector,
@@ -86,7 +86,7 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
             declaration=declaration,
             claim=error,
         )
-        for declaration, name, error in found
+        for declaration, name, error in lost
     ]
 
 
@@ -150,20 +150,20 @@ def _items(
     declarations: tuple[Any, ...],
     problem: ClaimError | None = None,
 ) -> list[pytest.Item]:
-    found: list[tuple[Declaration, Claim | ClaimError]] = []
+    claims: list[tuple[Declaration, Claim | ClaimError]] = []
     for declaration in declarations:
         if not isinstance(declaration, Declaration) or not _line_in(declaration, collector.path):
             continue
         try:
             if problem is not None:
                 raise problem
-            found += [(declaration, claim) for claim in expand(declaration.keywords)]
+            claims += [(declaration, claim) for claim in expand(declaration.keywords)]
         except ClaimError as error:
-            found.append((declaration, error))
-    labels = iter(distinct_labels(claim for _, claim in found if isinstance(claim, Claim)))
-    broken = sum(isinstance(claim, ClaimError) for _, claim in found)
+            claims.append((declaration, error))
+    labels = iter(distinct_labels(claim for _, claim in claims if isinstance(claim, Claim)))
+    broken = sum(isinstance(claim, ClaimError) for _, claim in claims)
     items: list[pytest.Item] = []
-    for declaration, claim in found:
+    for declaration, claim in claims:
         if isinstance(claim, Claim):
             label = next(labels)
         else:

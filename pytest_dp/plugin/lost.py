@@ -40,21 +40,21 @@ def lost_claims(
     ]
     if missing:
         gc.collect()  # classes refer to themselves
-    found = []
+    lost = []
     for declaration, name, mechanism in missing:
         short = name.rpartition("<locals>.")[2] or "mechanism"
         now = _NOTHING if "<locals>" in name else _named(module, name)
         if now is not _NOTHING:
-            found.append((declaration, short, ClaimError(_replaced(short, now, mechanism))))
+            lost.append((declaration, short, ClaimError(_replaced(short, now, mechanism))))
         elif _held(mechanism) is not None:
-            found.append((declaration, short, ClaimError(_out_of_reach(short))))
-    return found
+            lost.append((declaration, short, ClaimError(_out_of_reach(short))))
+    return lost
 
 
 def _held(mechanism: Any) -> Any:
     """The mechanism of an entry; None if it is no more."""
-    found = mechanism() if isinstance(mechanism, ref) else mechanism
-    return _attribute(found, "__func__", found)
+    held = mechanism() if isinstance(mechanism, ref) else mechanism
+    return _attribute(held, "__func__", held)
 
 
 def _attribute(of: Any, name: str, default: Any) -> Any:

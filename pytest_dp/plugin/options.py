@@ -48,7 +48,7 @@ def read(config: pytest.Config) -> tuple[dict[str, Any], dict[str, Any]]:
     file: dict[str, Any] = {}
     command_line: dict[str, Any] = {}
     for name, (setting, parse) in _PARSERS.items():
-        for where, found, label in (
+        for where, given, label in (
             (file, ini(config, name), f"ini key dp_{name}"),
             (
                 command_line,
@@ -56,10 +56,10 @@ def read(config: pytest.Config) -> tuple[dict[str, Any], dict[str, Any]]:
                 f"--dp-{name.replace('_', '-')}",
             ),
         ):
-            if found is None:
+            if given is None:
                 continue
             try:
-                value = parse(str(found).strip())
+                value = parse(str(given).strip())
             except ClaimError as error:
                 raise pytest.UsageError(f"{label}: {error}") from None
             if value is not None:

@@ -86,8 +86,8 @@ class Row:
     @classmethod
     def of(cls, result: AuditResult, nodeid: str, path: str, line: int | None) -> Row:
         """The row of an audit that ran."""
-        found = result.counterexample
-        block = counterexample(result, found, WIDTH) if found is not None else []
+        example = result.counterexample
+        block = counterexample(result, example, WIDTH) if example is not None else []
         return cls(
             nodeid=nodeid,
             path=path,

@@ -45,13 +45,13 @@ def headline(result: AuditResult) -> str:
 def violation(result: AuditResult) -> str:
     """The message of `PrivacyViolation`: the counterexample, its evidence, how to see it again."""
     lines = [headline(result)]
-    found = result.counterexample
-    if found is not None:
-        block = counterexample(result, found, WIDTH - 2)
-        lines += ["", *(f"  {line}".rstrip() for line in block), *_evidence(result, found)]
+    example = result.counterexample
+    if example is not None:
+        block = counterexample(result, example, WIDTH - 2)
+        lines += ["", *(f"  {line}".rstrip() for line in block), *_evidence(result, example)]
     else:
         lines += ["", *_evidence(result)]
-    said = [line for line in (found.diagnosis if found else ()) if line]
+    said = [line for line in (example.diagnosis if example else ()) if line]
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
         said.append(
@@ -62,13 +62,13 @@ def violation(result: AuditResult) -> str:
     return "\n".join(lines)
 
 
-def counterexample(result: AuditResult, found: Counterexample, width: int) -> list[str]:
+def counterexample(result: AuditResult, example: Counterexample, width: int) -> list[str]:
     """D, D' and S, then expected against observed, aligned."""
-    lines = [*_pair(found, width), *field("S  = ", f"{{{found.event}}}", width)]
-    lines += [*_examples(found, width), ""]
-    if _by_bets(result, found):
-        lines += [*wrap(_bets_in_words(result, found), width), ""]
-        if not any(found.runs):
+    lines = [*_pair(example, width), *field("S  = ", f"{{{example.event}}}", width)]
+    lines += [*_examples(example, width), ""]
+    if _by_bets(result, example):
+        lines += [*wrap(_bets_in_words(result, example), width), ""]
+        if not any(example.runs):
             lines.append(
                 "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
             )
@@ -79,24 +79,24 @@ def counterexample(result: AuditResult, found: Counterexample, width: int) -> li
         )
     else:
         heading = "Fresh runs of the mechanism M with an output in S:"
-    return [*lines, *wrap(heading, width), *_counts(result, found)]
+    return [*lines, *wrap(heading, width), *_counts(result, example)]
 
 
-def _by_bets(result: AuditResult, found: Counterexample) -> bool:
+def _by_bets(result: AuditResult, example: Counterexample) -> bool:
     """Whether it was the bets that refuted the claim, and fresh runs alone would not."""
-    return result.e_value is not None and found.eps_lower <= result.claim.promise.eps
+    return result.e_value is not None and example.eps_lower <= result.claim.promise.eps
 
 
-def _bets_in_words(result: AuditResult, found: Counterexample) -> str:
+def _bets_in_words(result: AuditResult, example: Counterexample) -> str:
     """What was seen in the runs that were bet on, and what the bets make of it."""
     eps, bets = numbers.claimed(result.claim.promise.eps), numbers.e_value(result.e_value or 0.0)
     proof = (
         f"Bets against eps = {eps}, each made before the runs that decided it, "
         f"multiplied their stake by {bets}."
     )
-    if found.bet_counts is None or found.bet_runs is None:
+    if example.bet_counts is None or example.bet_runs is None:
         return proof
-    (c1, c2), (n1, n2) = found.bet_counts, found.bet_runs
+    (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
     if n1 == 0 or n2 == 0 or c1 / n1 <= math.exp(min(result.claim.promise.eps, 700)) * c2 / n2:
         return proof  # S alone does not explain it
     here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
@@ -111,22 +111,22 @@ def _bets_in_words(result: AuditResult, found: Counterexample) -> str:
     )
 
 
-def _counts(result: AuditResult, found: Counterexample) -> list[str]:
+def _counts(result: AuditResult, example: Counterexample) -> list[str]:
     """How many fresh runs were in S, and what follows."""
-    eps, bound = result.claim.promise.eps, found.eps_lower
+    eps, bound = result.claim.promise.eps, example.eps_lower
     allowed, proven = numbers.allowed_and_proven(eps, bound)
     counts = [
         f"{numbers.count(c)}/{numbers.count(n)}"
-        for c, n in zip(found.counts, found.runs, strict=True)
+        for c, n in zip(example.counts, example.runs, strict=True)
     ]
     widest = max(map(len, counts))
-    p1, p2 = (c / n for c, n in zip(found.counts, found.runs, strict=True))
+    p1, p2 = (c / n for c, n in zip(example.counts, example.runs, strict=True))
     shown = [
-        f"at least {numbers.probability(found.intervals[0][0], 'down')}",
-        f"at most  {numbers.probability(found.intervals[1][1], 'up')}",
+        f"at least {numbers.probability(example.intervals[0][0], 'down')}",
+        f"at most  {numbers.probability(example.intervals[1][1], 'up')}",
         f"at least {proven}" if bound > eps else f"more than {allowed}",
     ]
-    if _by_bets(result, found):
+    if _by_bets(result, example):
         shown = ["", "", ""]  # bounds that fall short of the claim would seem to take it back
     table = [
         (f"Pr[M(D)  in S]  {counts[0]:>{widest}} =", numbers.probability(p1), shown[0]),
@@ -172,15 +172,15 @@ def _options(result: AuditResult) -> list[str]:
     return options
 
 
-def _pair(found: Counterexample, width: int) -> list[str]:
+def _pair(example: Counterexample, width: int) -> list[str]:
     # Imported late: the table and the headline need no inputs, and pytest shows them at every exit.
     from pytest_dp.inputs import describe
 
     room = (LINES - 1) * (width - 5)
-    first = field("D  = ", describe(found.d1, width=room), width)
-    second = field("D' = ", describe(found.d2, width=room), width)
-    if found.difference:
-        remark = f"({found.difference})"
+    first = field("D  = ", describe(example.d1, width=room), width)
+    second = field("D' = ", describe(example.d2, width=room), width)
+    if example.difference:
+        remark = f"({example.difference})"
         column = max(len(first[-1]) if len(first) == 1 else 0, len(second[-1]), 25) + 3
         if column + len(remark) > width:
             column = len(second[-1]) + 3
@@ -191,13 +191,13 @@ def _pair(found: Counterexample, width: int) -> list[str]:
     return first + second
 
 
-def _examples(found: Counterexample, width: int) -> list[str]:
+def _examples(example: Counterexample, width: int) -> list[str]:
     """Some outputs inside a learned attack and outside, as its score says little by itself."""
-    if not any(found.examples):
+    if not any(example.examples):
         return []
     lines = field(" " * 5, "score: learned log odds, ln Pr[D | output] - ln Pr[D' | output]", width)
-    score = getattr(found.event, "score", None)
-    for label, outputs in zip(("in S:      ", "not in S:  "), found.examples, strict=True):
+    score = getattr(example.event, "score", None)
+    for label, outputs in zip(("in S:      ", "not in S:  "), example.examples, strict=True):
         for output in outputs:
             scored = "" if score is None else f"score {score(output):.3g}: "
             line = f"     {label}{scored}{_sketched(output)}"
@@ -209,16 +209,16 @@ def _examples(found: Counterexample, width: int) -> list[str]:
 def _sketched(output: Any) -> str:
     """An output on one line, its numbers to four digits."""
     text = " ".join(repr(output.tolist() if hasattr(output, "tolist") else output).split())
-    return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda found: f"{float(found[0]):.4g}", text)
+    return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda match: f"{float(match[0]):.4g}", text)
 
 
-def _evidence(result: AuditResult, found: Counterexample | None = None) -> list[str]:
+def _evidence(result: AuditResult, example: Counterexample | None = None) -> list[str]:
     said = []
-    if found is not None and not _by_bets(result, found):
-        bound = found.eps_clopper_pearson
-        whose = "StatDP" if found.both is None else "paired"
+    if example is not None and not _by_bets(result, example):
+        bound = example.eps_clopper_pearson
+        whose = "StatDP" if example.both is None else "paired"
         parts = [
-            f"{whose} p-value {numbers.p_value(found.p_value)}",
+            f"{whose} p-value {numbers.p_value(example.p_value)}",
             f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}",
         ]
         if result.e_value is None:
@@ -226,11 +226,11 @@ def _evidence(result: AuditResult, found: Counterexample | None = None) -> list[
         said.append(" | ".join(parts))
     if result.e_value is not None:
         said.append(f"e-value {e_value(result.e_value, result.bet_samples or result.samples)}")
-    if found is None:
+    if example is None:
         said.append(
             "There was no effort left to show a counterexample: raise max_samples or max_seconds."
         )
-    elif result.eps_lower > max(1.005 * found.eps_lower, result.claim.promise.eps):
+    elif result.eps_lower > max(1.005 * example.eps_lower, result.claim.promise.eps):
         more = numbers.lower(result.eps_lower)
         said.append(f"A learned attack on the same pair, with another S, shows eps >= {more}.")
     often = numbers.one_in(result.alpha)

@@ -123,20 +123,20 @@ class Call:
             outputs = self._draw_vectorized(data, count, keywords)
             self._refuse_shared_noise(data, outputs, keywords)
             return outputs
-        one: Callable[[], Any] = partial(self.mechanism, data, **keywords)
+        run_once: Callable[[], Any] = partial(self.mechanism, data, **keywords)
         if self.input is not None:
             given, mechanism = self.input, self.mechanism
-            one = lambda: mechanism(given(), **keywords)  # noqa: E731
-        outputs = self._collect(one, min(count, 1), before)
+            run_once = lambda: mechanism(given(), **keywords)  # noqa: E731
+        outputs = self._collect(run_once, min(count, 1), before)
         if any(map(holds_iterator, outputs)):
             outputs = [read_out(outputs[0], _raised)]
-            outputs = self._collect(lambda: read_out(one(), _raised), count, before, outputs)
+            outputs = self._collect(lambda: read_out(run_once(), _raised), count, before, outputs)
         else:
-            outputs = self._collect(one, count, before, outputs)
+            outputs = self._collect(run_once, count, before, outputs)
             if any(map(is_iterator, set(map(type, outputs)))):  # what later runs gave is used up
-                outputs = self._collect(lambda: read_out(one(), _raised), count, before)
+                outputs = self._collect(lambda: read_out(run_once(), _raised), count, before)
         if is_reused(outputs):
-            outputs = self._collect(lambda: copy.deepcopy(one()), count, before)
+            outputs = self._collect(lambda: copy.deepcopy(run_once()), count, before)
         return outputs
 
     def rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
@@ -151,7 +151,7 @@ class Call:
 
     def _collect(
         self,
-        one: Callable[[], Any],
+        run_once: Callable[[], Any],
         count: int,
         before: Callable[[int], None] | None,
         so_far: Sequence[Any] = (),
@@ -163,11 +163,11 @@ class Call:
             try:
                 if before is None:
                     for _ in range(count - len(outputs)):
-                        append(one())
+                        append(run_once())
                 else:
                     for run in range(len(outputs), count):
                         before(run)
-                        append(one())
+                        append(run_once())
             except (Exception, SystemExit) as error:  # an output like any other
                 append(_raised(error, first=not outputs))
         return outputs
@@ -256,8 +256,10 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
     written = f"{name}{signature}"
 
     def takes(parameter: str) -> bool:
-        found = accepts.get(parameter)
-        return open_ended or (found is not None and found.kind is not found.POSITIONAL_ONLY)
+        declared = accepts.get(parameter)
+        return open_ended or (
+            declared is not None and declared.kind is not declared.POSITIONAL_ONLY
+        )
 
     for parameter in params:
         if not takes(parameter):

@@ -59,7 +59,7 @@ NO_GENERATORS = Captured((), ())
 def find(*roots: Any) -> Captured:
     """Look for generators reachable from `roots`: attributes, closures, globals, containers."""
     known = {id(random._inst), id(np.random.mtrand._rand)}  # noqa: SLF001
-    found: dict[int, tuple[Any, str]] = {}
+    generators: dict[int, tuple[Any, str]] = {}
     own = {_package_of(_unwrapped(root)) for root in roots}
     # Nearest first, and in the same order in every process: it decides who gets which stream.
     queue = deque((root, getattr(root, "__name__", "mechanism")) for root in roots)
@@ -73,7 +73,7 @@ def find(*roots: Any) -> Captured:
         seen.add(id(thing))
         if issubclass(type(thing), _KINDS):
             if id(thing) not in known and not isinstance(thing, random.SystemRandom):
-                found[id(thing)] = (thing, place)
+                generators[id(thing)] = (thing, place)
             continue
         package = _package_of(thing)
         reachable = (item for item in _reachable(thing, place) if type(item[0]) not in _LEAVES)
@@ -89,7 +89,7 @@ def find(*roots: Any) -> Captured:
         except Exception:
             continue
     return Captured(
-        tuple(g for g, _ in found.values()), tuple(place for _, place in found.values())
+        tuple(g for g, _ in generators.values()), tuple(place for _, place in generators.values())
     )
 
 

@@ -63,8 +63,10 @@ LEAF_BYTES = 32
 def at_a_time(outputs: Outputs) -> int:
     """How many outputs such as these there should be in memory at a time."""
     sizes = [
-        one.nbytes if isinstance(one, np.ndarray | np.generic) else LEAF_BYTES * _length(one)
-        for one in outputs[:4]
+        output.nbytes
+        if isinstance(output, np.ndarray | np.generic)
+        else LEAF_BYTES * _length(output)
+        for output in outputs[:4]
     ]
     return max(1, MAX_BYTES // max(*sizes, 1))
 

@@ -231,18 +231,18 @@ def _is_compiled(cls: type) -> bool:
 
 def _imported(code: types.CodeType) -> list[str]:
     """Modules that a function imports while it runs; relative ones with their dots."""
-    found = []
+    names = []
     if _IMPORTS in code.co_code[::2]:
         level = 0
         for step in dis.get_instructions(code):
             if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and isinstance(step.argval, int):
                 level = step.argval
             elif step.opname == "IMPORT_NAME":
-                found.append("." * level + step.argval)
+                names.append("." * level + step.argval)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found += _imported(constant)
-    return found
+            names += _imported(constant)
+    return names
 
 
 def _as_new_class(reduced: Any) -> Any:

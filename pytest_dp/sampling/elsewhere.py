@@ -51,8 +51,8 @@ def _place(mechanism: Any) -> tuple[str, str] | None:
     module, name = getattr(mechanism, "__module__", None), getattr(mechanism, "__qualname__", "")
     if not module or module == "__main__" or not name.isidentifier():
         return None
-    found = getattr(sys.modules.get(module), name, None)
-    return (module, name) if found is mechanism else None
+    here = getattr(sys.modules.get(module), name, None)
+    return (module, name) if here is mechanism else None
 
 
 def serve() -> None:

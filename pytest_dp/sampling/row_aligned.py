@@ -356,11 +356,11 @@ def _drawn(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]
     return outputs, log.digest()
 
 
-def _check_rows(one: Outputs, other: Outputs, kept: Bools) -> None:
+def _check_rows(outputs: Outputs, again: Outputs, kept: Bools) -> None:
     """Rows that kept their noise have to stay."""
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        agree = same(one[kept], other[kept])
+    if isinstance(outputs, np.ndarray) and isinstance(again, np.ndarray):
+        agree = same(outputs[kept], again[kept])
     else:
-        agree = all(same(one[row], other[row]) for row in np.flatnonzero(kept).tolist())
+        agree = all(same(outputs[row], again[row]) for row in np.flatnonzero(kept).tolist())
     if not agree:
         raise CannotCouple("a draw depends on the noise of others, or on earlier calls")

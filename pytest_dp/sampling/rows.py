@@ -35,11 +35,11 @@ def keys(outputs: Any) -> Keys:
         return np.array([hash(repr(output)) for output in outputs], np.float64)
     table = np.nan_to_num(table.reshape(len(table), -1))
     weights = np.random.default_rng(0).random(table.shape[1])
-    found: Keys = (table * weights).sum(axis=1)
-    return found
+    sums: Keys = (table * weights).sum(axis=1)
+    return sums
 
 
-def look_shared(found: Keys, looks: int = 0) -> bool:
+def look_shared(row_keys: Keys, looks: int = 0) -> bool:
     """Whether values come in twos, threes, ..., more evenly than independent rows would.
 
     Of independent rows with any distribution, there are hardly many values that come k times and
@@ -49,7 +49,7 @@ def look_shared(found: Keys, looks: int = 0) -> bool:
     has to be rarer.
     """
     chance = EVEN_P_VALUE * P_VALUE_DISCOUNT**looks
-    return any(_evenness(values) < chance for values in _seen_in_two_ways(found))
+    return any(_evenness(values) < chance for values in _seen_in_two_ways(row_keys))
 
 
 def are_shared(calls: list[Keys]) -> bool:
@@ -63,9 +63,9 @@ def are_shared(calls: list[Keys]) -> bool:
     return False
 
 
-def _seen_in_two_ways(found: Keys) -> list[Keys]:
+def _seen_in_two_ways(row_keys: Keys) -> list[Keys]:
     """Values, and their distances from the middle, as numbers that can be compared."""
-    apart = found - found.mean()
+    apart = row_keys - row_keys.mean()
     spread = float(np.abs(apart).max()) or 1.0
     rounded = np.round(apart / spread, AGREEING_DIGITS)
     return [rounded, np.abs(rounded)]

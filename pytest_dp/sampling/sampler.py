@@ -124,11 +124,11 @@ class Sampler(Subject):
         return cut(whole, vectorized, slow=slow, most=self._at_a_time)
 
     def can_couple(
-        self, one: Input, other: Input, deadline: Deadline, rows: int | None = None
+        self, input1: Input, input2: Input, deadline: Deadline, rows: int | None = None
     ) -> bool:
         """As `Subject.can_couple`; processes start up meanwhile, if there will be work for them."""
         self._foresee()
-        return super().can_couple(one, other, deadline, rows)
+        return super().can_couple(input1, input2, deadline, rows)
 
     def _try_larger(self, draws: list[Draw], deadline: Deadline) -> None:
         """Try calls that are many times larger than all before, ahead of drawing by them."""

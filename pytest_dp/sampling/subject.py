@@ -146,13 +146,13 @@ class Subject:
             self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))
 
     def can_couple(
-        self, one: Input, other: Input, deadline: Deadline, rows: int | None = None
+        self, input1: Input, input2: Input, deadline: Deadline, rows: int | None = None
     ) -> bool:
         """Whether draws on two inputs may share their random numbers, by a few runs of a copy.
 
         Parameters
         ----------
-        one, other : Input
+        input1, input2 : Input
         deadline : Deadline
         rows : int, optional
             Draws in each call, of a vectorised mechanism.
@@ -167,7 +167,7 @@ class Subject:
         refused, made = "", self.call.made.runs
         givens: list[Input] = []
         try:
-            call, givens = self._copied(one, other)
+            call, givens = self._copied(input1, input2)
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(self.runner.on(call, given), given.live) for given in givens]
                 idle = try_coupling(calls, self.seed, deadline, rows)
@@ -177,7 +177,7 @@ class Subject:
             self.runs += self.call.made.runs - made
         if not self._copies and not _unchanged(givens):
             self._use_copies()
-            return self.can_couple(one, other, deadline, rows)
+            return self.can_couple(input1, input2, deadline, rows)
         if not refused:
             self._idle = idle if self._idle is None else self._idle & idle
             return True
