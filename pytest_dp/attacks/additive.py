@@ -42,15 +42,19 @@ UPDATES = 3
 ALWAYS_WHOLE, MAX_WHOLE = 5, 200
 """Different outputs up to which nothing else is looked at, and up to which they are at all."""
 FREEDOM = 3.0
-"""Degrees of freedom of the prior of a step: few large steps are likelier than many small ones."""
+"""Degrees of freedom of Student's t distribution, the prior of a step. The fewer, the likelier are
+a few large steps rather than many small ones."""
 POOLING = 2.0
-"""Weight, in parameters, of what all quantities of a kind have in common."""
+"""How strongly the scale of one quantity is drawn to that of all quantities of its kind: as if so
+many more of its parameters had been seen."""
 PLACE_KINDS = ("leaf", "difference")
-"""Kinds that are left out where many numbers may all leak alike."""
+"""Kinds of features that are left out where many numbers of an output may all leak alike: then a
+few features of all numbers together may explain more than these, one by one."""
 HELD_OUT_EVERY = 5
-"""One output in so many decides whether they do."""
+"""One output in so many is held out, and decides whether `PLACE_KINDS` are left out."""
 MAX_SHARPENING = 100.0
-"""Most by which shared random numbers are taken to sharpen what outputs tell."""
+"""Limit to how much more precise slopes are taken to be because inputs share their random
+numbers."""
 MIN_SPREAD = 0.02
 """Spread, relative to the largest, below which a quantity is left out."""
 

@@ -13,11 +13,13 @@ from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.evidence import paired, ratio
 
 CALIBRATION_ERROR = 0.1
-"""How far a model's loss, calibrated on the whole, may be off for one event, as a share."""
+"""How far off the loss of a single event may be by a model that is calibrated on all outputs: a
+share of that loss."""
 MAX_PROBABILITY = 0.9
 """Probability above which an event's complement, in the other direction, tells more."""
 LOSS_CAUTION = 1.5
-"""Standard errors by which a loss is taken to be smaller than it looks."""
+"""Standard errors by which a loss is taken to be smaller than it looks: the best of many events
+mostly is one that was lucky."""
 MIN_SHARE = 0.05
 """Of the samples of the test, what each input gets at least."""
 

@@ -28,13 +28,16 @@ NEARLY = 0.97
 """Share of an expected bound that is worth giving up for something that is easier to read."""
 
 MODEL_VARIANCE = 0.25
-"""Variance of a model's loss for an event, as a share of that of the counts it was learned from."""
+"""Variance of the loss that a model states for an event, as a share of the variance by the counts
+that it was learned from."""
 BOLD_GAIN = 1.25
-"""How many times the bound of another attack is to be expected of a bold one."""
+"""A bold attack is tested only if its expected bound is at least so many times that of the attack
+it stands beside, as its test costs alpha."""
 BOLD_ERRORS = 2.0
-"""Standard errors by which its loss has to be the larger one."""
+"""Standard errors by which the loss of a bold attack has to be the larger one."""
 BOLD_CAUTION = 0.5
-"""Standard errors by which it is taken to be weaker than it looks, on either side."""
+"""Standard errors by which either probability of a bold attack is taken to be worse than it
+looks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,11 +40,13 @@ from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.chunks import joined
 
 OUTPUTS_PER_QUANTITY = 250
-"""Outputs for each number, or difference, in an output that is learned from, if it has many."""
+"""Outputs that there have to be for each number, or difference of two, that a model learns from
+where an output has many."""
 MAX_EXAMPLE_NUMBERS = 200_000
-"""Numbers in outputs that are kept as examples where extracts are kept."""
+"""Numbers, in all outputs together, that are kept to show examples once only extracts are kept."""
 MAX_UNPAIRED_PLACES = 256
-"""Places of which extracts are kept where no pairs show which matter."""
+"""Places in an output that extracts keep where inputs are not run with the same random numbers:
+then no pairs of outputs show which places matter."""
 MAX_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones."""
 MAX_CACHED_LEAVES = 100_000
@@ -54,7 +56,8 @@ MAX_LEARNED_FROM = 20_000
 MAX_SEARCHED = 20_000
 """Pairs of outputs among which each half looks for events, at most."""
 HOPE_ERRORS = 1.5
-"""Standard errors by which a pair may be better than it looks through its binnings."""
+"""Standard errors by which a pair of inputs may be better than it looks: larger values try more
+pairs, smaller ones stay with the best so far (as in a bandit)."""
 UNLEARNED_HOPE = 1.0
 """By how much better binnings may do, over the root of how many outputs the present ones know: else
 a pair that gains nothing, and loses nothing, would starve others that were learned from too few."""

@@ -20,15 +20,15 @@ from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings
 
 CONCLUDE_TIME_SHARE = 0.05
-"""Of the time, what may be taken beyond it to show what was found."""
+"""Share of max_seconds that may be taken beyond it to show what was found."""
 CONFIRM_SHARE, MAX_CONFIRM = 0.1, 2_048
 """Share of the samples, and at most how many, that are kept for copies of the mechanism, by which a
-violation is confirmed.
-"""
+violation is confirmed; the search cannot have them."""
 MIN_COPY_RUNS = 32
-"""Runs of copies on each input that are made in any case."""
+"""Runs of copies on each input that are made even where time or samples are short."""
 NOT_IID = 1e-9
-"""p-value (approximate) below which runs do not count as independent."""
+"""p-value below which runs are not taken for independent and identically distributed, and there is
+no verdict. The tests are approximate."""
 
 
 class Context:

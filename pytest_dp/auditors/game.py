@@ -24,22 +24,25 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.sampler import Draw
 
 FIRST_BATCH, MIN_BATCH = 12, 8
-"""Pairs of outputs in the first look at a pair of inputs, and in any batch."""
+"""Pairs of outputs in the first look at a pair of inputs, and in any batch at least. What never
+agrees on both inputs shows in so few."""
 GROWTH_OF_ARM, GROWTH_OF_ALL = 0.2, 0.04
-"""The next batch, as a share of what its pair of inputs, and of what all, have been given."""
+"""The next batch, as a share of what its own pair of inputs, and of what all pairs, have been
+given. Bets on a batch are fixed before it is drawn, so smaller batches let them learn sooner."""
 RELEARN, RELEARN_FIRST = 8, 4
 """What a pair has to grow by until its binnings are made anew; sooner after the first look, from
 which only what never agrees can be learned."""
 LEARNING_TIME_SHARE = 0.5
-"""Share of the time that learning may take."""
+"""Share of max_seconds that learning may take; after that, what was learned will do."""
 RESERVE = 0.1
 """Share of the samples, and of the time, for counting what was found on fresh samples."""
 HOPE_UNSEEN = 0.6
-"""Edge, as in `Arm.hope`, that a pair of inputs may have before it is looked at."""
+"""What `Arm.hope` is taken to be for pairs of inputs that were not looked at: a pair of which more
+is hoped is bet on before new ones are tried."""
 MAX_KEPT = 100_000
 """Pairs of outputs, for one pair of inputs, that are kept at most."""
 CHECK_GROWTH = 1.15
-"""Growth of all samples until the next look whether enough is known to stop."""
+"""How many times more samples there are until the next look whether to stop."""
 BATCH_TIME_SHARE = 0.2
 """Share of the time that one batch may take; slow mechanisms get smaller batches."""
 

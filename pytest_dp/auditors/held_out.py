@@ -35,11 +35,13 @@ from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 
 MIN_TESTED = 100
-"""Samples of either input below which both get as many."""
+"""Samples of the less frequent input below which both inputs get as many."""
 ATTACK_SHARE = 0.9
-"""Of alpha, what the attack's bound gets where a readable event is counted as well."""
+"""Share of alpha for the attack's bound where a readable event is counted as well; the event gets
+the rest. That costs either next to nothing."""
 PAIRED_SHARE = 0.98
-"""Of alpha, for pairs; what is left is for counting again without shared random numbers."""
+"""Share of alpha for counts of pairs of outputs with the same random numbers; what is left is for
+counting again, should the mechanism prove unfit for sharing them."""
 RERUN_SHARE = 0.06
 """Share of the runs in pairs that are run again on a copy, at most; they count as samples."""
 MAX_BATCH = 500_000

@@ -30,21 +30,22 @@ from pytest_dp.evidence import ratio
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 MIN_SHOWN = 8_000
-"""Fresh samples on which a violation is shown, at least."""
+"""Held-out samples on which a violation is shown, at least, where so many are left."""
 MAX_SHOWN, SHOWN_PER_BET = 20_000, 10
-"""The same, at most: so many, or so many for each sample that was bet on."""
+"""The same, at most: the larger of so many, and of so many for each sample that was bet on."""
 MAX_SHORTER = 3
 """Pairs with shorter inputs that the worst is compared with."""
 MIN_COUNTED = 20
 """Outputs in an event on either side by which losses are compared."""
 READABLE_WORTH = 0.7
-"""Share of an attack's standard errors above the claim by which an event is shown in its place."""
+"""An event that a person can read is shown in place of the learned attack if it exceeds the claim
+by at least this share of the standard errors by which the attack does."""
 SHOWING_TIME_SHARE = 0.1
-"""Share of the time that may go into it."""
+"""Share of max_seconds that may go into showing it."""
 READING_TIME_SHARE = 0.4
 """Share of the time that is left that may go into looking for an event that a person can read."""
 CLEAR_SHARE = 0.4
-"""Share of the excess over the claim that fresh samples should show."""
+"""Share of the excess over the claim that the bound from held-out samples should reach."""
 
 
 @dataclass(frozen=True, slots=True)

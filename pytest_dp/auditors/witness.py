@@ -27,9 +27,11 @@ MAX_SEARCHED = 200_000
 MAX_CONDITIONS = 4
 """Conditions that a readable event is made of, at most."""
 NEEDLESS_RANK = 0.97
-"""Share of its rank that an event keeps without a condition that is not needed."""
+"""A condition is dropped as needless if the event keeps at least this share of its rank without
+it."""
 BOLD_SHARE = 0.5
-"""Of alpha, what a bold attack's bound gets."""
+"""Share of alpha for the bound of a bold attack (a much rarer event that may lose far more); the
+rest is for the attack it stands beside."""
 RankOf = Callable[[int], Rank]
 
 

@@ -12,11 +12,13 @@ from pytest_dp.evidence import clopper_pearson, combined, paired, ratio, statdp
 from pytest_dp.evidence._search import smallest_loss
 
 ATTAINED = 0.95
-"""Of a mechanism's loss, what an attack on pairs is taken to have. Pairs tell so much in the test
-that what a search misses is no longer small against what the test cannot know.
-"""
+"""Share of the mechanism's true loss that the attack found by a search is taken to have, where
+outputs are counted in pairs with the same random numbers. Such pairs leave the test so little doubt
+that what the search misses counts; elsewhere the doubt is larger, and the share is taken to be
+1."""
 SHOWN_AT = 1e-9
-"""Level around which the p-value that is shown for pairs is sharpest."""
+"""The p-value that is shown for pairs is computed with a level; it is sharpest for p-values around
+this one. For information only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from pytest_dp.evidence.betting import Record, contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit
 
 LEARNING_COST = 6.0
-"""Log wealth that bets lose while they learn what to bet on."""
+"""Log wealth that bets lose while they learn what to bet on, about."""
 OTHER_PAIRS_SHARE = 0.35
-"""Share of the samples for the best pair of inputs that every other pair gets."""
+"""Samples that every other pair of inputs gets, as a share of those that the best pair gets."""
 CURVE_CAUTION = 1.0
 """Standard errors by which two inputs are taken to be less far apart than they look."""
 MIN_CURVE_ERRORS = 3.0

@@ -29,7 +29,7 @@ MAX_CHECKED_ROWS = 1_024
 MIN_CONSTANT_CALLS = 2
 """Calls with equal rows that are looked at again: then they are equal in all calls."""
 FURTHER_CALLS, FURTHER_ROWS = 8, 64
-"""Further calls that decide it."""
+"""Further calls, and rows of each, that decide whether rows of one call share their noise."""
 
 
 @dataclass(slots=True)

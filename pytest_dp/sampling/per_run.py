@@ -39,7 +39,8 @@ SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
 so that an output that depends on earlier runs has other ones before it."""
 
 CHECK_CHILD, ANEW_CHILD, SOURCE_CHILD = 4, 5, 6
-"""Children of a chunk's sequence; `seeded` uses those before."""
+"""Which child of a chunk's seed sequence decides what is checked, runs checks, and seeds the
+sources; `seeded` uses the children before these."""
 
 
 class CannotCouple(Exception):  # noqa: N818  a way out, not an error

@@ -67,9 +67,9 @@ ROW_CHILD = 1_000
 RERUN_CHUNK_SHARE = 0.05
 """Share of the chunks that are run again, on a copy, with other noise in some rows."""
 FIRST_TRIAL_DRAWS = 4
-"""Draws in each call of a first trial: one may take a second."""
+"""Draws in each call of a first trial. Few, as a draw may take a second."""
 NEW_TRIAL_GROWTH = 16
-"""Calls that are so many times larger than any that was tried are tried first."""
+"""A call that is so many times larger than any trial is tried first."""
 
 DIFFERENT_NOISE = "the two inputs ask for different noise"
 

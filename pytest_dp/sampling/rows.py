@@ -18,11 +18,13 @@ Keys = npt.NDArray[np.float64]
 MIN_ROWS = 16
 """Rows below which nothing can be told."""
 AGREEING_DIGITS = 9
-"""To which values have to agree, as shares of their spread."""
+"""Decimal digits to which values have to agree, as shares of their spread."""
 EVEN_P_VALUE = 1e-3
-"""Below which probability of so even rows they are looked into."""
+"""Probability, were rows independent, below which their evenness is looked into by further
+calls."""
 P_VALUE_DISCOUNT = 0.01
-"""What that is multiplied by whenever a look has found nothing."""
+"""What `EVEN_P_VALUE` is multiplied by after each look that found nothing, which makes each look
+stricter than the one before."""
 MAX_EQUAL_SHARE = 1 / (1 + 2 * math.sqrt(2 / 3))
 """Of values that come k - 1, k, or k + 1 times, the share that come k times, at most."""
 

@@ -33,7 +33,7 @@ from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
 
 COPY_KEY = 8
-"""First part of the keys of what copies draw."""
+"""First part of the keys of what is drawn by copies that start afresh."""
 TRIAL_RUNS = 2
 """Runs at a time by which a mechanism is first looked at: one may take a second..."""
 TRIAL_RUNS_ALONE = 6
