@@ -178,18 +178,18 @@ def fit_classifier(
     plan = design(table, features)
     if not plan.numbers and not plan.flags:  # nothing varies: a flag that never rises will do
         plan = Design((), tuple((feature, _SPECIAL[1]) for feature in features[:1]))
-    fresh = copy.deepcopy(classifier)
-    if hasattr(fresh, "get_params") and fresh.get_params().get("random_state", 0) is None:
-        fresh.set_params(random_state=seed % 2**32)
+    untrained = copy.deepcopy(classifier)
+    if hasattr(untrained, "get_params") and untrained.get_params().get("random_state", 0) is None:
+        untrained.set_params(random_state=seed % 2**32)
     state = np.random.get_state()  # noqa: NPY002  the generator that scikit-learn falls back to
     np.random.seed(seed % 2**32)  # noqa: NPY002
     try:
-        fitted = fresh.fit(plan.matrix(table), on_d.astype(int))
+        fitted = untrained.fit(plan.matrix(table), on_d.astype(int))
     except Exception as error:
         raise _failed(classifier, "fit", error) from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    fitted = fresh if fitted is None else fitted
+    fitted = untrained if fitted is None else fitted
     classes = list(getattr(fitted, "classes_", (0, 1)))
     model = Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
     if np.isnan(model.chances(plan.matrix(table)[:1_000])).all():

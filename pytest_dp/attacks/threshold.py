@@ -87,7 +87,7 @@ def best_cut(
     Parameters
     ----------
     profile1, profile2 : ndarray of int, shape (k + 1,)
-        How many fresh outputs on D, and on D', score between the cuts.
+        How many held-out outputs on D, and on D', score between the cuts.
     cuts : Cuts
     runs : float
         Samples that are left for the test, on both inputs together.
@@ -129,7 +129,7 @@ def best_cut(
 
 
 def bold_cut(
-    fresh: Counted, known: Counted, cuts: Cuts, runs: float, alpha: float, than: Choice
+    held_out: Counted, known: Counted, cuts: Cuts, runs: float, alpha: float, than: Choice
 ) -> Choice | None:
     """A rarer cut than that of a choice, in its direction, with a much larger bound to expect.
 
@@ -139,17 +139,17 @@ def bold_cut(
 
     Parameters
     ----------
-    fresh, known : tuple of ndarray
+    held_out, known : tuple of ndarray
         Of outputs that the model was not learned from, and of those that it was, which count too
         as far as that is not decided.
     cuts, runs, alpha
         As in `best_cut`.
     than : Choice
     """
-    c1, c2, both, total = _beyond(fresh, than.sign)
+    c1, c2, both, total = _beyond(held_out, than.sign)
     seen, variance = losses(c1, total, c2, total, both)
     clear = seen - BOLD_ERRORS * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
-    every = fresh[0] + known[0], fresh[1] + known[1], _sum(fresh[2], known[2])
+    every = held_out[0] + known[0], held_out[1] + known[1], _sum(held_out[2], known[2])
     c1, c2, both, total = _beyond(every, than.sign)
     bounds = expected_bounds(
         Searched(c1, total, c2, total, both), runs, alpha, caution=BOLD_CAUTION
@@ -220,7 +220,7 @@ def fixed(model: Posterior, sign: int, odds: Floats, c: float) -> Attack:
     sign : int
         As in `Attack`.
     odds : ndarray of float
-        Scores of fresh outputs on that input.
+        Scores of held-out outputs on that input.
     c : float
     """
     ordered = np.sort(sign * odds)[::-1]

@@ -183,17 +183,17 @@ def learn(context: Context, arm: Arm) -> None:
     joint: list[Floats] = []
     binnings: list[Binning] = []
     odds = np.zeros(len(on_d))
-    for known, fresh, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
+    for known, held_out, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
         part, sides = table.rows(known), on_d[known]
         model, about = _model(context, arm, part, sides, MAX_LEARNED_FROM, pairs)
-        unseen = table.rows(fresh)
-        odds[fresh] = scores(model, unseen)
+        unseen = table.rows(held_out)
+        odds[held_out] = scores(model, unseen)
         for event in _events(context, arm, part, sides, about):
             seen = ByEvent(event)
             if seen in binnings:
                 continue
             binnings.append(seen)
-            joint.append(_joint(seen.bins(unseen), on_d[fresh], 2))
+            joint.append(_joint(seen.bins(unseen), on_d[held_out], 2))
     model, about = _model(context, arm, table, on_d, 2 * MAX_LEARNED_FROM, arm.paired)
     if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, table if arm.extract is None else arm.examples())

@@ -1,6 +1,6 @@
 """What the sequential auditor says in the end: the verdict, and what was found, to be shown.
 
-The verdict follows from the bets alone. What was found is counted once more on fresh samples.
+The verdict follows from the bets alone. What was found is counted once more on held-out samples.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NOT_TOLD_APART = (
 
 
 def conclude(game: Game) -> AuditResult:
-    """Count what was found on fresh samples, and say so."""
+    """Count what was found on held-out samples, and say so."""
     context, ledger = game.context, game.ledger
     tried = len(game.seen), len(game.arms)
     if tried[0] < tried[1] > 1 and not ledger.refuted:
@@ -152,7 +152,7 @@ def _compared(game: Game, worst: Arm) -> str:
 
 
 def _shown(game: Game, known: list[Arm]) -> Strongest | None:
-    """What was found, on fresh samples; None if there is no time for them."""
+    """What was found, on held-out samples; None if there is no time for them."""
     try:
         if game.ledger.refuted:
             winner = max(known, key=lambda arm: float(game.earned[arm.number]))

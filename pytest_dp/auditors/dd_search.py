@@ -6,7 +6,7 @@ each round draws more, scores each half of it by a model of the other half, and 
 half of the pairs. Both directions of a pair, and pairs with an input in common, share their
 samples; where a mechanism is fit for it, all inputs are run with the same random numbers, so that
 they differ by the data alone. With a fixed `c`, the search is that of the paper. Nothing found here
-is evidence: what comes out is tested on fresh samples.
+is evidence: what comes out is tested on held-out samples.
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorithms 1 and 2.
 """
@@ -125,10 +125,10 @@ def _appraise(context: Context, pool: Pool, rival: Rival, runs: int) -> None:
     """What the pair is worth, by models that each score the half that they did not learn from."""
     half = runs // 2
     odds, sides = [], []
-    for known, fresh in (((0, half), (half, runs)), ((half, runs), (0, half))):
+    for known, held_out in (((0, half), (half, runs)), ((half, runs), (0, half))):
         learned = known[0], min(known[1], known[0] + MAX_EARLY_TRAINING)
         model = _learn(context, pool, rival, *pool.table(rival, *learned))[0]
-        table, on_d = pool.table(rival, *fresh)
+        table, on_d = pool.table(rival, *held_out)
         odds.append(scores(model, table))
         sides.append(on_d)
     score, on_d = np.concatenate(odds), np.concatenate(sides)
@@ -201,7 +201,7 @@ def _left(context: Context) -> float:
 def _placed(
     context: Context, pool: Pool, rival: Rival, profile: Profile, runs: int
 ) -> list[Intervals]:
-    """Where fresh outputs on either input lie."""
+    """Where held-out outputs on either input lie."""
     key = CHOICE_KEY, rival.input1, rival.input2
     draws = [
         Draw(pool.inputs[i], runs, key if pool.coupled else (*key, i), pool.coupled)

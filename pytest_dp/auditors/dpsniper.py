@@ -1,7 +1,7 @@
-"""DP-Sniper: learn to tell two inputs apart, and count on fresh samples how well that works.
+"""DP-Sniper: learn to tell two inputs apart, and count on held-out samples how well that works.
 
 The search (`dd_search`) ends with one attack, one direction and one pair, sometimes with a readable
-event beside the attack. Both are counted once, on fresh samples (`held_out`).
+event beside the attack. Both are counted once, on held-out samples (`held_out`).
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds are those of
 `pytest_dp.evidence.ratio`; the paper's (two Clopper-Pearson bounds) with a fixed `c`.

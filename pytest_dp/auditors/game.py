@@ -35,7 +35,7 @@ which only what never agrees can be learned."""
 LEARNING_TIME_SHARE = 0.5
 """Share of max_seconds that learning may take; after that, what was learned will do."""
 RESERVE = 0.1
-"""Share of the samples, and of the time, for counting what was found on fresh samples."""
+"""Share of the samples, and of the time, for counting what was found on held-out samples."""
 HOPE_UNSEEN = 0.6
 """What `Arm.hope` is taken to be for pairs of inputs that were not looked at: a pair of which more
 is hoped is bet on before new ones are tried."""

@@ -50,7 +50,7 @@ MAX_BATCH = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How often an event came among outputs that are not fresh, and among how many of them."""
+    """How often an event came among outputs that are not held out, and among how many of them."""
 
     counts: tuple[int, int]
     runs: tuple[int, int]
@@ -70,7 +70,7 @@ class Tested:
 
 
 def count(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
-    """Count in `total` fresh samples; None if there is not one for each input."""
+    """Count in `total` held-out samples; None if there is not one for each input."""
     if not witness.coupled:
         return _count_apart(context, pool, witness, total)
     before = context.sampler.runs
@@ -244,7 +244,7 @@ def counterexample(
     pool : Pool
     witness : Witness
     bound : Bound or None
-        None where no effort was left for fresh runs.
+        None where no effort was left for held-out runs.
     seen : callable, optional
         How often an event came among the outputs that were bet on.
     """
@@ -263,7 +263,7 @@ def counterexample(
     recurs = any(stands_out(readable, table) for table in searched)
     known = (counts.c1, counts.c2), runs
     if before is not None and not counts.c2 and before.counts[1]:
-        known = before.counts, before.runs  # a few fresh runs are no reason to say "never"
+        known = before.counts, before.runs  # a few held-out runs are no reason to say "never"
     return Counterexample(
         d1=witness.pair.d1,
         d2=witness.pair.d2,

@@ -81,7 +81,7 @@ def read(
     on_d : ndarray of bool, shape (n,)
         Which of them are on D.
     planned : int
-        Fresh samples on which it will be counted.
+        Held-out samples on which it will be counted.
     learned : float
         The bound to expect of the learned attack. If outputs are small, and the event that breaks
         the claim most clearly falls short of it, another one is looked for that may prove more.
@@ -131,8 +131,8 @@ def _read(
 def _rounder(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     """The event with fewer digits, where it is worth as much like that.
 
-    What shows most clearly in the runs at hand need not be what the fresh ones, of which there are
-    more, prove most with: at a loss that levels off, that is the rounder and rarer event.
+    What shows most clearly in the runs at hand need not be what the held-out ones, of which there
+    are more, prove most with: at a loss that levels off, that is the rounder and rarer event.
     """
     inside = event.mask(table)
     counts = [np.array([np.sum(inside & side)]) for side in (on_d, ~on_d)]

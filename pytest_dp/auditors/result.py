@@ -32,9 +32,9 @@ class Counterexample:
         ``event(output) -> bool``; ``str(event)`` is the event as a person would write it. If it is
         a learned attack, ``event(output)`` is the probability that it includes the output.
     counts : tuple of int
-        How many fresh outputs of ``M(d1)`` and of ``M(d2)`` fell in the event.
+        How many held-out outputs of ``M(d1)`` and of ``M(d2)`` fell in the event.
     runs : tuple of int
-        How many outputs of each were drawn; both 0 where no effort was left for fresh ones.
+        How many outputs of each were drawn; both 0 where no effort was left for held-out ones.
     intervals : tuple of (float, float)
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
         first and the upper one of the second, hold together with confidence ``1 - alpha``.

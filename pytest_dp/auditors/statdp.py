@@ -1,6 +1,6 @@
-"""StatDP: look for the most suspicious event on some samples, test it on fresh ones.
+"""StatDP: look for the most suspicious event on some samples, test it on held-out ones.
 
-Algorithm 1 of the paper tests on 500,000 fresh samples. Here they are as many as the search says
+Algorithm 1 of the paper tests on 500,000 held-out samples. Here they are as many as the search says
 are needed. That, the pair and the event rest on search samples only, and the one event is tested
 once, on samples that nobody has looked at; so the p-value is valid whatever the search did.
 

@@ -2,7 +2,7 @@
 
 Algorithm 1 of the paper draws 100,000 samples of every pair. Here pairs are compared on few samples
 first, and only the suspicious half goes on (successive halving). Nothing found here is evidence:
-what comes out is tested on fresh samples.
+what comes out is tested on held-out samples.
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
 Algorithms 1 and 3.

@@ -1,4 +1,4 @@
-"""The strongest attack that a sequential audit has learned, counted on fresh samples."""
+"""The strongest attack that a sequential audit has learned, counted on held-out samples."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CLEAR_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Strongest:
-    """An attack, the pair that it was learned on, and what it counted on fresh samples.
+    """An attack, the pair that it was learned on, and what it counted on held-out samples.
 
     `tested` is None where no effort was left for them, after the claim was refuted.
     """
@@ -63,7 +63,7 @@ class Strongest:
 def strongest(
     context: Context, pool: Pool, arms: list[Arm], refuted: bool, most: int
 ) -> Strongest | None:
-    """Count the strongest attack on fresh samples; None if there is none.
+    """Count the strongest attack on held-out samples; None if there is none.
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ def strongest(
     arms : list of Arm
         Those in question.
     refuted : bool
-        If so, there are as many fresh samples as a clear picture needs, and what was found is
+        If so, there are as many held-out samples as a clear picture needs, and what was found is
         returned even without any.
     most : int
-        Fresh samples otherwise, where so many are left.
+        Held-out samples otherwise, where so many are left.
     """
     left = int(min(most, context.to_test, context.affordable()))
     if left < 2 and not refuted:

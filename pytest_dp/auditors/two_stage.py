@@ -1,4 +1,4 @@
-"""What every auditor of fixed size does: search on some samples, test once on fresh ones."""
+"""What every auditor of fixed size does: search on some samples, test once on held-out ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def search_then_test(
     search : callable
         The pairs that took part, and what to test, if anything.
     test : callable
-        Counts on fresh samples; None if there were none left.
+        Counts on held-out samples; None if there were none left.
     conclude : callable
         The result, given also how many pairs were tried, and how many there are.
 
