@@ -7,7 +7,15 @@ import math
 import pytest
 
 from pytest_dp.evidence import clopper_pearson, combined, paired, ratio
-from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, as_published, classical, sharp
+from pytest_dp.evidence.counts import (
+    NO_COUNTS,
+    Bound,
+    Counts,
+    as_published,
+    classical,
+    resolution,
+    sharp,
+)
 
 APART = Counts(620, 1_000, 240, 1_000, (620, 240), 1_000)
 UNEVEN = Counts(310, 500, 700, 3_000, (310, 115), 500)
@@ -62,3 +70,12 @@ def test_no_counts_prove_nothing():
     assert nothing.eps_lower == nothing.eps_clopper_pearson == -math.inf
     assert nothing.intervals == ((0.0, 1.0), (0.0, 1.0))
     assert nothing.p_value == nothing.shown_p_value(1.0) == 1.0
+
+
+def test_what_pairs_would_have_shown_follows_the_claim_and_their_number():
+    def shown(eps, times=1):
+        c1, c2, both, n = (times * count for count in (500, 300, 250, 1_000))
+        return resolution(Counts(c1, n, c2, n, (c1, c2), n, both), eps, 0.05)
+
+    assert 0.5 < shown(0.5) < shown(0.7) < shown(0.9) < 2.0
+    assert 0.5 < shown(0.5, times=16) < shown(0.5, times=4) < shown(0.5)
