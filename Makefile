@@ -3,6 +3,9 @@
 PYTHON ?= python3
 REGRESSION ?= 01
 
+# Hundreds of processes start in the tests: what they import is compiled once, whatever is set here.
+test quick: export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: all demo test quick lint types
 all: lint types test
 
@@ -13,7 +16,7 @@ test: .venv/.test
 	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15
 
 quick: .venv/.test  ## what no statistics are needed for
-	.venv/bin/python -m pytest -n auto --dist worksteal -m "not slow" tests/unit tests/plugin
+	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m "not slow" tests/unit tests/plugin
 
 lint: .venv/.lint
 	.venv/bin/ruff check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -24,41 +25,88 @@ def shop(project):
     return project
 
 
+class Seen(NamedTuple):
+    """What a run of the shop showed, but for times."""
+
+    outcomes: dict[str, int]
+    facts: dict[str, list[tuple]]
+    table: list[str]
+    told: list[list[str]]
+    failure: list[str]
+    junit: str
+
+
+def seen(shop, *options: str) -> Seen:
+    report = shop.root / "report.xml"
+    result = shop.run("-v", f"--junitxml={report}", *options)
+    lines = result.outlines
+    start = next(i for i, line in enumerate(lines) if " broken[eps=1.0] " in line)
+    end = next(i for i, line in enumerate(lines[start:]) if line.startswith("test_a.py:"))
+    failure = [line for line in lines[start : start + end + 1] if not line.startswith("[gw")]
+    outcomes, facts = result.parseoutcomes(), shop.facts(result)
+    return Seen(outcomes, facts, shop.table(result), shop.told(result), failure, report.read_text())
+
+
+@pytest.fixture(scope="module")
+def remembered():
+    """Runs that several tests look at."""
+    return {}
+
+
+@pytest.fixture
+def alone(shop, remembered) -> Seen:
+    if "alone" not in remembered:
+        remembered["alone"] = seen(shop)
+    return remembered["alone"]
+
+
+@pytest.fixture
+def shared(shop, remembered) -> Seen:
+    """With two workers."""
+    if "shared" not in remembered:
+        remembered["shared"] = seen(shop, "-n", "2")
+    return remembered["shared"]
+
+
 REVERSE = """
 def pytest_collection_modifyitems(items):
     items.reverse()
 """
 
 
-def test_xdist_gives_the_same_numbers_and_table(shop):
-    alone = shop.run()
-    shared = shop.run("-n", "2")
-    shared.assert_outcomes(passed=2, failed=3)
-    assert shop.facts(shared) == shop.facts(alone)
-    assert len(shop.facts(alone)) == 5
-    assert shop.table(shared) == shop.table(alone)
-    assert len(shop.table(alone)) == 7
+def test_xdist_gives_the_same_numbers_and_table(alone, shared):
+    assert shared.outcomes == alone.outcomes == {"passed": 2, "failed": 3}
+    assert shared.facts == alone.facts
+    assert len(alone.facts) == 5
+    assert shared.table == alone.table
+    assert len(alone.table) == 7
 
 
-def test_order_and_selection_change_nothing(shop):
-    alone = shop.facts(shop.run())
+def test_order_and_selection_change_nothing(shop, alone):
     shop.write("conftest.py", REVERSE, imports="")
-    turned = shop.run()
-    assert list(shop.facts(turned)) == list(reversed(alone))
-    assert shop.facts(turned) == alone
+    turned = shop.facts(shop.run())
+    assert list(turned) == list(reversed(alone.facts))
+    assert turned == alone.facts
     for nodeid in ("test_b.py::other[eps=1.0]", "test_a.py::good[eps=1.0]"):
-        assert shop.facts(shop.run(nodeid)) == {nodeid: alone[nodeid]}
+        assert shop.facts(shop.run(nodeid)) == {nodeid: alone.facts[nodeid]}
 
 
-def test_the_evidence_is_the_same_whoever_collects_it(shop):
-    runs = [shop.run("-v", *options) for options in ([], ["-n", "2"], ["--dp-jobs=2"])]
-    told = [shop.told(result) for result in runs]
-    assert told[1:] == told[:1] * 2
-    assert len(told[0]) == 5
+def test_the_evidence_is_the_same_whoever_collects_it(shop, alone, shared):
+    assert shared.told == seen(shop, "--dp-jobs=2").told == alone.told
+    assert len(alone.told) == 5
     number = r"[\d,.]+(?:e-?\d+)?"
-    for lines in told[0]:
+    for lines in alone.told:
         assert [line for line in lines if "  method       sequential, " in line]
         assert [line for line in lines if re.fullmatch(rf"  e-value +{number} after .*", line)]
+
+
+def test_a_violation_in_a_worker_shows_the_same_failure(alone, shared):
+    assert shared.failure == alone.failure
+    assert len(alone.failure) > 10
+
+
+def test_junit_under_xdist_holds_the_headline(shared):
+    assert shared.junit.count("PrivacyViolation: claimed eps = 1.0, but eps &gt;= ") >= 3
 
 
 BUSY = """
@@ -70,8 +118,8 @@ def {name}(d, rng):
 """
 EAGER = """
 from pytest_dp.sampling import sampler
-assert sampler.START_WORKERS and sampler.USE_WORKERS
-sampler.START_WORKERS = sampler.USE_WORKERS = 0.01
+assert sampler.START_WORKERS_FROM and sampler.USE_WORKERS_FROM
+sampler.START_WORKERS_FROM = sampler.USE_WORKERS_FROM = 0.01
 """
 
 
@@ -142,28 +190,11 @@ def test_xdist_workers_audit_in_one_process_each(project):
 
 
 @pytest.mark.parametrize("options", [["--reruns", "1"], ["--reruns", "1", "-n", "2"]])
-def test_reruns_give_the_same_verdict_and_no_second_row(shop, options):
-    alone = shop.run()
+def test_reruns_give_the_same_verdict_and_no_second_row(shop, alone, options):
     again = shop.run(*options)
     assert again.parseoutcomes() == {"passed": 2, "failed": 3, "rerun": 3}
-    assert shop.facts(again) == shop.facts(alone)
-    assert shop.table(again) == shop.table(alone)
-
-
-def test_a_violation_in_a_worker_shows_the_same_failure(shop):
-    def failure(result):
-        lines = result.outlines
-        start = next(i for i, line in enumerate(lines) if " broken[eps=1.0] " in line)
-        end = next(i for i, line in enumerate(lines[start:]) if line.startswith("test_a.py:"))
-        return [line for line in lines[start : start + end + 1] if not line.startswith("[gw")]
-
-    assert failure(shop.run("-n", "1")) == failure(shop.run())
-
-
-def test_junit_under_xdist_holds_the_headline(shop):
-    shop.run("-n", "2", "--junitxml=report.xml")
-    text = (shop.root / "report.xml").read_text()
-    assert text.count("PrivacyViolation: claimed eps = 1.0, but eps &gt;= ") >= 3
+    assert shop.facts(again) == alone.facts
+    assert shop.table(again) == alone.table
 
 
 def test_warnings_of_inconclusive_audits_survive_xdist(project):
