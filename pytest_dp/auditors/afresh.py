@@ -188,7 +188,7 @@ def _halves(table: Table, event: Any) -> Iterator[Bools]:
         yield event.mask(table)
     elif isinstance(event, Attack):
         yield Tally(event, None).hits(table)[0]
-    for place in list(table.place_index)[:MAX_PLACES]:
+    for place in table.places[:MAX_PLACES]:
         numbers, codes = table.leaf(place)
         is_number = codes == NUMBER
         if is_number.any():

@@ -145,9 +145,9 @@ def _may_release(arm: Arm) -> bool:
     if arm.extract is not None:
         return False
     table, on_d = arm.table()
-    rows = np.arange(len(on_d)) % arm.kept < MAX_ROWS // len(table.place_index or [0])
+    rows = np.arange(len(on_d)) % arm.kept < MAX_ROWS // len(table.places or [0])
     part, sides = (table, on_d) if rows.all() else (table.rows(rows), on_d[rows])
-    return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.place_index)
+    return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.places)
 
 
 def runs_to_margin(available: int, promise: Promise, alpha: float, margin: float) -> int:
@@ -188,7 +188,7 @@ def _suspicion(arm: Arm, promise: Promise) -> float:
 def _sharing(arm: Arm) -> float:
     """As how many places of an output share what is lost."""
     table, on_d = arm.table()
-    places = list(table.place_index)
+    places = list(table.places)
     if len(places) < 2:
         return 1.0
     most = max(MAX_ROWS // len(places), MIN_ROWS)

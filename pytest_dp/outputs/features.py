@@ -250,7 +250,7 @@ def _traces(
     """What is left of numbers where their noise is taken off, if these outputs call for it."""
     if first is None or not np.any(table.codes == NUMBER):
         return []
-    among = list(table.place_index)
+    among = list(table.places)
     if not places.all and (paired >= FEWEST_PAIRS or len(among) > _TRACED):
         among = places.chosen
     found = traces(table, first, known, among)

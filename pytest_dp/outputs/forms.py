@@ -129,7 +129,7 @@ def observed(table: Table) -> Iterator[Observed]:
     if len(kinds) > 1:
         yield from (OfKind(kind) for kind in sorted(kinds - {"scalar"}))
     if len({*table.types.names} - {UNKNOWN}) > 1:
-        for place in table.place_index:
+        for place in table.places:
             types = table.typed(place)[table.leaf(place)[1] == NUMBER]
             present = np.flatnonzero(np.bincount(types, minlength=1))
             if len(present) > 1:

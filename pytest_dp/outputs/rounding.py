@@ -203,10 +203,10 @@ Merging = tuple[tuple[str, Clusters], ...]
 
 def merging(table: Table) -> Merging:
     """Where numbers of outputs are equal but for rounding, by these outputs."""
-    if table.is_extract or len(table.place_index) > MOST_PLACES:
+    if table.is_extract or len(table.places) > MOST_PLACES:
         return ()
     found = []
-    for place in table.place_index:
+    for place in table.places:
         numbers, codes = table.leaf(place)
         values, counts = np.unique(numbers[codes == NUMBER], return_counts=True)
         finite = np.isfinite(values)
@@ -225,7 +225,6 @@ def merged(table: Table, near: Merging) -> Table:
         return table
     numbers = table.numbers.copy()
     for place, known in near:
-        for which, position in table.place_index.get(place, ()):
-            at = table.offsets[:-1][table.structure == which] + position
-            numbers[at] = known.merged(numbers[at])
+        leaves = table.having(place)[1]
+        numbers[leaves] = known.merged(numbers[leaves])
     return replace(table, numbers=numbers)

@@ -62,7 +62,7 @@ def choose(table: Table, first: Bools | None, paired: int, most: int = 0) -> Pla
 
     So many as `at_most` says, or `most` if that is more.
     """
-    places = list(table.place_index)
+    places = list(table.places)
     if first is None or len(places) <= (MANY_IN_PAIRS if paired >= FEWEST_PAIRS else MANY):
         return Places(places)
     rows = some_rows(first, LOOKED_AT // len(places))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from pytest_dp.outputs.containers import indices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Structure:
     """Where an output has its leaves.
 
@@ -28,6 +28,11 @@ class Structure:
     places: tuple[str, ...]
     length: int | None = None
     is_flat: bool = False
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Which of the leaves stands at each place."""
+        return {place: i for i, place in enumerate(self.places)}
 
 
 SCALAR = Structure("scalar", ("output",))
@@ -54,36 +59,3 @@ def structure_of(kind: str, places: tuple[str, ...], length: int | None) -> Stru
     """The structure of outputs of this type that have leaves at these places."""
     is_flat = length == len(places) and places == of_length(kind, length).places
     return Structure(kind, places, length, is_flat)
-
-
-def index_of(structures: list[Structure]) -> dict[str, list[tuple[int, int]]]:
-    """For each place: the numbers of the structures that have it, and at which position."""
-    if len(structures) == 1:
-        return _index_of_one(_Same(structures[0]))
-    index: dict[str, list[tuple[int, int]]] = {}
-    for number, structure in enumerate(structures):
-        for position, place in enumerate(structure.places):
-            index.setdefault(place, []).append((number, position))
-    return index
-
-
-class _Same:
-    """A structure, told apart by identity: sooner than by its places."""
-
-    def __init__(self, structure: Structure) -> None:
-        self.structure = structure
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.structure is self.structure
-
-    def __hash__(self) -> int:
-        return id(self.structure)
-
-
-@lru_cache(maxsize=64)
-def _index_of_one(same: _Same) -> dict[str, list[tuple[int, int]]]:
-    """As `index_of`, worked out once for each structure."""
-    index: dict[str, list[tuple[int, int]]] = {}
-    for position, place in enumerate(same.structure.places):
-        index.setdefault(place, []).append((0, position))
-    return index

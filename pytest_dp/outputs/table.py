@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from pytest_dp.outputs.columns import (
 from pytest_dp.outputs.containers import is_plain, named
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.leaves import Category
-from pytest_dp.outputs.structures import EXTRACT, SCALAR, Structure, index_of, of_shape
+from pytest_dp.outputs.structures import EXTRACT, SCALAR, Structure, of_shape
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,11 @@ class Table:
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
-    def place_index(self) -> dict[str, list[tuple[int, int]]]:
-        """For each place: the structures that have it, and at which position."""
-        return index_of(self.structures)
+    def places(self) -> tuple[str, ...]:
+        """All places that leaves stand at."""
+        if len(self.structures) == 1:
+            return self.structures[0].places
+        return tuple(dict.fromkeys(chain.from_iterable(s.places for s in self.structures)))
 
     @cached_property
     def results(self) -> dict[Hashable, tuple[Floats, Ints]]:
@@ -110,31 +113,35 @@ class Table:
 
     def leaf(self, place: str) -> tuple[Floats, Ints]:
         """Numbers and codes of the leaves at one place, shape (n,) each."""
-        where = self.place_index.get(place, [])
-        if len(self.structures) == 1 and where:
-            width, position = len(self.structures[0].places), where[0][1]
-            return self.numbers[position::width], self.codes[position::width]
-        numbers = np.full(len(self), np.nan)
-        codes = np.full(len(self), ABSENT)
-        rows, at = self._having(place)
-        numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
+        if len(self.structures) == 1 and place in self.structures[0].position:
+            part = slice(self.structures[0].position[place], None, len(self.structures[0].places))
+            return self.numbers[part], self.codes[part]
+        return self._at(*self.having(place))
+
+    def last(self) -> tuple[Floats, Ints]:
+        """Numbers and codes of the last leaf of every flat output."""
+        flat = np.array([s.is_flat and len(s.places) > 0 for s in self.structures], dtype=bool)
+        rows = np.flatnonzero(flat[self.structure]) if len(self) else np.zeros(0, np.int64)
+        return self._at(rows, self.offsets[rows + 1] - 1)
+
+    def having(self, place: str) -> tuple[Ints, Ints]:
+        """Outputs with a leaf at a place, and its position among all leaves."""
+        position = np.array([s.position.get(place, -1) for s in self.structures], np.int64)
+        rows = np.flatnonzero(position[self.structure] >= 0)
+        return rows, self.offsets[rows] + position[self.structure[rows]]
+
+    def _at(self, rows: Ints, leaves: Ints) -> tuple[Floats, Ints]:
+        """Numbers and codes of some outputs, by one of the leaves of each; absent elsewhere."""
+        numbers, codes = np.full(len(self), np.nan), np.full(len(self), ABSENT)
+        numbers[rows], codes[rows] = self.numbers[leaves], self.codes[leaves]
         return numbers, codes
 
     def typed(self, place: str) -> Ints:
         """The types, as in `types`, of the numbers at one place; anything where there is none."""
-        found = np.zeros(len(self), np.int64)
-        rows, at = self._having(place)
-        found[rows] = self.types.which[at]
-        return found
-
-    def _having(self, place: str) -> tuple[Ints, Ints]:
-        """Outputs with a leaf at a place, and its position among all leaves."""
-        positions = np.full(len(self.structures), -1)
-        for number, position in self.place_index.get(place, []):
-            positions[number] = position
-        found = positions[self.structure]
-        rows = np.flatnonzero(found >= 0)
-        return rows, self.offsets[rows] + found[rows]
+        types = np.zeros(len(self), np.int64)
+        rows, leaves = self.having(place)
+        types[rows] = self.types.which[leaves]
+        return types
 
     def matrix(self, rows: Ints) -> tuple[list[str], Floats, Ints]:
         """All places, and numbers and codes of some outputs there, shape (rows, places) each."""
@@ -145,7 +152,7 @@ class Table:
             if are_all_numbers(self.codes):
                 return places, numbers, np.broadcast_to(np.int64(NUMBER), part)
             return places, numbers, self.codes.reshape(shape)[rows]
-        places = list(self.place_index)
+        places = list(self.places)
         column = {place: i for i, place in enumerate(places)}
         numbers = np.full((len(rows), len(places)), np.nan)
         codes = np.full(numbers.shape, ABSENT)
@@ -158,15 +165,6 @@ class Table:
             numbers[to], codes[to] = self.numbers[at], self.codes[at]
         return places, numbers, codes
 
-    def last(self) -> tuple[Floats, Ints]:
-        """Numbers and codes of the last leaf of every flat output."""
-        flat = np.array([s.is_flat and len(s.places) > 0 for s in self.structures], dtype=bool)
-        rows = np.flatnonzero(flat[self.structure]) if len(self) else np.zeros(0, np.int64)
-        numbers, codes = np.full(len(self), np.nan), np.full(len(self), ABSENT)
-        at = self.offsets[rows + 1] - 1
-        numbers[rows], codes[rows] = self.numbers[at], self.codes[at]
-        return numbers, codes
-
     def rows(self, mask: Bools) -> Table:
         """The table of the outputs in `mask`."""
         keep = np.flatnonzero(mask)
@@ -177,7 +175,7 @@ class Table:
         kept = self.structure[keep]
         types, forms = self.types.part(leaves), self.forms.part(keep)
         part = Table(self.structures, kept, offsets, numbers, codes, self.levels, types, forms, raw)
-        vars(part)["place_index"] = self.place_index  # of the same structures
+        vars(part)["places"] = self.places  # of the same structures
         vars(part)["readings"] = self.readings  # of the same levels
         for function, (given, given_codes) in self.results.items():
             part.results[function] = given[keep], picked(given_codes, keep)
