@@ -26,7 +26,7 @@ from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.feature_bins import BinCodes, Column, bins_of, row_share, whole
 from pytest_dp.attacks.inverse import inverse_root, times
 from pytest_dp.evidence.logistic import expit
-from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.feature import PLACE_KINDS, Feature
 from pytest_dp.outputs.table import Table
 
 MAX_FEATURE_BINS = 48
@@ -47,11 +47,9 @@ a few large steps rather than many small ones."""
 POOLING = 2.0
 """How strongly the scale of one quantity is drawn to that of all quantities of its kind: as if so
 many more of its parameters had been seen."""
-PLACE_KINDS = ("leaf", "difference")
-"""Kinds of features that are left out where many numbers of an output may all leak alike: then a
-few features of all numbers together may explain more than these, one by one."""
 HELD_OUT_EVERY = 5
-"""One output in so many is held out, and decides whether `PLACE_KINDS` are left out."""
+"""One output in so many is held out, and decides whether `PLACE_KINDS` are left out: where many
+numbers of an output may leak alike, a few features of all of them together may explain more."""
 MAX_SHARPENING = 100.0
 """Limit to how much more precise slopes are taken to be because inputs share their random
 numbers."""

@@ -32,7 +32,8 @@ from pytest_dp.evidence.betting import (
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract, concatenated
-from pytest_dp.outputs.features import Feature, affordable, leaf
+from pytest_dp.outputs.feature import Feature, leaf
+from pytest_dp.outputs.features import affordable
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import same
 from pytest_dp.outputs.screening import FEWEST_PAIRS, choose

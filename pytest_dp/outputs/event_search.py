@@ -32,7 +32,8 @@ from pytest_dp.outputs.events import (
     OneOf,
     Pattern,
 )
-from pytest_dp.outputs.features import Feature, features
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.readings import Reading
@@ -44,15 +45,22 @@ Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""
 
 LEVELS = np.array([0.002, 0.005, 0.01, *np.linspace(0.02, 0.98, 49), 0.99, 0.995, 0.998])
-"""Quantiles at which thresholds are placed."""
-MOST_ATOMS = 48
+"""Quantiles at which thresholds are placed: finer ones cost time, and hardly tell more."""
+MAX_INTERVAL_ENDS = 28
+"""Thresholds between which intervals are placed: there are half the square of that many."""
+MAX_VALUES = 48
+"""Single values, or categories, of a quantity that are counted: the commonest ones."""
 CONSTANT = frozenset({"relation", "remainder"})
 """Kinds that take few values: single ones are what a person would speak of."""
-MOST_PATTERNS = 256
-MOST_IN_A_SET = 5
+MAX_PATTERNS, MAX_IN_A_SET = 256, 5
+"""Different outputs up to which whole outputs are spoken of, and how many a person reads in a set.
+"""
 RARE = 0.01
 """Share of outputs below which a single value is rare."""
-MOST_CONTEXTS = 6
+MAX_CONTEXTS = 6
+"""Lengths and counts among which numbers are looked at again, each for the price of a search."""
+MAX_OF_A_KIND = 3
+"""Events that one block may propose, so that others are heard."""
 COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
 """What an event that is harder to read must be better by, in units of rank."""
 
@@ -81,7 +89,7 @@ class _Block:
 
 def search(
     table: Table,
-    first: Bools,
+    on_d: Bools,
     rank: Rank,
     references: list[Any],
     most: int = 8,
@@ -89,14 +97,14 @@ def search(
     *,
     rare: bool = False,
 ) -> list[Found]:
-    """The most promising events that tell the outputs in `first` from the others.
+    """The most promising events that tell outputs on D from outputs on D'.
 
     Parameters
     ----------
     table : Table
         Outputs of both inputs.
-    first : ndarray of bool, shape (n,)
-        Which of them are outputs on the first input.
+    on_d : ndarray of bool, shape (n,)
+        Which outputs are on D.
     rank : callable
     references : list
         Noiseless answers.
@@ -108,16 +116,17 @@ def search(
         Whether to add, for either input, the rare value or category that speaks most for it: a
         value that is released once in a thousand runs tells everything, but not yet.
     """
-    about = features(table, references, first) if about is None else about
+    about = features(table, references, on_d) if about is None else about
     exact = any(feature.exact for feature in about)
-    blocks = _whole(table, first, exact)  # of equals, what comes first wins: the easiest to read
-    blocks += [block for feature in about for block in _about(feature, table, first)]
+    blocks = _whole(table, on_d, exact)  # of equals, what comes first wins: the easiest to read
+    for feature in about:
+        blocks += [*_numbers(feature, table, on_d), *_categories(feature, table, on_d)]
     found = _best(blocks, rank, (), most)
     numbers = table.codes == NUMBER
     if (numbers.any() and not numbers.all()) or len(table.structures) > 1:
-        for context in _contexts(about, table, first, rank):
+        for context in _contexts(about, table, on_d, rank):
             inside = context.mask(table)
-            part, sides = table.rows(inside), first[inside]
+            part, sides = table.rows(inside), on_d[inside]
             inner = [
                 block
                 for feature in about
@@ -133,11 +142,11 @@ def search(
     return found
 
 
-def _rarely_on(first: bool, runs: int) -> Rank:
+def _rarely_on(on_d: bool, runs: int) -> Rank:
     """Standard errors by which rare events come more often on an input; two at least."""
 
     def rank(c1: Ints, c2: Ints) -> Floats:
-        more, less = (c1, c2) if first else (c2, c1)
+        more, less = (c1, c2) if on_d else (c2, c1)
         apart = (more - less) / np.sqrt(c1 + c2 + 1.0)
         return np.where((apart >= 2.0) & (c1 + c2 < RARE * runs), apart, -np.inf)
 
@@ -147,47 +156,45 @@ def _rarely_on(first: bool, runs: int) -> Rank:
 def _best(
     blocks: list[_Block], rank: Rank, context: tuple[Condition, ...], most: int, cost: float = 0.0
 ) -> list[Found]:
-    found = []
+    ranked = []
     for block in blocks:
-        if not len(block.c1):
-            continue
         ranks = rank(block.c1, block.c2) - block.cost - cost
-        for k in np.argsort(-ranks, kind="stable")[: min(most, 3)]:
-            if ranks[k] > -math.inf:
-                counts = int(block.c1[k]), int(block.c2[k])
-                found.append((float(ranks[k]), counts, block, int(k)))
-    found.sort(key=lambda f: -f[0])
+        ranked += [(ranks[k], block, k) for k in _highest(ranks, min(most, MAX_OF_A_KIND))]
+    ranked.sort(key=lambda each: -each[0])
     return [
-        Found(Event((*context, block.build(k))), c1, c2, r)
-        for r, (c1, c2), block, k in found[:most]
+        Found(Event((*context, block.build(k))), int(block.c1[k]), int(block.c2[k]), float(value))
+        for value, block, k in ranked[:most]
     ]
 
 
-def _about(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
-    yield from _numbers(feature, table, first)
-    yield from _categories(feature, table, first)
+def _highest(ranks: Floats, most: int) -> list[int]:
+    """Where the highest ranks are, but for those that rule an event out."""
+    order: list[int] = np.argsort(-ranks, kind="stable")[:most].tolist()
+    return [k for k in order if ranks[k] > -math.inf]
 
 
-def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
+def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     """Half-lines, intervals and recurring values of a numeric feature."""
     numbers, codes = feature.columns(table)
     is_number = codes == NUMBER
     nan = is_number & np.isnan(numbers)
     if nan.any():
-        c1, c2 = _count(nan, first)
-        yield _Block(c1, c2, lambda k: Equals(feature, math.nan), is_single=True)  # noqa: ARG005
+        yield _Block(*_count(nan, on_d), lambda _: Equals(feature, math.nan), is_single=True)
     valid = is_number & ~nan
     if not valid.any():
         return
     if feature.kind == "test":
-        yield from _truth(feature, numbers[valid], first[valid])
+        cost = 0.0 if isinstance(feature.argument, Reading) else COST["form"]
+        for truth in (1.0, 0.0):
+            counts = _count(valid & (numbers == truth), on_d)
+            yield _Block(*counts, lambda _, truth=truth: Equals(feature, truth), cost)  # type: ignore[misc]
         return
-    one, two = np.sort(numbers[valid & first]), np.sort(numbers[valid & ~first])
+    sides = np.sort(numbers[valid & on_d]), np.sort(numbers[valid & ~on_d])
     around = room(feature, table)
     if feature.kind in CONSTANT:
-        yield from _recurring(feature, one, two, around)
-    cuts = thresholds(np.concatenate([one, two]), around)
-    below1, below2 = (np.searchsorted(side, cuts - around.at(cuts)) for side in (one, two))
+        yield from _recurring(feature, *sides, around)
+    cuts = thresholds(np.concatenate(sides), around)
+    below1, below2 = (np.searchsorted(side, cuts - around.at(cuts)) for side in sides)
     rooms = around.at(cuts).tolist()
 
     def half_line(**ends: int) -> Between:
@@ -195,8 +202,12 @@ def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
         return Between(feature, **at, room=max(rooms[k] for k in ends.values()))
 
     yield _Block(below1, below2, lambda k: half_line(high=k))
-    yield _Block(len(one) - below1, len(two) - below2, lambda k: half_line(low=k))
-    some = np.unique(np.linspace(0, len(cuts) - 1, min(len(cuts), 28)).astype(int))
+    above1, above2 = (
+        len(side) - below for side, below in zip(sides, (below1, below2), strict=True)
+    )
+    yield _Block(above1, above2, lambda k: half_line(low=k))
+    ends = min(len(cuts), MAX_INTERVAL_ENDS)
+    some = np.unique(np.linspace(0, len(cuts) - 1, ends).astype(int))
     i, j = np.triu_indices(len(some), 1)
     low, high = some[i], some[j]
     yield _Block(
@@ -206,36 +217,26 @@ def _numbers(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
         COST["interval"],
     )
     if feature.kind not in CONSTANT:
-        yield from _recurring(feature, one, two, around)
+        yield from _recurring(feature, *sides, around)
 
 
-def _recurring(feature: Feature, one: Floats, two: Floats, around: Room) -> Iterator[_Block]:
-    """Single values that come more often than chance explains; numbers of either side, sorted."""
-    every = np.unique(np.concatenate([one, two]), return_counts=True)
-    found, counts = clusters(*every, around)
+def _recurring(
+    feature: Feature, numbers1: Floats, numbers2: Floats, around: Room
+) -> Iterator[_Block]:
+    """Single values that come more often than chance explains, of sorted numbers."""
+    every = np.unique(np.concatenate([numbers1, numbers2]), return_counts=True)
+    values, counts = clusters(*every, around)
     c1, c2 = (
-        np.searchsorted(side, found.ends[1], "right") - np.searchsorted(side, found.ends[0])
-        for side in (one, two)
+        np.searchsorted(side, values.ends[1], "right") - np.searchsorted(side, values.ends[0])
+        for side in (numbers1, numbers2)
     )
     # Outputs on both inputs may share their noise: then all numbers come twice, once on each.
     often = recurring(counts, 0.002) | recurring(np.maximum(c1, counts - c1), 1.0)
-    at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[:MOST_ATOMS]]
-    if len(at):
-        atoms, rooms = found.values[at], found.reach[at]
-        yield _Block(
-            c1[at],
-            c2[at],
-            lambda k: Equals(feature, float(atoms[k]), float(rooms[k])),
-            is_single=True,
-        )
-
-
-def _truth(feature: Feature, numbers: Floats, first: Bools) -> Iterator[_Block]:
-    """What is true, and what is not."""
-    cost = 0.0 if isinstance(feature.argument, Reading) else COST["form"]
-    for value in (1.0, 0.0):
-        c1, c2 = _count(numbers == value, first)
-        yield _Block(c1, c2, lambda k, v=value: Equals(feature, v), cost)  # type: ignore[misc]  # noqa: ARG005
+    at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[:MAX_VALUES]]
+    kept, rooms = values.values[at], values.reach[at]
+    yield _Block(
+        c1[at], c2[at], lambda k: Equals(feature, float(kept[k]), float(rooms[k])), is_single=True
+    )
 
 
 def thresholds(numbers: Floats, around: Room = NONE) -> Floats:
@@ -244,7 +245,7 @@ def thresholds(numbers: Floats, around: Room = NONE) -> Floats:
     if not len(finite):
         return np.unique(numbers)
     values = clusters(*np.unique(finite, return_counts=True), around)[0].values
-    if len(values) <= MOST_ATOMS and len(values) < 0.2 * len(finite):
+    if len(values) <= MAX_VALUES and len(values) < 0.2 * len(finite):
         return values
     with np.errstate(all="ignore"):
         cuts = np.quantile(finite, LEVELS)
@@ -256,42 +257,38 @@ def thresholds(numbers: Floats, around: Room = NONE) -> Floats:
     return np.unique(cuts) + 0.0
 
 
-def _categories(feature: Feature, table: Table, first: Bools) -> Iterator[_Block]:
+def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     """Each category of a feature, and everything but it."""
     if feature.kind not in ("leaf", "last"):
         return
     codes = feature.columns(table)[1]
-    present = codes != ABSENT
-    names = {code: level for level, code in table.levels.items()}
-    found, counts = np.unique(codes[codes >= 0], return_counts=True)
-    if not len(found):
-        return
-    found = found[np.argsort(-counts, kind="stable")[:MOST_ATOMS]]
-    in_first = np.array([np.sum((codes == code) & first) for code in found])
-    in_second = np.array([np.sum((codes == code) & ~first) for code in found])
-    all1, all2 = _count(present, first)
-    yield _Block(in_first, in_second, lambda k: Is(feature, names[int(found[k])]), is_single=True)
-    yield _Block(
-        all1 - in_first,
-        all2 - in_second,
-        lambda k: Is(feature, names[int(found[k])], negated=True),
+    levels = list(table.levels)
+    counts1, counts2 = (
+        np.bincount(codes[side & (codes >= 0)], minlength=len(levels)) for side in (on_d, ~on_d)
     )
+    common = np.argsort(-(counts1 + counts2), kind="stable")[:MAX_VALUES]
+    common = common[(counts1 + counts2)[common] > 0]
+    if not len(common):
+        return
+    c1, c2 = counts1[common], counts2[common]
+    yield _Block(c1, c2, lambda k: Is(feature, levels[common[k]]), is_single=True)
+    all1, all2 = _count(codes != ABSENT, on_d)
+    yield _Block(all1 - c1, all2 - c2, lambda k: Is(feature, levels[common[k]], negated=True))
     if np.any(codes == NUMBER):
-        c1, c2 = _count(codes == NUMBER, first)
-        yield _Block(c1, c2, lambda k: IsNumber(feature))  # noqa: ARG005
+        yield _Block(*_count(codes == NUMBER, on_d), lambda _: IsNumber(feature))
 
 
-def _whole(table: Table, first: Bools, exact: bool) -> list[_Block]:
+def _whole(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
     if table.is_extract:  # an output that is gone cannot be written down
         return []
     near = () if exact else merging(table)
     table = merged(table, near)
     values, index, inverse = np.unique(hashes(table), return_index=True, return_inverse=True)
-    if len(values) > min(MOST_PATTERNS, max(8, len(table) // 8)):
+    if len(values) > min(MAX_PATTERNS, max(8, len(table) // 8)):
         return []
-    c1 = np.bincount(inverse[first], minlength=len(values))
-    c2 = np.bincount(inverse[~first], minlength=len(values))
+    c1 = np.bincount(inverse[on_d], minlength=len(values))
+    c2 = np.bincount(inverse[~on_d], minlength=len(values))
 
     def pattern(k: int) -> Pattern:
         return pattern_of(table, int(index[k]), near)
@@ -299,7 +296,7 @@ def _whole(table: Table, first: Bools, exact: bool) -> list[_Block]:
     blocks = [_Block(c1, c2, lambda k: OneOf((pattern(k),)))]
     for order in (np.argsort(-(c1 + 0.5) / (c2 + 0.5)), np.argsort(-(c2 + 0.5) / (c1 + 0.5))):
         # A person reads a set of five outputs; the likeliest ones carry the weight.
-        common = [k for k in order if c1[k] + c2[k] >= 0.01 * len(table)][:MOST_IN_A_SET]
+        common = [k for k in order if c1[k] + c2[k] >= 0.01 * len(table)][:MAX_IN_A_SET]
         if len(common) > 1:
             sizes = np.arange(2, len(common) + 1)
             blocks.append(
@@ -336,24 +333,20 @@ def pattern_of(table: Table, row: int, near: Merging = ()) -> Pattern:
     return Pattern(structure.kind, structure.places, leaves, types, form, text, varied, rooms)
 
 
-def _contexts(about: list[Feature], table: Table, first: Bools, rank: Rank) -> list[Condition]:
+def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> list[Condition]:
     """Lengths and counts among which numbers are worth a look of their own: the best few."""
-    seen: list[tuple[float, Condition]] = []
+    contexts: list[tuple[float, Condition]] = []
     for feature in about:
         if feature.kind not in ("count", "len"):
             continue
-        for block in _numbers(feature, table, first):
+        for block in _numbers(feature, table, on_d):
             total = block.c1 + block.c2
             often = (total > 0.01 * len(table)) & (total < 0.995 * len(table))
             ranks = np.where(often, rank(block.c1, block.c2) - block.cost, -np.inf)
-            seen += [
-                (float(ranks[k]), block.build(int(k)))
-                for k in np.argsort(-ranks, kind="stable")[:MOST_CONTEXTS]
-                if ranks[k] > -math.inf
-            ]
-    seen.sort(key=lambda pair: -pair[0])
-    return [condition for _, condition in seen[:MOST_CONTEXTS]]
+            contexts += [(ranks[k], block.build(k)) for k in _highest(ranks, MAX_CONTEXTS)]
+    contexts.sort(key=lambda pair: -pair[0])
+    return [condition for _, condition in contexts[:MAX_CONTEXTS]]
 
 
-def _count(mask: Bools, first: Bools) -> tuple[Ints, Ints]:
-    return np.array([np.sum(mask & first)]), np.array([np.sum(mask & ~first)])
+def _count(mask: Bools, on_d: Bools) -> tuple[Ints, Ints]:
+    return np.array([np.sum(mask & on_d)]), np.array([np.sum(mask & ~on_d)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -21,35 +21,18 @@ from pytest_dp.outputs.quantities import (
 )
 from pytest_dp.outputs.table import Table
 
-Kind = Literal[
-    "leaf",
-    "last",
-    "len",
-    "mean",
-    "min",
-    "max",
-    "count",
-    "hamming",
-    "sum",
-    "argmax",
-    "argmin",
-    "above",
-    "difference",
-    "user",
-    "bit",
-    "lowest bit",
-    "reading",
-    "test",
-    "relation",
-    "remainder",
-]
-WHOLE: frozenset[Kind] = frozenset(
-    {"len", "count", "hamming", "argmax", "argmin", "above", "bit", "lowest bit", "test"}
-)
+OfAPlace = Literal["leaf", "difference"]
+Summary = Literal["mean", "min", "max", "sum", "argmax", "argmin"]
+Count = Literal["len", "count", "hamming", "above"]
+Bits = Literal["bit", "lowest bit"]
+Derived = Literal["reading", "test", "relation", "remainder"]
+"""What an object with ``values(table)`` works out, which is the argument."""
+Kind = OfAPlace | Summary | Count | Bits | Derived | Literal["last", "user"]
+PLACE_KINDS: frozenset[Kind] = frozenset(get_args(OfAPlace))
+"""Kinds of which there may be very many."""
+WHOLE: frozenset[Kind] = frozenset({"argmax", "argmin", "test", *get_args(Count), *get_args(Bits)})
 """Kinds that are whole numbers."""
-_OF_ALL: frozenset[Kind] = frozenset(
-    {"len", "count", "hamming", "argmax", "argmin", "above", "mean", "min", "max", "sum"}
-)
+_OF_ALL: frozenset[Kind] = frozenset(get_args(Count) + get_args(Summary))
 """Kinds that take a look at all of an output, which is done only once."""
 
 
@@ -78,18 +61,13 @@ class Feature:
         """Its value for every output: numbers, and codes as in `Table`, shape (n,) each."""
         known = table.results.get(self) if table.results else None
         if known is None:
-            known = _worked_out(self.kind, self.argument, table)
+            if self.kind in _COLUMNS:
+                known = _COLUMNS[self.kind](self.argument, table)
+            else:
+                known = numeric(_NUMBERS[self.kind](self.argument, table))
             if self.kind in _OF_ALL:
                 table.results[self] = known
         return known
-
-
-def _worked_out(kind: str, argument: Any, table: Table) -> tuple[Floats, Ints]:
-    if kind in _COLUMNS:
-        return _COLUMNS[kind](argument, table)
-    if kind in _NUMBERS:
-        return numeric(_NUMBERS[kind](argument, table))
-    return numeric(summary(table, kind))
 
 
 def _lengths(_: Any, table: Table) -> Floats:
@@ -109,6 +87,10 @@ def _of_user(argument: Any, table: Table) -> tuple[Floats, Ints]:
     return numbers[:, index], codes
 
 
+def _summarised(kind: str) -> Callable[[Any, Table], Floats]:
+    return lambda _, table: summary(table, kind)
+
+
 _COLUMNS: dict[str, Callable[[Any, Table], tuple[Floats, Ints]]] = {
     "leaf": lambda place, table: table.leaf(place),
     "last": lambda _, table: table.last(),
@@ -123,11 +105,10 @@ _NUMBERS: dict[str, Callable[[Any, Table], Floats]] = {
     "above": lambda level, table: above(table, level),
     "bit": lambda which, table: bit(table, *which),
     "lowest bit": lambda place, table: lowest_bit(table, place),
-    **dict.fromkeys(
-        ("reading", "test", "relation", "remainder"), lambda what, table: what.values(table)
-    ),
+    **{kind: _summarised(kind) for kind in get_args(Summary)},
+    **dict.fromkeys(get_args(Derived), lambda what, table: what.values(table)),
 }
-"""The same of kinds that are numbers only; all others are summaries."""
+"""The same of kinds that are numbers only."""
 
 
 def leaf(place: str) -> Feature:

@@ -9,15 +9,10 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.columns import NUMBER
-from pytest_dp.outputs.feature import LAST, Kind
-from pytest_dp.outputs.feature import LEN as LEN
-from pytest_dp.outputs.feature import Feature as Feature
-from pytest_dp.outputs.feature import leaf as leaf
+from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, Kind, leaf
 from pytest_dp.outputs.forms import Has, OfKind, OfType, observed
-from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.readings import readings
-from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.rounding import room_of
 from pytest_dp.outputs.screening import (
     FEWEST_PAIRS,
@@ -28,6 +23,7 @@ from pytest_dp.outputs.screening import (
     at_most,
     choose,
     differing,
+    gaps,
     some_rows,
     telling,
 )
@@ -35,24 +31,22 @@ from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.traces import traces
 from pytest_dp.outputs.user_features import custom, name_of
 
-_MANY_BITS = 8
-_MANY_READ = 16
+_MAX_PLACES_OF_BITS = 8
+"""Numbers of which all 64 bits are looked at, each as a quantity."""
+_MAX_READ = 16
+"""Quantities that are read out of categories, or of forms, of each sort."""
 _ALIKE = 10
 """Numbers in an output above which they are also looked at as many of one sort."""
-_QUARTERS, _QUARTERED = (0.25, 0.5, 0.75), 200_000
+_QUARTERS, _MAX_QUARTERED = (0.25, 0.5, 0.75), 200_000
 """Levels of all numbers above which they are counted; numbers by which those are found."""
-_SCREENED, _SCREENED_ROWS = 2_000, 1_000
+_MAX_SCREENED, _MAX_SCREENED_ROWS = 2_000, 1_000
 """Of many features of other kinds, how many are compared, on how many outputs of each input."""
-OF_PLACES = ("leaf", "difference")
-"""Kinds of which there may be very many."""
-_TRACED = 512
+_MAX_TRACED = 512
 """Places among which relations are looked for, where no pairs show which matter."""
-SUMMARIES: tuple[Kind, ...] = ("mean", "min", "max")
-MORE_SUMMARIES: tuple[Kind, ...] = ("sum", "argmax", "argmin")
 
 
 def features(
-    table: Table, references: list[Any], first: Bools | None = None, paired: int = 0
+    table: Table, references: list[Any], on_d: Bools | None = None, paired: int = 0
 ) -> list[Feature]:
     """The quantities that StatDP's event families speak about, for outputs such as these.
 
@@ -62,26 +56,26 @@ def features(
         Outputs seen so far.
     references : list
         Noiseless answers, to compare with by Hamming distance.
-    first : ndarray of bool, shape (n,), optional
-        Which outputs are those on the first input: of very many places, those where the two sides
+    on_d : ndarray of bool, shape (n,), optional
+        Which outputs are on D: of very many places, those where the two sides
         differ are chosen.
     paired : int, optional
         So many outputs on either input, from the start, share their random numbers in order.
     """
-    return _of_places(table, references, first, choose(table, first, paired))
+    return _of_places(table, references, on_d, choose(table, on_d, paired))
 
 
 def _of_places(
-    table: Table, references: list[Any], first: Bools | None, places: Places
+    table: Table, references: list[Any], on_d: Bools | None, places: Places
 ) -> list[Feature]:
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     found = [LEN] if len(lengths) > 1 else []
     leaves = _spread([leaf(place) for place in places.chosen], MANY)
-    found += leaves + _readings(leaves, table, first) + _forms(table, first)
+    found += leaves + _readings(leaves, table, on_d) + _forms(table, on_d)
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         found.append(LAST)
-    found += _summaries(table, SUMMARIES)
+    found += _summaries(table, ("mean", "min", "max"))
     if any(len(structure.places) > 1 for structure in containers):
         for level in list(table.levels)[:MANY]:
             found.append(Feature(f"output.count({written(level)})", "count", level))
@@ -90,7 +84,7 @@ def _of_places(
 
 
 def all_features(
-    table: Table, references: list[Any], first: Bools | None = None, paired: int = 0
+    table: Table, references: list[Any], on_d: Bools | None = None, paired: int = 0
 ) -> list[Feature]:
     """The quantities of `features`, and more, for those who can weigh many against each other.
 
@@ -98,34 +92,35 @@ def all_features(
     above a level, and how much each number of a flat output differs from the one before. Parameters
     are those of `features`.
     """
-    places = choose(table, first, paired)
-    found = _of_places(table, references, first, places) + _summaries(table, MORE_SUMMARIES)
-    found += _levels(table) + _differences(table, first, places, paired)
+    places = choose(table, on_d, paired)
+    found = _of_places(table, references, on_d, places)
+    found += _summaries(table, ("sum", "argmax", "argmin"))
+    found += _levels(table) + _differences(table, on_d, places, paired)
     known = {feature.argument for feature in found if feature.kind == "difference"}
-    found += _traces(table, first, known, places, paired)
-    if places.all or first is None or paired < FEWEST_PAIRS:
+    found += _traces(table, on_d, known, places, paired)
+    if places.all or on_d is None or paired < FEWEST_PAIRS:
         return found
-    return [feature for feature in found if _differs(feature, table, first, paired)]
+    return [feature for feature in found if _differs(feature, table, on_d, paired)]
 
 
-def _differs(feature: Feature, table: Table, first: Bools, paired: int) -> bool:
+def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
     """Whether a quantity differs between the two outputs of some pair."""
-    if feature.kind in ("leaf", "difference"):  # which were chosen
+    if feature.kind in PLACE_KINDS:  # which were chosen
         return True
     numbers, codes = feature.columns(table)
-    one, two = (np.flatnonzero(side)[:paired] for side in (first, ~first))
-    return bool(differing(numbers[:, None], codes[:, None], one, two)[0][0])
+    rows1, rows2 = (np.flatnonzero(side)[:paired] for side in (on_d, ~on_d))
+    return bool(differing(numbers[:, None], codes[:, None], rows1, rows2)[0][0])
 
 
-def float_features(table: Table, first: Bools | None = None) -> list[Feature]:
+def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
     """The last digits of floating-point numbers, which betray what noise was added to.
 
     For each place that holds numbers, the lowest bit set (see `quantities.lowest_bit`); for the few
     where that differs most between the two sides, all 64 bits. Parameters are those of `features`.
     """
-    lowest = _telling([lowest_bit_of(place) for place in _numeric_places(table)], table, first)
-    few = _telling(lowest, table, first, _MANY_BITS)
-    return lowest + [one for feature in few for one in bits_of(feature.argument)]
+    lowest = _telling([lowest_bit_of(place) for place in _numeric_places(table)], table, on_d)
+    few = _telling(lowest, table, on_d, _MAX_PLACES_OF_BITS)
+    return lowest + [bit for feature in few for bit in bits_of(feature.argument)]
 
 
 def lowest_bit_of(place: str) -> Feature:
@@ -163,31 +158,30 @@ def _summaries(table: Table, kinds: tuple[Kind, ...]) -> list[Feature]:
     return [Feature(f"{kind}({_every(table)})", kind) for kind in kinds]
 
 
-def _readings(leaves: list[Feature], table: Table, first: Bools | None) -> list[Feature]:
+def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[Feature]:
     """What is read out of categories that hardly ever recur."""
-    found: dict[str, list[Feature]] = {"first": [], "test": [], "reading": []}
-    for one in leaves if table.levels else ():
-        for reading in readings(one.argument, table):
+    first, tests, others = list[Feature](), list[Feature](), list[Feature]()
+    for feature in leaves if table.levels else ():
+        for reading in readings(feature.argument, table):
+            group = first if reading.comes_first else tests if reading.is_test else others
             kind: Kind = "test" if reading.is_test else "reading"
-            rank = "first" if reading.comes_first else kind
-            found[rank].append(Feature(str(reading), kind, reading))
-    return [
-        feature for group in found.values() for feature in _telling(group, table, first, _MANY_READ)
-    ]
+            group.append(Feature(str(reading), kind, reading))
+    groups = [_telling(group, table, on_d, _MAX_READ) for group in (first, tests, others)]
+    return [feature for group in groups for feature in group]
 
 
-def _forms(table: Table, first: Bools | None) -> list[Feature]:
+def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
     """What varies of types and orders."""
     found = [
         Feature(str(one), "test" if isinstance(one, OfKind | OfType | Has) else "reading", one)
         for one in observed(table)
     ]
-    return _telling(found, table, first, _MANY_READ)
+    return _telling(found, table, on_d, _MAX_READ)
 
 
 def _levels(table: Table) -> list[Feature]:
     """How many numbers lie above a level, for outputs of many: a leak that each has a bit of."""
-    step = max(1, len(table.codes) // _QUARTERED)
+    step = max(1, len(table.codes) // _MAX_QUARTERED)
     part = table if step == 1 else table.rows(np.arange(len(table)) % step == 0)
     is_number = part.codes == NUMBER
     some = part.numbers[is_number & np.isfinite(part.numbers)]
@@ -214,7 +208,7 @@ def _positions(table: Table) -> Ints:
     return np.arange(len(table.codes)) - table.offsets[table.owner]
 
 
-def _differences(table: Table, first: Bools | None, places: Places, paired: int) -> list[Feature]:
+def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) -> list[Feature]:
     """Differences of neighbours that are both numbers in some flat output, and of partners."""
     is_number, position = table.codes == NUMBER, _positions(table)
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
@@ -225,17 +219,17 @@ def _differences(table: Table, first: Bools | None, places: Places, paired: int)
         (f"output[{i}]", f"output[{i - 1}]")
         for i in np.flatnonzero(np.bincount(position[1:][both])).tolist()
     ]
-    if first is None:
+    if on_d is None:
         return _spread([_difference(*pair) for pair in pairs], MANY)
     pairs = list(dict.fromkeys([*pairs, *places.partners]))
     if len(pairs) > (MANY if places.all else MANY_IN_PAIRS):
-        rows = some_rows(first, LOOKED_AT // len(pairs))
+        rows = some_rows(on_d, LOOKED_AT // len(pairs))
         index, numbers, _ = table.matrix(rows)
         column = {place: i for i, place in enumerate(index)}
-        one = numbers[:, np.array([column[place] for place, _ in pairs])]
-        two = numbers[:, np.array([column[place] for _, place in pairs])]
+        of, less = np.array([[column[place] for place in pair] for pair in pairs]).T
         with np.errstate(invalid="ignore", over="ignore"):
-            kept = telling(one - two, None, first[rows], at_most(first), paired)[0]
+            apart = numbers[:, of] - numbers[:, less]
+            kept = telling(apart, None, on_d[rows], at_most(on_d), paired)[0]
         pairs = [pairs[i] for i in kept.tolist()]
     return [_difference(*pair) for pair in pairs]
 
@@ -245,18 +239,18 @@ def _difference(one: str, other: str) -> Feature:
 
 
 def _traces(
-    table: Table, first: Bools | None, known: set[tuple[str, str]], places: Places, paired: int
+    table: Table, on_d: Bools | None, known: set[tuple[str, str]], places: Places, paired: int
 ) -> list[Feature]:
     """What is left of numbers where their noise is taken off, if these outputs call for it."""
-    if first is None or not np.any(table.codes == NUMBER):
+    if on_d is None or not np.any(table.codes == NUMBER):
         return []
     among = list(table.places)
-    if not places.all and (paired >= FEWEST_PAIRS or len(among) > _TRACED):
+    if not places.all and (paired >= FEWEST_PAIRS or len(among) > _MAX_TRACED):
         among = places.chosen
-    found = traces(table, first, known, among)
-    related = [Feature(str(one), "relation", one) for one in found if isinstance(one, Relation)]
-    on_grids = [Feature(str(one), "remainder", one) for one in found if isinstance(one, Remainder)]
-    return _telling(related, table, first) + _telling(on_grids, table, first)
+    related, on_grids = traces(table, on_d, known, among)
+    relations = [Feature(str(relation), "relation", relation) for relation in related]
+    remainders = [Feature(str(remainder), "remainder", remainder) for remainder in on_grids]
+    return _telling(relations, table, on_d) + _telling(remainders, table, on_d)
 
 
 def _numeric_places(table: Table) -> list[str]:
@@ -269,42 +263,36 @@ def _numeric_places(table: Table) -> list[str]:
     return list(dict.fromkeys(place for place, yes in zip(places, holds, strict=True) if yes))
 
 
-def affordable(found: list[Feature], table: Table, first: Bools, a_quantity: int) -> list[Feature]:
+def affordable(found: list[Feature], table: Table, on_d: Bools, a_quantity: int) -> list[Feature]:
     """Of features of single places, those where the sides differ most; all others.
 
     So many of each kind as there are outputs for, `a_quantity` for each.
     """
-    most = at_most(first, a_quantity)
-    chosen = {
-        feature
-        for kind in OF_PLACES
-        for feature in _furthest([one for one in found if one.kind == kind], table, first, most)
-    }
-    return [one for one in found if one.kind not in OF_PLACES or one in chosen]
-
-
-def _furthest(found: list[Feature], table: Table, first: Bools, most: int) -> list[Feature]:
-    if len(found) <= most:
-        return found
-    rows = some_rows(first, LOOKED_AT // len(found))
-    columns = [feature.columns(table) for feature in found]
-    numbers = np.stack([values[rows] for values, _ in columns], axis=1)
-    codes = np.stack([kinds[rows] for _, kinds in columns], axis=1)
-    return [found[i] for i in telling(numbers, codes, first[rows], most)[0].tolist()]
+    left_out: set[Feature] = set()
+    for kind in PLACE_KINDS:
+        some = [feature for feature in found if feature.kind == kind]
+        most = at_most(on_d, a_quantity)
+        if len(some) > most:
+            rows = some_rows(on_d, LOOKED_AT // len(some))
+            columns = [feature.columns(table) for feature in some]
+            numbers = np.stack([values[rows] for values, _ in columns], axis=1)
+            codes = np.stack([kinds[rows] for _, kinds in columns], axis=1)
+            kept = telling(numbers, codes, on_d[rows], most)[0]
+            left_out |= set(some) - {some[i] for i in kept.tolist()}
+    return [feature for feature in found if feature not in left_out]
 
 
 def _telling(
-    found: list[Feature], table: Table, first: Bools | None, most: int = MANY
+    found: list[Feature], table: Table, on_d: Bools | None, most: int = MANY
 ) -> list[Feature]:
     """Of very many features, those where the two sides look most different."""
-    if len(found) > most and first is not None:
-        found = _spread(found, _SCREENED)
-        rows = np.concatenate([np.flatnonzero(side)[:_SCREENED_ROWS] for side in (first, ~first)])
+    if len(found) > most and on_d is not None:
+        found = _spread(found, _MAX_SCREENED)
         few = np.zeros(len(table), dtype=bool)
-        few[rows] = True
-        part, sides = table.rows(few), first[few]
-        gaps = np.array([_gap(*feature.columns(part), sides) for feature in found])
-        order = np.argsort(-gaps, kind="stable")[:most]
+        few[some_rows(on_d, _MAX_SCREENED_ROWS)] = True
+        part, sides = table.rows(few), on_d[few]
+        apart = np.array([_gap(*feature.columns(part), sides) for feature in found])
+        order = np.argsort(-apart, kind="stable")[:most]
         found = [found[i] for i in np.sort(order)]
     return _spread(found, most)
 
@@ -315,20 +303,12 @@ def _spread(found: list[Feature], most: int) -> list[Feature]:
     return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, most).astype(int))]
 
 
-def _gap(numbers: Floats, codes: Ints, first: Bools) -> float:
-    """How many standard errors apart two samples are, at the best threshold, value or category."""
-    widest = 0.0
-    for values in (np.where(codes == NUMBER, numbers, -np.inf), codes):
-        inverse = np.unique(values, return_inverse=True)[1]
-        if not len(inverse):
-            continue
-        many = int(inverse.max()) + 1
-        c1 = np.bincount(inverse[first], minlength=many)
-        c2 = np.bincount(inverse[~first], minlength=many)
-        upward, downward = (c1.cumsum(), c2.cumsum()), (c1[::-1].cumsum(), c2[::-1].cumsum())
-        for one, two in ((c1, c2), upward, downward):
-            widest = max(widest, float(np.max(np.abs(one - two) / np.sqrt(one + two + 1.0))))
-    return widest
+def _gap(numbers: Floats, codes: Ints, on_d: Bools) -> float:
+    """How far apart two samples are, as in `gaps`; of the larger one, some outputs."""
+    rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
+    many = min(len(rows1), len(rows2))
+    rows = np.concatenate([rows1[:many], rows2[:many]])
+    return float(gaps(numbers[rows, None], codes[rows, None])[0])
 
 
 def _is_short_vector(reference: Any) -> bool:

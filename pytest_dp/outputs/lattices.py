@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.table import Table
 
 ROUNDING = 5e-9, 2e-4
@@ -166,8 +165,7 @@ class Remainder:
 
     def values(self, table: Table) -> Floats:
         """Its value for every output, shape (n,); NaN where there is no number."""
-        numbers, codes = table.leaf(self.place)
-        return self.of(np.where(codes == NUMBER, numbers, np.nan))
+        return self.of(table.leaf(self.place)[0])
 
     def of(self, numbers: Floats) -> Floats:
         """For all numbers; NaN where there is none, or none that is finite."""

@@ -79,10 +79,10 @@ def above(table: Table, level: float) -> Floats:
 
 def difference(table: Table, place: str, less: str) -> tuple[Floats, Ints]:
     """The number at one place less that at another, and codes: absent unless both are numbers."""
-    (one, codes), (other, other_codes) = table.leaf(place), table.leaf(less)
+    (numbers, codes), (others, other_codes) = table.leaf(place), table.leaf(less)
     both = (codes == NUMBER) & (other_codes == NUMBER)
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.where(both, one - other, np.nan), np.where(both, NUMBER, ABSENT)
+        return numbers - others, np.where(both, NUMBER, ABSENT)
 
 
 def hamming(table: Table, keys: tuple[tuple[str, Any], ...]) -> Floats:
@@ -164,7 +164,7 @@ def recurring(counts: Ints, share: float) -> Bools:
     return often
 
 
-def comes_alone(numbers: Floats, codes: Ints, first: Bools, times: int) -> bool:
+def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
     """Whether something special came so often on one input, and never on the other.
 
     Special are a number that recurs where hardly any others do, and NaN and any category where most
@@ -174,7 +174,7 @@ def comes_alone(numbers: Floats, codes: Ints, first: Bools, times: int) -> bool:
     ----------
     numbers, codes : ndarray, shape (n,)
         As in `Table`.
-    first : ndarray of bool, shape (n,)
+    on_d : ndarray of bool, shape (n,)
         Which outputs are on D.
     times : int
     """
@@ -183,13 +183,13 @@ def comes_alone(numbers: Floats, codes: Ints, first: Bools, times: int) -> bool:
     if is_number.mean() < _MOSTLY:
         return False
     special = [missing, *(codes == code for code in np.unique(codes[codes != NUMBER])[:_SPECIAL])]
-    for side in (first, ~first):  # outputs on both may share their noise, and be equal
+    for side in (on_d, ~on_d):  # outputs on both may share their noise, and be equal
         values, counts = np.unique(numbers[is_number & side], return_counts=True)
         if len(values) > _MOSTLY * (is_number & side).sum():
             recur = values[counts >= times]
             special += [numbers == value for value in recur[:_SPECIAL]]
     for mask in special:
-        one, two = int(np.sum(mask & first)), int(np.sum(mask & ~first))
+        one, two = int(np.sum(mask & on_d)), int(np.sum(mask & ~on_d))
         if min(one, two) == 0 and max(one, two) >= times:
             return True
     return False

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.lattices import nice
 from pytest_dp.outputs.table import Table
 
@@ -59,8 +58,7 @@ class Relation:
 
     def values(self, table: Table) -> Floats:
         """Its value for every output, shape (n,); NaN where some place has no number."""
-        columns = [table.leaf(place) for place in self.places]
-        return self.of([np.where(codes == NUMBER, x, np.nan) for x, codes in columns])
+        return self.of([table.leaf(place)[0] for place in self.places])
 
     def of(self, numbers: list[Floats]) -> Floats:
         """For the numbers at its places."""

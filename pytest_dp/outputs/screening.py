@@ -57,35 +57,35 @@ class Places:
     all: bool = True
 
 
-def choose(table: Table, first: Bools | None, paired: int, most: int = 0) -> Places:
+def choose(table: Table, on_d: Bools | None, paired: int, most: int = 0) -> Places:
     """The places of these outputs to learn from; parameters as in `telling`.
 
     So many as `at_most` says, or `most` if that is more.
     """
     places = list(table.places)
-    if first is None or len(places) <= (MANY_IN_PAIRS if paired >= FEWEST_PAIRS else MANY):
+    if on_d is None or len(places) <= (MANY_IN_PAIRS if paired >= FEWEST_PAIRS else MANY):
         return Places(places)
-    rows = some_rows(first, LOOKED_AT // len(places))
+    rows = some_rows(on_d, LOOKED_AT // len(places))
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
-    chosen, partners = telling(numbers, kinds, first[rows], max(most, at_most(first)), paired)
+    chosen, partners = telling(numbers, kinds, on_d[rows], max(most, at_most(on_d)), paired)
     named = [(places[one], places[other]) for one, other in partners]
     return Places([places[i] for i in chosen.tolist()], named, all=False)
 
 
-def some_rows(first: Bools, most: int) -> Ints:
+def some_rows(on_d: Bools, most: int) -> Ints:
     """The first outputs on either input, so many at most, but enough to say something."""
     most = max(most, 2 * FEWEST_PAIRS)
-    return np.concatenate([np.flatnonzero(side)[:most] for side in (first, ~first)])
+    return np.concatenate([np.flatnonzero(side)[:most] for side in (on_d, ~on_d)])
 
 
-def at_most(first: Bools, a_quantity: int = A_QUANTITY) -> int:
+def at_most(on_d: Bools, a_quantity: int = A_QUANTITY) -> int:
     """How many quantities of a kind to choose, for so many outputs."""
-    return int(np.clip(len(first) / a_quantity, FEW, MANY))
+    return int(np.clip(len(on_d) / a_quantity, FEW, MANY))
 
 
 def telling(
-    numbers: Floats, codes: Ints | None, first: Bools, most: int, paired: int = 0
+    numbers: Floats, codes: Ints | None, on_d: Bools, most: int, paired: int = 0
 ) -> tuple[Ints, list[tuple[int, int]]]:
     """The columns to learn from, in increasing order, and pairs of them that go together.
 
@@ -93,8 +93,8 @@ def telling(
     ----------
     numbers, codes : ndarray, shape (n, columns)
         As in `Table`; no codes if everything is a number.
-    first : ndarray of bool, shape (n,)
-        Which outputs are those on the first input.
+    on_d : ndarray of bool, shape (n,)
+        Which outputs are on D.
     most : int
         How many columns to choose.
     paired : int, optional
@@ -107,7 +107,7 @@ def telling(
         A column that differs between the outputs of a pair, and one that may not differ itself but
         came from related noise, so that both together say more. These are among the chosen ones.
     """
-    one, two = np.flatnonzero(first), np.flatnonzero(~first)
+    one, two = np.flatnonzero(on_d), np.flatnonzero(~on_d)
     if min(paired, len(one), len(two)) < FEWEST_PAIRS:
         return _furthest(numbers, codes, one, two, np.arange(numbers.shape[1]), most), []
     moved, touched = differing(numbers, codes, one[:paired], two[:paired])

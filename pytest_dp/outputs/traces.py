@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_dp.arrays import Bools
-from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.lattices import Remainder, remainders
 from pytest_dp.outputs.relations import Relation, near_relations, relations
 from pytest_dp.outputs.screening import some_rows
@@ -16,28 +15,27 @@ NUMBERS, FEWEST, MOST = 400_000, 48, 200
 
 
 def traces(
-    table: Table, first: Bools, known: set[tuple[str, str]], among: list[str]
-) -> list[Relation | Remainder]:
+    table: Table, on_d: Bools, known: set[tuple[str, str]], among: list[str]
+) -> tuple[list[Relation], list[Remainder]]:
     """Relations among numbers, and remainders of grids: only what tells D from D'.
 
     Parameters
     ----------
     table : Table
-    first : ndarray of bool, shape (n,)
+    on_d : ndarray of bool, shape (n,)
         Which outputs are on D.
     known : set of (str, str)
         Places of which the difference, the one less the other, is looked at anyway.
     among : list of str
         Places to look at.
     """
-    rows = some_rows(first, int(np.clip(NUMBERS // max(len(among), 1), FEWEST, MOST)))
-    places, numbers, codes = table.matrix(rows)
+    rows = some_rows(on_d, int(np.clip(NUMBERS // max(len(among), 1), FEWEST, MOST)))
+    places, numbers, _ = table.matrix(rows)
     if len(among) < len(places):
         wanted = set(among)
         columns = np.flatnonzero([place in wanted for place in places])
         places = [places[i] for i in columns.tolist()]
-        numbers, codes = numbers[:, columns], codes[:, columns]
-    numbers = np.where(codes == NUMBER, numbers, np.nan)
-    one, two = numbers[first[rows]], numbers[~first[rows]]
-    near = [r for r in near_relations(places, one, two) if r.places[::-1] not in known]
-    return [*relations(places, one, two), *near, *remainders(places, one, two)]
+        numbers = numbers[:, columns]
+    sides = numbers[on_d[rows]], numbers[~on_d[rows]]
+    near = [r for r in near_relations(places, *sides) if r.places[::-1] not in known]
+    return relations(places, *sides) + near, remainders(places, *sides)

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks import vectorized
 from pytest_dp.attacks.additive import fit
 from pytest_dp.attacks.feature_bins import MAX_CATEGORIES, Whole, bins_of, whole
-from pytest_dp.outputs.features import LEN, leaf
+from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 

@@ -16,7 +16,7 @@ from pytest_dp.auditors.pool import Pool, room_of
 from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Between, Event
-from pytest_dp.outputs.features import leaf
+from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.table import tabulate
 
 NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))

@@ -18,7 +18,7 @@ from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.threshold import Cuts, best_cut, bold_cut, cuts_for, fixed
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.outputs.events import Between, Event
-from pytest_dp.outputs.features import Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import tabulate
 
 # -- The threshold ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.counterexample import KEPT_RANK, diagnose, simplest, stands_out
 from pytest_dp.outputs.event_search import Found, pattern_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
-from pytest_dp.outputs.features import LEN, Feature, leaf
+from pytest_dp.outputs.feature import LEN, Feature, leaf
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation

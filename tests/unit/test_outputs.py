@@ -21,7 +21,8 @@ from zoo import Answer, Broken, BrokenMapping, Colour, Plain, Point, Readable, U
 from pytest_dp.counterexample import is_constant, simplest
 from pytest_dp.outputs.event_search import thresholds
 from pytest_dp.outputs.events import Between, Equals, Event
-from pytest_dp.outputs.features import LEN, Feature, all_features, features, leaf
+from pytest_dp.outputs.feature import LEN, Feature, leaf
+from pytest_dp.outputs.features import all_features, features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate

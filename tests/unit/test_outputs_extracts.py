@@ -6,7 +6,8 @@ from pytest_dp.auditors.pool import Pool, part_of
 from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.events import Between, Event, Is
 from pytest_dp.outputs.extracts import Extract, about_extract, concatenated
-from pytest_dp.outputs.features import Feature, affordable, all_features, leaf
+from pytest_dp.outputs.feature import Feature, leaf
+from pytest_dp.outputs.features import affordable, all_features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.screening import FEW
 from pytest_dp.outputs.table import tabulate

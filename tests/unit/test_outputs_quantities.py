@@ -14,12 +14,8 @@ from searching import values
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Between, Event
-from pytest_dp.outputs.features import (
-    Feature,
-    all_features,
-    features,
-    float_features,
-)
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.features import all_features, features, float_features
 from pytest_dp.outputs.table import tabulate
 
 

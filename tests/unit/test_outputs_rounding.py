@@ -13,7 +13,7 @@ from pytest_dp.attacks.feature_bins import bins_of, whole
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
-from pytest_dp.outputs.features import Feature, leaf
+from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.rounding import NONE, between, clusters, merged, merging, room, room_of
 from pytest_dp.outputs.table import tabulate
 

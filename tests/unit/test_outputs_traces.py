@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pytest_dp.attacks.feature_bins import bins_of
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.outputs.event_search import search
-from pytest_dp.outputs.features import all_features, leaf
+from pytest_dp.outputs.feature import leaf
+from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.lattices import grids, remainders
 from pytest_dp.outputs.quantities import comes_alone, recurring
 from pytest_dp.outputs.relations import near_relations, relations
