@@ -3,8 +3,30 @@
 from __future__ import annotations
 
 from pytest_dp.privacy.approximate import ApproximateDP
-from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.privacy.concentrated import (
+    GaussianDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+    renyi_to_delta,
+)
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
+from pytest_dp.privacy.conversions import (
+    gaussian_sigma,
+    gdp_to_delta,
+    gdp_to_eps,
+    gdp_to_rdp,
+    gdp_to_zcdp,
+    profile_to_rdp,
+    profile_to_tradeoff,
+    pure_to_gdp,
+    pure_to_rdp,
+    pure_to_zcdp,
+    rdp_to_delta,
+    rdp_to_eps,
+    tradeoff_to_profile,
+    zcdp_to_delta,
+    zcdp_to_eps,
+)
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
 from pytest_dp.privacy.reading import NOTIONS, guarantee
@@ -21,5 +43,21 @@ __all__ = [
     "RenyiDP",
     "TradeOff",
     "ZeroConcentratedDP",
+    "gaussian_sigma",
+    "gdp_to_delta",
+    "gdp_to_eps",
+    "gdp_to_rdp",
+    "gdp_to_zcdp",
     "guarantee",
+    "profile_to_rdp",
+    "profile_to_tradeoff",
+    "pure_to_gdp",
+    "pure_to_rdp",
+    "pure_to_zcdp",
+    "rdp_to_delta",
+    "rdp_to_eps",
+    "renyi_to_delta",
+    "tradeoff_to_profile",
+    "zcdp_to_delta",
+    "zcdp_to_eps",
 ]

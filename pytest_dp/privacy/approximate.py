@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, Number, as_given, rounded_down
+
+if TYPE_CHECKING:
+    from pytest_dp.privacy.profiles import Region
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,14 @@ class ApproximateDP(Guarantee):
     @property
     def claimed(self) -> float:
         return self.eps
+
+    @cached_property
+    def region(self) -> Region:
+        import numpy as np
+
+        from pytest_dp.privacy.profiles import Region
+
+        return Region.of_sticks(np.array([self.eps]), np.array([self.delta]))
 
     @property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
@@ -52,6 +65,9 @@ class ApproximateDP(Guarantee):
             return self.delta
         more = (math.exp(self.eps) - math.exp(eps)) / (1 + math.exp(self.eps))
         return min((self.delta + (1 - self.delta) * more) * (1 + 1e-15), 1.0)
+
+    def renyi_at(self, order: float) -> float:
+        return math.inf if self.delta else pure_to_renyi(self.eps, order)
 
     def most(self, q: Number) -> Number:
         import numpy as np
@@ -89,17 +105,15 @@ class ApproximateDP(Guarantee):
         return low
 
     def group(self, k: int) -> ApproximateDP:
-        if self.delta == 0:
-            return ApproximateDP(self.eps * k)
-        steps = math.fsum(math.exp(self.eps * each) for each in range(k))
+        steps = math.fsum(math.exp(self.eps * each) for each in range(k)) if self.delta else 1.0
         delta = self.delta * steps * (1 + 1e-15 if k > 1 else 1.0)
-        if delta >= 1 or not self.eps * k <= LARGEST_EPS:
-            raise ClaimError(
-                f"group={k} of {self}, delta={delta:.3g} at eps={self.eps * k:g}, promises "
-                f"nothing. Allowed: delta below 1, and eps at most {LARGEST_EPS:g}. Write a "
-                "smaller group, or leave the claim out."
-            )
-        return ApproximateDP(self.eps * k, delta)
+        if delta < 1 and self.eps * k <= LARGEST_EPS:
+            return ApproximateDP(self.eps * k, delta)
+        raise ClaimError(
+            f"group={k} of {self} promises nothing: eps={self.eps * k:g}, delta={delta:.3g}. "
+            f"Allowed: eps at most {LARGEST_EPS:g} and delta below 1, by then. Write a smaller "
+            "group, or a claim for groups of that size."
+        )
 
     @property
     def label(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from pytest_dp.errors import ClaimError
@@ -53,6 +54,21 @@ class ZeroConcentratedDP(Curve):
         orders = (1.0, 2.0, 8.0)
         return tuple(Renyi(order, order * self.rho) for order in orders if can_bet(order, self.rho))
 
+    def delta_at(self, eps: float) -> float:
+        """By the exact region of coins; where it is coarse, by the best of all orders alone."""
+        low, high = -25.0, 25.0  # of ln(order - 1), where the exponent is smallest
+        for _ in range(60):
+            middle = (low + high) / 2
+            order = 1 + math.exp(middle)
+            slope = (2 * order - 1) * self.rho - eps + math.log1p(-1 / order)
+            low, high = (low, middle) if slope > 0 else (middle, high)
+        order = 1 + math.exp(high)
+        by_order = renyi_to_delta(order, order * self.rho, eps)
+        return min(self.region.delta_at(eps), by_order)
+
+    def renyi_at(self, order: float) -> float:
+        return order * self.rho
+
     def at(self, value: float) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(value)
 
@@ -73,6 +89,17 @@ class ZeroConcentratedDP(Curve):
     @property
     def label(self) -> str:
         return f"rho={self.rho!r}"
+
+
+def renyi_to_delta(order: float, bound: float, eps: float) -> float:
+    """The delta beside eps that follows from a bound on one Rényi divergence, rounded up.
+
+    Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020,
+    Proposition 12.
+    """
+    log = (order - 1) * (bound - eps + math.log(order - 1)) - order * math.log(order)
+    error = 1e-15 * (1 + (order - 1) * (bound + eps) + order * math.log(order) + abs(log))
+    return math.exp(min(log + error, 0.0))
 
 
 def can_bet(order: float, rho: float) -> bool:
@@ -97,6 +124,16 @@ class GaussianDP(WithoutEps):
     def claimed(self) -> float:
         return self.mu
 
+    @cached_property
+    def region(self) -> Region:
+        import numpy as np
+
+        from pytest_dp.privacy.profiles import Region
+
+        losses = self.mu * self.mu / 2 + self.mu * np.linspace(-12, 20, 1200)
+        eps = np.concatenate([[0.0], losses[(losses > 0) & (losses < 2 * LARGEST_EPS)]])
+        return Region.of_sticks(eps, np.array([self.delta_at(each) for each in eps.tolist()]))
+
     @property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
         losses = (0.0, *(self.mu * self.mu / 2 + self.mu * each for each in _QUANTILES))
@@ -104,8 +141,11 @@ class GaussianDP(WithoutEps):
 
     @property
     def divergences(self) -> tuple[Renyi, ...]:
-        rho = self.mu * self.mu / 2 * (1 + 4e-16)
-        return tuple(Renyi(order, order * rho) for order in (1.0, 2.0) if can_bet(order, rho))
+        orders = (1.0, 2.0) if can_bet(2.0, self.mu * self.mu / 2) else (1.0,)
+        return tuple(Renyi(order, self.renyi_at(order)) for order in orders)
+
+    def renyi_at(self, order: float) -> float:
+        return order * self.mu * self.mu / 2 * (1 + 4e-16)
 
     def at(self, value: float) -> GaussianDP:
         return GaussianDP(value)
@@ -122,7 +162,9 @@ class GaussianDP(WithoutEps):
         import numpy as np
         from scipy.special import ndtr, ndtri
 
-        return as_given(q, np.minimum(ndtr(ndtri(np.asarray(q, float)) + self.mu) * (1 + 1e-12), 1))
+        from pytest_dp.privacy.profiles import rounded_up
+
+        return as_given(q, rounded_up(ndtr(ndtri(np.asarray(q, float)) + self.mu)))
 
     def shown_by(self, p: Number, q: Number) -> Number:
         import numpy as np
@@ -193,9 +235,25 @@ class RenyiDP(Curve):
 
     @property
     def divergences(self) -> tuple[Renyi, ...]:
-        least = Renyi(1.0, min(bound for _, bound in self.bounds))
+        least = Renyi(1.0, self.renyi_at(1.0))
         given = (Renyi(order, bound) for order, bound in self.bounds)
         return (least, *(each for each in given if can_bet(each.order, each.bound / each.order)))
+
+    def delta_at(self, eps: float) -> float:
+        """By the exact region of coins; where it is coarse, by the best order alone."""
+        by_order = (renyi_to_delta(order, bound, eps) for order, bound in self.bounds)
+        return min(self.region.delta_at(eps), *by_order)
+
+    def renyi_at(self, order: float) -> float:
+        """Divergences rise with the order, and (order - 1) times them is convex in it."""
+        known = [(1.0, 0.0), *((each, (each - 1) * bound) for each, bound in self.bounds)]
+        bounds = [bound for each, bound in self.bounds if each >= order]
+        for (low, at_low), (high, at_high) in combinations(sorted(known), 2):
+            if max(low, 1.0) < order <= high and low < high:
+                share = (order - low) / (high - low)
+                moment = (1 - share) * at_low + share * at_high
+                bounds.append(moment / (order - 1) * (1 + 1e-15))
+        return min(bounds, default=math.inf)
 
     def at(self, value: float) -> RenyiDP:
         if len(self.orders) == 1:
@@ -234,9 +292,8 @@ class RenyiDP(Curve):
 
     @property
     def label(self) -> str:
-        if len(self.orders) == 1:
-            return f"rdp={self.bounds[0]!r}"
-        return f"rdp={dict(self.bounds)!r}"
+        shown = [(int(order) if order.is_integer() else order, eps) for order, eps in self.bounds]
+        return f"rdp={shown[0] if len(shown) == 1 else dict(shown)!r}"
 
     def in_words(self, value: float) -> str:
         if len(self.orders) > 1:

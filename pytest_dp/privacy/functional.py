@@ -50,6 +50,9 @@ class _Functional(Curve):
         keep = eps * scale < 700
         return Region.of_sticks(eps[keep] * scale, np.minimum(delta[keep] * scale, 1.0))
 
+    def renyi_at(self, order: float) -> float:
+        return self.region.renyi(order)
+
     def at(self, value: float) -> Self:
         other = replace(self, scale=value)
         vars(other)["sticks"] = self.sticks  # so that the function is asked once
@@ -57,7 +60,7 @@ class _Functional(Curve):
 
     @property
     def divergences(self) -> tuple[Renyi, ...]:
-        bound = self.region.renyi(1.0)
+        bound = self.renyi_at(1.0)
         return (Renyi(1.0, bound),) if bound < math.inf else ()
 
     def shown_by(self, p: Number, q: Number) -> Number:

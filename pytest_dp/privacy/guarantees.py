@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from decimal import ROUND_FLOOR, Decimal
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
@@ -50,6 +48,11 @@ class Guarantee(ABC):
 
     @property
     @abstractmethod
+    def region(self) -> Region:
+        """All that it allows, cut out by lines."""
+
+    @property
+    @abstractmethod
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
         """A few that follow from it, well spread; itself where it is one."""
 
@@ -69,6 +72,22 @@ class Guarantee(ABC):
     @abstractmethod
     def delta_at(self, eps: float) -> float:
         """The smallest delta known to hold beside `eps` (at least 0, in nats), rounded up."""
+
+    def eps_at(self, delta: float) -> float:
+        """The smallest eps known to hold beside `delta`, rounded up; infinite if there is none."""
+        if self.delta_at(0.0) <= delta:
+            return 0.0
+        if not self.delta_at(2 * LARGEST_EPS) <= delta:
+            return math.inf
+        low, high = 0.0, 2 * LARGEST_EPS
+        while high - low > 1e-12 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
+        return high
+
+    @abstractmethod
+    def renyi_at(self, order: float) -> float:
+        """A bound on the divergence of an order, 1 or above, rounded up; infinite if unbounded."""
 
     @abstractmethod
     def most(self, q: Number) -> Number:
@@ -117,6 +136,8 @@ def rounded_down(value: float) -> str:
     """Three significant digits, never more than the value."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
+    from decimal import ROUND_FLOOR, Decimal
+
     number = Decimal(repr(float(value)))
     return f"{float(number.quantize(Decimal(1).scaleb(number.adjusted() - 2), ROUND_FLOOR)):g}"
 
@@ -137,11 +158,6 @@ class WithoutEps(Guarantee):
 @dataclass(frozen=True)
 class Curve(WithoutEps):
     """A guarantee of which all is known by a curve that is computed."""
-
-    @cached_property
-    @abstractmethod
-    def region(self) -> Region:
-        """All that it allows, cut out by lines."""
 
     @property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 
-LARGEST = 300.0
+LARGEST = 600.0
 """The largest eps at which curves are asked: beyond, floats hold no such ratio."""
 UP = 1 + 1e-12
 _LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)
@@ -58,7 +58,7 @@ class Region:
         falls, widths = -np.diff(self.intercepts), np.diff(self.slopes)
         corners = (falls / widths)[::-1]
         line = len(corners) - np.searchsorted(corners, q, side="right")
-        return np.minimum((self.intercepts[line] + self.slopes[line] * q) * UP, 1.0)
+        return rounded_up(self.intercepts[line] + self.slopes[line] * q)
 
     def delta_at(self, eps: float) -> float:
         """The smallest delta that holds at eps, rounded up."""
@@ -77,7 +77,7 @@ class Region:
         eps, delta = self.sticks()
         asked = np.maximum(np.array(_LEVELS) * delta[0], delta[-1])
         chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
-        return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= LARGEST]
+        return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= LARGEST / 2]
 
     def renyi(self, order: float) -> float:
         """A bound on the Rényi divergence of an order, rounded up; infinite if there is none.
@@ -86,7 +86,7 @@ class Region:
         Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory 2016).
         """
         eps, delta = self.sticks()
-        if delta[-1] > 1e-30:
+        if delta[-1] > 0:
             return math.inf
         x = np.exp(eps)
         rise = np.diff(delta) / np.diff(x)
@@ -100,6 +100,11 @@ class Region:
         if order == 1:
             return max(total, 0.0) * (1 + 1e-9)
         return math.log1p(max(order * (order - 1) * total, 0.0)) / (order - 1) * (1 + 1e-9)
+
+
+def rounded_up(p: Floats) -> Floats:
+    """Probabilities that are a little larger, seen from 0 as from 1."""
+    return np.minimum(p + 1e-12 * np.minimum(p, 1 - p) + 1e-15 * p, 1.0)
 
 
 def _integral(x: Floats, power: float) -> Floats:
@@ -130,7 +135,7 @@ def _is_above(
 
 def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]:
     """A profile at many eps, most of them where it falls."""
-    coarse = [0.0, *np.geomspace(1e-4, LARGEST, 60).tolist()]
+    coarse = [0.0, *np.geomspace(1e-4, LARGEST, 64).tolist()]
     delta = [float(function(eps)) for eps in coarse]
     floor = max(delta[-1], 1e-30)
     end = next((eps for eps, value in zip(coarse, delta, strict=True) if value <= floor), LARGEST)

@@ -107,7 +107,8 @@ def _gaussian(mu: Any, _: Any) -> Guarantee:
 def _renyi(value: Any, _: Any) -> Guarantee:
     allowed = (
         "Allowed: an order and its eps, such as (8, 0.5), or a dict of them, {2: 0.1, 8: 0.5}; "
-        f"orders are finite and above 1, eps above 0 and at most {LARGEST_EPS:g}."
+        "orders are finite and above 1, each eps finite and above 0, and one of them at most "
+        f"{LARGEST_EPS:g}."
     )
     try:
         pairs = list(value.items()) if isinstance(value, Mapping) else [tuple(value)]
@@ -119,10 +120,12 @@ def _renyi(value: Any, _: Any) -> Guarantee:
         if len(pair) != 2 or not all(_is_number(each) for each in pair):
             raise _invalid("rdp", value, allowed)
         order, eps = pair
-        if not 1 < order < math.inf or not 0 < eps <= LARGEST_EPS:
+        if not 1 < order < math.inf or not 0 < eps < math.inf:
             more = " Of infinite order it is pure privacy: write eps=." if order == math.inf else ""
             more = " For order 1 alone there is no keyword." if order == 1 else more
             raise _invalid("rdp", value, allowed + more)
+    if min(eps for _, eps in pairs) > LARGEST_EPS:
+        raise _invalid("rdp", value, allowed)
     return RenyiDP(tuple(sorted((float(order), float(eps)) for order, eps in pairs)))
 
 

@@ -1,0 +1,201 @@
+"""From one notion of privacy to another: the tightest known, rounded to the sound side.
+
+Every result is one that holds wherever the argument does: deltas, divergences and noise are rounded
+up, trade-off functions down. Losses are in nats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.privacy.concentrated import GaussianDP
+from pytest_dp.privacy.guarantees import LARGEST_EPS
+from pytest_dp.privacy.reading import guarantee
+
+Rdp = tuple[float, float] | Mapping[float, float]
+
+
+def zcdp_to_delta(rho: float, eps: float) -> float:
+    """The delta beside eps that follows from rho-zCDP.
+
+    What all orders allow at once, in both directions, of two coins, which by data processing is
+    what they allow of any event (as Asoodeh, Liao, Calmon, Kosut, Sankar, "A Better Bound Gives a
+    Hundred Rounds", ISIT 2020, for one order). It is never above Proposition 12 of Canonne,
+    Kamath, Steinke, NeurIPS 2020, and where delta is tiny it is that.
+
+    Parameters
+    ----------
+    rho : float
+        Above 0.
+    eps : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        Rounded up, by at most 0.1 % while it is above 1e-20.
+    """
+    return guarantee({"rho": rho}).delta_at(_loss(eps))
+
+
+def zcdp_to_eps(rho: float, delta: float) -> float:
+    """The eps beside delta that follows from rho-zCDP: the inverse of `zcdp_to_delta`."""
+    return guarantee({"rho": rho}).eps_at(_leak(delta))
+
+
+def rdp_to_delta(rdp: Rdp, eps: float) -> float:
+    """The delta beside eps that follows from Rényi privacy.
+
+    What all orders given allow at once, in both directions, of two coins: Asoodeh, Liao, Calmon,
+    Kosut, Sankar, "A Better Bound Gives a Hundred Rounds", ISIT 2020. It is never above the best
+    order by `renyi_to_delta`.
+
+    Parameters
+    ----------
+    rdp : (order, eps) or dict of them
+        Orders above 1.
+    eps : float
+        At least 0.
+    """
+    return guarantee({"rdp": rdp}).delta_at(_loss(eps))
+
+
+def rdp_to_eps(rdp: Rdp, delta: float) -> float:
+    """The eps beside delta that follows from Rényi privacy: the inverse of `rdp_to_delta`."""
+    return guarantee({"rdp": rdp}).eps_at(_leak(delta))
+
+
+def gdp_to_delta(mu: float, eps: float) -> float:
+    """The delta beside eps that follows from mu-Gaussian privacy, which is exact.
+
+    Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018, Theorem 5.
+    The Gaussian mechanism has ``mu = sensitivity / sigma``.
+    """
+    return guarantee({"mu": mu}).delta_at(_loss(eps))
+
+
+def gdp_to_eps(mu: float, delta: float) -> float:
+    """The eps beside delta that follows from mu-Gaussian privacy: the inverse of `gdp_to_delta`."""
+    return guarantee({"mu": mu}).eps_at(_leak(delta))
+
+
+def gdp_to_zcdp(mu: float) -> float:
+    """The rho that follows from mu-Gaussian privacy: ``mu**2 / 2`` (Bun, Steinke, TCC 2016)."""
+    return guarantee({"mu": mu}).renyi_at(1.0)
+
+
+def gdp_to_rdp(mu: float, order: float) -> float:
+    """The Rényi divergence that follows from mu-Gaussian privacy: ``order * mu**2 / 2``."""
+    return guarantee({"mu": mu}).renyi_at(_order(order))
+
+
+def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
+    """The smallest sigma with which the Gaussian mechanism is (eps, delta)-private, rounded up.
+
+    Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018.
+
+    Parameters
+    ----------
+    eps, delta : float
+        `eps` at least 0, `delta` strictly between 0 and 1.
+    sensitivity : float
+        In the Euclidean norm, above 0.
+
+    Raises
+    ------
+    ClaimError
+        If no amount of Gaussian noise is enough, as for ``delta = 0``, or there is no such claim.
+    """
+    if not delta > 0:
+        raise ClaimError(
+            f"Invalid delta={delta!r}. Allowed: above 0, since Gaussian noise is not eps-private "
+            "for any eps. Write a small one, such as 1e-6, or use Laplace noise."
+        )
+    if not 0 < sensitivity < math.inf:
+        raise ClaimError(f"Invalid sensitivity={sensitivity!r}. Allowed: finite, and above 0.")
+    guarantee({"eps": eps, "delta": delta})
+    low, high = 0.0, 1.0
+    while GaussianDP(high).delta_at(eps) <= delta:
+        low, high = high, 2 * high
+    while high - low > 1e-14 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if GaussianDP(middle).delta_at(eps) <= delta else (low, middle)
+    return sensitivity / low * (1 + 1e-11)
+
+
+def pure_to_rdp(eps: float, order: float) -> float:
+    """The Rényi divergence of an order, 1 or above, that follows from pure eps.
+
+    That of randomised response, of which every eps-private pair is a post-processing (Kairouz,
+    Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015), so it is exact.
+    """
+    return guarantee({"eps": eps}).renyi_at(_order(order))
+
+
+def pure_to_zcdp(eps: float) -> float:
+    """The rho that follows from pure eps: ``eps * tanh(eps / 2)``, which is exact.
+
+    That of randomised response, whose divergence per order is largest at order 1. It is below the
+    ``eps**2 / 2`` of Bun, Steinke, TCC 2016 (Proposition 3.3).
+    """
+    return guarantee({"eps": eps}).renyi_at(1.0)
+
+
+def pure_to_gdp(eps: float) -> float:
+    """The mu that follows from pure eps: ``-2 * PhiInverse(1 / (1 + e**eps))``, which is exact.
+
+    The trade-off function of randomised response has one corner, and that of the Gaussian, which
+    is convex, passes through it.
+    """
+    from statistics import NormalDist
+
+    guarantee({"eps": eps})
+    rare = math.exp(-eps) / (1 + math.exp(-eps))
+    return -2 * NormalDist().inv_cdf(rare) * (1 + 1e-14) + 1e-15
+
+
+def profile_to_rdp(profile: Callable[[float], float], order: float) -> float:
+    """A bound on the Rényi divergence that follows from a privacy profile; order 1 is KL.
+
+    Sason, Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory 2016: an integral of the
+    profile, which has to hold in both directions. It is exact where both directions attain the
+    profile. Infinite unless the profile falls to 0.
+    """
+    return guarantee({"profile": profile}).renyi_at(_order(order))
+
+
+def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], float]:
+    """The trade-off function of a privacy profile, rounded down.
+
+    Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
+    """
+    read = guarantee({"profile": profile})
+    return lambda x: 1 - read.most(float(x))
+
+
+def tradeoff_to_profile(tradeoff: Callable[[float], float]) -> Callable[[float], float]:
+    """The privacy profile of a trade-off function, taken in both directions, rounded up.
+
+    Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
+    """
+    return guarantee({"tradeoff": tradeoff}).delta_at
+
+
+def _loss(eps: float) -> float:
+    if not 0 <= eps <= 2 * LARGEST_EPS:
+        raise ClaimError(f"Invalid eps={eps!r}. Allowed: from 0 to {2 * LARGEST_EPS:g}, in nats.")
+    return float(eps)
+
+
+def _leak(delta: float) -> float:
+    if not 0 <= delta < 1:
+        raise ClaimError(f"Invalid delta={delta!r}. Allowed: from 0 to below 1, such as 1e-6.")
+    return float(delta)
+
+
+def _order(order: float) -> float:
+    if not 1 <= order < math.inf:
+        raise ClaimError(f"Invalid order={order!r}. Allowed: finite, and at least 1 (KL).")
+    return float(order)

@@ -1,0 +1,290 @@
+"""Conversions between notions of privacy: against linear programmes, brute force, dp-accounting."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from pytest_dp import privacy
+from pytest_dp.errors import ClaimError
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    PrivacyProfile,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from pytest_dp.privacy.bernoulli import concentration, renyi
+from pytest_dp.privacy.profiles import Region
+
+LOSSES = (0.0, 0.1, 0.5, 1.0, 3.0)
+
+
+def events(n):
+    every = chain.from_iterable(combinations(range(n), k) for k in range(1, n + 1))
+    return [np.isin(np.arange(n), event).astype(float) for event in every]
+
+
+def largest_excess(eps, sticks, steps=1, n=3):
+    """By a linear programme: the largest P(S) - e^eps Q(S) at `steps` steps from Q to P.
+
+    Each two neighbours keep all hockey sticks on all events, in both directions.
+    """
+    size = (steps + 1) * n
+    rows, bounds = [], []
+    for step in range(steps):
+        for near, far in ((step, step + 1), (step + 1, step)):
+            for event in events(n):
+                for price, delta in ((math.exp(each), delta) for each, delta in sticks):
+                    row = np.zeros(size)
+                    row[near * n : (near + 1) * n] = event
+                    row[far * n : (far + 1) * n] = -price * event
+                    rows.append(row)
+                    bounds.append(delta)
+    sums = np.kron(np.eye(steps + 1), np.ones(n))
+    best = 0.0
+    for event in events(n)[:-1]:
+        goal = np.zeros(size)
+        goal[:n], goal[-n:] = -event, math.exp(eps) * event
+        found = linprog(goal, rows, bounds, sums, np.ones(steps + 1), bounds=(0, 1))
+        assert found.success
+        best = max(best, -found.fun)
+    return best
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.1), (0.5, 0.0), (1.0, 0.05)])
+def test_delta_of_approximate_privacy_at_any_eps(eps, delta):
+    for at in LOSSES:
+        exact = largest_excess(at, [(eps, delta)])
+        assert ApproximateDP(eps, delta).delta_at(at) == pytest.approx(exact, abs=1e-9)
+        assert ApproximateDP(eps, delta).region.delta_at(at) == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize("sticks", [[(0.2, 0.1), (0.7, 0.02)], [(0.0, 0.3), (1.0, 0.05), (2, 0)]])
+def test_a_region_is_all_that_its_hockey_sticks_allow(sticks):
+    region = Region.of_sticks(*(np.array(each, float) for each in zip(*sticks, strict=True)))
+    for at in LOSSES:
+        assert region.delta_at(at) == pytest.approx(largest_excess(at, sticks), abs=1e-9)
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.5, 0.0), (0.4, 0.02)])
+def test_groups_of_two(eps, delta):
+    """The rule for groups is sound, and the trade-off function taken twice is exact."""
+    group = ApproximateDP(eps, delta).group(2)
+    profile = PrivacyProfile(ApproximateDP(eps, delta).delta_at).group(2)
+    assert group.delta >= largest_excess(group.eps, [(eps, delta)], steps=2) - 1e-9
+    for at in (0.0, 0.3, 0.8, 1.0):
+        exact = largest_excess(at, [(eps, delta)], steps=2)
+        assert exact - 1e-9 <= profile.delta_at(at) <= exact * 1.01 + 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rho=st.floats(1e-4, 5),
+    eps=st.floats(0, 8),
+    q=st.floats(1e-12, 1 - 1e-9),
+    share=st.floats(0, 1),
+)
+def test_no_coin_that_keeps_zero_concentrated_privacy_breaks_its_delta(rho, eps, q, share):
+    p = q + share * (1 - q)
+    kept = float(concentration(p, q))
+    if not 0 < kept < 300:
+        return
+    excess = p - math.exp(eps) * q
+    assert privacy.zcdp_to_delta(max(kept, 1e-4), eps) >= excess * (1 - 1e-6) - 1e-15
+    if kept <= rho:
+        assert privacy.zcdp_to_delta(rho, eps) >= excess
+
+
+def coins_within(broken, n=1000):
+    """The largest p for each of many q, by bisection on what is broken."""
+    q = np.exp(-(np.linspace(0.02, 8, n) ** 2))
+    q = np.concatenate([q, 1 - q[q < 0.3]])
+    low, high = q, np.ones_like(q)
+    for _ in range(42):
+        middle = (low + high) / 2
+        above = broken(middle, q)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return low, q
+
+
+@pytest.mark.parametrize("rho", [1e-3, 0.0359, 0.5, 3.0])
+def test_delta_of_zero_concentrated_privacy_is_attained_by_coins(rho):
+    p, q = coins_within(lambda p, q: concentration(p, q) > rho)
+    for eps in rho + np.sqrt(2 * rho) * np.array([0.0, 0.5, 1, 2, 3, 4, 5]):
+        attained = np.max(p - math.exp(eps) * q)
+        delta = privacy.zcdp_to_delta(rho, eps)
+        assert attained <= delta <= attained * (1 + 2e-3)
+
+
+@pytest.mark.parametrize("rdp", [{8: 0.5}, {1.5: 0.1, 2: 0.2, 8: 1.5}, {2: 3}])
+def test_delta_of_renyi_privacy_is_attained_by_coins(rdp):
+    def broken(p, q):
+        both = [
+            np.maximum(renyi(p, q, order), renyi(1 - q, 1 - p, order)) > eps
+            for order, eps in rdp.items()
+        ]
+        return np.any(both, axis=0)
+
+    p, q = coins_within(broken, n=6000)
+    for eps in (0.0, 0.1, 0.5, 1.0, 2.0):
+        attained = np.max(p - math.exp(eps) * q)
+        assert attained <= privacy.rdp_to_delta(rdp, eps) <= attained * (1 + 2e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rho=st.floats(1e-4, 5), eps=st.floats(0, 30), order=st.floats(1.001, 60))
+def test_no_order_alone_says_more_than_all_together(rho, eps, order):
+    by_order = privacy.renyi_to_delta(order, order * rho, eps)
+    assert privacy.zcdp_to_delta(rho, eps) <= by_order * (1 + 1e-9)
+    assert privacy.rdp_to_delta((order, order * rho), eps) <= by_order
+
+
+def test_renyi_to_delta_is_canonnes_proposition():
+    for order, bound, eps in ((2.0, 0.5, 1.0), (1.01, 0.1, 3.0), (30.0, 2.0, 3.5)):
+        delta = math.exp((order - 1) * (bound - eps)) * (1 - 1 / order) ** order / (order - 1)
+        assert privacy.renyi_to_delta(order, bound, eps) == pytest.approx(delta, rel=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    mu=st.floats(0.01, 6),
+    delta=st.floats(1e-12, 0.5),
+    weaker=st.floats(1.001, 2),
+)
+def test_the_smallest_eps_and_noise_are_that(mu, delta, weaker):
+    rho = mu * mu / 2
+    for claim in (GaussianDP(mu), ZeroConcentratedDP(rho), RenyiDP(((4.0, 4 * rho),))):
+        eps = claim.eps_at(delta)
+        assert claim.delta_at(eps) <= delta
+        assert eps == 0 or claim.delta_at(eps * (1 - 1e-9)) > delta
+        assert claim.times(weaker).eps_at(delta) >= eps
+    eps = privacy.gdp_to_eps(mu, delta)
+    sigma = privacy.gaussian_sigma(eps, delta, sensitivity=3.0)
+    assert privacy.gdp_to_delta(3 / sigma, eps) <= delta
+    assert privacy.gdp_to_delta(3 / sigma * (1 + 1e-6), eps) > delta * (1 - 1e-9)
+    if eps > 0:
+        assert sigma == pytest.approx(3 / mu, rel=1e-6)
+
+
+def test_noise_for_a_known_claim():
+    assert privacy.gaussian_sigma(1.0, 1e-5) == pytest.approx(3.7306, abs=1e-4)
+    assert ApproximateDP(1.0, 0.1).eps_at(0.05) == math.inf
+    assert ApproximateDP(1.0, 0.1).eps_at(0.1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("eps", [0.01, 0.5, 2.0, 20.0])
+def test_pure_privacy_is_randomised_response(eps):
+    p, q = 1 / (1 + math.exp(-eps)), math.exp(-eps) / (1 + math.exp(-eps))
+    for order in (1.0, 1.5, 2.0, 10.0):
+        exact = float(renyi(p, q, order))
+        assert exact * (1 - 1e-12) <= privacy.pure_to_rdp(eps, order) <= exact * (1 + 1e-9)
+    exact = float(concentration(p, q))
+    assert exact * (1 - 1e-12) <= privacy.pure_to_zcdp(eps) <= exact * (1 + 1e-7)
+    assert privacy.pure_to_zcdp(eps) <= eps * eps / 2
+    mu = privacy.pure_to_gdp(eps)
+    x = np.concatenate([np.geomspace(1e-12, 0.5), 1 - np.geomspace(1e-12, 0.5)])
+    assert np.all(GaussianDP(mu).most(x) >= ApproximateDP(eps).most(x) * (1 - 1e-12))
+    assert GaussianDP(mu * (1 - 1e-6)).most(q) < p
+
+
+def test_gaussian_privacy_in_other_notions():
+    assert privacy.gdp_to_zcdp(0.6) == pytest.approx(0.18)
+    assert privacy.gdp_to_rdp(0.6, 3.0) == pytest.approx(0.54)
+    for eps in LOSSES:
+        assert privacy.gdp_to_delta(0.6, eps) <= privacy.zcdp_to_delta(0.18, eps)
+
+
+def laplace(eps):
+    return max(1 - math.exp((eps - 1) / 2), 0.0)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 6.0])
+def test_divergences_of_a_profile_are_those_of_its_mechanism(order):
+    """Laplace and Gaussian noise attain their profile in both directions."""
+    bound = privacy.profile_to_rdp(GaussianDP(0.5).delta_at, order)
+    assert 0.125 * order <= bound <= 0.125 * order * 1.01
+    x = np.linspace(-40, 41, 800_001)
+    p, loss = np.exp(-abs(x)) / 2, abs(x - 1) - abs(x)
+    if order == 1:
+        exact = np.trapezoid(p * loss, x)
+    else:
+        exact = math.log(np.trapezoid(p * np.exp((order - 1) * loss), x)) / (order - 1)
+    bound = privacy.profile_to_rdp(laplace, order)
+    assert exact * (1 - 1e-6) <= bound <= exact * 1.001
+
+
+def test_a_profile_that_never_falls_to_zero_bounds_no_divergence():
+    assert privacy.profile_to_rdp(ApproximateDP(1.0, 1e-9).delta_at, 1.0) == math.inf
+
+
+def test_profiles_and_trade_off_functions_are_the_same_thing():
+    tradeoff = privacy.profile_to_tradeoff(GaussianDP(0.5).delta_at)
+    profile = privacy.tradeoff_to_profile(tradeoff)
+    for eps in (0.0, 0.2, 1.0, 1.5):
+        exact = GaussianDP(0.5).delta_at(eps)
+        assert exact <= profile(eps) <= exact * 1.02
+    for x in (0.0, 1e-6, 0.1, 0.5, 0.9):
+        exact = 1 - GaussianDP(0.5).most(x)
+        assert exact - 2e-4 <= tradeoff(x) <= exact
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: privacy.zcdp_to_delta(0.0, 1.0),
+        lambda: privacy.zcdp_to_delta(1.0, -0.1),
+        lambda: privacy.zcdp_to_eps(1.0, 1.0),
+        lambda: privacy.gdp_to_delta(0.5, math.nan),
+        lambda: privacy.pure_to_rdp(1.0, 0.5),
+        lambda: privacy.pure_to_rdp(1.0, math.inf),
+        lambda: privacy.rdp_to_eps((1, 1), 0.1),
+        lambda: privacy.gaussian_sigma(1.0, 0.0),
+        lambda: privacy.gaussian_sigma(1.0, 1.0),
+        lambda: privacy.gaussian_sigma(1.0, 1e-5, sensitivity=0.0),
+    ],
+)
+def test_what_is_no_guarantee_is_refused(call):
+    with pytest.raises(ClaimError, match="Allowed"):
+        call()
+
+
+class TestAgainstDpAccounting:
+    """Google's dp-accounting computes the same by other means."""
+
+    @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.7306, 30.0])
+    def test_gaussian(self, sigma):
+        from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+
+        theirs = GaussianPrivacyLoss(sigma)
+        for eps in (0.0, 0.1 / sigma, 1 / sigma, 3 / sigma):
+            delta = theirs.get_delta_for_epsilon(eps)
+            ours = privacy.gdp_to_delta(1 / sigma, eps)
+            assert delta * (1 - 1e-9) <= ours <= delta * (1 + 1e-9)
+
+    def test_renyi(self):
+        """Ours is never weaker; theirs is one order at a time, by Proposition 12."""
+        from dp_accounting.rdp import compute_epsilon
+
+        orders = [1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+        for scale, delta in ((0.1, 1e-5), (0.5, 1e-9), (0.01, 0.01)):
+            bounds = [order * scale for order in orders]
+            theirs, _ = compute_epsilon(orders, bounds, delta)
+            ours = privacy.rdp_to_eps(dict(zip(orders, bounds, strict=True)), delta)
+            assert 0.9 * theirs <= ours <= theirs * (1 + 1e-9)
+
+    def test_profile_of_a_mechanism(self):
+        """A composition of Laplace noise, whose profile theirs computes."""
+        from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
+
+        theirs = from_laplace_mechanism(2.0).self_compose(4)
+        claim = privacy.guarantee({"profile": theirs.get_delta_for_epsilon})
+        for eps, delta in claim.hockey_sticks:
+            exact = theirs.get_delta_for_epsilon(eps)
+            assert exact * (1 - 1e-9) <= delta <= exact * (1 + 1e-2) + 1e-12
