@@ -9,7 +9,8 @@ from typing import Any
 
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import eps_of, invalid, read
+from pytest_dp.keywords import PRIVACY, invalid, read
+from pytest_dp.privacy import NOTIONS, Guarantee, guarantee
 from pytest_dp.reprs import on_one_line, shortened
 from pytest_dp.settings import NAMES as SETTINGS
 
@@ -26,10 +27,8 @@ class Promise:
 
     Attributes
     ----------
-    eps : float
-        Claimed loss in nats.
-    delta : float
-        Claimed probability of a larger loss.
+    guarantee : Guarantee
+        The notion of privacy, with its parameters.
     neighbors : str or None
         The relation; None for explicit pairs without a stated relation.
     inputs : object
@@ -38,8 +37,7 @@ class Promise:
         Explicit neighbouring inputs.
     """
 
-    eps: float
-    delta: float = 0.0
+    guarantee: Guarantee
     neighbors: str | None = None
     inputs: Any = None
     pairs: tuple[tuple[Any, Any], ...] | None = None
@@ -53,8 +51,8 @@ class Arguments:
     ----------
     params : dict
         Arguments with their values.
-    eps_param : str or None
-        That of `params` which carries ε, if the claim names one.
+    privacy_param : str or None
+        That of `params` which carries ε, ρ or µ, if the claim names one.
     vectorized : str or None
         The parameter that takes the number of draws.
     rng : str
@@ -62,7 +60,7 @@ class Arguments:
     """
 
     params: Mapping[str, Any] = field(default_factory=dict)
-    eps_param: str | None = None
+    privacy_param: str | None = None
     vectorized: str | None = None
     rng: str = "rng"
 
@@ -87,12 +85,9 @@ class Claim:
     label: str = ""
 
     def __str__(self) -> str:
-        promise = self.promise
-        parts = [f"eps={promise.eps!r}"]
-        if promise.delta:
-            parts.append(f"delta={promise.delta!r}")
-        if promise.neighbors:
-            parts.append(f'neighbors="{promise.neighbors}"')
+        parts = [str(self.promise.guarantee)]
+        if self.promise.neighbors:
+            parts.append(f'neighbors="{self.promise.neighbors}"')
         return f"@dp_claim({', '.join(parts)})"
 
 
@@ -105,8 +100,11 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         If a keyword is unknown, missing, contradictory or out of range.
     """
     given = read(keywords)
-    if "eps" not in given:
-        raise ClaimError("A claim needs eps=, the promised loss: for example @dp_claim(eps=1.0).")
+    if not any(name in given for name in NOTIONS):
+        raise ClaimError(
+            "A claim needs what is promised: for example @dp_claim(eps=1.0), or one of "
+            f"{', '.join(f'{name}=' for name in NOTIONS[1:])}."
+        )
     inputs, pairs = given.get("inputs"), given.get("pairs")
     if (inputs is None) == (pairs is None):
         raise ClaimError(
@@ -119,8 +117,10 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     effort = {name: value for name, value in given.items() if name in SETTINGS}
     claims = []
     for arguments, label in variants(given):
-        eps = _eps(given["eps"], arguments.params)
-        promise = Promise(eps, given.get("delta", 0.0), relation, inputs, pairs)
+        guarantee = _guarantee(given, arguments.params)
+        if guarantee.largest_ratio is None:
+            raise ClaimError(f"Only pure eps is audited so far, and not {guarantee}.")
+        promise = Promise(guarantee, relation, inputs, pairs)
         claims.append(Claim(promise, arguments, effort, label))
     return claims
 
@@ -128,26 +128,29 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
 def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
     """Arguments and label for each combination of ``params``.
 
-    Where ``eps`` is still left open, as the marker of a test may do, the label is empty.
+    Where the guarantee is still left open, as the marker of a test may do, the label is empty.
 
     Parameters
     ----------
     given : dict
         Keywords as `pytest_dp.keywords.read` returns them.
     """
-    eps, choices = given.get("eps"), given.get("params", {})
-    eps_param = eps if isinstance(eps, str) else None
-    varied = [name for name in choices if len(choices[name]) > 1 and name != eps_param]
-    claimed = []
+    choices = given.get("params", {})
+    named = {name: given[name] for name in PRIVACY if isinstance(given.get(name), str)}
+    varied = [name for name in choices if len(choices[name]) > 1 and name not in named.values()]
+    claimed = any(name in given for name in NOTIONS)
+    combinations = []
     for chosen in product(*choices.values()):
         params = dict(zip(choices, chosen, strict=True))
         label = ""
-        if eps is not None:
-            other = {name: params[name] for name in varied}
-            label = _label(_eps(eps, params), given.get("delta", 0.0), other)
+        if claimed:
+            # On one line, as part of an id: arrays have a repr of several.
+            others = [f"{name}={on_one_line(params[name], 30)}" for name in varied]
+            label = "-".join([_guarantee(given, params).label, *others])
+        carries = next((named[name] for name in NOTIONS if name in named), None)
         taken = {name: given[name] for name in ("vectorized", "rng") if name in given}
-        claimed.append((Arguments(params, eps_param, **taken), label))
-    return claimed
+        combinations.append((Arguments(params, carries, **taken), label))
+    return combinations
 
 
 def distinct_labels(claims: Iterable[Claim]) -> list[str]:
@@ -190,26 +193,27 @@ def check_relation(value: str | None, inputs: Any) -> str | None:
     )
 
 
-def _eps(given: float | str, params: Mapping[str, Any]) -> float:
-    """The claimed loss: a number, or the value of the parameter of that name."""
+def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee:
+    """What is promised, with the values of the parameters that the claim names."""
+    values = {name: _value(name, given[name], params) for name in PRIVACY if name in given}
+    try:
+        return guarantee(values)
+    except ClaimError as error:
+        named = [f"{name} is params[{given[name]!r}]" for name in values if given[name] in params]
+        raise ClaimError(f"{error} Here {' and '.join(named)}." if named else str(error)) from None
+
+
+def _value(name: str, given: Any, params: Mapping[str, Any]) -> Any:
+    """A keyword of the guarantee as given, or the value of the parameter of that name."""
     if not isinstance(given, str):
         return given
     if given in params:
-        return eps_of(f"params[{given!r}] (the claim's eps)", params[given])
+        return params[given]
     try:
         float(given)
-        better = f"Write eps={given}, without quotes."
+        better = f"Write {name}={given}, without quotes."
     except ValueError:
-        better = f"Write params={{{given!r}: [0.1, 1.0]}}, or give eps as a number."
+        better = f"Write params={{{given!r}: [0.1, 1.0]}}, or give {name} as a number."
     names = ", ".join(map(repr, params)) or "none"
     known = f"A name refers to a parameter in params=, which has: {names}."
-    raise invalid("eps", given, f"{known} {better}")
-
-
-def _label(eps: float, delta: float, varied: Mapping[str, Any]) -> str:
-    parts = [f"eps={eps:g}" if abs(eps) >= 1e6 else f"eps={eps!r}"]
-    if delta:
-        parts.append(f"delta={delta:g}")
-    # On one line, as part of an id: arrays have a repr of several.
-    parts += [f"{name}={on_one_line(value, 30)}" for name, value in varied.items()]
-    return "-".join(parts)
+    raise invalid(name, given, f"{known} {better}")

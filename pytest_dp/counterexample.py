@@ -21,6 +21,7 @@ from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.table import Table
+from pytest_dp.privacy import Guarantee
 
 KEPT_RANK = 0.8
 """Share of the rank that a simpler event must keep."""
@@ -74,7 +75,7 @@ def diagnose(
     event: Event | None,
     counts: tuple[int, int],
     runs: tuple[int, int],
-    eps: float,
+    guarantee: Guarantee,
     constant: tuple[bool, bool],
     *,
     stands_out: bool = False,
@@ -89,21 +90,21 @@ def diagnose(
         Fresh outputs in the event, on D and on D'.
     runs : tuple of int
         Fresh outputs of each.
-    eps : float
+    guarantee : Guarantee
         The claim.
     constant : tuple of bool
         Whether the outputs on D, and on D', were all the same.
     stands_out : bool
         As in `stands_out`, for the event among the outputs of the search.
     """
-    return tuple(_sentences(event, counts, runs, eps, constant, stands_out))
+    return tuple(_sentences(event, counts, runs, guarantee, constant, stands_out))
 
 
 def _sentences(
     event: Event | None,
     counts: tuple[int, int],
     runs: tuple[int, int],
-    eps: float,
+    guarantee: Guarantee,
     constant: tuple[bool, bool],
     stands_out: bool,
 ) -> Iterator[str]:
@@ -127,8 +128,8 @@ def _sentences(
             f"Never seen on D' in {runs[1]:,} runs: the true loss may be far larger, even "
             "unbounded."
         )
-    else:
-        yield from _multiple(counts, runs, eps)
+    elif guarantee.largest_ratio is not None:
+        yield from _multiple(counts, runs, guarantee.largest_ratio)
 
 
 def _leak(event: Event) -> str | None:

@@ -163,8 +163,14 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     unnamed: Any = None,
     /,
     *,
-    eps: float | str = ...,  # type: ignore[assignment]
-    delta: float = 0.0,
+    eps: float | str | None = None,
+    delta: float | str | None = None,
+    rho: float | str | None = None,
+    mu: float | str | None = None,
+    rdp: tuple[float, float] | Mapping[float, float] | str | None = None,
+    profile: Callable[[float], float] | None = None,
+    tradeoff: Callable[[float], float] | None = None,
+    group: int | str | None = None,
     neighbors: str | None = None,
     inputs: Any = None,
     pairs: Iterable[tuple[Any, Any]] | None = None,
@@ -183,17 +189,32 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     coupled: bool = True,
     **unknown: Any,
 ) -> Callable[[F], F]:
-    """Promise that a mechanism is (eps, delta)-differentially private; pytest audits the promise.
+    """Promise that a mechanism is differentially private; pytest audits the promise.
 
     The decorator returns the same function: no wrapper and no cost at run time. A claim that makes
     no sense fails when it is audited, not here. Several may be stacked on one mechanism.
 
+    One of `eps`, `rho`, `mu`, `rdp`, `profile` and `tradeoff` says what is promised. Where a number
+    is expected, the name of the mechanism's parameter that carries it may stand as well.
+
     Parameters
     ----------
     eps : float or str
-        The claimed loss in nats, or the name of the parameter of the mechanism that carries it.
-    delta : float
-        The claimed probability of a larger loss.
+        The claimed loss in nats.
+    delta : float or str, optional
+        Beside `eps`: how much probability may lie beyond ``exp(eps)`` times that of a neighbour.
+    rho : float or str
+        Zero-concentrated differential privacy (ρ-zCDP).
+    mu : float or str
+        Gaussian differential privacy (µ-GDP).
+    rdp : (order, eps) or dict
+        Rényi differential privacy; a dict gives eps in nats for each of several orders above 1.
+    profile : callable
+        ``profile(eps)`` is the delta that is promised for each eps of at least 0.
+    tradeoff : callable
+        ``tradeoff(a)`` is the least type II error of a test with type I error a (f-DP).
+    group : int or str, optional
+        The inputs differ in so many units of privacy, each of which is promised the above.
     neighbors : {"add_remove_one", "replace_one", "one_query", "all_queries", "any_two"}, optional
         Which inputs differ in one unit of privacy.
     inputs : optional

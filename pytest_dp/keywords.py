@@ -19,8 +19,8 @@ KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 METHODS = ("sequential", "statdp", "dpsniper")
 CLASSIFIERS = ("additive", "logistic", "mlp")
 RELATIONS = ("add_remove_one", "replace_one", "one_query", "all_queries", "any_two")
-LARGEST_EPS = 300.0
-"""Probabilities of outputs then differ by more than floats hold."""
+PRIVACY = ("eps", "delta", "rho", "mu", "rdp", "profile", "tradeoff", "group")
+"""The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 
@@ -40,19 +40,9 @@ def read(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_one(name: str, value: Any) -> Any:
     """The value of one keyword; None if it leaves the choice open."""
-    if value is None and name != "eps":
+    if value is None:
         return NO_MARGIN if name == "margin" else None
     return _READERS[name](name, value)
-
-
-def eps_of(shown: str, value: Any) -> float:
-    """A claimed loss; `shown` is how a message calls it."""
-    if not _is_number(value) or not 0 < value <= LARGEST_EPS:
-        raise ClaimError(
-            f"Invalid {shown}={value!r}. Allowed: a finite number above 0, in nats, such as 1.0, "
-            f"and at most {LARGEST_EPS:g}: a larger one promises nothing."
-        )
-    return float(value)
 
 
 def invalid(name: str, value: object, allowed: str) -> ClaimError:
@@ -77,24 +67,6 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _eps(name: str, value: Any) -> float | str:
-    """A number, or the name of the parameter that carries it, which is looked up with params."""
-    return value if isinstance(value, str) else eps_of(name, value)
-
-
-def _delta(name: str, value: Any) -> float:
-    if not _is_number(value) or not 0 <= value < 1:
-        raise invalid(name, value, "Allowed: a number from 0 to below 1, such as 1e-6.")
-    if value > 0:
-        raise invalid(
-            name,
-            value,
-            "delta > 0 is not yet supported, only pure eps. A mechanism that needs it, such as "
-            "the Gaussian one, is not eps-DP for any eps: do not claim it yet.",
-        )
-    return float(value)
 
 
 def _probability(name: str, value: Any, example: str) -> float:
@@ -214,8 +186,7 @@ def _pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
-    "eps": _eps,
-    "delta": _delta,
+    **dict.fromkeys(PRIVACY, lambda _, value: value),  # numbers, or names of parameters
     "neighbors": partial(_choice, choices=RELATIONS),
     "inputs": lambda _, value: value,  # checked once they are looked up
     "pairs": _pairs,

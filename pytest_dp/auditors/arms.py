@@ -38,6 +38,7 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import same
 from pytest_dp.outputs.screening import FEWEST_PAIRS, choose
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.chunks import joined
 
 OUTPUTS_PER_QUANTITY = 250
@@ -255,19 +256,23 @@ def _events(
         some = np.arange(len(on_d)) % half < MAX_SEARCHED
         table, on_d, half = table.rows(some), on_d[some], MAX_SEARCHED
     about = [feature for feature in about if feature.kind != "bit"]
-    rank = rank_for(context.promise.eps, rarest=0.0)(half)
-    events = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)
-    return [found.event for found in events]
+    rank = rank_for(context.guarantee, rarest=0.0)(half)
+    found = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)
+    return [one.event for one in found]
 
 
-def hope(record: Record, eps: float, delta: float, learned: int) -> float:
+def hope(record: Record, guarantee: Guarantee, learned: int) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
-    pays = payoffs(eps, delta)
     counts = all_contingencies(record.joint)
     unlearned = UNLEARNED_HOPE / math.sqrt(learned)
     if not len(counts):
         return unlearned
-    runs = counts.sum(axis=1)
-    mean = counts @ pays / runs
-    variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-    return float(np.max(mean / np.sqrt(variance) + HOPE_ERRORS / np.sqrt(runs))) + unlearned
+    runs, largest = counts.sum(axis=1), -math.inf
+    for stick in guarantee.hockey_sticks:
+        pays = payoffs(*stick)
+        mean = counts @ pays / runs
+        variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
+        largest = max(
+            largest, float(np.max(mean / np.sqrt(variance) + HOPE_ERRORS / np.sqrt(runs)))
+        )
+    return largest + unlearned

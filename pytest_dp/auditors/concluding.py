@@ -60,7 +60,7 @@ def conclude(game: Game) -> AuditResult:
         _note_if_late(game)
         return context.result("inconclusive", **bets)
     violated = ledger.refuted
-    caught = would_catch(known, len(game.arms), context.promise, game.share * context.alpha)
+    caught = would_catch(known, len(game.arms), context.guarantee, game.share * context.alpha)
     shown = _counted(game, known)
     _note_if_late(game)
     silent = not violated and never_varies(context, game.pool)  # which notes it
@@ -86,7 +86,7 @@ def conclude(game: Game) -> AuditResult:
 def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
     """What was found, with its counts on held-out samples, and the bound by these and by bets."""
     context, violated = game.context, game.ledger.refuted
-    said: dict[str, Any] = {"eps_lower": game.ledger.eps_lower}
+    said: dict[str, Any] = {"lower": game.ledger.eps_lower}
     bet = [arm.kept for arm in game.arms]
     best = _shown(game, known)
     if best is None:
@@ -101,7 +101,7 @@ def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
     if violated:
         with contextlib.suppress(OutOfTime):
             said["counterexample"] = _counterexample(game, best, bounded, bet[best.arm.number])
-        said["eps_lower"] = max([said["eps_lower"], *(one.eps_lower for one in bounded)])
+        said["lower"] = max([said["lower"], *(one.eps_lower for one in bounded)])
     return said
 
 
@@ -118,7 +118,7 @@ def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:
 def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int) -> Counterexample:
     """What was found, as a person would want to see it; `bet` pairs of outputs were bet on."""
     witness = best.witness
-    shown = held_out.shown(bounded, game.context.promise.eps) if bounded else None
+    shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
     seen = partial(seen_before, best.arm, witness, pairs=bet)
     show = partial(held_out.counterexample, game.context, game.pool, witness, shown, seen)
     example = within(game.context.to_conclude(), show)
@@ -134,7 +134,7 @@ def _note_if_late(game: Game) -> None:
             f"{context.sampler.runs:,} of {context.max_samples:,} samples"
         )
         alpha = game.share * context.alpha
-        needed = runs_to_margin(len(game.arms), context.promise, alpha, context.settings.margin)
+        needed = runs_to_margin(len(game.arms), context.guarantee, alpha, context.settings.margin)
         if context.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
             context.sampler.note(f"the margin takes about {about:,} runs, {context.a_run} each")

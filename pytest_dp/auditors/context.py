@@ -56,8 +56,8 @@ class Context:
         name: str,
         progress: Progress | None = None,
     ) -> None:
-        self.claim, self.promise, self.pairs = claim, claim.promise, pairs
-        self.eps_param = claim.arguments.eps_param
+        self.claim, self.guarantee, self.pairs = claim, claim.promise.guarantee, pairs
+        self.privacy_param = claim.arguments.privacy_param
         self.settings, self.name = settings, name
         seed = settings.seed
         self.seed = claim_seed(name, call.mechanism) if seed is None else seed
@@ -162,7 +162,7 @@ class Context:
     def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
         """The result, with everything that does not depend on the auditor filled in."""
         defaults: dict[str, Any] = {
-            "eps_lower": 0.0,
+            "lower": 0.0,
             "p_value": None,
             "e_value": None,
             "resolution": math.inf,

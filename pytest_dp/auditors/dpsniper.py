@@ -53,7 +53,7 @@ def _test(context: Context, pool: Pool, witness: Witness) -> held_out.Tested | N
 def _conclude(
     context: Context, pool: Pool, witness: Witness, tested: held_out.Tested, tried: tuple[int, int]
 ) -> AuditResult:
-    eps, alpha = context.promise.eps, context.alpha
+    eps, alpha = context.guarantee.claimed, context.alpha
     bounds = held_out.bounds(context, tested, sharp if context.fixed_c is None else as_published)
     best = bounds[0]
     eps_lower = max(best.eps_lower, 0.0)
@@ -79,7 +79,7 @@ def _conclude(
         )
     return context.result(
         verdict,
-        eps_lower=eps_lower,
+        lower=eps_lower,
         p_value=context.agreeing(p_value, violated),
         resolution=caught,
         counterexample=(

@@ -71,7 +71,7 @@ class Game:
         self.pool.room = max(MIN_ROOM, TOTAL_ROOM // len(self.arms))
         for arm in self.arms:
             arm.room = self.pool.room
-        self.ledger = Ledger(context.promise.eps, context.promise.delta, share * context.alpha)
+        self.ledger = Ledger(*context.guarantee.hockey_sticks[0], alpha=share * context.alpha)
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
         self.late = self.satisfied = False
@@ -96,7 +96,7 @@ class Game:
                 self._bet(arm, size, deadline)
             if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST_BATCH else RELEARN_FIRST):
                 self._learn(arm, deadline)
-            arm.hope = hope(arm.record, context.promise.eps, context.promise.delta, arm.learned)
+            arm.hope = hope(arm.record, context.guarantee, arm.learned)
             if self._knows_enough():
                 self.satisfied = True
                 return
@@ -148,15 +148,15 @@ class Game:
         """Whether the claim's margin is reached and nothing is in doubt; looked up now and then."""
         if self.drawn < self._next_look_up or self.ledger.refuted:
             return False
-        context, promise = self.context, self.context.promise
-        level = promise, self.share * context.alpha
+        context, guarantee = self.context, self.context.guarantee
+        level = guarantee, self.share * context.alpha
         told = context.sampler.progress is not None and all(arm.binnings for arm in self.seen)
         may_end = len(self.seen) == len(self.arms) and self.drawn >= MIN_AT_MARGIN
         doubts = None
         if told or may_end:
             caught = would_catch(self.seen, len(self.arms), *level)
             context.sampler.caught = caught
-            if may_end and caught <= context.settings.margin * promise.eps:
+            if may_end and guarantee.noise_below(caught) <= context.settings.margin:
                 left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
                 doubts = in_doubt(self.seen, caught, left, *level, context.settings.margin)
         self._doubtful = doubts[0] if doubts else None
@@ -192,7 +192,7 @@ class Game:
 
     def _look(self, arm: Arm, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
-        eps_param, inputs = self.context.eps_param, self.pool.inputs
+        privacy_param, inputs = self.context.privacy_param, self.pool.inputs
         if self.coupled:
             self.coupled = self.context.sampler.can_couple(
                 inputs[arm.input1], inputs[arm.input2], deadline
@@ -202,7 +202,9 @@ class Game:
         self.seen.append(arm)
         if len(self.seen) == len(self.arms):
             always_raises(self.context, self.pool)
-        answers = [self.context.sampler.noiseless(d, eps_param) for d in (arm.pair.d1, arm.pair.d2)]
+        answers = [
+            self.context.sampler.noiseless(d, privacy_param) for d in (arm.pair.d1, arm.pair.d2)
+        ]
         arm.references = [answer for answer in answers if answer is not None]
 
     def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:

@@ -206,7 +206,7 @@ def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound
     }
     counted = {"attack": tested.attack, "event": tested.event, "bold": tested.bold}
     proved = [
-        prove(kind, counts, context.promise.eps, alphas[kind])
+        prove(kind, counts, context.guarantee.claimed, alphas[kind])
         for kind, counts in counted.items()
         if counts is not None
     ]
@@ -222,11 +222,10 @@ def described(bound: Bound, witness: Witness) -> str:
     )
 
 
-def shown(proved: list[Bound], eps: float) -> Bound:
+def shown(proved: list[Bound], claimed: float) -> Bound:
     """What a person should see: the readable event where it breaks the claim by itself."""
-    return next(
-        (bound for bound in proved if bound.kind == "event" and bound.eps_lower > eps), proved[0]
-    )
+    events = (bound for bound in proved if bound.kind == "event" and bound.eps_lower > claimed)
+    return next(events, proved[0])
 
 
 def counterexample(
@@ -250,7 +249,7 @@ def counterexample(
     """
     if bound is None:
         bound = Bound("attack" if witness.event is None else "event", NO_COUNTS, context.alpha)
-    kind, counts, eps = bound.kind, bound.counts, context.promise.eps
+    kind, counts, eps = bound.kind, bound.counts, context.guarantee.claimed
     event: Any = getattr(witness, kind)
     before = None if seen is None else seen(event)
     runs = counts.n1, counts.n2
@@ -272,11 +271,11 @@ def counterexample(
         runs=runs,
         intervals=bound.intervals,
         p_value=bound.shown_p_value(eps),
-        eps_lower=bound.eps_lower,
+        lower=bound.eps_lower,
         eps_clopper_pearson=bound.eps_clopper_pearson,
         difference=witness.pair.difference,
         diagnosis=(
-            diagnose(readable, *known, eps, (constant1, constant2), stands_out=recurs)
+            diagnose(readable, *known, context.guarantee, (constant1, constant2), stands_out=recurs)
             if all(known[1])
             else ()
         ),

@@ -12,22 +12,23 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.claim import Promise
 from pytest_dp.evidence.betting import contingency, payoffs
 from pytest_dp.evidence.resolution import (
     OTHER_PAIRS_SHARE,
+    Bets,
     Curve,
     clearest_event,
     curve,
-    largest_loss,
-    smallest_eps,
+    largest_shown,
+    smallest_event,
     smallest_scale,
     wealth_for,
 )
-from pytest_dp.evidence.spread import sharing, smallest_shared_eps
+from pytest_dp.evidence.spread import sharing, smallest_shared_loss
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.quantities import comes_alone
 from pytest_dp.outputs.table import Table
+from pytest_dp.privacy import Guarantee
 
 MAX_COMPARED = 3
 """Pairs of inputs, those that are told apart best, whose scales are compared."""
@@ -49,8 +50,8 @@ MAX_CATEGORIES = 30
 """Categories at a place that are told from each other."""
 
 
-def would_catch(arms: list[Arm], available: int, promise: Promise, alpha: float) -> float:
-    """The smallest true loss of the mechanism that would have been caught, in nats (approximate).
+def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: float) -> float:
+    """The smallest true loss of the mechanism that would have been caught (approximate).
 
     Parameters
     ----------
@@ -58,45 +59,47 @@ def would_catch(arms: list[Arm], available: int, promise: Promise, alpha: float)
         Pairs of inputs that were looked at.
     available : int
         How many there are.
-    promise : Promise
+    guarantee : Guarantee
+        The claim.
     alpha : float
         What bets may spend.
 
     Returns
     -------
     float
-        With 95 % power; infinite if nothing would have been.
+        In the claim's parameter, with 95 % power; infinite if nothing would have been.
     """
-    runs = _runs(arms, available)
-    losses = [largest_loss(arm.record) for arm in arms]
+    bets = Bets(guarantee, _runs(arms, available), alpha)
+    losses = [largest_shown(arm.record, guarantee) for arm in arms]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED].tolist()
     largest: float = losses[order[0]]
-    if largest >= promise.eps and not any(_telling(arm) for arm in arms):
+    if largest >= guarantee.claimed and not any(_telling(arm) for arm in arms):
         return math.inf  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
-    return min(
-        _caught(arms[k], runs, promise, alpha) * max(1.0, largest / max(losses[k], MIN_LOSS))
-        for k in order
-    )
+    return min(_caught(arms[k], bets) * max(1.0, largest / max(losses[k], MIN_LOSS)) for k in order)
 
 
-def _caught(arm: Arm, runs: float, promise: Promise, alpha: float) -> float:
+def _caught(arm: Arm, bets: Bets) -> float:
     """The smallest loss on a pair of inputs that would have been caught.
 
     The largest of three: what a single event shows, if it is as likely as the clearest one; what
     outputs show whose noise has this shape; and what a loss shows that as many places share.
     """
-    claim = promise.eps, promise.delta, alpha
+    guarantee = bets.guarantee
     p1, shared = clearest_event(arm.record)
-    single = smallest_eps(p1, runs, *claim, shared)
-    together = smallest_shared_eps(_sharing(arm), runs, *claim, shared)
+    least = smallest_event(p1, bets, shared)
+    if guarantee.eps is not None:
+        least = max(least, smallest_shared_loss(_sharing(arm), bets, shared))
     curves = _curves(arm)
-    times = smallest_scale(curves, runs, *claim)
+    times = smallest_scale(curves, bets)
     if math.isinf(times):
-        return max(single, together)
-    shape = max(each.loss(times) for each in curves)
+        return least
     # A mechanism that keeps its claim now would lose at most so many times the claim then.
-    return max(single, together, min(shape, times * min(promise.eps, largest_loss(arm.record))))
+    now = min(guarantee.claimed, largest_shown(arm.record, guarantee))
+    then = now / guarantee.claimed * guarantee.with_noise_over(times)
+    if guarantee.largest_ratio is not None:
+        then = min(then, max(one.loss(times) for one in curves))
+    return max(least, then)
 
 
 def tells_apart(arms: list[Arm]) -> bool:
@@ -108,7 +111,7 @@ def in_doubt(
     arms: list[Arm],
     caught: float,
     left: float,
-    promise: Promise,
+    guarantee: Guarantee,
     alpha: float,
     margin: float,
 ) -> list[Arm]:
@@ -121,17 +124,13 @@ def in_doubt(
     won = math.sqrt(2 * wealth_for(alpha))  # standard errors of a gain that refutes the claim
     # What a pair with the loss that is caught gains, and in proportion one that is at the margin.
     enough = (
-        won
-        / math.sqrt(_runs(arms, len(arms)))
-        * (margin - 1)
-        * promise.eps
-        / (caught - promise.eps)
+        won / math.sqrt(_runs(arms, len(arms))) * (margin - 1) / (guarantee.noise_below(caught) - 1)
     )
     doubts: list[tuple[float, Arm]] = []
     for arm in arms:
         # Standard errors grow with the root of the samples; chance may have taken one of them away.
         suspect = max(MIN_SUSPICION, won * math.sqrt(arm.drawn / (arm.drawn + left)) - 1)
-        suspicion = _suspicion(arm, promise)
+        suspicion = _suspicion(arm, guarantee)
         if arm.hope > enough or suspicion > suspect or _may_release(arm):
             doubts.append((suspicion, arm))
     return [arm for _, arm in sorted(doubts, key=lambda doubt: -doubt[0])]
@@ -150,11 +149,11 @@ def _may_release(arm: Arm) -> bool:
     return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.places)
 
 
-def runs_to_margin(available: int, promise: Promise, alpha: float, margin: float) -> int:
+def runs_to_margin(available: int, guarantee: Guarantee, alpha: float, margin: float) -> int:
     """Roughly how many runs reach a margin, by powers of two; 0 if none do."""
     for runs in 2 ** np.arange(6, 25):
-        caught = smallest_eps(0.5, float(runs), promise.eps, promise.delta, alpha, 0.0)
-        if caught <= margin * promise.eps:
+        caught = smallest_event(0.5, Bets(guarantee, float(runs), alpha))
+        if guarantee.noise_below(caught) <= margin:
             return int(2 * runs * (1 + OTHER_PAIRS_SHARE * (available - 1)))
     return 0
 
@@ -174,15 +173,18 @@ def _curves(arm: Arm) -> list[Curve]:
     return curves[:1] if curves and curves[0].continuous else curves
 
 
-def _suspicion(arm: Arm, promise: Promise) -> float:
+def _suspicion(arm: Arm, guarantee: Guarantee) -> float:
     """Standard errors by which the best event gained."""
     counts = np.concatenate([contingency(joint) for joint in arm.record.joint])
     if not len(counts):
         return 0.0
-    pays, runs = payoffs(promise.eps, promise.delta), counts.sum(axis=1)
-    mean = counts @ pays / runs
-    variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-    return float(np.max(mean / np.sqrt(variance / runs)))
+    runs, largest = counts.sum(axis=1), -math.inf
+    for stick in guarantee.hockey_sticks:
+        pays = payoffs(*stick)
+        mean = counts @ pays / runs
+        variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
+        largest = max(largest, float(np.max(mean / np.sqrt(variance / runs))))
+    return largest
 
 
 def _sharing(arm: Arm) -> float:

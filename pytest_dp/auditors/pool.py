@@ -144,7 +144,7 @@ def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[
     for number, pair in enumerate(context.pairs):
         if number and (len(pool.inputs) + 1) * MIN_FIRST_LOOK > budget / 2:
             break
-        answers = [context.sampler.noiseless(d, context.eps_param) for d in (pair.d1, pair.d2)]
+        answers = [context.sampler.noiseless(d, context.privacy_param) for d in (pair.d1, pair.d2)]
         references = [answer for answer in answers if answer is not None]
         contenders.append(kind(number, pair, pool.add(pair.d1), pool.add(pair.d2), references))
     if len(contenders) < len(context.pairs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from pytest_dp.outputs.event_search import Found, Rank
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
+from pytest_dp.privacy import HockeyStick
 
 LEARNED_WORTH = 1.25
 """How much more than a readable event what was learned has to prove, if outputs are small."""
@@ -87,7 +89,7 @@ def read(
         the claim most clearly falls short of it, another one is looked for that may prove more.
     """
     about = quantities(context.settings, table, arm.references, on_d, arm.paired)
-    clearly = rank_for(context.promise.eps, rarest=0.0)
+    clearly = rank_for(context.guarantee, rarest=0.0)
     clearest = _read(context, arm, (table, on_d), about, clearly, KEPT_RANK, planned)
     falls_short = clearest is None or not clearest.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
@@ -121,10 +123,9 @@ def _read(
     unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, planned, context.alpha)
     all1, all2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
     expected = choice_of(all1, runs, all2, runs, planned, context.alpha).expected
-    likelier, rarer = likelier_first(unseen.sign, c1, c2)
-    excess = excess_of(
-        np.array([likelier]), np.array([rarer]), runs - runs // 2, context.promise.eps
-    )
+    one, two = likelier_first(unseen.sign, c1, c2)
+    sticks = context.guarantee.hockey_sticks
+    excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, sticks)
     return Read(event, unseen, expected, float(excess[0]) * math.sqrt(2), _is_small(table))
 
 
@@ -154,9 +155,14 @@ def _is_small(table: Table) -> bool:
     return bool(numbers.max(initial=0) <= FEW_NUMBERS and table.sizes.max(initial=0) <= FEW_LEAVES)
 
 
-def excess_of(c1: Floats, c2: Floats, runs: float, eps: float) -> Floats:
-    """Standard errors by which counts exceed a loss of eps."""
-    price = math.exp(eps)
+def excess_of(c1: Floats, c2: Floats, runs: float, sticks: Sequence[HockeyStick]) -> Floats:
+    """Standard errors by which counts exceed what any of these constraints allows."""
     v1, v2 = (c * np.maximum(1 - c / runs, 0) for c in (c1, c2))
-    excess: Floats = (c1 - price * c2) / np.sqrt(v1 + price**2 * v2 + 1)
-    return excess
+
+    def excess(stick: HockeyStick) -> Floats:
+        price = math.exp(stick.eps)
+        over: Floats = c1 - price * c2 - stick.delta * runs
+        return over / np.sqrt(v1 + price**2 * v2 + 1)
+
+    largest: Floats = np.max([excess(stick) for stick in sticks], axis=0)
+    return largest

@@ -12,7 +12,7 @@ from pytest_dp.errors import PytestDPError
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
 STRONG, FAIR = 1.25, 2.0
-"""Times the claim from which on a true ε would be caught by what is called a strong pass, or fair.
+"""How many times too small noise has to be, at most, to be caught by a strong pass, or a fair one.
 """
 MAX_NOTES = 4
 """Notes that are shown of a result at most; `AuditResult.notes` has them all."""
@@ -41,18 +41,18 @@ class Counterexample:
     p_value : float
         StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs,
         that of `pytest_dp.evidence.paired`.
-    eps_lower : float
-        What the event shows by itself, in nats; where `event` is the readable form of a learned
-        attack, that attack may show more (`AuditResult.eps_lower`).
+    lower : float
+        What the event shows by itself, in the claim's parameter; where `event` is the readable form
+        of a learned attack, that attack may show more (`AuditResult.lower`).
     eps_clopper_pearson : float
-        The lower bound of the DP-Sniper paper on ε in nats, from these counts, with confidence
-        ``1 - alpha``.
+        The lower bound of the DP-Sniper paper on ε in nats, from these counts and at the claimed
+        delta, with confidence ``1 - alpha``; minus infinity for claims without an ε.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     diagnosis : tuple of str
         What the counterexample is consistent with; never a certainty.
     attack : callable or None
-        The learned attack behind `AuditResult.eps_lower`, from auditors that learn one:
+        The learned attack behind `AuditResult.lower`, from auditors that learn one:
         ``attack(output)`` is the probability with which it includes an output. `event` is its
         readable form, where that breaks the claim by itself, else the attack.
     examples : tuple of (outputs, outputs)
@@ -72,7 +72,7 @@ class Counterexample:
     runs: tuple[int, int]
     intervals: tuple[tuple[float, float], tuple[float, float]]
     p_value: float
-    eps_lower: float
+    lower: float
     eps_clopper_pearson: float
     difference: str = ""
     diagnosis: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Counterexample:
 
     def __repr__(self) -> str:
         """The inputs, the event and what was counted, a line each."""
-        names = ("d1", "d2", "difference", "event", "counts", "runs", "eps_lower", "p_value")
+        names = ("d1", "d2", "difference", "event", "counts", "runs", "lower", "p_value")
         return _listed("Counterexample", {name: getattr(self, name) for name in names})
 
 
@@ -104,9 +104,9 @@ class AuditResult:
         The auditor.
     alpha : float
         Probability of a false alarm that was allowed.
-    eps_lower : float
-        The mechanism loses at least this many nats, with confidence ``1 - alpha``; 0.0 if nothing
-        was shown.
+    lower : float
+        The mechanism's true `parameter` is at least this large, with confidence ``1 - alpha``; 0.0
+        if nothing was shown.
     p_value : float or None
         Valid p-value of the claim: at most `alpha` exactly if the verdict is ``"violated"``.
     e_value : float or None
@@ -118,7 +118,7 @@ class AuditResult:
     seconds : float
         Wall-clock time.
     resolution : float
-        The smallest true ε, in nats, that this run would have caught with 95 % power on the pairs
+        The smallest true `parameter` that this run would have caught with 95 % power on the pairs
         and events that it tried (approximate); infinite if it could have caught nothing.
     seed : int
         Replays this audit.
@@ -149,7 +149,7 @@ class AuditResult:
     name: str
     method: str
     alpha: float
-    eps_lower: float
+    lower: float
     p_value: float | None
     e_value: float | None
     samples: int
@@ -170,11 +170,13 @@ class AuditResult:
 
     def __str__(self) -> str:
         """The outcome in a line."""
-        eps = self.claim.promise.eps
-        claim, effort = f"eps = {eps:g}", f"({self.samples:,} samples)"
+        guarantee, effort = self.claim.promise.guarantee, f"({self.samples:,} samples)"
+        claim = guarantee.written(f"{self.claimed:g}")
         if self.violated:
-            least = f">= {self.eps_lower:.3g}" if self.eps_lower > eps else "is larger"
-            return f"{self.name} violates {claim}; eps {least} {effort}"
+            more = guarantee.more_than(f"{self.claimed:g}")
+            if self.lower > self.claimed:
+                more = guarantee.at_least(f"{self.lower:.3g}")
+            return f"{self.name} violates {claim}; {more} {effort}"
         if self.verdict == "inconclusive":
             return f"{self.name}: inconclusive on {claim}; {self.reason} {effort}"
         caught = f"{self.strength}: would have caught {self.resolution:.3g}"
@@ -183,15 +185,30 @@ class AuditResult:
     def __repr__(self) -> str:
         """The fields that tell most, a line each, so that it fits on a screen."""
         fields: dict[str, Any] = {"verdict": self.verdict, "name": self.name}
-        fields["eps"] = self.claim.promise.eps
+        fields["claim"] = str(self.claim.promise.guarantee)
         for name in (
-            *("method", "alpha", "eps_lower", "p_value", "e_value", "resolution", "strength"),
+            *("method", "alpha", "lower", "p_value", "e_value", "resolution", "strength"),
             *("samples", "seconds", "seed", "reason", "counterexample", "notes"),
         ):
             fields[name] = getattr(self, name)
         if self.reason in self.notes:
             del fields["reason"]
         return _listed("AuditResult", fields)
+
+    @property
+    def parameter(self) -> str:
+        """What `claimed`, `lower` and `resolution` are values of: ``"eps"``, ``"rho"``, ..."""
+        return self.claim.promise.guarantee.parameter
+
+    @property
+    def claimed(self) -> float:
+        """The claimed value of `parameter`; in nats if that is ``"eps"``."""
+        return self.claim.promise.guarantee.claimed
+
+    @property
+    def eps_lower(self) -> float | None:
+        """`lower` of a claim with an ε, in nats and at the claimed delta; None for other claims."""
+        return self.lower if self.parameter == "eps" else None
 
     @property
     def violated(self) -> bool:
@@ -202,12 +219,12 @@ class AuditResult:
     def strength(self) -> str:
         """What ``"no violation"`` is worth; empty for the other verdicts.
 
-        ``"strong"`` if a true ε of 1.25 times the claim would have been caught, ``"fair"`` if one
-        of twice the claim would, else ``"weak"``.
+        ``"strong"`` if noise that is 1.25 times too small would have been caught, ``"fair"`` if
+        noise of half the size would, else ``"weak"``.
         """
         if self.verdict != "no violation":
             return ""
-        times = self.resolution / self.claim.promise.eps
+        times = self.claim.promise.guarantee.noise_below(self.resolution)
         return "strong" if times <= STRONG * EXACTLY else "fair" if times <= FAIR else "weak"
 
     @property

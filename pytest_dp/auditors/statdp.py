@@ -63,7 +63,7 @@ def _test(context: Context, pool: Pool, best: Suspect) -> held_out.Tested | None
 
 
 def _runs_of_test(context: Context, best: Suspect) -> int:
-    eps, alpha, witness = context.promise.eps, context.alpha, best.witness
+    eps, alpha, witness = context.guarantee.claimed, context.alpha, best.witness
     most = int(min(context.to_test, context.affordable())) // 2
     if not best.decided:
         return most
@@ -84,14 +84,14 @@ def _conclude(
     violated = bound.p_value <= context.alpha
     if violated:
         held_out.check_independent(context, witness, tested)
-    resolution = _resolution(bound, context.promise.eps, largest_loss(best, pool))
+    resolution = _resolution(bound, context.guarantee.claimed, largest_loss(best, pool))
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(resolution):
         verdict = "inconclusive"
     c1, runs, c2, _ = bound.counts.four
     return context.result(
         verdict,
-        eps_lower=bound.eps_lower,
+        lower=bound.eps_lower,
         p_value=bound.p_value,
         resolution=resolution,
         counterexample=held_out.counterexample(context, pool, witness, bound) if violated else None,

@@ -24,6 +24,7 @@ from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
 from pytest_dp.evidence import statdp
 from pytest_dp.outputs.event_search import Found, Rank, search
+from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.deadline import OutOfTime
 
 SEARCH_SHARE = 0.4
@@ -74,7 +75,7 @@ def find_suspect(context: Context, pool: Pool) -> tuple[list[Suspect], Suspect |
     budget = SEARCH_SHARE * context.max_samples
     contenders = everyone = line_up(context, pool, budget, Suspect)
     deadline = context.deadline.sooner(SEARCH_SHARE)
-    rank = rank_for(context.promise.eps)
+    rank = rank_for(context.guarantee)
     a_round = budget / (math.ceil(math.log2(len(contenders))) + 1)
     full = max(1, int(a_round / len(pool.inputs)))
     runs = min(FIRST_ROUND, full)
@@ -113,7 +114,7 @@ def _look(contender: Suspect, pool: Pool, rank_of: Callable[[int], Rank]) -> Non
     contender.found = simplest(events[0], table, on_d, rank) if events else None
 
 
-def rank_for(eps: float, rarest: float = 0.001) -> Callable[[int], Rank]:
+def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Rank]:
     """How suspicious counts are; above 0 if they exceed the claim by more than luck explains.
 
     Up there it is a log likelihood ratio, an inexpensive stand-in for the p-value by which the
@@ -123,20 +124,19 @@ def rank_for(eps: float, rarest: float = 0.001) -> Callable[[int], Rank]:
     Events have to come at least five times. On D' their probability is `rarest` or more if the
     claim is used up: the paper's filter, by default.
     """
+    sticks = guarantee.hockey_sticks
 
     def of_runs(runs: int) -> Rank:
-        fewest = max(5.0, rarest * runs * math.exp(eps))
+        fewest = max(5.0, runs * min(stick.most(rarest) for stick in sticks))
 
         def rank(c1: Ints, c2: Ints) -> Floats:
             high, low = np.maximum(c1, c2), np.minimum(c1, c2)
-            score = statdp.score(high, low, runs, eps)
+            score = np.max([statdp.score(high, low, runs, *stick) for stick in sticks], axis=0)
             excess = score - LUCK
-            bound = np.log(
-                np.maximum(high - 4 * np.sqrt(high), 0.1) / (low + 4 * np.sqrt(low) + 4.0)
-            )
-            ranks = np.where(
-                excess > 0, excess, np.minimum(bound - eps, 0.0) - 1.0 + TIE_WEIGHT * score
-            )
+            seldom, often = np.maximum(high - 4 * np.sqrt(high), 0.1), low + 4 * np.sqrt(low) + 4.0
+            allowed = np.min([stick.most(often, runs) for stick in sticks], axis=0)
+            short = np.minimum(np.log(seldom / allowed), 0.0)
+            ranks = np.where(excess > 0, excess, short - 1.0 + TIE_WEIGHT * score)
             return np.where(c1 + c2 >= min(fewest, runs), ranks, -np.inf)
 
         return rank

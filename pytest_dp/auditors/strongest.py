@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -27,6 +28,7 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.reading import Read, excess_of, read, taken_apart
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
 from pytest_dp.evidence import ratio
+from pytest_dp.privacy import HockeyStick
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 MIN_SHOWN = 8_000
@@ -46,6 +48,8 @@ READING_TIME_SHARE = 0.4
 """Share of the time that is left that may go into looking for an event that a person can read."""
 CLEAR_SHARE = 0.4
 """Share of the excess over the claim that the bound from held-out samples should reach."""
+ALIKE = (HockeyStick(0.0, 0.0),)
+"""The constraint of inputs that are not told apart at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +134,16 @@ def _of_refuted(
 
     Or an event that a person can read, which is worth more.
     """
-    eps, clearest, model = context.promise.eps, _clearest(arm, context.promise.eps), _model_of(arm)
+    claim, model = context.guarantee, _model_of(arm)
+    clearest = _clearest(arm, claim.hockey_sticks)
     event, reading, excess = taken_apart(readable)
     attack: Choice | None = choice
-    if choice.expected <= eps and clearest is not None:
+    if choice.expected <= claim.claimed and clearest is not None:
         attack = clearest.choice
     is_as_good = readable is not None and readable.is_as_good_as(choice.expected)
     if is_as_good or clearest is None or excess >= READABLE_WORTH * max(clearest.excess, 0.0):
         attack = None
-    elif reading is not None and reading.expected <= eps:
+    elif reading is not None and reading.expected <= claim.claimed:
         event = None
     witness = witness_of(arm, model, attack, event, reading)
     if witness is None:  # so little is left to count that nothing is to be expected
@@ -153,7 +158,7 @@ def _choice(context: Context, arm: Arm, left: int) -> Choice:
     """The threshold of the pair's score with the largest bound to expect."""
     binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
     counts1, counts2 = joint.sum(1), joint.sum(0)
-    clearest = _clearest(arm, 0.0)
+    clearest = _clearest(arm, ALIKE)
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
     gaps = np.diff(binning.cuts, prepend=binning.cuts[0] - 0.1, append=binning.cuts[-1] + 0.1)
@@ -182,21 +187,21 @@ class _Clearest:
     excess: float
 
 
-def _clearest(arm: Arm, eps: float) -> _Clearest | None:
-    """The threshold that exceeds a loss of eps by most standard errors; None if there is none."""
+def _clearest(arm: Arm, sticks: Sequence[HockeyStick]) -> _Clearest | None:
+    """The threshold that is beyond one of these constraints by most standard errors, if any."""
     cuts, joint = cast("ByScore", arm.binnings[0]).cuts, arm.record.joint[0]
     if not len(cuts):
         return None
     total = float(joint.sum())
     above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
     below = [total - side for side in above[::-1]]
-    excess = [excess_of(counts1, counts2, total, eps) for counts1, counts2 in (above, below)]
+    excess = [excess_of(one, two, total, sticks) for one, two in (above, below)]
     down = bool(excess[1].max() > excess[0].max())
     k = int(np.argmax(excess[down]))
     c1, c2 = (float(side[k]) for side in (below if down else above))
     p1, p2 = cautious(np.array([c1]), int(total), np.array([c2]), int(total))
     sign = -1 if down else 1
-    choice = Choice(sign, sign * float(cuts[k]), max(float(p1[0]), 1e-6), float(p2[0]), eps)
+    choice = Choice(sign, sign * float(cuts[k]), max(float(p1[0]), 1e-6), float(p2[0]), 0.0)
     return _Clearest(choice, c1, c2, float(excess[down][k]))
 
 
@@ -205,7 +210,7 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
 
     A clear picture may take its share of the time; to show that the claim is broken, all of it.
     """
-    eps, p1, p2 = context.promise.eps, np.array([witness.p1]), np.array([witness.p2])
+    eps, p1, p2 = context.guarantee.claimed, np.array([witness.p1]), np.array([witness.p2])
     loss = math.log(max(witness.p1, 1e-12) / witness.p2)
     share = first_share(p1, p2)
 
@@ -269,7 +274,7 @@ def length_of(arm: Arm) -> int | None:
 
 def _loss(arm: Arm) -> tuple[float, float] | None:
     """Two standard errors around the loss of the cut that tells most; None if it is unknown."""
-    cut = _clearest(arm, 0.0)
+    cut = _clearest(arm, ALIKE)
     if cut is None or min(cut.c1, cut.c2) < MIN_COUNTED:
         return None
     loss, error = math.log(cut.c1 / cut.c2), 2 * math.sqrt(1 / cut.c1 + 1 / cut.c2)

@@ -25,6 +25,7 @@ from pytest_dp.arrays import Floats
 from pytest_dp.evidence._search import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record, contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.privacy import Guarantee
 
 LEARNING_COST = 6.0
 """Log wealth that bets lose while they learn what to bet on, about."""
@@ -149,19 +150,31 @@ def _implied(q: Floats, shift: float, where: float) -> Floats:
     return np.maximum(logit(rarer) - logit(q), 0.0)
 
 
-def smallest_scale(
-    curves: list[Curve], runs: float, eps: float, delta: float, alpha: float
-) -> float:
-    """By how much noise has to be scaled down to be caught, with 95 % power (approximate).
+@dataclass(frozen=True, slots=True)
+class Bets:
+    """So many bets against a claim, and what they would have caught.
 
-    Parameters
+    Attributes
     ----------
-    curves : list of Curve
-    runs : float
-        Pairs of outputs.
-    eps, delta : float
+    guarantee : Guarantee
         The claim.
+    runs : float
+        Pairs of outputs that are bet on.
     alpha : float
+        A claim is refuted at ``1 / alpha``.
+    """
+
+    guarantee: Guarantee
+    runs: float
+    alpha: float
+
+    def catch(self, p: Floats, q: Floats, shared: Floats) -> bool:
+        """Whether the best bet on events with these probabilities wins, with 95 % power."""
+        return growth(p, q, shared, self.guarantee) * self.runs >= wealth_for(self.alpha)
+
+
+def smallest_scale(curves: list[Curve], bets: Bets) -> float:
+    """By how much noise has to be scaled down to be caught, with 95 % power (approximate).
 
     Returns
     -------
@@ -171,38 +184,35 @@ def smallest_scale(
     telling = [curve for curve in curves if curve.shift.size and curve.shift.max() > 0]
     if not telling:
         return math.inf
-    needed = wealth_for(alpha)
 
     def caught(times: float) -> bool:
-        return any(growth(*curve.scaled(times), eps, delta) * runs >= needed for curve in telling)
+        return any(bets.catch(*one.scaled(times)) for one in telling)
 
     return 1.0 if caught(1.0) else smallest(caught, 1.0, 2.0, MAX_SCALE)
 
 
-def smallest_eps(
-    p1: float, runs: float, eps: float, delta: float, alpha: float, shared: float = 0.0
-) -> float:
-    """The smallest loss of an event that bets would have found, with 95 % power (approximate).
+def smallest_event(p1: float, bets: Bets, shared: float = 0.0) -> float:
+    """What the weakest event shows that bets would have found, with 95 % power (approximate).
 
     Parameters
     ----------
     p1 : float
         Probability of the event on the input that makes it likelier.
-    runs : float
-        Pairs of outputs.
-    eps, delta : float
-        The claim.
-    alpha : float
+    bets : Bets
     shared : float
         As in `Curve`.
+
+    Returns
+    -------
+    float
+        In the claim's parameter; infinite if nothing would have been found.
     """
-    needed = wealth_for(alpha)
 
     def caught(loss: float) -> bool:
-        event = np.array([p1]), np.array([p1 * math.exp(-loss)]), np.array([shared])
-        return bool(growth(*event, eps, delta) * runs >= needed)
+        return bets.catch(np.array([p1]), np.array([p1 * math.exp(-loss)]), np.array([shared]))
 
-    return smallest_loss(caught, eps)
+    loss = smallest_loss(caught, bets.guarantee.largest_ratio or 0.0)
+    return bets.guarantee.shown_by(p1, p1 * math.exp(-loss)) if math.isfinite(loss) else loss
 
 
 def clearest_event(record: Record) -> tuple[float, float]:
@@ -231,17 +241,18 @@ def clearest_event(record: Record) -> tuple[float, float]:
     return min(p, 0.5) if clear[k] > MIN_CURVE_ERRORS else 0.5, common
 
 
-def largest_loss(record: Record) -> float:
-    """The largest loss that an event of a record may have in fact, two standard errors allowed."""
+def largest_shown(record: Record, guarantee: Guarantee) -> float:
+    """The largest parameter that an event may show in fact, two standard errors allowed."""
     counts = np.concatenate([contingency(joint) for joint in record.joint])
     if not len(counts):
         return 0.0
-    both, only1, only2, _ = counts.T
+    both, only1, only2, neither = counts.T
     c1, c2 = both + only1 + 0.5, both + only2 + 0.5
     # Pairs of outputs that are in the event together say nothing about its loss.
     loss, error = np.log(c1 / c2), 2 * np.sqrt((only1 + only2 + 1) / (c1 * c2))
     k = int(np.argmax(loss - 1.5 * error))
-    return float(loss[k] + error[k])
+    runs, room = float(both[k] + only1[k] + only2[k] + neither[k]) + 1, math.exp(error[k] / 2)
+    return guarantee.shown_by(min(float(c1[k]) / runs * room, 1.0), float(c2[k]) / runs / room)
 
 
 def wealth_for(alpha: float) -> float:
@@ -249,7 +260,7 @@ def wealth_for(alpha: float) -> float:
     return -math.log(alpha) + LEARNING_COST + 2.0 * math.sqrt(-2 * math.log(alpha))
 
 
-def growth(p: Floats, q: Floats, shared: Floats, eps: float, delta: float) -> float:
+def growth(p: Floats, q: Floats, shared: Floats, guarantee: Guarantee) -> float:
     """Log wealth that the best bet on one of these events earns with each pair of outputs.
 
     Parameters
@@ -258,17 +269,17 @@ def growth(p: Floats, q: Floats, shared: Floats, eps: float, delta: float) -> fl
         Probabilities of the events on D and on D'.
     shared : ndarray, shape (k,)
         As in `Curve`.
-    eps, delta : float
+    guarantee : Guarantee
         The claim.
     """
-    pays = payoffs(eps, delta)
-    stakes = STAKES / (math.exp(eps) + delta)
-    paid = np.log1p(pays[:, None] * stakes)
     best = -math.inf
-    for p1, p2 in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
-        most, least = np.minimum(p1, p2), np.maximum(0.0, p1 + p2 - 1)
-        room = np.where(shared > 0, most - p1 * p2, p1 * p2 - least)
-        both = p1 * p2 + shared * room
-        cells = np.stack([both, p1 - both, p2 - both, 1 - p1 - p2 + both], axis=1)
-        best = max(best, float((cells @ paid).max()))
+    for one, two in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
+        most, least = np.minimum(one, two), np.maximum(0.0, one + two - 1)
+        room = np.where(shared > 0, most - one * two, one * two - least)
+        both = one * two + shared * room
+        cells = np.stack([both, one - both, two - both, 1 - one - two + both], axis=1)
+        for eps, delta in guarantee.hockey_sticks:
+            stakes = STAKES / (math.exp(eps) + delta)
+            paid = np.log1p(payoffs(eps, delta)[:, None] * stakes)
+            best = max(best, float((cells @ paid).max()))
     return best

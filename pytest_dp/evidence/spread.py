@@ -24,7 +24,7 @@ from scipy.special import bdtrc
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence._search import smallest_loss
-from pytest_dp.evidence.resolution import MIN_PROBABILITY, growth, wealth_for
+from pytest_dp.evidence.resolution import MIN_PROBABILITY, Bets
 
 STANDS_OUT_ERRORS = 4.0
 """Standard errors from which a place loses more than the others: by chance one of 16,000 does."""
@@ -94,20 +94,14 @@ def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]
     return float(((c1 - c2) ** 2 / size).sum()) - by_chance, by_chance + 2 / n**2
 
 
-def smallest_shared_eps(
-    places: float, runs: float, eps: float, delta: float, alpha: float, shared: float = 0.0
-) -> float:
+def smallest_shared_loss(places: float, bets: Bets, shared: float = 0.0) -> float:
     """The smallest loss, shared evenly by some places, that bets would have found (approximate).
 
     Parameters
     ----------
     places : float
         At least 1.
-    runs : float
-        Pairs of outputs.
-    eps, delta : float
-        The claim.
-    alpha : float
+    bets : Bets
     shared : float
         As in `resolution.Curve`.
 
@@ -117,21 +111,17 @@ def smallest_shared_eps(
         With 95 % power, in nats; infinite if none would have been.
     """
     low = math.floor(places)
-    at_low = _caught(low, runs, eps, delta, alpha, shared)
-    if low == places or math.isinf(at_low):
-        return at_low
-    more = _caught(low + 1, runs, eps, delta, alpha, shared)
-    return at_low + (places - low) * (more - at_low)
+    least = _smallest(low, bets, shared)
+    if low == places or math.isinf(least):
+        return least
+    return least + (places - low) * (_smallest(low + 1, bets, shared) - least)
 
 
-def _caught(
-    places: int, runs: float, eps: float, delta: float, alpha: float, shared: float
-) -> float:
-    needed = wealth_for(alpha)
+def _smallest(places: int, bets: Bets, shared: float) -> float:
     steps = max((places + 1) // MAX_THRESHOLDS, 1)
     fewest: Ints = np.arange(0, places + 1, steps)
     alike = np.full(len(fewest), shared)
-    unknown = PARAMETERS_PER_PLACE * places * (places - 1) / (LEARNED_SHARE * runs)
+    unknown = PARAMETERS_PER_PLACE * places * (places - 1) / (LEARNED_SHARE * bets.runs)
 
     def points(p: float) -> Floats:
         """Probability that at least so many places point to D."""
@@ -142,7 +132,6 @@ def _caught(
     def caught(loss: float) -> bool:
         # What learning gets wrong blurs what it gets right: each of the places loses little.
         loss /= math.sqrt(1 + 2 * unknown / loss**2)
-        p, q = points(0.5), points(0.5 * math.exp(-loss / places))
-        return bool(growth(p, q, alike, eps, delta) * runs >= needed)
+        return bets.catch(points(0.5), points(0.5 * math.exp(-loss / places)), alike)
 
-    return smallest_loss(caught, eps)
+    return smallest_loss(caught, bets.guarantee.eps or 0.0)

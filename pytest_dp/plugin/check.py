@@ -30,7 +30,7 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
     if number > 1 and settings.seed is None:
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
     ends_early = settings.method == "sequential" and settings.margin > 1
-    goal = settings.margin * claim.promise.eps if ends_early else None
+    goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
         return run(claim, mechanism, settings, item.nodeid, item.config.rootpath, progress.show)
 

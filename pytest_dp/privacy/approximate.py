@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
-from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, Number, as_given, rounded_down
+from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, Number, as_given
 
 if TYPE_CHECKING:
     from pytest_dp.privacy.profiles import Region
@@ -119,9 +119,12 @@ class ApproximateDP(Guarantee):
     def label(self) -> str:
         return str(self).replace(", ", "-")
 
-    def in_words(self, value: float) -> str:
-        beside = f" at delta={self.delta!r}" if self.delta else ""
-        return f"eps >= {rounded_down(value)}{beside}"
+    @property
+    def largest_ratio(self) -> float | None:
+        return None if self.delta else self.eps
+
+    def written(self, number: str) -> str:
+        return f"eps = {number}" + (f", delta = {self.delta:g}" if self.delta else "")
 
     def __str__(self) -> str:
         return f"eps={self.eps!r}" + (f", delta={self.delta!r}" if self.delta else "")

@@ -16,7 +16,6 @@ from pytest_dp.privacy.guarantees import (
     Number,
     WithoutEps,
     as_given,
-    rounded_down,
 )
 
 if TYPE_CHECKING:
@@ -79,6 +78,10 @@ class ZeroConcentratedDP(Curve):
 
         p_, q_ = np.asarray(p, float), np.asarray(q, float)
         return as_given(p, np.where(p_ > q_, concentration(p_, q_), 0.0))
+
+    @property
+    def power(self) -> int:
+        return 2
 
     def shown_by_divergence(self, order: float, value: float) -> float:
         return max(value / order, 0.0)
@@ -295,7 +298,21 @@ class RenyiDP(Curve):
         shown = [(int(order) if order.is_integer() else order, eps) for order, eps in self.bounds]
         return f"rdp={shown[0] if len(shown) == 1 else dict(shown)!r}"
 
-    def in_words(self, value: float) -> str:
+    @property
+    def power(self) -> int:
+        return 2
+
+    def written(self, number: str) -> str:
         if len(self.orders) > 1:
-            return f"{rounded_down(value)} times the claim"
-        return f"eps >= {rounded_down(value)} at order {self.orders[0][0]:g}"
+            return f"rdp = {dict(self.bounds)}"
+        return f"rdp = ({self.orders[0][0]:g}, {number})"
+
+    def true(self, number: str) -> str:
+        if len(self.orders) > 1:
+            return f"{number} times the claim"
+        return f"a true eps of {number} at order {self.orders[0][0]:g}"
+
+    def _compared(self, sign: str, number: str) -> str:
+        if len(self.orders) > 1:
+            return f"the loss is {sign} {number} times the claim"
+        return f"eps {sign} {number} at order {self.orders[0][0]:g}"

@@ -8,7 +8,8 @@ Risk Minimization", IEEE Trans. Inf. Theory 2010 (each is a bound on an f-diverg
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 
 class HockeyStick(NamedTuple):
@@ -24,6 +25,13 @@ class HockeyStick(NamedTuple):
 
     eps: float
     delta: float
+
+    def most(self, q: Any, runs: float = 1.0) -> Any:
+        """The largest probability of an event with probability `q` on the other input.
+
+        The same for arrays, and for counts of so many runs.
+        """
+        return math.exp(self.eps) * q + self.delta * runs
 
 
 class Renyi(NamedTuple):

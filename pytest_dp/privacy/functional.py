@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from pytest_dp.privacy.constraints import Renyi
-from pytest_dp.privacy.guarantees import Curve, Number, as_given, rounded_down
+from pytest_dp.privacy.guarantees import Curve, Number, as_given
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Floats
@@ -98,8 +98,14 @@ class _Functional(Curve):
         """What is allowed k times in a row (Dong, Roth, Su 2022, Theorem 2.14)."""
         return self if k == 1 else TradeOff(_Repeated(self, k))
 
-    def in_words(self, value: float) -> str:
-        return f"{rounded_down(value)} times the claim"
+    def written(self, number: str) -> str:  # noqa: ARG002
+        return self.label
+
+    def true(self, number: str) -> str:
+        return f"{number} times the claim"
+
+    def _compared(self, sign: str, number: str) -> str:
+        return f"the loss is {sign} {number} times the claim"
 
 
 def _last_where(is_broken: Callable[[float], bool]) -> float:

@@ -47,6 +47,24 @@ class Guarantee(ABC):
         """The promise in its parameter."""
 
     @property
+    def largest_ratio(self) -> float | None:
+        """The logarithm of the largest ratio of P(S) to Q(S), in nats; None if there is none."""
+        return None
+
+    @property
+    def power(self) -> int:
+        """The parameter grows with this power of how far apart the two inputs are."""
+        return 1
+
+    def with_noise_over(self, times: float) -> float:
+        """The parameter with noise so many times smaller than what is claimed (approximate)."""
+        return self.claimed * times**self.power
+
+    def noise_below(self, value: float) -> float:
+        """How many times too small noise is where the parameter has this value (approximate)."""
+        return float((value / self.claimed) ** (1 / self.power))
+
+    @property
     @abstractmethod
     def region(self) -> Region:
         """All that it allows, cut out by lines."""
@@ -123,23 +141,28 @@ class Guarantee(ABC):
     def label(self) -> str:
         """As in the ids of tests: ``eps=1.0-delta=1e-05``."""
 
-    def in_words(self, value: float) -> str:
+    def written(self, number: str) -> str:
+        """The claim as text, with its parameter as a number: ``eps = 1.0``."""
+        return f"{self.parameter} = {number}"
+
+    def at_least(self, number: str) -> str:
         """A lower bound on the parameter, in the language of the claim: ``eps >= 1.3``."""
-        return f"{self.parameter} >= {rounded_down(value)}"
+        return self._compared(">=", number)
+
+    def more_than(self, number: str) -> str:
+        """The same where nothing closer is known: ``eps > 1.0``."""
+        return self._compared(">", number)
+
+    def true(self, number: str) -> str:
+        """A true value of the parameter: ``a true eps of 1.3``."""
+        return f"a true {self.parameter} of {number}"
+
+    def _compared(self, sign: str, number: str) -> str:
+        return f"{self.parameter} {sign} {number}"
 
     def __str__(self) -> str:
         """As keywords of a claim: ``eps=1.0, delta=1e-05``."""
         return self.label
-
-
-def rounded_down(value: float) -> str:
-    """Three significant digits, never more than the value."""
-    if not math.isfinite(value) or value == 0:
-        return f"{value:g}"
-    from decimal import ROUND_FLOOR, Decimal
-
-    number = Decimal(repr(float(value)))
-    return f"{float(number.quantize(Decimal(1).scaleb(number.adjusted() - 2), ROUND_FLOOR)):g}"
 
 
 def as_given(like: Number, values: Floats) -> Number:

@@ -115,7 +115,7 @@ def _failure(row: Row) -> str:
 
 def _table(rows: Iterable[Row]) -> str:
     lines = [
-        "| status | claim | claimed eps | would catch from | samples | time |",
+        "| status | claim | claimed | would catch from | samples | time |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:

@@ -32,13 +32,16 @@ class Row:
         The test, and where its claim is written (`path` relative to the root directory).
     name : str
         The test without its file.
-    eps : float or None
-        The claimed loss; None if the claim could not be read.
+    claim, parameter : str
+        What is claimed, such as ``"eps=1.0-delta=1e-06"``, and what the numbers are values of, such
+        as ``"eps"``; empty if the claim could not be read.
+    claimed : float or None
+        The claimed value of the parameter; in nats if that is ``"eps"``.
     status : {"violated", "no violation", "inconclusive", "error"}
-    eps_lower : float
-        Proven loss in nats; 0.0 if nothing was shown.
+    lower : float
+        What was proven of the parameter; 0.0 if nothing was shown.
     resolution : float or None
-        The smallest true ε that would have been caught; None if nothing would have been.
+        The smallest true parameter that would have been caught; None if nothing would have been.
     samples, seconds, method, alpha, p_value, e_value, bet_samples, seed
         As in `AuditResult`; `seed` in hexadecimal.
     strength, reason
@@ -60,14 +63,16 @@ class Row:
     path: str
     line: int | None
     name: str
-    eps: float | None
     status: Status
     headline: str
+    claim: str = ""
+    parameter: str = ""
+    claimed: float | None = None
     details: str = ""
     counterexample: str = ""
     strength: str = ""
     reason: str = ""
-    eps_lower: float = 0.0
+    lower: float = 0.0
     resolution: float | None = None
     samples: int = 0
     seconds: float = 0.0
@@ -93,14 +98,16 @@ class Row:
             path=path,
             line=line,
             name=_short_name(nodeid),
-            eps=float(result.claim.promise.eps),
             status=result.verdict,
+            claim=result.claim.promise.guarantee.label,
+            parameter=result.parameter,
+            claimed=float(result.claimed),
             headline=headline(result),
             details=violation(result) if result.violated else "",
             counterexample="\n".join(block),
             strength=result.strength,
             reason=result.reason,
-            eps_lower=float(result.eps_lower),
+            lower=float(result.lower),
             resolution=float(result.resolution) if math.isfinite(result.resolution) else None,
             samples=int(result.samples),
             seconds=float(result.seconds),
@@ -125,7 +132,6 @@ class Row:
         message: str,
         *,
         details: str = "",
-        eps: float | None = None,
         seconds: float = 0.0,
     ) -> Row:
         """The row of a claim that could not be audited; `details` default to the whole message."""
@@ -135,7 +141,6 @@ class Row:
             path=path,
             line=line,
             name=_short_name(nodeid),
-            eps=None if eps is None else float(eps),
             status="error",
             headline=first.strip(),
             details=details or message,
@@ -143,10 +148,10 @@ class Row:
         )
 
     def cells(self) -> tuple[str, ...]:
-        """Claimed ε, would catch from, samples and time, as tables show them."""
+        """What is claimed, would catch from, samples and time, as tables show them."""
         ran = self.samples > 0
         return (
-            "-" if self.eps is None else numbers.claimed(self.eps),
+            self.claim.replace("=", " ").replace("-delta ", ", ") or "-",
             _catches(self),
             numbers.short_count(self.samples) if ran else "-",
             numbers.seconds(self.seconds, compact=True) if ran or self.seconds > 0.1 else "-",
@@ -155,10 +160,11 @@ class Row:
     @property
     def outcome(self) -> str:
         """The status with what makes it telling: ``"no violation (strong)"``."""
-        if self.status == "violated" and self.eps is not None:
-            if self.eps_lower <= self.eps:
-                return f"violated, eps > {numbers.claimed(self.eps)}"
-            return f"violated, eps >= {numbers.claim_and_bound(self.eps, self.eps_lower)[1]}"
+        if self.status == "violated" and self.claimed is not None:
+            if self.lower <= self.claimed:
+                return f"violated, {self.parameter} > {numbers.claimed(self.claimed)}"
+            bound = numbers.claim_and_bound(self.claimed, self.lower)[1]
+            return f"violated, {self.parameter} >= {bound}"
         return f"{self.status} ({self.strength})" if self.strength else self.status
 
     def as_dict(self) -> dict[str, Any]:
@@ -172,8 +178,8 @@ class Row:
 
 
 _HEAD = (
-    ("claimed", "would", "", ""),
-    ("eps", "catch from", "samples", "time"),
+    ("", "would", "", ""),
+    ("claimed", "catch from", "samples", "time"),
 )
 
 
@@ -209,9 +215,9 @@ def legend(rows: Iterable[Row]) -> list[str]:
     said = []
     if states - {"error"}:
         said.append(
-            "would catch from: were the true eps this large on the inputs and events tried, 19 of "
-            "20 such runs would find it; less may go unseen. A pass is strong up to 1.25 times the "
-            "claim, fair up to 2, weak above. No test can prove privacy."
+            "would catch from: were the true loss this large on the inputs and events tried, 19 of "
+            "20 such runs would find it; less may go unseen. A pass is strong if it would catch "
+            "noise 1.25 times too small, fair up to 2 times, else weak. No test can prove privacy."
         )
     if "inconclusive" in states:
         said.append("inconclusive: the audit could tell nothing, neither good nor bad.")
@@ -246,7 +252,7 @@ def _facts(row: Row) -> dict[str, str]:
             if row.e_value is not None and row.bet_samples
             else ""
         ),
-        "eps spent": _spent(row),
+        "spent": _spent(row),
         "samples": (
             f"{numbers.count(row.samples)} in {numbers.seconds(row.seconds)}" if row.samples else ""
         ),
@@ -271,9 +277,10 @@ def _p_value(row: Row) -> str:
 
 
 def _spent(row: Row) -> str:
-    if not row.strength or row.eps_lower <= 0 or row.eps is None:
+    if not row.strength or row.lower <= 0 or row.claimed is None:
         return ""
-    return f"at least {numbers.lower(row.eps_lower)} of the {numbers.claimed(row.eps)} that it may"
+    spent, most = numbers.lower(row.lower), numbers.claimed(row.claimed)
+    return f"{row.parameter}: at least {spent} of the {most} that it may"
 
 
 def _short_name(nodeid: str) -> str:
@@ -299,15 +306,15 @@ def _names(rows: Sequence[Row], room: int) -> list[str]:
         for row in rows
     ]
     if max(map(len, names)) > room:
-        names = [_without_eps(name, row.eps) for name, row in zip(names, rows, strict=True)]
+        names = [_without_claim(name, row.claim) for name, row in zip(names, rows, strict=True)]
     return [_middle_cut(name, room) for name in names]
 
 
-def _without_eps(name: str, eps: float | None) -> str:
+def _without_claim(name: str, claim: str) -> str:
     """``noisy_count[eps=1.0]`` as ``noisy_count``: the next column says the rest."""
-    if eps is None:
+    if not claim:
         return name
-    return name.replace(f"[eps={eps!r}]", "").replace(f"[eps={eps!r}-", "[")
+    return name.replace(f"[{claim}]", "").replace(f"[{claim}-", "[")
 
 
 def _middle_cut(name: str, room: int) -> str:

@@ -17,6 +17,7 @@ from pytest_dp.report import numbers
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.auditors.result import AuditResult, Counterexample
+    from pytest_dp.privacy import Guarantee
 
 WIDTH = 76
 LINES = 6
@@ -25,21 +26,27 @@ LINES = 6
 
 def headline(result: AuditResult) -> str:
     """The outcome in one line."""
-    eps = result.claim.promise.eps
+    guarantee = result.claim.promise.guarantee
     if result.violated:
         sure = f"({numbers.confidence(result.alpha)} confidence)"
-        if result.eps_lower <= eps:
-            return f"claimed eps = {numbers.claimed(eps)}, but eps > {numbers.claimed(eps)} {sure}"
-        claimed, bound = numbers.claim_and_bound(eps, result.eps_lower)
-        return f"claimed eps = {claimed}, but eps >= {bound} {sure}"
-    claimed = numbers.claimed(eps)
+        if result.lower <= result.claimed:
+            more = guarantee.more_than(numbers.claimed(result.claimed))
+            return f"claimed {written(guarantee)}, but {more} {sure}"
+        claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
+        return f"claimed {guarantee.written(claimed)}, but {guarantee.at_least(bound)} {sure}"
+    claim = written(guarantee)
     if result.verdict == "inconclusive":
         effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
-        return f"inconclusive: could not test eps = {claimed} with {effort}"
+        return f"inconclusive: could not test {claim} with {effort}"
     if math.isinf(result.resolution):
-        return f"no violation of eps = {claimed} found, but this run could have caught nothing"
-    caught = f"a true eps of {numbers.upper(result.resolution)} would have been caught"
-    return f"no violation of eps = {claimed} found; {caught} ({result.strength})"
+        return f"no violation of {claim} found, but this run could have caught nothing"
+    caught = guarantee.true(numbers.upper(result.resolution))
+    return f"no violation of {claim} found; {caught} would have been caught ({result.strength})"
+
+
+def written(guarantee: Guarantee) -> str:
+    """A claim as text: ``eps = 1.0``."""
+    return guarantee.written(numbers.claimed(guarantee.claimed))
 
 
 def violation(result: AuditResult) -> str:
@@ -84,37 +91,37 @@ def counterexample(result: AuditResult, example: Counterexample, width: int) -> 
 
 def _by_bets(result: AuditResult, example: Counterexample) -> bool:
     """Whether it was the bets that refuted the claim, and fresh runs alone would not."""
-    return result.e_value is not None and example.eps_lower <= result.claim.promise.eps
+    return result.e_value is not None and example.lower <= result.claimed
 
 
 def _bets_in_words(result: AuditResult, example: Counterexample) -> str:
     """What was seen in the runs that were bet on, and what the bets make of it."""
-    eps, bets = numbers.claimed(result.claim.promise.eps), numbers.e_value(result.e_value or 0.0)
+    claim = result.claim.promise.guarantee
     proof = (
-        f"Bets against eps = {eps}, each made before the runs that decided it, "
-        f"multiplied their stake by {bets}."
+        f"Bets against {written(claim)}, each made before the runs that decided it, "
+        f"multiplied their stake by {numbers.e_value(result.e_value or 0.0)}."
     )
     if example.bet_counts is None or example.bet_runs is None:
         return proof
     (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
-    if n1 == 0 or n2 == 0 or c1 / n1 <= math.exp(min(result.claim.promise.eps, 700)) * c2 / n2:
+    if n1 == 0 or n2 == 0 or c1 / n1 <= claim.most(c2 / n2):
         return proof  # S alone does not explain it
     here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
     often = f"S came {here} times on D, and never in {numbers.count(n2)} on D'"
     if c2:
         ratio = numbers.ratio(c1 * n2 / (n1 * c2), digits=2)
         often = f"S came {ratio} times as often on D ({here}) as on D' ({there})"
-    allowed = numbers.ratio_of(result.claim.promise.eps)
-    return (
-        f"In {numbers.count(n1 + n2)} runs, {often}; eps = {eps} allows {allowed} times as "
-        f"often. {proof}"
-    )
+    if claim.largest_ratio is None:
+        most = numbers.probability(claim.most(c2 / n2), "up")
+        allowed = f"{written(claim)} allows a probability of {most} on D"
+    else:
+        ratio = numbers.ratio_of(claim.largest_ratio)
+        allowed = f"{written(claim)} allows {ratio} times as often"
+    return f"In {numbers.count(n1 + n2)} runs, {often}; {allowed}. {proof}"
 
 
 def _counts(result: AuditResult, example: Counterexample) -> list[str]:
     """How many fresh runs were in S, and what follows."""
-    eps, bound = result.claim.promise.eps, example.eps_lower
-    allowed, proven = numbers.allowed_and_proven(eps, bound)
     counts = [
         f"{numbers.count(c)}/{numbers.count(n)}"
         for c, n in zip(example.counts, example.runs, strict=True)
@@ -124,18 +131,33 @@ def _counts(result: AuditResult, example: Counterexample) -> list[str]:
     shown = [
         f"at least {numbers.probability(example.intervals[0][0], 'down')}",
         f"at most  {numbers.probability(example.intervals[1][1], 'up')}",
-        f"at least {proven}" if bound > eps else f"more than {allowed}",
     ]
-    if _by_bets(result, example):
-        shown = ["", "", ""]  # bounds that fall short of the claim would seem to take it back
+    by_bets = _by_bets(result, example)  # then bounds that fall short seem to take the claim back
     table = [
         (f"Pr[M(D)  in S]  {counts[0]:>{widest}} =", numbers.probability(p1), shown[0]),
         (f"Pr[M(D') in S]  {counts[1]:>{widest}} =", numbers.probability(p2), shown[1]),
-        ("ratio", numbers.ratio(p1 / p2 if p2 else math.inf), shown[2]),
-        (f"allowed by eps = {numbers.claimed(eps)}", allowed, ""),
+        *_ratio_or_most(result, example, p1, p2),
     ]
     left, middle = (max(len(row[i]) for row in table) for i in (0, 1))
-    return [f"{a:{left}} {b:{middle}}   {c}".rstrip() for a, b, c in table]
+    return [f"{a:{left}} {b:{middle}}   {'' if by_bets else c}".rstrip() for a, b, c in table]
+
+
+def _ratio_or_most(
+    result: AuditResult, found: Counterexample, p1: float, p2: float
+) -> list[tuple[str, str, str]]:
+    """What the claim allows: a ratio where that is all it speaks of, else a probability on D."""
+    claim = result.claim.promise.guarantee
+    if claim.largest_ratio is None:
+        most = claim.most(p2), claim.most(found.intervals[1][1])
+        nearest, surely = numbers.probability(most[0]), numbers.probability(most[1], "up")
+        return [(f"on D, {written(claim)} allows", nearest, f"at most  {surely}")]
+    bound = found.lower
+    allowed, proven = numbers.allowed_and_proven(claim.largest_ratio, bound)
+    more = f"at least {proven}" if bound > claim.largest_ratio else f"more than {allowed}"
+    return [
+        ("ratio", numbers.ratio(p1 / p2 if p2 else math.inf), more),
+        (f"allowed by {written(claim)}", allowed, ""),
+    ]
 
 
 def reproduce(result: AuditResult) -> list[str]:
@@ -217,10 +239,9 @@ def _evidence(result: AuditResult, example: Counterexample | None = None) -> lis
     if example is not None and not _by_bets(result, example):
         bound = example.eps_clopper_pearson
         whose = "StatDP" if example.both is None else "paired"
-        parts = [
-            f"{whose} p-value {numbers.p_value(example.p_value)}",
-            f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}",
-        ]
+        parts = [f"{whose} p-value {numbers.p_value(example.p_value)}"]
+        if result.eps_lower is not None:
+            parts.append(f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}")
         if result.e_value is None:
             parts.append(f"{numbers.count(result.samples)} samples")
         said.append(" | ".join(parts))
@@ -230,9 +251,9 @@ def _evidence(result: AuditResult, example: Counterexample | None = None) -> lis
         said.append(
             "There was no effort left to show a counterexample: raise max_samples or max_seconds."
         )
-    elif result.eps_lower > max(1.005 * example.eps_lower, result.claim.promise.eps):
-        more = numbers.lower(result.eps_lower)
-        said.append(f"A learned attack on the same pair, with another S, shows eps >= {more}.")
+    elif result.lower > max(1.005 * example.lower, result.claimed):
+        more = result.claim.promise.guarantee.at_least(numbers.lower(result.lower))
+        said.append(f"A learned attack on the same pair, with another S, shows {more}.")
     often = numbers.one_in(result.alpha)
     said.append(f"A mechanism that keeps its claim fails at most {often} such audits.")
     return [f"  {line}" for text in said for line in wrap(text, WIDTH - 2)]

@@ -23,7 +23,7 @@ NOISELESS_SECONDS = 1.0
 """Without noise, a loop that waits for some value may never end."""
 
 
-def noiseless(call: Call, data: Any, eps_param: str | None) -> Any:
+def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
     """The mechanism's answer without noise, or None if it cannot be had.
 
     StatDP compares outputs with the answer at ε = ∞. The mechanism is given a generator without
@@ -35,10 +35,10 @@ def noiseless(call: Call, data: Any, eps_param: str | None) -> Any:
         Of a mechanism that was seen to depend on its input and its random numbers alone.
     data : object
         Is not changed.
-    eps_param : str or None
+    privacy_param : str or None
     """
     attempts: list[dict[str, Any]] = [{}] if call.rng is not None else []
-    attempts += [{eps_param: math.inf}] if eps_param is not None else []
+    attempts += [{privacy_param: math.inf}] if privacy_param is not None else []
     deadline = Deadline(NOISELESS_SECONDS)
     for changed in attempts:
         try:

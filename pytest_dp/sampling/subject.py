@@ -186,12 +186,12 @@ class Subject:
             self.note(f"random numbers are not shared between inputs, as {refused}")
         return False
 
-    def noiseless(self, data: Any, eps_param: str | None) -> Any:
+    def noiseless(self, data: Any, privacy_param: str | None) -> Any:
         """The answer without noise, or None; only of mechanisms that replay and have some."""
         if not self.replayable or not self._draws:
             return None
         made = self.call.made.runs
-        answer = noiseless(self.call, data, eps_param)
+        answer = noiseless(self.call, data, privacy_param)
         self.runs += self.call.made.runs - made
         return answer
 

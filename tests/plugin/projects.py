@@ -64,7 +64,7 @@ class Project:
     def facts(self, result: pytest.RunResult) -> dict[str, list[tuple]]:
         """The outcomes without the times, which differ from run to run."""
         wanted = (
-            *("status", "seed", "method", "eps_lower", "samples", "p_value", "e_value"),
+            *("status", "seed", "method", "lower", "samples", "p_value", "e_value"),
             *("bet_samples", "resolution", "strongest", "notes", "details"),
         )
         return {

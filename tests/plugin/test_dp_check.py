@@ -35,7 +35,7 @@ assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 4
 
 def test_overrides_win_over_the_marker(project):
     body = """
-assert dp_check(noisy(0.5), eps=4.0).claim.promise.eps == 4.0
+assert dp_check(noisy(0.5), eps=4.0).claimed == 4.0
 assert dp_check(noisy(1.0), max_samples=3000).samples <= 3000
 assert dp_check(noisy(1.0), method="statdp").e_value is None
 assert dp_check(noisy(1.0), coupled=False).claim.effort["coupled"] is False
@@ -221,7 +221,7 @@ def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
         "test_b.py",
         NOISY,
         f"pytestmark = pytest.mark.dp_claim(eps=9.0, {QUICK})",
-        "def test_b(dp_check): assert dp_check(noisy(0.2)).claim.promise.eps == 9.0",
+        "def test_b(dp_check): assert dp_check(noisy(0.2)).claimed == 9.0",
     )
     counts = project.run().parseoutcomes()
     assert counts["failed"] == 1

@@ -38,7 +38,7 @@ def test_a_broken_claim_shows_its_counterexample(project):
     [row] = next(iter(project.rows(result).values()))
     assert row["status"] == "violated"
     assert row["samples"] <= 20_200
-    assert row["eps_lower"] > 3
+    assert row["lower"] > 3
     assert all(len(line) <= 80 for line in failure(result))
 
 

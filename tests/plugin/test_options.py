@@ -66,7 +66,7 @@ def stand_in(monkeypatch):
 
     def audit(context):
         audited.append(context.claim)
-        return context.result("no violation", eps_lower=0.5, resolution=2.0)
+        return context.result("no violation", lower=0.5, resolution=2.0)
 
     fake = SimpleNamespace(audit=audit)
     monkeypatch.setitem(sys.modules, "pytest_dp.auditors.dpsniper", fake)

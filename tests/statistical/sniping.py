@@ -46,7 +46,7 @@ def run(name, claimed, true, seed, **more):
 
 def consistent(result):
     """Whether verdict, bound, p-value and counterexample say the same."""
-    above = result.eps_lower > result.claim.promise.eps
+    above = result.eps_lower > result.claimed
     return (
         result.violated == above == (result.p_value <= result.alpha)
         and result.violated == (result.counterexample is not None)

@@ -269,11 +269,11 @@ def test_a_counterexample_holds_on_fresh_samples(name):
     assert 0 < c1 <= n1
     assert 0 <= c2 <= n2
     assert n1 + n2 <= result.samples
-    assert 0.9 < found.eps_lower <= result.eps_lower + 1e-12
+    assert 0.9 < found.lower <= result.eps_lower + 1e-12
     four = c1, n1, c2, n2
     both = ratio.eps_lower(*four, result.alpha)
     assert found.eps_clopper_pearson <= both + 1e-12
-    assert found.eps_lower <= both + 1e-12
+    assert found.lower <= both + 1e-12
     assert found.eps_clopper_pearson > 0.9 * both
     for (low, high), c, n in zip(found.intervals, found.counts, found.runs, strict=True):
         assert low < c / n < high

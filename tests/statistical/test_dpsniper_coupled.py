@@ -57,7 +57,7 @@ def test_what_a_counterexample_says_of_pairs():
         alpha *= 1 - ATTACK_SHARE
     assert found.eps_lower == paired.eps_lower(both, c1 - both, c2 - both, alpha)
     assert found.p_value == paired.p_value(both, c1 - both, c2 - both, 0.05, SHOWN_AT)
-    assert found.eps_lower <= result.eps_lower < 0.1 < result.loss[1]
+    assert found.lower <= result.eps_lower < 0.1 < result.loss[1]
     alone = run("laplace", 0.05, 0.1, 1, alpha=ALPHA, coupled=False).counterexample
     assert alone is None or alone.both is None
 

@@ -131,4 +131,4 @@ def test_small_outputs_are_explained_by_an_event():
             found = audited(mechanism, seed, max_samples=40_000).counterexample
             assert "score" not in str(found.event), (mechanism, seed)
             assert str(found.event).count(" and ") < 4
-            assert found.eps_lower > 1.0
+            assert found.lower > 1.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pytest_dp.auditors.result import AuditResult, Counterexample
 from pytest_dp.claim import Claim, Promise
+from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.text import Row
 
 
@@ -31,7 +32,7 @@ FOUND = Counterexample(
     runs=(20_000, 20_000),
     intervals=((0.48905, 0.51215), (0.0614, 0.0738)),
     p_value=2.7e-212,
-    eps_lower=1.8909,
+    lower=1.8909,
     eps_clopper_pearson=1.8909,
     difference="one record removed",
     diagnosis=(
@@ -42,11 +43,11 @@ FOUND = Counterexample(
 
 BROKEN = AuditResult(
     verdict="violated",
-    claim=Claim(Promise(1.0), label="eps=1.0"),
+    claim=Claim(Promise(ApproximateDP(1.0)), label="eps=1.0"),
     name=COUNT,
     method="sequential",
     alpha=1e-6,
-    eps_lower=1.8909,
+    lower=1.8909,
     p_value=2.4e-10,
     e_value=4.29e9,
     bet_samples=1_840,
@@ -60,7 +61,7 @@ BROKEN = AuditResult(
 )
 
 PASSED = replace(
-    BROKEN, verdict="no violation", counterexample=None, eps_lower=0.71, p_value=0.31, e_value=0.654
+    BROKEN, verdict="no violation", counterexample=None, lower=0.71, p_value=0.31, e_value=0.654
 )
 
 VIOLATION = """\
@@ -85,7 +86,7 @@ Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c"""
 
 
 def rows():
-    half = replace(PASSED, claim=Claim(Promise(0.5)), eps_lower=0.0)
+    half = replace(PASSED, claim=Claim(Promise(ApproximateDP(0.5))), lower=0.0)
     name = "shop/stats.py::sparse_vector_with_gap[eps=0.5-threshold=12]"
     unknown = replace(half, verdict="inconclusive", resolution=math.inf, samples=912, seconds=60.3)
     unknown = replace(unknown, max_samples=400_000, max_seconds=60.0)
@@ -101,6 +102,5 @@ def rows():
             "shop/stats.py",
             41,
             "The mechanism raised on all 50 runs.\n\nValueError: a | b",
-            eps=1.0,
         ),
     ]

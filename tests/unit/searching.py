@@ -10,6 +10,7 @@ from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
+from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.chunks import joined
 
 
@@ -17,14 +18,20 @@ def look(one, two, eps=0.5, references=(), most=8):
     """What the search finds for equally many outputs on D and on D'."""
     table = tabulate(joined([one, two]))
     first = np.arange(len(table)) < len(one)
-    return search(table, first, rank_for(eps)(len(one)), list(references), most=most), table, first
+    return (
+        search(table, first, rank_for(ApproximateDP(eps))(len(one)), list(references), most=most),
+        table,
+        first,
+    )
 
 
 def planted(one, two, **keywords):
     """The best event for outputs that leak, checked and made simple, as text."""
     found, table, first = look(one, two, **keywords)
     check(found, table, first, [*one, *two])
-    best = simplest(found[0], table, first, rank_for(keywords.get("eps", 0.5))(len(one)))
+    best = simplest(
+        found[0], table, first, rank_for(ApproximateDP(keywords.get("eps", 0.5)))(len(one))
+    )
     assert best.rank > 20, f"{best.event}: {best.c1} against {best.c2}"
     return str(best.event)
 

@@ -18,6 +18,7 @@ from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import ApproximateDP
 
 NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
 
@@ -78,13 +79,15 @@ def test_hope_is_for_pairs_that_look_worse_or_are_unknown():
         return Record([independent], NOTHING)
 
     eps = 0.5
-    bad, good = (hope(record(c1, 2_000, 10_000), eps, 0.0, 10_000) for c1 in (5_000, 2_500))
-    unknown = hope(record(25, 20, 100), eps, 0.0, 100)
+    bad, good = (
+        hope(record(c1, 2_000, 10_000), ApproximateDP(eps), 10_000) for c1 in (5_000, 2_500)
+    )
+    unknown = hope(record(25, 20, 100), ApproximateDP(eps), 100)
     assert bad > unknown > good
     # Right at the claim, nothing is lost by betting on and on; what was hardly learned comes first.
-    at_the_claim = hope(record(3_297, 2_000, 10_000), eps, 0.0, 10_000)
-    assert hope(record(55, 50, 180), eps, 0.0, 24) > at_the_claim
-    assert hope(record(55, 50, 180), eps, 0.0, 180) < at_the_claim
+    at_the_claim = hope(record(3_297, 2_000, 10_000), ApproximateDP(eps), 10_000)
+    assert hope(record(55, 50, 180), ApproximateDP(eps), 24) > at_the_claim
+    assert hope(record(55, 50, 180), ApproximateDP(eps), 180) < at_the_claim
 
 
 def test_numbers_of_long_lists_take_more_room_than_those_of_arrays():

@@ -18,6 +18,7 @@ from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import ApproximateDP
 
 OUTPUT = leaf("output")
 
@@ -42,7 +43,7 @@ def found_for(event, table, first, rank):
 )
 def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
     table, first = drawn(shift, scale, seed=seed)
-    rank = rank_for(0.5)(2000)
+    rank = rank_for(ApproximateDP(0.5))(2000)
     for found in search(table, first, rank, [], most=5):
         simple = simplest(found, table, first, rank)
         again = found_for(simple.event, table, first, rank)
@@ -57,7 +58,7 @@ def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
 
 def test_simplest_shortens_thresholds_and_opens_intervals():
     table, first = drawn(3.0)
-    rank = rank_for(0.5)(2000)
+    rank = rank_for(ApproximateDP(0.5))(2000)
     event = Event((Between(OUTPUT, low=1.4837251),))
     text = str(simplest(found_for(event, table, first, rank), table, first, rank).event)
     assert text in ("output >= 1.0", "output >= 2.0", "output >= 1.5")
@@ -68,7 +69,7 @@ def test_simplest_shortens_thresholds_and_opens_intervals():
 
 def test_simplest_leaves_other_conditions_and_low_ranks_alone():
     table, first = drawn(3.0)
-    rank = rank_for(0.5)(2000)
+    rank = rank_for(ApproximateDP(0.5))(2000)
     for condition in (Equals(OUTPUT, 1.0), IsNumber(OUTPUT)):
         found = found_for(Event((condition,)), table, first, rank)
         assert simplest(found, table, first, rank) is found
@@ -92,7 +93,7 @@ def test_simplest_of_a_conjunction():
     first = np.arange(4000) < 2000
     for i in range(2000):
         outputs[i][1] += 3 if outputs[i][0] else 0
-    table, rank = tabulate(outputs), rank_for(0.5)(2000)
+    table, rank = tabulate(outputs), rank_for(ApproximateDP(0.5))(2000)
     event = Event(
         (Is(leaf("output[0]"), ("bool", True)), Between(leaf("output[1]"), low=2.01234567))
     )
@@ -104,7 +105,7 @@ def test_simplest_of_a_conjunction():
 
 
 def said(condition, counts=(500, 100), runs=10_000, eps=1.0, constant=(False, False)):
-    return diagnose(Event((condition,)), counts, (runs, runs), eps, constant)
+    return diagnose(Event((condition,)), counts, (runs, runs), ApproximateDP(eps), constant)
 
 
 SOME = Between(OUTPUT, low=1.0)
@@ -172,7 +173,8 @@ def test_no_multiple_is_claimed_where_there_is_none(counts, runs):
 
 def test_what_noise_left_behind_is_named():
     def said(condition, **keywords):
-        return diagnose(Event((condition,)), (50, 0), (99, 99), 1.0, (False, False), **keywords)[0]
+        event, claim = Event((condition,)), ApproximateDP(1.0)
+        return diagnose(event, (50, 0), (99, 99), claim, (False, False), **keywords)[0]
 
     two = Relation(("output['a']", "output['b']"), (1.0, -2.0), digits=6)
     shared = said(Equals(Feature(str(two), "relation", two), 1.5))

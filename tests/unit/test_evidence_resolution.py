@@ -12,13 +12,16 @@ from scipy.stats import binom, laplace, norm
 from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
 from pytest_dp.evidence.resolution import (
     LEARNING_COST,
+    Bets,
     curve,
-    largest_loss,
-    smallest_eps,
+    largest_shown,
+    smallest_event,
     smallest_scale,
 )
-from pytest_dp.evidence.spread import sharing, smallest_shared_eps
+from pytest_dp.evidence.spread import sharing, smallest_shared_loss
+from pytest_dp.privacy import ApproximateDP
 
+CLAIM = ApproximateDP(1.0)
 NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
 CUTS = np.concatenate([[-np.inf], np.linspace(-4, 5, 40), [np.inf]])
 
@@ -54,11 +57,13 @@ def test_randomised_response_scaled(times):
 def test_the_scale_does_not_depend_on_where_one_starts(distance):
     """Laplace noise for a loss of 1, 0.2 or 0.02 is caught at the same loss in the end."""
     caught = [
-        distance * smallest_scale([curve(seen(laplace, distance))], runs, 1.0, 0.0, 1e-6)
+        distance * smallest_scale([curve(seen(laplace, distance))], Bets(CLAIM, runs, 1e-6))
         for runs in (3_000, 30_000, 1_000_000)
     ]
     assert caught == sorted(caught, reverse=True)
-    half_lines = [smallest_eps(0.5, runs, 1.0, 0.0, 1e-6) for runs in (3_000, 30_000, 1_000_000)]
+    half_lines = [
+        smallest_event(0.5, Bets(CLAIM, runs, 1e-6)) for runs in (3_000, 30_000, 1_000_000)
+    ]
     assert caught == pytest.approx(half_lines, rel=0.02)
 
 
@@ -71,13 +76,15 @@ def test_inputs_that_chance_may_tell_apart_are_not():
         np.add.at(joint, (np.sort(one % 20), two), 1)
         found = curve(joint)
         told += found.shift.max() > 0
-        assert math.isinf(smallest_scale([found], 1e9, 1.0, 0.0, 1e-6)) == (not found.shift.any())
+        assert math.isinf(smallest_scale([found], Bets(CLAIM, 1e9, 1e-6))) == (
+            not found.shift.any()
+        )
     assert told <= 20
 
 
 def test_a_score_that_never_varies_has_no_curve():
     assert curve(np.array([[10.0]])) is None
-    assert largest_loss(Record([np.array([[10.0]])], NOTHING)) == 0
+    assert largest_shown(Record([np.array([[10.0]])], NOTHING), CLAIM) == 0
 
 
 def test_the_largest_loss_leaves_room_for_luck():
@@ -85,10 +92,14 @@ def test_the_largest_loss_leaves_room_for_luck():
     for pairs in (300, 3_000, 300_000):
         joint = pairs * np.outer([0.2, 0.3, 0.5], [0.6, 0.25, 0.15])
         error = 2 * math.sqrt((0.5 * 0.85 + 0.15 * 0.5) / (0.5 * 0.15) / pairs)
-        assert largest_loss(Record([joint], NOTHING)) == pytest.approx(exact + error, rel=0.05)
+        assert largest_shown(Record([joint], NOTHING), CLAIM) == pytest.approx(
+            exact + error, rel=0.05
+        )
     nested = 300 * np.array([[0.5, 0.0], [0.35, 0.15]])  # the rarer side never alone
     apart = 300 * np.outer([0.5, 0.5], [0.85, 0.15])
-    assert largest_loss(Record([nested], NOTHING)) < largest_loss(Record([apart], NOTHING))
+    assert largest_shown(Record([nested], NOTHING), CLAIM) < largest_shown(
+        Record([apart], NOTHING), CLAIM
+    )
 
 
 def at_places(losses, runs, paired, seed=1):
@@ -124,7 +135,7 @@ def test_where_no_place_stands_out_all_of_them_share_the_loss():
 def test_a_shared_loss_is_caught_where_the_count_of_places_that_show_it_is():
     """Brute force: the best threshold of the count, and the best stake, at what is reported."""
     runs, places = 1_000_000, 5  # so many that learning costs next to nothing
-    loss = smallest_shared_eps(places, runs, 1.0, 0.0, 1e-6)
+    loss = smallest_shared_loss(places, Bets(CLAIM, runs, 1e-6))
     p = binom.sf(np.arange(-1, places), places, 0.5)
     q = binom.sf(np.arange(-1, places), places, 0.5 * math.exp(-loss / places))
     best = max(
@@ -140,11 +151,11 @@ def test_a_shared_loss_is_caught_where_the_count_of_places_that_show_it_is():
 
 def test_a_loss_is_harder_to_catch_the_more_places_share_it():
     def found(places, runs=9_000):
-        return smallest_shared_eps(places, runs, 1.0, 0.0, 1e-6)
+        return smallest_shared_loss(places, Bets(CLAIM, runs, 1e-6))
 
     shared = [found(places) for places in (1, 1.5, 2, 3, 10, 100, 1_000)]
     assert shared == sorted(shared)
-    assert shared[0] == pytest.approx(smallest_eps(0.5, 9_000, 1.0, 0.0, 1e-6), rel=0.01)
+    assert shared[0] == pytest.approx(smallest_event(0.5, Bets(CLAIM, 9_000, 1e-6)), rel=0.01)
     assert found(100, 30_000) < found(100)
     assert math.isinf(found(3, 10))
 
@@ -156,8 +167,8 @@ def test_tails_in_which_few_outputs_are_do_not_decide():
     losses = []
     for _ in range(100):
         found = curve(np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000)
-        losses.append(found.loss(smallest_scale([found], 9_000, 1.0, 0.0, 1e-6)))
-    exact = smallest_eps(0.5, 9_000, 1.0, 0.0, 1e-6)
+        losses.append(found.loss(smallest_scale([found], Bets(CLAIM, 9_000, 1e-6))))
+    exact = smallest_event(0.5, Bets(CLAIM, 9_000, 1e-6))
     assert np.quantile(losses, 0.9) < 1.25 * exact
 
 
@@ -169,13 +180,13 @@ def test_the_shape_of_noise_is_seen_through_much_of_it():
     losses = []
     for _ in range(50):
         found = curve(np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000)
-        losses.append(found.loss(smallest_scale([found], 9_000, 1.0, 0.0, 1e-6)))
-    assert np.median(losses) > 1.15 * smallest_eps(0.5, 9_000, 1.0, 0.0, 1e-6)
+        losses.append(found.loss(smallest_scale([found], Bets(CLAIM, 9_000, 1e-6))))
+    assert np.median(losses) > 1.15 * smallest_event(0.5, Bets(CLAIM, 9_000, 1e-6))
 
 
 def test_the_resolution_improves_with_samples_and_with_shared_randomness():
     def found(pairs, shared=0.0):
-        return smallest_eps(0.5, pairs, 0.5, 0.0, 1e-6, shared)
+        return smallest_event(0.5, Bets(ApproximateDP(0.5), pairs, 1e-6), shared)
 
     assert math.isinf(found(10))
     assert found(1_000) > found(10_000) > found(100_000) > 0.5
@@ -186,7 +197,8 @@ def test_the_resolution_improves_with_samples_and_with_shared_randomness():
 def test_the_resolution_is_where_the_best_single_stake_just_suffices(eps, delta):
     """At the loss that it names, the best growth of one stake on the event pays for 1/alpha."""
     p1, pairs, alpha = 0.6, 3_000, 1e-3
-    p2 = p1 * math.exp(-smallest_eps(p1, pairs, eps, delta, alpha))
+    shown = smallest_event(p1, Bets(ApproximateDP(eps, delta), pairs, alpha))
+    p2 = (p1 - delta) * math.exp(-shown)
     cells = np.array([p1 * p2, p1 * (1 - p2), (1 - p1) * p2, (1 - p1) * (1 - p2)])
     worst = math.exp(eps) + delta
     pays = np.array([1 - worst, 1 - delta, -worst, -delta])

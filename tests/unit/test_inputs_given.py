@@ -18,6 +18,7 @@ from pytest_dp import ClaimError, queries, values
 from pytest_dp.claim import Promise
 from pytest_dp.inputs import Pair, describe, pairs_of
 from pytest_dp.inputs.relations import why_no_neighbours
+from pytest_dp.privacy import ApproximateDP
 
 # Explicit pairs
 
@@ -160,6 +161,7 @@ def modules(tmp_path, monkeypatch):
 
 SOURCE = """
 from pytest_dp import queries, values
+from pytest_dp.privacy import ApproximateDP
 records = [[], [1]]
 class Group:
     patterns = queries(2)
@@ -297,9 +299,13 @@ def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, 
     (project / "checks_of_others" / "dp_inputs.py").write_text("records = [[0], [0, 1]]\n")
     (project / "checks_of_others" / "broken.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(str(foreign))
-    promise = Promise(1.0, neighbors="add_remove_one", inputs="checks_of_others.dp_inputs:records")
+    promise = Promise(
+        ApproximateDP(1.0), neighbors="add_remove_one", inputs="checks_of_others.dp_inputs:records"
+    )
     assert len(pairs_of(promise, project)) > 1
-    promise = Promise(1.0, neighbors="add_remove_one", inputs="checks_of_others.broken:records")
+    promise = Promise(
+        ApproximateDP(1.0), neighbors="add_remove_one", inputs="checks_of_others.broken:records"
+    )
     with pytest.raises(ClaimError, match="ZeroDivisionError"):
         pairs_of(promise, project)
     assert "checks_of_others.broken" not in sys.modules

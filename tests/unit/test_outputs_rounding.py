@@ -16,6 +16,7 @@ from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.rounding import NONE, between, clusters, merged, merging, room, room_of
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import ApproximateDP
 
 OUTPUT = leaf("output")
 
@@ -89,7 +90,10 @@ def test_models_and_events_do_not_see_errors(step, n):
     again = tabulate(noisy(values, seed=9).tolist())
     column = bins_of(OUTPUT, table, 12)
     assert (column.codes(table) == column.codes(again)).all()
-    events = [one.event for one in search(table, first, rank_for(0.0, 0.0)(n // 2), [], most=20)]
+    events = [
+        one.event
+        for one in search(table, first, rank_for(ApproximateDP(0.0), 0.0)(n // 2), [], most=20)
+    ]
     assert len(events) > 5
     for event in events:
         assert (event.mask(table) == event.mask(again)).all(), str(event)
@@ -105,7 +109,10 @@ def test_whole_outputs_are_compared_up_to_errors():
     assert (known.codes(table) == known.codes(again)).all()
     assert whole(again, 5, 1.0, exact=True) is None
     first = values > 0
-    found = [one.event for one in search(again, first, rank_for(0.0, 0.0)(2_000), [], most=30)]
+    found = [
+        one.event
+        for one in search(again, first, rank_for(ApproximateDP(0.0), 0.0)(2_000), [], most=30)
+    ]
     assert any(isinstance(condition, OneOf) for one in found for condition in one.conditions)
     for event in found:
         assert (event.mask(table) == event.mask(again)).all(), str(event)

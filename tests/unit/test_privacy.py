@@ -375,13 +375,13 @@ def test_keywords(keywords, claim, label):
 
 def test_words():
     assert str(ApproximateDP(1.0, 1e-5)) == "eps=1.0, delta=1e-05"
-    assert ApproximateDP(1.0).in_words(1.2345) == "eps >= 1.23"
-    assert ApproximateDP(1.0, 1e-5).in_words(1.299) == "eps >= 1.29 at delta=1e-05"
-    assert ZeroConcentratedDP(1.0).in_words(0.7199) == "rho >= 0.719"
-    assert GaussianDP(1.0).in_words(math.inf) == "mu >= inf"
-    assert EVERY["rdp"].in_words(0.7) == "eps >= 0.7 at order 8"
-    assert EVERY["profile"].in_words(1.4) == "1.4 times the claim"
-    assert EVERY["rdp of several"].in_words(1.4) == "1.4 times the claim"
+    assert ApproximateDP(1.0).at_least("1.23") == "eps >= 1.23"
+    assert ApproximateDP(1.0, 1e-5).written("1.0") == "eps = 1.0, delta = 1e-05"
+    assert ZeroConcentratedDP(1.0).more_than("1.0") == "rho > 1.0"
+    assert GaussianDP(1.0).true("1.3") == "a true mu of 1.3"
+    assert EVERY["rdp"].at_least("0.7") == "eps >= 0.7 at order 8"
+    assert EVERY["profile"].at_least("1.4") == "the loss is >= 1.4 times the claim"
+    assert EVERY["rdp of several"].true("1.4") == "1.4 times the claim"
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_numpy_scalars_look_like_floats():
     np = pytest.importorskip("numpy")
     assert numbers.lower(np.float64(1.8999)) == "1.89"
     assert numbers.claimed(np.float64(1.0)) == "1.0"
-    odd = replace(BROKEN, eps_lower=np.float64(1.8909), samples=np.int64(5), p_value=np.float64(0))
+    odd = replace(BROKEN, lower=np.float64(1.8909), samples=np.int64(5), p_value=np.float64(0))
     json.dumps(Row.of(odd, COUNT, "", 1).as_dict(), allow_nan=False)
 
 

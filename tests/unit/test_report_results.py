@@ -49,10 +49,10 @@ def test_the_repr_shows_what_matters():
 AuditResult(
   verdict='violated',
   name='shop/stats.py::noisy_count[eps=1.0]',
-  eps=1,
+  claim='eps=1.0',
   method='sequential',
   alpha=1e-06,
-  eps_lower=1.8909,
+  lower=1.8909,
   p_value=2.4e-10,
   e_value=4.29e+09,
   resolution=1.31,
@@ -66,7 +66,7 @@ AuditResult(
     event=output >= 1.0,
     counts=(10012, 1351),
     runs=(20000, 20000),
-    eps_lower=1.8909,
+    lower=1.8909,
     p_value=2.7e-212,
   ),
 )"""
@@ -77,7 +77,7 @@ AuditResult(
     ("result", "said"),
     [
         (BROKEN, "violates eps = 1; eps >= 1.89 (184,000 samples)"),
-        (replace(BROKEN, eps_lower=1.0), "violates eps = 1; eps is larger (184,000 samples)"),
+        (replace(BROKEN, lower=1.0), "violates eps = 1; eps > 1 (184,000 samples)"),
         (PASSED, ": no violation of eps = 1; fair: would have caught 1.31 (184,000 samples)"),
         (
             replace(PASSED, verdict="inconclusive", hindrances=("tried 1 of 9 pairs",)),

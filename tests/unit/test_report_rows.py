@@ -14,22 +14,24 @@ import pytest
 from results import BROKEN, COUNT, PASSED, VIOLATION, rows
 
 from pytest_dp.claim import Claim, Promise
+from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github
 from pytest_dp.report.text import Row, table, verbose
 
 TABLE = """\
-                      claimed       would
-claim                     eps  catch from  samples   time  status
-noisy_count               1.0           -     184k  0.8 s  VIOLATED, eps >= 1.89
-noisy_max                 1.0        1.32     184k  0.8 s  no violation (fair)
-noisy_max                 0.5       0.624     2.4M  125 s  no violation (strong)
-sparse_vecto..ld=12]      0.5           -      912   60 s  inconclusive
+                                    would
+claim                 claimed  catch from  samples   time  status
+noisy_count           eps 1.0           -     184k  0.8 s  VIOLATED, eps >= 1.89
+noisy_max             eps 1.0        1.32     184k  0.8 s  no violation (fair)
+noisy_max             eps 0.5       0.624     2.4M  125 s  no violation (strong)
+sparse_vecto..ld=12]  eps 0.5           -      912   60 s  inconclusive
   912 runs in 60 s are too few: raise max_seconds, or make the mechanism faster
-mean                      1.0           -        -      -  ERROR
+mean[eps=1.0]               -           -        -      -  ERROR
 
-would catch from: were the true eps this large on the inputs and events tried,
-19 of 20 such runs would find it; less may go unseen. A pass is strong up to
-1.25 times the claim, fair up to 2, weak above. No test can prove privacy.
+would catch from: were the true loss this large on the inputs and events tried,
+19 of 20 such runs would find it; less may go unseen. A pass is strong if it
+would catch noise 1.25 times too small, fair up to 2 times, else weak. No test
+can prove privacy.
 inconclusive: the audit could tell nothing, neither good nor bad.
 ERROR: the audit did not run, so nothing is known about this claim."""
 
@@ -46,7 +48,7 @@ def test_rows_survive_json(row):
 
 def test_row_of_error_keeps_the_whole_message():
     row = rows()[-1]
-    assert (row.status, row.name, row.eps) == ("error", "mean[eps=1.0]", 1.0)
+    assert (row.status, row.name, row.claimed) == ("error", "mean[eps=1.0]", None)
     assert row.headline == "The mechanism raised on all 50 runs."
     assert row.details.endswith("ValueError: a | b")
 
@@ -65,7 +67,7 @@ def test_table_lines_carry_their_status():
         "inconclusive",
         "inconclusive",
         "error",
-        *[""] * 6,
+        *[""] * 7,
     ]
 
 
@@ -91,8 +93,8 @@ def test_table_tells_files_apart():
 
 
 def test_a_violated_row_never_reads_as_kept():
-    close = Row.of(replace(BROKEN, eps_lower=1.00042), COUNT, "shop/stats.py", 8)
-    equal = Row.of(replace(BROKEN, eps_lower=1.0), COUNT, "shop/stats.py", 8)
+    close = Row.of(replace(BROKEN, lower=1.00042), COUNT, "shop/stats.py", 8)
+    equal = Row.of(replace(BROKEN, lower=1.0), COUNT, "shop/stats.py", 8)
     assert close.outcome == "violated, eps >= 1.0004"
     assert equal.outcome == "violated, eps > 1.0"
 
@@ -110,7 +112,7 @@ def test_a_violated_row_never_reads_as_kept():
 )
 @pytest.mark.parametrize("eps", [0.1, 1.0, 7.0])
 def test_the_strength_of_a_pass(resolution, strength, eps):
-    passed = replace(PASSED, claim=Claim(Promise(eps)), resolution=resolution * eps)
+    passed = replace(PASSED, claim=Claim(Promise(ApproximateDP(eps))), resolution=resolution * eps)
     row = Row.of(passed, COUNT, "shop/stats.py", 8)
     assert (passed.strength, row.outcome) == (strength, f"no violation ({strength})")
     assert [line for line, _ in table([row])][2].endswith(f"no violation ({strength})")
@@ -120,9 +122,9 @@ def test_the_strength_of_a_pass(resolution, strength, eps):
 
 
 def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
-    row = Row.of(replace(PASSED, eps_lower=0.99), COUNT, "shop/stats.py", 8)
+    row = Row.of(replace(PASSED, lower=0.99), COUNT, "shop/stats.py", 8)
     assert "0.99" not in "".join(line for line, _ in table([row])) + github.summary([row])
-    assert "  eps spent    at least 0.990 of the 1.0 that it may" in verbose(row)
+    assert "  spent        eps: at least 0.990 of the 1.0 that it may" in verbose(row)
 
 
 def test_a_pass_that_is_worth_less_than_it_seems_says_why():

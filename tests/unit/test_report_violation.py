@@ -9,6 +9,7 @@ import pytest
 from results import BROKEN, COUNT, FOUND, PASSED, VIOLATION, Event, rows
 
 from pytest_dp.claim import Claim, Promise
+from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.text import Row, headline, table, verbose, violation
 
 STATDP = replace(BROKEN, method="statdp", p_value=2.7e-212, e_value=None, bet_samples=None)
@@ -19,12 +20,12 @@ def test_headline():
 
 
 def test_headline_shows_more_digits_when_rounding_would_hide_the_violation():
-    close = replace(BROKEN, eps_lower=1.00042)
+    close = replace(BROKEN, lower=1.00042)
     assert headline(close) == "claimed eps = 1.0, but eps >= 1.0004 (99.9999 % confidence)"
 
 
 def test_headline_of_a_bound_at_the_claim_says_more_than():
-    assert headline(replace(BROKEN, eps_lower=1.0)).startswith("claimed eps = 1.0, but eps > 1.0 (")
+    assert headline(replace(BROKEN, lower=1.0)).startswith("claimed eps = 1.0, but eps > 1.0 (")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_headline_of_a_bound_at_the_claim_says_more_than():
 )
 def test_headline_of_small_and_large_claims(eps, bound, expected):
     assert (
-        headline(replace(BROKEN, claim=Claim(Promise(eps)), eps_lower=bound, alpha=0.05))
+        headline(replace(BROKEN, claim=Claim(Promise(ApproximateDP(eps))), lower=bound, alpha=0.05))
         == expected
     )
 
@@ -85,12 +86,12 @@ def test_the_e_value_has_a_line_of_its_own(value, samples, line):
 
 WEAK = replace(
     BROKEN,
-    eps_lower=1.0,
+    lower=1.0,
     counterexample=replace(
         FOUND,
         counts=(13, 0),
         runs=(13, 13),
-        eps_lower=0.0,
+        lower=0.0,
         eps_clopper_pearson=-math.inf,
         p_value=0.17,
         attack=len,
@@ -129,9 +130,7 @@ def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
 @pytest.mark.parametrize("bound", [-math.inf, -0.2, 0.0, 0.9, 1.0])
 @pytest.mark.parametrize("runs", [0, 13])
 def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
-    found = replace(
-        WEAK.counterexample, counts=(runs, 0), runs=(runs, runs), eps_lower=bound, both=0
-    )
+    found = replace(WEAK.counterexample, counts=(runs, 0), runs=(runs, runs), lower=bound, both=0)
     weak = replace(WEAK, counterexample=found)
     for text in (violation(weak), Row.of(weak, COUNT, "shop/stats.py", 8).counterexample):
         said = " ".join(text.split())
@@ -161,7 +160,7 @@ def test_only_what_speaks_for_the_verdict_is_said_about_the_bets(counts, said):
 
 def test_a_violation_without_fresh_runs_still_shows_its_evidence():
     notes = ("stopped after max_seconds=60, with 1,840 of 400,000 samples",)
-    bare = replace(BROKEN, eps_lower=1.0, counterexample=None, notes=notes)
+    bare = replace(BROKEN, lower=1.0, counterexample=None, notes=notes)
     assert violation(bare).splitlines() == [
         "claimed eps = 1.0, but eps > 1.0 (99.9999 % confidence)",
         "",
@@ -178,8 +177,8 @@ def test_a_violation_without_fresh_runs_still_shows_its_evidence():
 
 LONG = replace(
     BROKEN,
-    claim=Claim(Promise(0.001)),
-    eps_lower=0.0012345,
+    claim=Claim(Promise(ApproximateDP(0.001))),
+    lower=0.0012345,
     e_value=4.29e9,
     alpha=1e-12,
     name="tests/dp/test_everything.py::TestMechanisms::test_sparse_vector[eps=0.001-mode='fast']",
@@ -198,7 +197,7 @@ LONG = replace(
         runs=(20_000_000, 20_000_000),
         intervals=((2.57e-6, 8.1e-6), (0.0, 1.551e-6)),
         p_value=0.0,
-        eps_lower=0.0012345,
+        lower=0.0012345,
         difference="every answer moved by at most 1",
     ),
 )
@@ -220,14 +219,15 @@ def test_the_command_carries_what_the_claim_does_not_say():
     claimed = replace(
         here,
         claim=Claim(
-            Promise(1.0), effort={"method": "dpsniper", "alpha": 0.01, "max_samples": 20_000}
+            Promise(ApproximateDP(1.0)),
+            effort={"method": "dpsniper", "alpha": 0.01, "max_samples": 20_000},
         ),
     )
     assert violation(claimed).splitlines()[-1].endswith("--dp-seed=8f2c")
 
 
 def test_an_attack_that_shows_more_than_the_event_is_named():
-    lines = violation(replace(BROKEN, eps_lower=2.5)).splitlines()
+    lines = violation(replace(BROKEN, lower=2.5)).splitlines()
     assert "  A learned attack on the same pair, with another S, shows eps >= 2.50." in lines
     assert not any("learned attack" in line for line in violation(BROKEN).splitlines())
 
@@ -262,7 +262,7 @@ def test_an_endless_event_is_cut(source):
 
 
 def test_a_bound_at_the_claim():
-    text = violation(replace(STATDP, claim=Claim(Promise(20.0)), eps_lower=20.0))
+    text = violation(replace(STATDP, claim=Claim(Promise(ApproximateDP(20.0))), lower=20.0))
     assert "more than 4.85e8" in text
     assert "allowed by eps = 20.0           4.85e8" in text
 

@@ -237,15 +237,15 @@ def test_the_first_traceback_is_kept_without_our_frames():
 # --- noiseless answers ---
 
 
-def noiseless(mechanism, data=(1, 2), eps_param=None, **keywords):
-    return sampler(mechanism, **keywords).noiseless(data, eps_param)
+def noiseless(mechanism, data=(1, 2), privacy_param=None, **keywords):
+    return sampler(mechanism, **keywords).noiseless(data, privacy_param)
 
 
 def test_noiseless_answers():
     assert noiseless(lambda d, rng: [x + rng.laplace() for x in d]) == [1, 2]
     assert noiseless(lambda d, rng: sum(d) + rng.laplace(0, 3)) == 3
     assert noiseless(lambda d, rng: np.argmax(np.asarray(d) + rng.exponential(2, len(d)))) == 1
-    by_eps = {"params": {"eps": 1.0}, "eps_param": "eps"}
+    by_eps = {"params": {"eps": 1.0}, "privacy_param": "eps"}
     assert noiseless(lambda d, eps: sum(d) + np.random.laplace(0, 1 / eps), **by_eps) == 3
     by_vector = noiseless(lambda d, rng, size: sum(d) + rng.laplace(size=size), vectorized="size")
     assert by_vector == 3
