@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_dp.privacy.approximate import ApproximateDP
+from pytest_dp.privacy.composition import composed, smallest
 from pytest_dp.privacy.concentrated import (
     GaussianDP,
     RenyiDP,
@@ -43,6 +44,7 @@ __all__ = [
     "RenyiDP",
     "TradeOff",
     "ZeroConcentratedDP",
+    "composed",
     "gaussian_sigma",
     "gdp_to_delta",
     "gdp_to_eps",
@@ -57,6 +59,7 @@ __all__ = [
     "rdp_to_delta",
     "rdp_to_eps",
     "renyi_to_delta",
+    "smallest",
     "tradeoff_to_profile",
     "zcdp_to_delta",
     "zcdp_to_eps",

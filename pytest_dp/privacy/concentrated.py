@@ -159,7 +159,7 @@ class GaussianDP(WithoutEps):
         above = math.erfc(-near / math.sqrt(2)) / 2
         paid = math.exp(eps + _log_normal(far))
         error = 2e-15 * (4 + near * near + far * far) * (above + paid)
-        return min(max(above - paid, 0.0) + error, 1.0)
+        return min(max(above - paid, 0.0) + error + math.ulp(0.0), 1.0)
 
     def most(self, q: Number) -> Number:
         import numpy as np

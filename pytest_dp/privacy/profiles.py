@@ -86,7 +86,7 @@ class Region:
         Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory 2016).
         """
         eps, delta = self.sticks()
-        if delta[-1] > 0:
+        if delta[-1] > 1e-300:  # what is less has only been rounded up
             return math.inf
         x = np.exp(eps)
         rise = np.diff(delta) / np.diff(x)
@@ -156,7 +156,7 @@ def _first_at(function: Callable[[float], float], floor: float, end: float) -> f
 
 def quantiles() -> list[float]:
     """Where trade-off functions are asked: dense towards 0 and 1."""
-    small = np.geomspace(1e-15, 0.5, 240).tolist()
+    small = np.geomspace(1e-15, 0.5, 400).tolist()
     return sorted({0.0, *small, *(1 - each for each in small), 1.0})
 
 
@@ -171,7 +171,7 @@ def lines_above(q: Floats, p: Floats) -> tuple[Floats, Floats]:
     after = np.concatenate([chords[1:], [0.0]])
     with np.errstate(all="ignore"):
         share = (np.diff(p) - after * np.diff(q)) / ((before - after) * np.diff(q))
-    share = np.where(np.isfinite(share) & (share >= 0) & (share <= 1), share, 0.5)
+    share = np.clip(np.nan_to_num(share, nan=0.5), 0, 1)
     share[0] = 0.0
     run = share * np.diff(q)
     at = q[:-1] + run

@@ -324,7 +324,7 @@ def test_functions_of_a_gaussian_are_its_guarantee(name):
     assert np.all(most <= exact * (1 + 3e-3))
     for eps in (0.0, 0.1, 1.0, 2.0):
         assert GAUSSIAN.delta_at(eps) * (1 - 1e-9) <= claim.delta_at(eps)
-        assert claim.delta_at(eps) <= GAUSSIAN.delta_at(eps) * (1 + 2e-2)
+        assert claim.delta_at(eps) <= GAUSSIAN.delta_at(eps) * (1 + 5e-3)
 
 
 def test_kullback_leibler_bound_of_a_profile_is_that_of_its_mechanism():
@@ -341,7 +341,7 @@ def test_kullback_leibler_bound_of_a_profile_is_that_of_its_mechanism():
 def test_groups_of_functions(name):
     group = EVERY[name].group(2)
     most, exact = group.most(Q), GAUSSIAN.group(2).most(Q)
-    assert np.all((most >= exact) & (most <= exact * (1 + 1e-2)))
+    assert np.all((most >= exact) & (most <= exact * (1 + 3e-3)))
 
 
 def test_group_of_approximate_privacy():

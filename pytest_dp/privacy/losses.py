@@ -1,0 +1,123 @@
+"""Distributions of the privacy loss ln(P/Q) under P, which add up under composition.
+
+Of each guarantee, the worst pair that it allows; rounding only makes pairs easier to tell apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.arrays import Floats
+from pytest_dp.privacy.profiles import LARGEST, Region
+
+POINTS = 4_000
+_RARE = 1e-30
+"""Tails of less are taken to be all loss, or as much as the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Losses on a lattice.
+
+    Attributes
+    ----------
+    start, step : float
+        The lowest loss, and from one to the next, in nats.
+    probabilities : (points,) array
+        Under P.
+    infinite : float
+        The probability of outputs that only P has.
+    """
+
+    start: float
+    step: float
+    probabilities: Floats
+    infinite: float = 0.0
+
+    @classmethod
+    def of_nothing(cls) -> Losses:
+        """Of a pair that is the same."""
+        return cls(0.0, 0.0, np.ones(1))
+
+    @classmethod
+    def of_coins(cls, eps: float, times: int) -> Losses:
+        """Of randomised response, the worst pair under pure eps, that many times."""
+        from scipy.special import gammaln
+
+        heads = np.arange(times + 1)
+        logs = gammaln(times + 1) - gammaln(heads + 1) - gammaln(times - heads + 1)
+        logs += heads * eps - times * np.logaddexp(0.0, eps)
+        return cls(-times * eps, 2 * eps, np.exp(logs))
+
+    @classmethod
+    def of_region(cls, region: Region) -> Losses:
+        """Of the pair that attains a region: on each edge the ratio is the slope."""
+        corners = -np.diff(region.intercepts) / np.diff(region.slopes)
+        widths = -np.diff(np.concatenate([[1.0], corners, [0.0]]))
+        losses, p = np.log(region.slopes[1:]), region.slopes[1:] * widths[1:]
+        infinite = float(region.intercepts[-1])
+        keep = (np.cumsum(p[::-1])[::-1] > _RARE) & (p > 0)
+        infinite += float(np.sum(p[~keep]))
+        losses, p = losses[keep], p[keep]
+        lowest = losses[np.searchsorted(np.cumsum(p), _RARE)]
+        return cls._on_lattice(
+            np.maximum(losses, lowest), p, float(np.ptp(losses)) / POINTS, infinite
+        )
+
+    @classmethod
+    def _on_lattice(cls, losses: Floats, p: Floats, step: float, infinite: float) -> Losses:
+        """Each loss is split between its neighbours on a lattice, so that P and Q stay the same.
+
+        Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the Dots: Tighter Discrete
+        Approximations of Privacy Loss Distributions", PETS 2022.
+        """
+        start, step = float(np.min(losses)), max(step, 1e-12)
+        below = np.floor((losses - start) / step)
+        upper = np.clip(np.expm1(-(losses - start - below * step)) / np.expm1(-step), 0, 1)
+        at = below.astype(int)
+        size = int(at.max()) + 2
+        sums = np.bincount(at, p * (1 - upper), size) + np.bincount(at + 1, p * upper, size)
+        return cls(start, step, sums.astype(float), infinite)
+
+    def with_step(self, step: float) -> Losses:
+        """The same on another lattice."""
+        if step == self.step:
+            return self
+        losses = self.start + self.step * np.arange(len(self.probabilities), dtype=float)
+        return self._on_lattice(losses, self.probabilities, step, self.infinite)
+
+    def plus(self, other: Losses) -> Losses:
+        """Of both, one after the other."""
+        if not self.step or not other.step:
+            return self if other.step == 0 else other
+        step = self.step
+        if step != other.step or len(self.probabilities) + len(other.probabilities) > 2 * POINTS:
+            span = sum(each.step * len(each.probabilities) for each in (self, other))
+            step = span / POINTS
+        one, two = self.with_step(step), other.with_step(step)
+        return Losses(
+            one.start + two.start,
+            step,
+            np.convolve(one.probabilities, two.probabilities),
+            one.infinite + two.infinite - one.infinite * two.infinite,
+        )
+
+    def times(self, k: int) -> Losses:
+        """That many times in a row."""
+        if k == 1:
+            return self
+        half = self.times(k // 2)
+        double = half.plus(half)
+        return double.plus(self) if k % 2 else double
+
+    def region(self) -> Region:
+        """All that the pair allows, taken in both directions."""
+        size = len(self.probabilities)
+        losses = self.start + self.step * np.arange(size)
+        gaps = -np.expm1(-self.step * np.arange(size))
+        excess = np.convolve(self.probabilities, gaps[::-1])[size - 1 :]
+        delta = excess * (1 + 1e-9) + self.infinite * (1 + 1e-15)
+        keep = abs(losses) < LARGEST
+        return Region.below(np.exp(losses[keep]), np.minimum(delta[keep], 1.0))

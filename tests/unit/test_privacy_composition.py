@@ -1,0 +1,241 @@
+"""What parts add up to, against enumeration of all outputs and published rules."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    PrivacyProfile,
+    RenyiDP,
+    TradeOff,
+    ZeroConcentratedDP,
+    composed,
+    pure_to_gdp,
+    pure_to_zcdp,
+    smallest,
+)
+from pytest_dp.privacy.losses import Losses
+
+LOSSES = (0.0, 0.05, 0.2, 0.5, 1.0, 1.7)
+
+
+def randomised_response(eps, delta=0.0):
+    """The worst pair under (eps, delta): four outputs, two of which give P or Q away."""
+    high, low = math.exp(eps) / (1 + math.exp(eps)), 1 / (1 + math.exp(eps))
+    p = np.array([delta, (1 - delta) * high, (1 - delta) * low, 0.0])
+    return p, p[::-1]
+
+
+def enumerated(parts):
+    """All outputs of all parts together, with their probabilities."""
+    pairs = [randomised_response(*part) for part, times in parts for _ in range(times)]
+    p = [math.prod(each) for each in product(*(pair[0].tolist() for pair in pairs))]
+    q = [math.prod(each) for each in product(*(pair[1].tolist() for pair in pairs))]
+    return np.array(p), np.array(q)
+
+
+def delta_of(p, q, eps):
+    return float(np.sum(np.maximum(p - math.exp(eps) * q, 0)))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [((0.5, 0.0), 1)],
+        [((0.3, 0.0), 5)],
+        [((0.3, 0.01), 4)],
+        [((0.5, 0.01), 2), ((0.2, 0.0), 3)],
+        [((0.1, 0.001), 2), ((0.17, 0.0), 2), ((1.0, 0.0), 1)],
+        [((0.0, 0.02), 2), ((0.4, 0.0), 2)],
+        [((0.0, 0.02), 3)],
+    ],
+)
+def test_approximate_privacy_adds_up_as_the_worst_pairs_do(parts):
+    p, q = enumerated(parts)
+    given = [(ApproximateDP(*part), times) for part, times in parts]
+    whole = composed(given)
+    for eps in LOSSES:
+        exact = delta_of(p, q, eps)
+        assert exact * (1 - 1e-12) - 1e-15 <= whole.function(eps) <= exact * (1 + 1e-3) + 1e-6
+    delta = delta_of(p, q, 0.3)
+    needed = smallest(ApproximateDP(9.0, delta * (1 + 2e-3) + 2e-6), given)
+    assert needed.delta == delta * (1 + 2e-3) + 2e-6
+    assert needed.eps <= 0.3 * (1 + 1e-9)
+    assert delta_of(p, q, needed.eps) <= needed.delta * (1 + 1e-12)
+
+
+def test_basic_composition():
+    parts = [(ApproximateDP(0.1, 1e-6), 3), (ApproximateDP(0.5), 1)]
+    assert smallest(ApproximateDP(2.0), [(ApproximateDP(0.1), 3)]).eps == pytest.approx(0.3)
+    assert smallest(ApproximateDP(0.3), [(ApproximateDP(0.1), 3)]) == ApproximateDP(0.3)
+    needed = smallest(ApproximateDP(0.1, 3e-6), parts)
+    assert needed.delta == 3e-6
+    assert 0.79 <= needed.eps <= 0.8 * (1 + 1e-12)
+    same = ApproximateDP(0.5, 1e-6)
+    assert smallest(same, [(same, 1)]) == same
+
+
+@pytest.mark.parametrize(
+    ("eps", "k", "slack"), [(0.1, 100, 1e-6), (0.05, 1000, 1e-9), (1, 30, 0.1)]
+)
+def test_optimal_composition_is_never_above_advanced(eps, k, slack):
+    """Dwork, Rothblum, Vadhan 2010, Theorem III.3; Kairouz, Oh, Viswanath 2015, Theorem 3.4."""
+    advanced = math.sqrt(2 * k * math.log(1 / slack)) * eps + k * eps * math.expm1(eps)
+    leak = 1e-9
+    delta = 1 - (1 - leak) ** k * (1 - slack)
+    needed = smallest(ApproximateDP(1e-3, delta), [(ApproximateDP(eps, leak), k)])
+    assert needed.eps <= min(advanced, k * eps)
+    kairouz = k * eps * math.tanh(eps / 2) + eps * math.sqrt(
+        2 * k * math.log(math.e + math.sqrt(k * eps * eps) / slack)
+    )
+    assert needed.eps <= kairouz
+    assert needed.eps >= 0.3 * kairouz
+
+
+@settings(max_examples=30, deadline=None)
+@given(eps=st.floats(0.01, 1), k=st.integers(1, 60), share=st.floats(0, 1))
+def test_homogeneous_composition_is_that_of_kairouz_oh_viswanath(eps, k, share):
+    """Theorem 3.3: at eps (k - 2i), the sum of their closed form."""
+    i = int(share * (k // 2))
+    delta = (
+        sum(
+            math.comb(k, j) * (math.exp((k - j) * eps) - math.exp((k - 2 * i + j) * eps))
+            for j in range(i)
+        )
+        / (1 + math.exp(eps)) ** k
+    )
+    value = composed([(ApproximateDP(eps), k)]).function((k - 2 * i) * eps)
+    assert delta * (1 - 1e-9) <= value <= delta * (1 + 1e-6) + 1e-12
+
+
+def test_gaussian_and_concentrated_privacy():
+    assert smallest(GaussianDP(0.1), [(GaussianDP(0.3), 4), (GaussianDP(0.8), 1)]) == GaussianDP(
+        1.0
+    )
+    needed = smallest(ZeroConcentratedDP(0.1), [(ZeroConcentratedDP(0.2), 3), (GaussianDP(1.0), 2)])
+    assert needed.claimed == pytest.approx(1.6)
+    needed = smallest(ZeroConcentratedDP(0.1), [(ApproximateDP(0.5), 4)])
+    assert needed.claimed == pytest.approx(4 * pure_to_zcdp(0.5))
+
+
+@pytest.mark.parametrize("coins", [[(0.1, 100)], [(0.5, 3)], [(0.3, 20), (0.11, 50)], [(1.0, 1)]])
+def test_pure_parts_as_gaussian_privacy(coins):
+    parts = [(ApproximateDP(eps), times) for eps, times in coins]
+    mu = smallest(GaussianDP(0.01), parts).mu
+    assert mu <= math.sqrt(sum(times * pure_to_gdp(eps) ** 2 for eps, times in coins)) * (1 + 1e-9)
+    q = np.concatenate([np.geomspace(1e-12, 0.01, 300), np.linspace(0.01, 0.99, 5000)])
+    allowed = PrivacyProfile(composed(parts).function).most(q)
+    assert np.all(GaussianDP(mu * (1 + 1e-3)).most(q) >= allowed * (1 - 1e-3))
+    assert np.any(GaussianDP(mu * 0.99).most(q) < allowed)
+
+
+def test_renyi_privacy_adds_up_order_by_order():
+    claim = RenyiDP(((2.0, 0.5), (8.0, 2.0)))
+    needed = smallest(claim, [(claim, 3), (GaussianDP(0.1), 1), (ApproximateDP(0.1), 1)])
+    assert needed.parameter == "scale"
+    pure = ApproximateDP(0.1)
+    sums = [1.5 + 0.01 + pure.renyi_at(2.0), 6.0 + 0.04 + pure.renyi_at(8.0)]
+    assert needed.claimed == pytest.approx(max(sums[0] / 0.5, sums[1] / 2.0))
+    single = smallest(RenyiDP(((2.0, 0.5),)), [(claim, 2)])
+    assert single == RenyiDP(((2.0, 1.0),))
+
+
+GAUSSIAN = GaussianDP(0.25)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        GAUSSIAN,
+        PrivacyProfile(GAUSSIAN.delta_at),
+        TradeOff(lambda x: 1 - GAUSSIAN.most(x)),
+    ],
+    ids=["mu", "profile", "tradeoff"],
+)
+def test_curves_add_up_to_what_gaussians_do(part):
+    exact = GaussianDP(1.0)
+    delta = 1e-5
+    needed = smallest(ApproximateDP(0.1, delta), [(part, 16)])
+    assert exact.eps_at(delta) * (1 - 1e-9) <= needed.eps <= exact.eps_at(delta) * 1.01
+    claim = PrivacyProfile(exact.delta_at)
+    assert smallest(claim, [(part, 8)]).claimed < 0.75
+    assert smallest(claim, [(part, 16)]).claimed == pytest.approx(1.0, rel=5e-3)
+    assert smallest(claim, [(part, 32)]).claimed > 1.3
+
+
+def test_concentrated_parts_are_no_better_than_their_sum_nor_than_gaussians():
+    rho = smallest(ApproximateDP(0.1, 1e-6), [(ZeroConcentratedDP(0.05), 10)]).eps
+    assert rho == pytest.approx(ZeroConcentratedDP(0.5).eps_at(1e-6), rel=1e-3)
+    mixed = [(ZeroConcentratedDP(0.05), 5), (GaussianDP(math.sqrt(0.1)), 5)]
+    assert smallest(ApproximateDP(0.1, 1e-6), mixed).eps <= rho * (1 + 1e-3)
+    assert smallest(ApproximateDP(0.1, 1e-6), mixed).eps >= GaussianDP(1.0).eps_at(1e-6)
+
+
+def test_leaks_beside_other_notions():
+    parts = [(GaussianDP(0.5), 1), (ApproximateDP(0.2, 1e-6), 2)]
+    needed = smallest(ApproximateDP(0.1, 1e-5), parts)
+    without = smallest(ApproximateDP(0.1, 1e-5 - 2e-6), [parts[0], (ApproximateDP(0.2), 2)])
+    assert needed.eps == pytest.approx(without.eps, rel=1e-3)
+    p, q = enumerated([((0.2, 1e-6), 2)])
+    grid = np.linspace(-12, 12, 20001)
+    density = np.exp(-((grid - 0.5) ** 2) / 2), np.exp(-(grid**2) / 2)
+    density = [each / each.sum() for each in density]
+    both = np.multiply.outer(p, density[0]), np.multiply.outer(q, density[1])
+    assert delta_of(*both, needed.eps) == pytest.approx(1e-5, rel=1e-2)
+
+
+def test_losses_are_only_ever_rounded_towards_more():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        p, q = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
+        losses = Losses._on_lattice(np.log(p / q), p, 0.3, 0.0)
+        at = losses.start + losses.step * np.arange(len(losses.probabilities))
+        assert losses.probabilities.sum() == pytest.approx(1)
+        assert np.sum(losses.probabilities * np.exp(-at)) == pytest.approx(1)
+        for eps in LOSSES:
+            lattice = np.sum(losses.probabilities * np.maximum(-np.expm1(eps - at), 0))
+            assert lattice >= delta_of(p, q, eps) - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("claim", "parts", "message"),
+    [
+        (ApproximateDP(1.0), [(GaussianDP(1.0), 1)], "no eps with delta=0.0.*larger delta="),
+        (ApproximateDP(1.0, 1e-6), [(ApproximateDP(0.1, 1e-6), 2)], "2 x .eps=0.1.*delta=2e-06"),
+        (ZeroConcentratedDP(1.0), [(ApproximateDP(1.0, 1e-6), 1)], "claim rho= of each part"),
+        (GaussianDP(1.0), [(ZeroConcentratedDP(1.0), 1)], "claim mu= of each part"),
+        (RenyiDP(((8.0, 1.0),)), [(RenyiDP(((2.0, 1.0),)), 1)], "claim rdp= of each part"),
+        (ApproximateDP(1.0, 1e-40), [(PrivacyProfile(GAUSSIAN.delta_at), 2)], "larger delta="),
+        (ApproximateDP(1.0), [], "needs parts"),
+        (ApproximateDP(1.0), [(ApproximateDP(1.0), 0)], "at least once"),
+    ],
+)
+def test_parts_that_add_up_to_no_such_claim(claim, parts, message):
+    with pytest.raises(ClaimError, match=f"(?s){message}"):
+        smallest(claim, parts)
+
+
+def test_against_dp_accounting():
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+    from dp_accounting.pld.privacy_loss_distribution import (
+        from_gaussian_mechanism,
+        from_privacy_parameters,
+    )
+
+    gaussian = from_gaussian_mechanism(4.0).self_compose(16)
+    theirs = gaussian.compose(
+        from_privacy_parameters(DifferentialPrivacyParameters(0.1, 1e-7)).self_compose(10)
+    )
+    parts = [(GaussianDP(0.25), 16), (ApproximateDP(0.1, 1e-7), 10)]
+    for delta in (1e-3, 1e-5):
+        ours = smallest(ApproximateDP(0.01, delta), parts).eps
+        assert ours == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=2e-3)
