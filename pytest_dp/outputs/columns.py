@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints, Outputs
+from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.outputs.containers import named
 from pytest_dp.outputs.leaves import LITERAL, NUMBERS, Category, category, exactly
 
@@ -21,8 +21,6 @@ ABSENT = -2
 
 EXACT = 2**53
 """Size from which floats are too coarse for whole numbers: these are categories instead."""
-REAL = {int, float, np.float64, np.float32, np.int64, np.int32}
-"""The commonest types of numbers."""
 PLAIN = {*LITERAL, np.bool_}
 """Types of categories that can be told apart by ``==``, without `category`."""
 
@@ -64,89 +62,58 @@ may be concluded from it about one of them. Of the form of such outputs nothing 
 def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Category, int], Named]:
     """Leaves of these types as columns: numbers, codes, levels and types as in `Table`."""
     levels: dict[Category, int] = {}
-    numbers, codes = _numbers_and_codes(flat, types, levels)
-    whole = {kind for kind in types if kind is not bool and issubclass(kind, int | np.integer)}
-    if whole:
-        with np.errstate(invalid="ignore"):
-            large = np.flatnonzero(np.abs(numbers) >= EXACT)
-        if large.size:
-            codes, numbers = codes.copy(), numbers.copy()
-            for at in large.tolist():
-                if type(flat[at]) in whole:
-                    codes[at] = levels.setdefault(exactly(flat[at]), len(levels))
-                    numbers[at] = np.nan
-    return numbers, codes, levels, _types(flat, types)
-
-
-def _types(flat: Outputs, types: set[type]) -> Named:
-    """The types of leaves that are numbers."""
-    names = sorted({named(kind) for kind in types if is_number(kind)})
-    if len(names) < 2:
-        return one_name(names[0] if names else UNKNOWN, len(flat))
-    known = {kind: names.index(named(kind)) if is_number(kind) else 0 for kind in types}
-    which = np.fromiter(map(known.__getitem__, map(type, flat)), np.int64, len(flat))
-    return Named(tuple(names), which)
-
-
-def _numbers_and_codes(
-    flat: Outputs, types: set[type], levels: dict[Category, int]
-) -> tuple[Floats, Ints]:
-    """Numbers and category codes of leaves of these types; fills `levels`."""
-    numeric = {t: is_number(t) for t in types}
-    others = {t for t in types if not numeric[t]}
-    if others == types:
-        return np.full(len(flat), np.nan), _codes(flat, others, levels)
+    others = {kind for kind in types if not is_number(kind)}
+    names = sorted(set(map(named, types - others)))
+    number_types = one_name(names[0] if names else UNKNOWN, len(flat))
+    if len(names) > 1 or (names and others):
+        of = {kind: -1 if kind in others else names.index(named(kind)) for kind in types}
+        which = np.fromiter(map(of.__getitem__, map(type, flat)), np.int64, len(flat))
+        if len(names) > 1:
+            number_types = Named(tuple(names), np.maximum(which, 0))
     if not others:
-        return _floats(flat), all_numbers(len(flat))
-    codes = np.full(len(flat), NUMBER)
-    if types <= {bool, *REAL}:
-        numbers = _floats(flat)
-        kinds = np.fromiter(map(type, flat), object, len(flat))
-        is_bool = np.equal(kinds, np.array(bool, object))
-        codes[is_bool] = _truth_codes(numbers[is_bool] != 0, levels)
-        numbers[is_bool] = np.nan
-        return numbers, codes
-    counts = np.frombuffer(bytes(map(numeric.__getitem__, map(type, flat))), bool)
-    yes = counts.tolist()
-    numbers = np.full(len(flat), np.nan)
-    numbers[counts] = _floats(list(compress(flat, yes)))
-    codes[~counts] = _codes(list(compress(flat, (~counts).tolist())), others, levels)
-    return numbers, codes
+        numbers, codes = _floats(flat), all_numbers(len(flat))
+    elif not names:
+        numbers, codes = np.full(len(flat), np.nan), _codes(flat, others, levels)
+    else:
+        is_numeric = which >= 0
+        numbers, codes = np.full(len(flat), np.nan), np.full(len(flat), NUMBER)
+        numbers[is_numeric] = _floats(list(compress(flat, is_numeric.tolist())))
+        codes[~is_numeric] = _codes(list(compress(flat, (~is_numeric).tolist())), others, levels)
+    whole = {kind for kind in types - others if issubclass(kind, int | np.integer)}
+    with np.errstate(invalid="ignore"):
+        large = np.flatnonzero(np.abs(numbers) >= EXACT) if whole else np.zeros(0, np.int64)
+    if large.size:
+        codes = codes.copy()
+        for at in large.tolist():
+            if type(flat[at]) in whole:
+                codes[at] = levels.setdefault(exactly(flat[at]), len(levels))
+                numbers[at] = np.nan
+    return numbers, codes, levels, number_types
 
 
 def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
     """Codes of leaves that are categories, numbered as they appear; fills `levels`."""
-    if types == {bool}:
-        return _truth_codes(np.frombuffer(bytes(flat), bool), levels)
+    code: dict[Any, int] = {}
     if types <= PLAIN:
-        code = {}
-        for value in dict.fromkeys(flat):
+        is_truth = types == {bool}  # which often comes in long lists
+        both = [value for value in (flat[0], not flat[0]) if value in flat] if is_truth else ()
+        for value in both or dict.fromkeys(flat):
             code[value] = levels.setdefault(category(value), len(levels))
+        if is_truth:
+            truth = np.frombuffer(bytes(flat), np.uint8)
+            return np.array([code.get(False, ABSENT), code.get(True, ABSENT)])[truth]
         return np.fromiter(map(code.__getitem__, flat), np.int64, len(flat))
-    seen: dict[Any, int] = {}
     codes = []
     for leaf in flat:
         kind = type(leaf)
-        if kind in PLAIN:
-            key = leaf
-        elif kind in (list, tuple) and not leaf:
-            key = kind  # which is no key of another leaf: types are not plain
+        if kind in PLAIN or (kind in (list, tuple) and not leaf):
+            key = leaf if kind in PLAIN else kind  # which is no key of another leaf
+            if key not in code:
+                code[key] = levels.setdefault(category(leaf), len(levels))
+            codes.append(code[key])
         else:
             codes.append(levels.setdefault(category(leaf), len(levels)))
-            continue
-        number = seen.get(key)
-        if number is None:
-            number = seen[key] = levels.setdefault(category(leaf), len(levels))
-        codes.append(number)
     return np.array(codes, dtype=np.int64)
-
-
-def _truth_codes(truth: Bools, levels: dict[Category, int]) -> Ints:
-    first = bool(truth[0])
-    for value in (first, *([not first] if np.any(truth != first) else [])):
-        levels[category(value)] = len(levels)
-    codes = [levels.get(("bool", value), ABSENT) for value in (False, True)]
-    return np.array(codes, dtype=np.int64)[truth.view(np.uint8)]
 
 
 def picked(codes: Ints, keep: Ints) -> Ints:

@@ -28,13 +28,13 @@ from pytest_dp.outputs.events import (
     Event,
     Is,
     IsNumber,
-    Leaf,
     OneOf,
     Pattern,
 )
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.leaves import Category
 from pytest_dp.outputs.quantities import recurring
 from pytest_dp.outputs.readings import Reading
 from pytest_dp.outputs.rounding import NONE, Merging, Room, clusters, merged, merging, room
@@ -314,7 +314,7 @@ def pattern_of(table: Table, row: int, near: Merging = ()) -> Pattern:
     """The pattern that matches exactly the outputs equal to one in the table."""
     names = {code: level for level, code in table.levels.items()}
     at = range(int(table.offsets[row]), int(table.offsets[row + 1]))
-    leaves: tuple[Leaf, ...] = tuple(
+    leaves: tuple[Category, ...] = tuple(
         ("number", float(table.numbers[i]))
         if table.codes[i] == NUMBER
         else names[int(table.codes[i])]

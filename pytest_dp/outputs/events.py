@@ -11,7 +11,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.outputs.columns import ABSENT, NUMBER, UNKNOWN, Named
 from pytest_dp.outputs.feature import WHOLE, Feature
-from pytest_dp.outputs.leaves import written
+from pytest_dp.outputs.leaves import Category, written
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
 
@@ -58,9 +58,8 @@ class Equals:
 
     def mask(self, table: Table) -> Bools:
         numbers, codes = self.feature.columns(table)
-        same = _equal(numbers, self.value, self.room)
-        found: Bools = same & (codes == NUMBER)
-        return found
+        same: Bools = _equal(numbers, self.value, self.room) & (codes == NUMBER)
+        return same
 
     def __str__(self) -> str:
         if np.isnan(self.value):
@@ -74,8 +73,8 @@ def _equal(numbers: Floats, value: float, room: float) -> Bools:
     if np.isnan(value):
         return np.isnan(numbers)
     with np.errstate(invalid="ignore"):
-        found: Bools = (numbers >= value - room) & (numbers <= value + room)
-    return found
+        equal: Bools = (numbers >= value - room) & (numbers <= value + room)
+    return equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +84,8 @@ class IsNumber:
     feature: Feature
 
     def mask(self, table: Table) -> Bools:
-        codes: Bools = self.feature.columns(table)[1] == NUMBER
-        return codes
+        numeric: Bools = self.feature.columns(table)[1] == NUMBER
+        return numeric
 
     def __str__(self) -> str:
         return f"{self.feature.text} is a number"
@@ -97,7 +96,7 @@ class Is:
     """The feature is of a category, or is not."""
 
     feature: Feature
-    category: tuple[str, Hashable]
+    category: Category
     negated: bool = False
 
     def mask(self, table: Table) -> Bools:
@@ -114,9 +113,6 @@ class Is:
         if kind != "str" and isinstance(value, str) and not value:
             return f"type({self.feature.text}) is {'not ' if self.negated else ''}{kind}"
         return f"{self.feature.text} {'!=' if self.negated else '=='} {written(self.category)}"
-
-
-Leaf = tuple[str, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +140,7 @@ class Pattern:
 
     kind: str
     places: tuple[str, ...]
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[Category, ...]
     types: tuple[Hashable, ...]
     form: Hashable
     text: str
@@ -152,7 +148,7 @@ class Pattern:
     rooms: tuple[float, ...] = ()
 
     def mask(self, table: Table) -> Bools:
-        found = np.zeros(len(table), dtype=bool)
+        matches = np.zeros(len(table), dtype=bool)
         for number, structure in enumerate(table.structures):
             if (structure.kind, structure.places) != (self.kind, self.places):
                 continue
@@ -167,10 +163,10 @@ class Pattern:
                     same &= _of_type(self.types[position], table.types)[table.types.which[at]]
                 else:
                     same &= table.codes[at] == table.levels.get((kind, value), ABSENT)
-            found[rows] = same
+            matches[rows] = same
         alike = [None in (form, self.form) or form == self.form for form in table.forms.names]
-        found &= np.array(alike, dtype=bool)[table.forms.which]
-        return found
+        matches &= np.array(alike, dtype=bool)[table.forms.which]
+        return matches
 
 
 def _of_type(wanted: Hashable, types: Named) -> Bools:

@@ -15,6 +15,7 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.outputs.columns import UNKNOWN, all_numbers, are_all_numbers, one_name
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.hashing import MARKS, hashes
+from pytest_dp.outputs.leaves import Category
 from pytest_dp.outputs.structures import EXTRACT
 from pytest_dp.outputs.table import Table
 
@@ -45,7 +46,7 @@ class Extract:
 
 def concatenated(extracts: list[Table]) -> Table:
     """One extract from several of the same features, row after row."""
-    levels: dict[tuple[str, Hashable], int] = {}
+    levels: dict[Category, int] = {}
     mapped = []
     for extract in extracts:
         to = np.arange(-2, len(extract.levels), dtype=np.int64)  # absent, number, categories
@@ -69,22 +70,11 @@ def concatenated(extracts: list[Table]) -> Table:
 
 
 def _extract(
-    columns: dict[Hashable, tuple[Floats, Ints]], levels: dict[tuple[str, Hashable], int], n: int
+    columns: dict[Hashable, tuple[Floats, Ints]], levels: dict[Category, int], n: int
 ) -> Table:
-    nothing = np.zeros(0)
-    offsets = np.zeros(n + 1, np.int64)
-    types, forms = one_name(UNKNOWN, 0), one_name(None, n)
-    table = Table(
-        [EXTRACT],
-        np.zeros(n, np.int64),
-        offsets,
-        nothing,
-        all_numbers(0),
-        levels,
-        types,
-        forms,
-        (),
-    )
+    none, empty = np.zeros(n, np.int64), np.zeros(0)
+    offsets, types, forms = np.zeros(n + 1, np.int64), one_name(UNKNOWN, 0), one_name(None, n)
+    table = Table([EXTRACT], none, offsets, empty, all_numbers(0), levels, types, forms, ())
     table.results.update(columns)
     return table
 

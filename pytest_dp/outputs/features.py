@@ -29,7 +29,7 @@ from pytest_dp.outputs.screening import (
 )
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.traces import traces
-from pytest_dp.outputs.user_features import custom, name_of
+from pytest_dp.outputs.user_features import name_of, user_function
 
 _MAX_PLACES_OF_BITS = 8
 """Numbers of which all 64 bits are looked at, each as a quantity."""
@@ -142,13 +142,13 @@ def user_features(function: Callable[[Any], Any], table: Table) -> list[Feature]
         If it raises, gives anything but numbers, or not as many for every output. So do the columns
         of these features, for other tables.
     """
-    found = custom(function, table)
-    if found is None:
+    given = user_function(function, table)
+    if given is None:
         return []
     text = f"{name_of(function)}(output)"
-    if found.width is None:
-        return [Feature(text, "user", (found, 0))]
-    return [Feature(f"{text}[{i}]", "user", (found, i)) for i in range(found.width)]
+    if given.width is None:
+        return [Feature(text, "user", (given, 0))]
+    return [Feature(f"{text}[{i}]", "user", (given, i)) for i in range(given.width)]
 
 
 def _summaries(table: Table, kinds: tuple[Kind, ...]) -> list[Feature]:

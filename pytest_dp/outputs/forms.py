@@ -7,7 +7,7 @@ tell two inputs apart. It is spoken about only where it varies.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,17 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.outputs.columns import NUMBER, UNKNOWN
 from pytest_dp.outputs.containers import SEEN, Aspect
-from pytest_dp.outputs.readings import of_texts, read, written_reading
+from pytest_dp.outputs.readings import READERS, of_texts
 from pytest_dp.outputs.table import Table
 
-MOST_ASPECTS, MOST_KEYS = 64, 16
-MOST_PLACES, MOST_READ, MOST_LOOKED_AT = 4, 3, 1_000
-"""Mappings of which keys are read, how many keys of each, and from how many outputs."""
+MAX_ASPECTS, MAX_KEYS = 64, 16
+"""Aspects of forms that are spoken about, the commonest ones, and keys whose rank is: each is a
+quantity to learn from."""
+MAX_PLACES, MAX_READ, MAX_LOOKED_AT = 4, 3, 1_000
+"""Mappings of which keys are read, how many keys of each, and by how many different orders of them
+it is decided what to read."""
+
+Form = tuple[Aspect, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,8 @@ class OfKind:
 
     def values(self, table: Table) -> Floats:
         """1 for each output of which it holds, 0 for others."""
-        found = np.array([structure.kind == self.kind for structure in table.structures], float)
-        return found[table.structure]
+        holds = np.array([structure.kind == self.kind for structure in table.structures], float)
+        return holds[table.structure]
 
     def __str__(self) -> str:
         return f"type(output) is {self.kind}"
@@ -63,8 +68,7 @@ class Has:
 
     def values(self, table: Table) -> Floats:
         """1 for each output of which it holds, 0 for others."""
-        found = [float(self.aspect in _aspects(form)) for form in table.forms.names]
-        return np.array(found)[table.forms.which]
+        return _by_form(table, lambda form: self.aspect in form)
 
     def __str__(self) -> str:
         place, what, value = self.aspect
@@ -80,12 +84,12 @@ class OrderOf:
 
     def values(self, table: Table) -> Floats:
         """The number for each output; NaN if there is no such key."""
-        found = np.full(len(table.forms.names), np.nan)
-        for i, form in enumerate(table.forms.names):
-            for place, what, keys in _aspects(form):
-                if place == self.place and what == "order" and self.key in keys:
-                    found[i] = keys.index(self.key)
-        return found[table.forms.which]
+
+        def index(form: Form) -> float:
+            keys = _keys(form, self.place)
+            return keys.index(self.key) if self.key in keys else np.nan
+
+        return _by_form(table, index)
 
     def __str__(self) -> str:
         return f"list({self.place}).index({self.key})"
@@ -102,22 +106,31 @@ class KeyReading:
 
     def values(self, table: Table) -> Floats:
         """The number for each output; NaN if it has no such key."""
-        found = np.full(len(table.forms.names), np.nan)
-        for i, keys in enumerate(_keys(table, self.place)):
-            if self.which < len(keys):
-                found[i] = read(keys[self.which], self.what, self.argument)
-        return found[table.forms.which]
+
+        def reading(form: Form) -> float:
+            keys = _keys(form, self.place)[self.which :]
+            return READERS[self.what][0](keys[0], self.argument) if keys else np.nan
+
+        return _by_form(table, reading)
 
     def __str__(self) -> str:
-        return written_reading(f"repr(list({self.place})[{self.which}])", self.what, self.argument)
+        key = f"repr(list({self.place})[{self.which}])"
+        return READERS[self.what][1].format(key, self.argument)
 
 
-def _keys(table: Table, place: str) -> list[tuple[str, ...]]:
-    """For each form, the keys of the mapping at a place; none if there is none."""
-    return [
-        next((keys for at, what, keys in _aspects(form) if (at, what) == (place, "order")), ())
-        for form in table.forms.names
-    ]
+def _forms(table: Table) -> list[Form]:
+    """The different forms of outputs; one without aspects where it is not known."""
+    return [form or () for form in table.forms.names]  # type: ignore[misc]
+
+
+def _by_form(table: Table, value: Callable[[Form], float]) -> Floats:
+    """For each output, a number that is worked out from its form."""
+    return np.array(list(map(value, _forms(table))), float)[table.forms.which]
+
+
+def _keys(form: Form, place: str) -> tuple[str, ...]:
+    """The keys of the mapping at a place, in their order; none if there is none."""
+    return next((keys for at, what, keys in form if (at, what) == (place, "order")), ())
 
 
 Observed = OfKind | OfType | Has | OrderOf | KeyReading
@@ -141,28 +154,24 @@ def observed(table: Table) -> Iterator[Observed]:
 def _varying(table: Table) -> Iterator[Observed]:
     weights = np.bincount(table.forms.which, minlength=len(table.forms.names)).tolist()
     counts: Counter[Aspect] = Counter()
-    for form, weight in zip(table.forms.names, weights, strict=True):
-        counts.update(dict.fromkeys(_aspects(form), weight))
-    some = [(n, aspect) for aspect, n in counts.items() if 0 < n < len(table)]
-    yield from (
-        Has(a) for _, a in sorted(some, key=lambda pair: (-pair[0], repr(pair[1])))[:MOST_ASPECTS]
-    )
-    keys = {(place, key): 0 for _, (place, what, of) in some if what == "order" for key in of}
-    yield from (OrderOf(*pair) for pair in sorted(keys)[:MOST_KEYS])
-    yield from _read_keys(table, sorted({a[0] for _, a in some if a[1] == "order"}))
+    for form, weight in zip(_forms(table), weights, strict=True):
+        counts.update(dict.fromkeys(form, weight))
+    varied = [aspect for aspect, n in counts.items() if 0 < n < len(table)]
+    varied.sort(key=lambda aspect: (-counts[aspect], repr(aspect)))
+    yield from map(Has, varied[:MAX_ASPECTS])
+    orders = [(place, keys) for place, what, keys in varied if what == "order"]
+    pairs = {(place, key) for place, keys in orders for key in keys}
+    yield from (OrderOf(*pair) for pair in sorted(pairs)[:MAX_KEYS])
+    yield from _read_keys(table, sorted({place for place, _ in orders}))
 
 
 def _read_keys(table: Table, places: list[str]) -> Iterator[KeyReading]:
     """What to read out of keys, if there are too many different ones to speak of each."""
-    for place in places[:MOST_PLACES]:
-        known = _keys(table, place)
-        if len(set(known)) <= MOST_ASPECTS:
+    for place in places[:MAX_PLACES]:
+        known = [_keys(form, place) for form in _forms(table)]
+        if len(set(known)) <= MAX_ASPECTS:
             continue
-        for which in range(MOST_READ):
-            held = [keys[which] for keys in known[:MOST_LOOKED_AT] if which < len(keys)]
-            if len(set(held)) > 1:
-                yield from (KeyReading(place, which, *one) for one in of_texts(held))
-
-
-def _aspects(form: object) -> tuple[Aspect, ...]:
-    return form or ()  # type: ignore[return-value]
+        for which in range(MAX_READ):
+            texts = [keys[which] for keys in known[:MAX_LOOKED_AT] if which < len(keys)]
+            if len(set(texts)) > 1:
+                yield from (KeyReading(place, which, *wanted) for wanted in of_texts(texts))

@@ -25,9 +25,10 @@ SHARE = 0.9
 """Of the outputs on one input, what has to lie on the grid: others were clipped, or are special."""
 FEWEST = 6
 """Different outputs by which a grid is recognised, at least."""
-MOST_SETS = 12
+MAX_SETS = 12
 """Pairs of differences that are looked at."""
 _NEAR_THE_END = 0.05
+"""Share of a step within which a remainder is so close to 0 that an error may turn it around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,15 @@ def grids(numbers: Floats) -> list[Grid | None]:
     numbers : ndarray, shape (n, columns)
         Outputs on one input; NaN where there is none.
     """
-    found: list[Grid | None] = [None] * numbers.shape[1]
+    coarsest: list[Grid | None] = [None] * numbers.shape[1]
     with np.errstate(all="ignore"):
         for column, steps in _candidates(numbers).items():
             values = np.unique(numbers[:, column][np.isfinite(numbers[:, column])])
             # Over many steps the error of one adds up, and people choose steps with few digits.
             short = [nice(step, ON * step) for step in steps]
             fits = (_fitted(values, step) for step in dict.fromkeys([*short, *steps]))
-            found[column] = next((grid for grid in fits if grid is not None), None)
-    return found
+            coarsest[column] = next((grid for grid in fits if grid is not None), None)
+    return coarsest
 
 
 def _candidates(numbers: Floats) -> dict[int, list[float]]:
@@ -72,7 +73,7 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     Those are the step, or a multiple, and count if two of them agree. Of three differences they
     would be the step more often, but errors grow too far.
     """
-    sets = min(MOST_SETS, len(numbers) - 3)
+    sets = min(MAX_SETS, len(numbers) - 3)
     if sets < FEWEST:
         return {}
     # An infinity, or no number at all, gives NaN, which is no candidate.
@@ -103,8 +104,8 @@ def _divisor(one: Floats, other: Floats, smallest: Floats) -> Floats:
 
 def _around(numbers: Floats | float, step: Floats | float) -> Floats:
     """What is left of numbers beyond the nearest multiple of a step."""
-    found: Floats = np.subtract(numbers, step * np.round(np.divide(numbers, step)))
-    return found
+    rest: Floats = np.subtract(numbers, step * np.round(np.divide(numbers, step)))
+    return rest
 
 
 def _fitted(values: Floats, step: float) -> Grid | None:
@@ -189,42 +190,36 @@ class Remainder:
         return f"round({inner} % {step}, {self.digits})"
 
 
-def remainders(places: list[str], one: Floats, two: Floats) -> list[Remainder]:
+def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
     """What to look at where the grids of outputs on D and on D' tell them apart.
 
     Parameters
     ----------
     places : list of str
-    one, two : ndarray, shape (n, places)
+    numbers1, numbers2 : ndarray, shape (n, places)
         Numbers at these places in outputs on D and on D'; NaN where there is none.
     """
     with np.errstate(all="ignore"):
-        logs = [np.log(np.abs(side)) for side in (one, two)]
-    sides = np.concatenate([one, logs[0]], axis=1), np.concatenate([two, logs[1]], axis=1)
-    both = grids(np.concatenate(_as_many(*sides), axis=1))
-    width, found = len(places), dict[str, list[Remainder]]()
-    for column, (first, second) in enumerate(
-        zip(both[: 2 * width], both[2 * width :], strict=True)
-    ):
+        logs = [np.log(np.abs(numbers)) for numbers in (numbers1, numbers2)]
+    sides = np.concatenate([numbers1, logs[0]], axis=1), np.concatenate([numbers2, logs[1]], axis=1)
+    rows = min(map(len, sides))
+    both = grids(np.concatenate([side[:rows] for side in sides], axis=1))
+    width, telling = len(places), dict[str, list[Remainder]]()
+    for column, pair in enumerate(zip(both[: 2 * width], both[2 * width :], strict=True)):
         place = places[column % width]
-        if first is second or place in found:
-            continue
-        whats = _telling(first, second, sides[0][:, column], sides[1][:, column])
-        if whats:
-            found[place] = [replace(one, place=place, log=column >= width) for one in whats]
-    return [what for whats in found.values() for what in whats]
+        if place not in telling:
+            whats = _telling(*pair, *(side[:, column] for side in sides))
+            if whats:
+                telling[place] = [replace(what, place=place, log=column >= width) for what in whats]
+    return [what for whats in telling.values() for what in whats]
 
 
-def _as_many(one: Floats, two: Floats) -> tuple[Floats, Floats]:
-    """As many rows of each."""
-    rows = min(len(one), len(two))
-    return one[:rows], two[:rows]
-
-
-def _telling(first: Grid | None, second: Grid | None, one: Floats, two: Floats) -> list[Remainder]:
+def _telling(
+    grid1: Grid | None, grid2: Grid | None, numbers1: Floats, numbers2: Floats
+) -> list[Remainder]:
     known = [
         grid
-        for grid, others in ((first, two), (second, one))
+        for grid, others in ((grid1, numbers2), (grid2, numbers1))
         if grid is not None and not grid.holds(others)
     ]
     if len(known) == 2 and abs(known[0].step - known[1].step) <= ON * known[0].step:

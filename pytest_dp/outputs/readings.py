@@ -23,9 +23,11 @@ from pytest_dp.outputs.table import Table
 
 FEW = 64
 """Different categories at a place up to which nothing is read out of them, if each recurs."""
-LOOKED_AT = 2_000
+MAX_LOOKED_AT = 2_000
 """Categories at a place by which it is decided what to read out of them."""
-MOST_NUMBERS, MOST_CHARACTERS, MOST_WORDS = 6, 32, 64
+MAX_NUMBERS, MAX_CHARACTERS, MAX_WORDS = 6, 32, 64
+"""Numbers and characters of a text that are read, and words, marks and beginnings, of each the
+commonest: every one is a quantity to learn from."""
 BEGINNINGS = (2, 4, 8, 16)
 OFTEN = 0.01
 """Share of the texts that a word or a beginning needs to be spoken about."""
@@ -33,7 +35,7 @@ MODULI = (2, 10, 1_000, 2**32)
 """What the remainders of huge whole numbers are taken by."""
 
 FIRST = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
-"""What is read that tells so much that it is never left out."""
+"""What is read that tells so much that it is never left out for something else."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"[^\W\d_]{3,}")  # single characters are looked at anyway
@@ -53,7 +55,7 @@ class Reading:
     family : str
         Which categories are read, a key of `_WRITTEN`.
     what : str
-        What is read, a key of `_READERS`.
+        What is read, a key of `READERS`.
     argument : str or int, optional
     """
 
@@ -64,11 +66,14 @@ class Reading:
 
     def values(self, table: Table) -> Floats:
         """Its value for every output, shape (n,); NaN where there is nothing to read."""
-        known = table.readings.get((self.family, self.what, self.argument))
-        if known is None:
-            known = self._known(table)
-            table.readings[self.family, self.what, self.argument] = known
-        values: Floats = known[table.leaf(self.place)[1]]  # the last two are for no category
+        key = self.family, self.what, self.argument
+        if key not in table.readings:
+            read = np.full(len(table.levels) + 2, np.nan)  # the last two are for no category
+            for code, content in enumerate(_contents(table, self.family)):
+                if content is not None:
+                    read[code] = READERS[self.what][0](content, self.argument)
+            table.readings[key] = read
+        values: Floats = table.readings[key][table.leaf(self.place)[1]]
         return values
 
     @property
@@ -79,25 +84,7 @@ class Reading:
     @property
     def comes_first(self) -> bool:
         """Whether it tells so much that it is never left out."""
-        return self.what in (
-            "len",
-            "float",
-            "numbers",
-            "number",
-            "less",
-            "modulo",
-            "word",
-            "size",
-            "is",
-        )
-
-    def _known(self, table: Table) -> Floats:
-        reader = _READERS[self.what][0]
-        found = np.full(len(table.levels) + 2, np.nan)
-        for code, content in enumerate(_contents(table, self.family)):
-            if content is not None:
-                found[code] = reader(content, self.argument)
-        return found
+        return self.what in FIRST
 
     def __str__(self) -> str:
         argument: Any = self.argument
@@ -105,7 +92,7 @@ class Reading:
             argument = argument.encode("latin-1")
         if self.family == "bytes" and self.what == "character":
             return f"{self.place}[{argument}]"
-        return _READERS[self.what][1].format(_WRITTEN[self.family].format(self.place), argument)
+        return READERS[self.what][1].format(_WRITTEN[self.family].format(self.place), argument)
 
 
 def _contents(table: Table, family: str) -> list[Content | None]:
@@ -132,27 +119,21 @@ def _content(family: str, kind: str, value: Any) -> Content | None:
 
 def readings(place: str, table: Table) -> list[Reading]:
     """What to read out of the categories at a place."""
-    found: list[Reading] = []
     codes = table.leaf(place)[1]
     codes = codes[codes >= 0]
-    if not len(codes) or _all_recur(codes):
-        return found
-    some = codes[:: max(1, len(codes) // LOOKED_AT)].tolist()
-    for family in _WRITTEN:
-        known = _contents(table, family)
-        held = [known[code] for code in some if known[code] is not None]
-        if len(set(held)) < 2:
-            continue
-        wanted = _READ_IN.get(family, of_texts)(held)
-        found += [Reading(place, family, *one) for one in wanted]
-    return found
-
-
-def _all_recur(codes: Any) -> bool:
-    """Whether there are few categories, each of them often: they then tell all there is."""
     counts = np.bincount(codes)
     counts = counts[counts > 0]
-    return len(counts) <= FEW and bool(counts.min() > 4)
+    if not len(codes) or (len(counts) <= FEW and counts.min() > 4):  # which then tell all there is
+        return []
+    found: list[Reading] = []
+    some = codes[:: max(1, len(codes) // MAX_LOOKED_AT)].tolist()
+    for family in _WRITTEN:
+        known = _contents(table, family)
+        contents = [known[code] for code in some if known[code] is not None]
+        if len(set(contents)) > 1:
+            wanted = _READ_IN.get(family, of_texts)(contents)
+            found += [Reading(place, family, *each) for each in wanted]
+    return found
 
 
 _Wanted = list[tuple[str, Any]]
@@ -162,7 +143,7 @@ def _of_integers(held: list[int]) -> _Wanted:
     middle = sorted(held)[len(held) // 2]
     found: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
     found += [("modulo", modulus) for modulus in MODULI]
-    words = min(max(number.bit_length() for number in held) // 32, MOST_NUMBERS)
+    words = min(max(number.bit_length() for number in held) // 32, MAX_NUMBERS)
     return found + [("word", i) for i in range(1, words + 1)]
 
 
@@ -181,8 +162,8 @@ def of_texts(held: list[str]) -> _Wanted:
     counts = [len(_NUMBER.findall(text)) for text in held]
     if min(counts) < max(counts):
         found.append(("numbers", 0))
-    found += [("number", i) for i in range(min(max(counts), MOST_NUMBERS))]
-    ends = [*range(min(longest, MOST_CHARACTERS)), *range(-min(longest, 4), 0)]
+    found += [("number", i) for i in range(min(max(counts), MAX_NUMBERS))]
+    ends = [*range(min(longest, MAX_CHARACTERS)), *range(-min(longest, 4), 0)]
     found += [("character", at) for at in ends]
     marks = Counter(mark for text in held for mark in set(text) if not mark.isdigit())
     found += [("count", mark) for mark in _often(marks, len(held))]
@@ -194,18 +175,8 @@ def of_texts(held: list[str]) -> _Wanted:
 
 def _often(counts: Counter[str], of: int) -> list[str]:
     """What many texts have, the commonest first."""
-    common = [one for one, n in counts.items() if n >= max(2, OFTEN * of)]
-    return sorted(common, key=lambda one: (-counts[one], one))[:MOST_WORDS]
-
-
-def read(text: str, what: str, argument: str | int) -> float:
-    """A number that is read out of one text."""
-    return _READERS[what][0](text, argument)
-
-
-def written_reading(of: str, what: str, argument: str | int) -> str:
-    """How a person would write it, for a text that is written `of`."""
-    return _READERS[what][1].format(of, argument)
+    common = [text for text, n in counts.items() if n >= max(2, OFTEN * of)]
+    return sorted(common, key=lambda text: (-counts[text], text))[:MAX_WORDS]
 
 
 def _as_float(content: Content, _: Any) -> float:
@@ -218,19 +189,15 @@ def _as_float(content: Content, _: Any) -> float:
 
 
 def _number(text: str, which: int) -> float:
-    found = _NUMBER.findall(text)
-    return float(found[which]) if which < len(found) else np.nan
+    numbers = _NUMBER.findall(text)
+    return float(numbers[which]) if which < len(numbers) else np.nan
 
 
 def _character(text: str, at: int) -> float:
     return float(ord(text[at])) if -len(text) <= at < len(text) else np.nan
 
 
-def _difference(number: int, less: int) -> float:
-    return _as_float(number - less, 0)
-
-
-_READERS: dict[str, tuple[_Reader, str]] = {
+READERS: dict[str, tuple[_Reader, str]] = {
     "len": (lambda text, _: float(len(text)), "len({})"),
     "float": (_as_float, "float({})"),
     "numbers": (lambda text, _: float(len(_NUMBER.findall(text))), "len(numbers({}))"),
@@ -240,7 +207,7 @@ _READERS: dict[str, tuple[_Reader, str]] = {
     "is": (lambda kind, wanted: float(kind == wanted), "raises {1}"),
     "has": (lambda text, word: float(word in text), "{1!r} in {0}"),
     "starts": (lambda text, start: float(text.startswith(start)), "{}.startswith({!r})"),
-    "less": (_difference, "{} - {}"),
+    "less": (lambda number, less: _as_float(number - less, 0), "{} - {}"),
     "modulo": (lambda number, modulus: float(number % modulus), "{} % {}"),
     "word": (lambda number, i: float((number >> 32 * i) % 2**32), "({} >> 32 * {}) % 2**32"),
     "size": (lambda number, _: float(number.bit_length()), "{}.bit_length()"),

@@ -23,7 +23,7 @@ _ALLOWED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Custom:
+class UserFunction:
     """A function of an output, and what it gives.
 
     Attributes
@@ -72,7 +72,7 @@ class Custom:
         return numbers, codes
 
 
-def custom(function: Callable[[Any], Any], table: Table) -> Custom | None:
+def user_function(function: Callable[[Any], Any], table: Table) -> UserFunction | None:
     """A function, and how many numbers it gives for outputs such as these; None without outputs.
 
     Raises
@@ -83,9 +83,9 @@ def custom(function: Callable[[Any], Any], table: Table) -> Custom | None:
     rows = _outputs(table)
     if not rows:
         return None
-    found = Custom(function, _width(_given(function, table, rows[:1]).structures[0]))
-    found.columns(table)
-    return found
+    named = UserFunction(function, _width(_given(function, table, rows[:1]).structures[0]))
+    named.columns(table)
+    return named
 
 
 def name_of(function: Callable[[Any], Any]) -> str:
@@ -127,11 +127,8 @@ def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Tab
 
 def _as_numbers(table: Table) -> Floats:
     """By code: booleans, and whole numbers too large for floats to hold exactly, as numbers."""
-    found = np.full(len(table.levels) + 2, np.nan)  # the last two stand for no category
-    for (kind, value), code in table.levels.items():
-        if kind in ("bool", "int"):
-            found[code] = as_float(value)
-    return found
+    values = [as_float(v) if kind in ("bool", "int") else np.nan for kind, v in table.levels]
+    return np.array([*values, np.nan, np.nan])  # the last two stand for no category
 
 
 def _width(structure: Structure) -> int | None:
