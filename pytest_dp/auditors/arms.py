@@ -36,7 +36,7 @@ from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import same
-from pytest_dp.outputs.screening import FEWEST_PAIRS, choose
+from pytest_dp.outputs.screening import MIN_PAIRS, choose
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.chunks import joined
@@ -218,7 +218,7 @@ def make_room(context: Context, arm: Arm) -> None:
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
     extract = Extract(tuple(dict.fromkeys(about)))
     extracts = extract(table.rows(on_d)), extract(table.rows(~on_d))
-    few = max(FEWEST_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(arm.outputs1[0])))
+    few = max(MIN_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(arm.outputs1[0])))
     arm.outputs1, arm.outputs2 = (
         [part_of(joined(side), few)] for side in (arm.outputs1, arm.outputs2)
     )

@@ -16,7 +16,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.counterexample import is_constant
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
-from pytest_dp.outputs.contents import MOST_READ, was_cut
+from pytest_dp.outputs.contents import MAX_READ, was_cut
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import unread
 from pytest_dp.outputs.outcome import Raised
@@ -209,7 +209,7 @@ def never_varies(context: Context, pool: Pool) -> bool:
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_of_each(pool).raw)):
         context.sampler.note(
-            f"only the first {MOST_READ:,} elements of an iterator were read, and nothing is known "
+            f"only the first {MAX_READ:,} elements of an iterator were read, and nothing is known "
             "of the others: return a list, or use features="
         )
     if unreadable:

@@ -22,7 +22,7 @@ from pytest_dp.outputs.leaves import NUMBERS
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
 
-MOST_DENSE = 4_096
+MAX_DENSE = 4_096
 """Places of a sparse matrix up to which all of them are read, zeros too."""
 
 Aspect = tuple[str, str, Any]
@@ -244,7 +244,7 @@ def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[Any, st
 def _in_sparse(thing: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
     form += [("", "dtype", str(thing.dtype)), ("", "shape", tuple(thing.shape))]
     yield int(thing.nnz), ".nnz"
-    if math.prod(thing.shape) <= MOST_DENSE:
+    if math.prod(thing.shape) <= MAX_DENSE:
         dense = thing.toarray()
         found = [(index, dense[index]) for index in np.ndindex(dense.shape)]
     else:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-MOST_READ = 1_000
+MAX_READ = 1_000
 """Elements that are read out of an iterator, which may be endless."""
 _DEEP = 3
 """Levels of containers in which iterators are looked for."""
@@ -27,7 +27,7 @@ class Read(list[Any]):
     kind : str
         Its type.
     goes_on : bool
-        Whether it had more than `MOST_READ`.
+        Whether it had more than `MAX_READ`.
     """
 
     kind = "iterator"
@@ -69,9 +69,9 @@ def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _D
     found.kind = kind.__name__
     try:
         iterator = iter(output)
-        for one in islice(iterator, MOST_READ):
+        for one in islice(iterator, MAX_READ):
             found.append(copy.copy(one) if type(one) in (np.ndarray, list) else one)
-        found.goes_on = len(found) == MOST_READ and _goes_on(iterator)
+        found.goes_on = len(found) == MAX_READ and _goes_on(iterator)
     except (Exception, SystemExit) as error:
         found.append(failed(error))
     return found

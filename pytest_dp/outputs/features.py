@@ -15,10 +15,10 @@ from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.readings import readings
 from pytest_dp.outputs.rounding import room_of
 from pytest_dp.outputs.screening import (
-    FEWEST_PAIRS,
-    LOOKED_AT,
-    MANY,
-    MANY_IN_PAIRS,
+    MAX_CHOSEN,
+    MAX_IN_PAIRS,
+    MAX_NUMBERS,
+    MIN_PAIRS,
     Places,
     at_most,
     choose,
@@ -71,13 +71,13 @@ def _of_places(
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     found = [LEN] if len(lengths) > 1 else []
-    leaves = _spread([leaf(place) for place in places.chosen], MANY)
+    leaves = _spread([leaf(place) for place in places.chosen], MAX_CHOSEN)
     found += leaves + _readings(leaves, table, on_d) + _forms(table, on_d)
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         found.append(LAST)
     found += _summaries(table, ("mean", "min", "max"))
     if any(len(structure.places) > 1 for structure in containers):
-        for level in list(table.levels)[:MANY]:
+        for level in list(table.levels)[:MAX_CHOSEN]:
             found.append(Feature(f"output.count({written(level)})", "count", level))
         found += [_distance(reference) for reference in references if _is_short_vector(reference)]
     return list(dict.fromkeys(found))
@@ -98,7 +98,7 @@ def all_features(
     found += _levels(table) + _differences(table, on_d, places, paired)
     known = {feature.argument for feature in found if feature.kind == "difference"}
     found += _traces(table, on_d, known, places, paired)
-    if places.all or on_d is None or paired < FEWEST_PAIRS:
+    if places.all or on_d is None or paired < MIN_PAIRS:
         return found
     return [feature for feature in found if _differs(feature, table, on_d, paired)]
 
@@ -220,10 +220,10 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
         for i in np.flatnonzero(np.bincount(position[1:][both])).tolist()
     ]
     if on_d is None:
-        return _spread([_difference(*pair) for pair in pairs], MANY)
+        return _spread([_difference(*pair) for pair in pairs], MAX_CHOSEN)
     pairs = list(dict.fromkeys([*pairs, *places.partners]))
-    if len(pairs) > (MANY if places.all else MANY_IN_PAIRS):
-        rows = some_rows(on_d, LOOKED_AT // len(pairs))
+    if len(pairs) > (MAX_CHOSEN if places.all else MAX_IN_PAIRS):
+        rows = some_rows(on_d, MAX_NUMBERS // len(pairs))
         index, numbers, _ = table.matrix(rows)
         column = {place: i for i, place in enumerate(index)}
         of, less = np.array([[column[place] for place in pair] for pair in pairs]).T
@@ -245,7 +245,7 @@ def _traces(
     if on_d is None or not np.any(table.codes == NUMBER):
         return []
     among = list(table.places)
-    if not places.all and (paired >= FEWEST_PAIRS or len(among) > _MAX_TRACED):
+    if not places.all and (paired >= MIN_PAIRS or len(among) > _MAX_TRACED):
         among = places.chosen
     related, on_grids = traces(table, on_d, known, among)
     relations = [Feature(str(relation), "relation", relation) for relation in related]
@@ -273,7 +273,7 @@ def affordable(found: list[Feature], table: Table, on_d: Bools, a_quantity: int)
         some = [feature for feature in found if feature.kind == kind]
         most = at_most(on_d, a_quantity)
         if len(some) > most:
-            rows = some_rows(on_d, LOOKED_AT // len(some))
+            rows = some_rows(on_d, MAX_NUMBERS // len(some))
             columns = [feature.columns(table) for feature in some]
             numbers = np.stack([values[rows] for values, _ in columns], axis=1)
             codes = np.stack([kinds[rows] for _, kinds in columns], axis=1)
@@ -283,7 +283,7 @@ def affordable(found: list[Feature], table: Table, on_d: Bools, a_quantity: int)
 
 
 def _telling(
-    found: list[Feature], table: Table, on_d: Bools | None, most: int = MANY
+    found: list[Feature], table: Table, on_d: Bools | None, most: int = MAX_CHOSEN
 ) -> list[Feature]:
     """Of very many features, those where the two sides look most different."""
     if len(found) > most and on_d is not None:
@@ -314,7 +314,7 @@ def _gap(numbers: Floats, codes: Ints, on_d: Bools) -> float:
 def _is_short_vector(reference: Any) -> bool:
     """Whether a person could compare outputs with it."""
     try:
-        return bool(np.ndim(reference) == 1) and len(reference) <= MANY
+        return bool(np.ndim(reference) == 1) and len(reference) <= MAX_CHOSEN
     except ValueError:  # lists of several lengths
         return False
 

@@ -9,50 +9,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Ints, Outputs
+from pytest_dp.arrays import Ints
 from pytest_dp.outputs.columns import Named
 from pytest_dp.outputs.containers import AS_MANY, Aspect, Head, in_order, named, opened, order
 from pytest_dp.outputs.leaves import NO_CONTAINERS
 from pytest_dp.outputs.structures import SCALAR, Structure, of_length, structure_of
 
-MOST_DEPTH = 21
+MAX_DEPTH = 21
 """Levels of containers that are opened; what lies deeper is a leaf."""
 _LEAF = -1
 """The head of a leaf, and its shape."""
-_WIDTH = 8
-"""Bytes of a number."""
 _KEYS = {str, int, bytes, type(None)}
 """Types of keys of which equal ones are written alike."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flattened:
-    """The leaves of many outputs.
-
-    Attributes
-    ----------
-    leaves : sequence
-        Output after output.
-    types : set of type
-        Of the leaves.
-    offsets, structures, structure, forms
-        As in `Table`.
-    """
-
-    leaves: Outputs
-    types: set[type]
-    offsets: Ints
-    structures: list[Structure]
-    structure: Ints
-    forms: Named
 
 
 class _Numbers(dict[Any, int]):
@@ -68,10 +43,21 @@ _Group = tuple[int | Ints, Sequence[Sequence[Any]]]
 _Opener = Callable[[Sequence[Any], _Numbers], _Group]
 
 
-def flatten(outputs: Sequence[Any], types: set[type]) -> Flattened:
+def flatten(
+    outputs: Sequence[Any], types: set[type]
+) -> tuple[Sequence[Any], set[type], Ints, list[Structure], Ints, Named]:
     """Take outputs of these types apart; any Python objects will do.
 
     What resists is a leaf itself, and so is an inner container without elements.
+
+    Returns
+    -------
+    leaves : sequence
+        Output after output.
+    types : set of type
+        Of the leaves.
+    offsets, structures, structure, forms
+        As in `Table`.
     """
     heads = _Numbers()
     levels: list[tuple[Ints, Ints]] = []
@@ -79,7 +65,7 @@ def flatten(outputs: Sequence[Any], types: set[type]) -> Flattened:
     things = outputs
     opened: list[Sequence[Any]] = []  # kept, so that addresses stay theirs
     above: list[Ints] = []
-    while not types <= NO_CONTAINERS and len(levels) < MOST_DEPTH:
+    while not types <= NO_CONTAINERS and len(levels) < MAX_DEPTH:
         if levels:
             above = _addresses_above(opened[-1], *levels[-1], above)
             things, types = _without_loops(things, types, above)
@@ -99,7 +85,9 @@ def flatten(outputs: Sequence[Any], types: set[type]) -> Flattened:
     shape, known = np.full(len(outputs), _LEAF), _Numbers()
     for level, (head, sizes) in enumerate(reversed(levels)):
         shape = _shapes(head, sizes, shape if level else None, known)
-    return Flattened(things, types, offsets, *_structures(shape, list(known), list(heads)))
+    named_heads = list(heads)
+    shapes = [(named_heads[head], elements) for head, elements in known]
+    return things, types, offsets, *_structures(shape, shapes)
 
 
 def _addresses_above(
@@ -156,16 +144,16 @@ def _open_alike(kind: type, things: Sequence[Any], heads: _Numbers) -> _Group:
             return opener(things, heads)
         except Exception:  # some of them breaks its promises
             pass
-    found = np.full(len(things), _LEAF)
+    head = np.full(len(things), _LEAF)
     insides: list[Sequence[Any]] = []
     for i, thing in enumerate(things):
         container = opened(thing)
         if container is None:
             insides.append((thing,))
         else:
-            found[i] = heads[container[0]]
+            head[i] = heads[container[0]]
             insides.append(container[1])
-    return found, insides
+    return head, insides
 
 
 @lru_cache(maxsize=512)
@@ -219,23 +207,19 @@ def _open_dicts(things: Sequence[Any], heads: _Numbers) -> _Group:
     if not set(map(type, chain.from_iterable(orders))) <= _KEYS:
         raise ValueError("keys that may be written in several ways")
     kind = named(type(things[0]))
-    found, getters = {}, {}
+    head, get = {}, {}
     for keys in dict.fromkeys(orders):
         ordered = in_order(keys)
         labels = tuple(f"[{key!r}]" for key in ordered)
         form = ("", "type", kind), *order(keys)
-        found[keys] = heads[Head(kind, labels, form, len(keys))]
-        getters[keys] = _getter(ordered)
-    if len(found) == 1:
-        return next(iter(found.values())), list(map(getters[orders[0]], things))
-    insides = [getters[keys](thing) for keys, thing in zip(orders, things, strict=True)]
-    return np.fromiter(map(found.__getitem__, orders), np.int64, len(orders)), insides
+        head[keys] = heads[Head(kind, labels, form, len(keys))]
+        get[keys] = itemgetter(*ordered) if len(keys) > 1 else partial(_items, keys)
+    insides = [get[keys](thing) for keys, thing in zip(orders, things, strict=True)]
+    return np.fromiter(map(head.__getitem__, orders), np.int64, len(orders)), insides
 
 
-def _getter(keys: list[Any]) -> Callable[[Any], Sequence[Any]]:
-    if len(keys) > 1:
-        return itemgetter(*keys)
-    return lambda thing: [thing[key] for key in keys]
+def _items(keys: Sequence[Any], thing: Any) -> Sequence[Any]:
+    return [thing[key] for key in keys]
 
 
 def _shapes(head: Ints, sizes: Ints, inner: Ints | None, known: _Numbers) -> Ints:
@@ -258,9 +242,9 @@ def _shapes(head: Ints, sizes: Ints, inner: Ints | None, known: _Numbers) -> Int
         shapes[flat] = np.array(numbers)[which]
     rows = np.flatnonzero(is_container & is_deep)
     if inner is not None and rows.size:
-        packed = inner.tobytes()
-        stops = ends[rows] * _WIDTH
-        starts = stops - sizes[rows] * _WIDTH
+        packed, width = inner.tobytes(), inner.itemsize
+        stops = ends[rows] * width
+        starts = stops - sizes[rows] * width
         elements = [packed[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
         pairs = zip(head[rows].tolist(), elements, strict=True)
         shapes[rows] = np.fromiter(map(known.__getitem__, pairs), np.int64, len(rows))
@@ -275,62 +259,58 @@ def _distinct(numbers: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(seen), (np.cumsum(seen) - 1)[numbers]
 
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    """How shapes are written down."""
-
-    shapes: list[tuple[int, int | bytes]]
-    heads: list[Head]
-
-    def described(self, number: int) -> tuple[Structure, tuple[Aspect, ...]]:
-        """Structure and form of an output of this shape."""
-        if number == len(self.shapes):
-            return SCALAR, ()
-        which, elements = self.shapes[number]
-        head = self.heads[which]
-        if head.labels is None and isinstance(elements, int) and head.length in (AS_MANY, elements):
-            structure = of_length(head.kind, elements)
-            return structure, tuple((f"output{at}", *rest) for at, *rest in head.form[1:])
-        places: list[str] = []
-        form: list[Aspect] = []
-        self._write(number, "output", places, form)
-        inside = tuple(form[1:])  # without the type of the output itself
-        if places == ["output"]:
-            return SCALAR, inside
-        length = len(self._inner(elements)) if head.length == AS_MANY else head.length
-        return structure_of(head.kind, tuple(places), length), inside
-
-    def _write(self, number: int, place: str, places: list[str], form: list[Aspect]) -> None:
-        if number == _LEAF:
-            places.append(place)
-            return
-        which, elements = self.shapes[number]
-        head = self.heads[which]
-        form += [(place + at, what, value) for at, what, value in head.form]
-        inner = self._inner(elements)
-        labels = head.labels or [f"[{i}]" for i in range(len(inner))]
-        for label, one in zip(labels, inner, strict=True):
-            reached = label.replace("\0", place) if "\0" in label else place + label
-            self._write(one, reached, places, form)
-
-    def _inner(self, elements: int | bytes) -> list[int]:
-        """The shapes of some elements."""
-        if isinstance(elements, int):
-            return [_LEAF] * elements
-        inner: list[int] = np.frombuffer(elements, np.int64).tolist()
-        return inner
-
-
 def _structures(
-    shape: Ints, shapes: list[tuple[int, int | bytes]], heads: list[Head]
+    shape: Ints, shapes: list[tuple[Head, int | bytes]]
 ) -> tuple[list[Structure], Ints, Named]:
     """Structures and forms, numbered as they appear, of outputs of these shapes."""
-    writer, structures, forms = _Writer(shapes, heads), _Numbers(), _Numbers()
+    structures, forms = _Numbers(), _Numbers()
     numbers = np.zeros((2, len(shapes) + 1), np.int64)  # the last are those of leaves
     first = np.full(len(shapes) + 1, -1)
     first[shape[::-1]] = np.arange(len(shape))[::-1]
     used = np.flatnonzero(first >= 0)
     for number in used[np.argsort(first[used])].tolist():
-        structure, form = writer.described(number)
+        structure, form = (SCALAR, ()) if number == len(shapes) else _described(number, shapes)
         numbers[:, number] = structures[structure], forms[form]
     return list(structures), numbers[0][shape], Named(tuple(forms), numbers[1][shape])
+
+
+def _described(
+    number: int, shapes: list[tuple[Head, int | bytes]]
+) -> tuple[Structure, tuple[Aspect, ...]]:
+    """Structure and form of an output of this shape."""
+    head, elements = shapes[number]
+    if head.labels is None and isinstance(elements, int) and head.length in (AS_MANY, elements):
+        form = [(f"output{at}", what, value) for at, what, value in head.form]
+        structure = of_length(head.kind, elements)
+    else:
+        places, form = _written(number, "output", shapes)
+        length = len(_inner(elements)) if head.length == AS_MANY else head.length
+        is_leaf = places == ["output"]
+        structure = SCALAR if is_leaf else structure_of(head.kind, tuple(places), length)
+    return structure, tuple(form[1:])  # without the type of the output itself
+
+
+def _written(
+    number: int, place: str, shapes: list[tuple[Head, int | bytes]]
+) -> tuple[list[str], list[Aspect]]:
+    """The places of the leaves of what has this shape and stands at a place, and its form."""
+    if number == _LEAF:
+        return [place], []
+    head, elements = shapes[number]
+    places: list[str] = []
+    form = [(place + at, what, value) for at, what, value in head.form]
+    for i, inner in enumerate(_inner(elements)):
+        label = f"[{i}]" if head.labels is None else head.labels[i]
+        reached = label.replace("\0", place) if "\0" in label else place + label
+        more, inside = _written(inner, reached, shapes)
+        places += more
+        form += inside
+    return places, form
+
+
+def _inner(elements: int | bytes) -> list[int]:
+    """The shapes of some elements: so many leaves, or packed numbers."""
+    if isinstance(elements, int):
+        return [_LEAF] * elements
+    inner: list[int] = np.frombuffer(elements, np.int64).tolist()
+    return inner

@@ -17,13 +17,13 @@ from pytest_dp.outputs.table import Table
 ROUNDING = 5e-9, 2e-4
 """Below which a number counts as 0, relative to how far outputs spread, in common divisors: errors
 of doubles grow to so much on the way, and those of single precision."""
-ON = 1e-3
+ON_GRID = 1e-3
 """How close to the grid an output on it lies, relative to the step."""
 SINGLE = 2.0**-20
 """Relative size below which powers of 2 are the digits of single-precision numbers."""
 SHARE = 0.9
 """Of the outputs on one input, what has to lie on the grid: others were clipped, or are special."""
-FEWEST = 6
+MIN_VALUES = 6
 """Different outputs by which a grid is recognised, at least."""
 MAX_SETS = 12
 """Pairs of differences that are looked at."""
@@ -44,7 +44,7 @@ class Grid:
         finite = numbers[np.isfinite(numbers)]
         if not len(finite):
             return True  # nothing that says otherwise
-        room = max(ON * self.step, self.error) + 1e-13 * np.abs(finite)
+        room = max(ON_GRID * self.step, self.error) + 1e-13 * np.abs(finite)
         return bool(np.mean(np.abs(_around(finite - self.offset, self.step)) <= room) >= SHARE)
 
 
@@ -61,7 +61,7 @@ def grids(numbers: Floats) -> list[Grid | None]:
         for column, steps in _candidates(numbers).items():
             values = np.unique(numbers[:, column][np.isfinite(numbers[:, column])])
             # Over many steps the error of one adds up, and people choose steps with few digits.
-            short = [nice(step, ON * step) for step in steps]
+            short = [nice(step, ON_GRID * step) for step in steps]
             fits = (_fitted(values, step) for step in dict.fromkeys([*short, *steps]))
             coarsest[column] = next((grid for grid in fits if grid is not None), None)
     return coarsest
@@ -74,7 +74,7 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     would be the step more often, but errors grow too far.
     """
     sets = min(MAX_SETS, len(numbers) - 3)
-    if sets < FEWEST:
+    if sets < MIN_VALUES:
         return {}
     # An infinity, or no number at all, gives NaN, which is no candidate.
     one, other = (np.abs(numbers[:sets] - numbers[k : sets + k]) for k in (1, 3))
@@ -83,7 +83,7 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     smallest = np.concatenate([error * spread for error in ROUNDING])
     steps = _divisor(np.tile(one, len(ROUNDING)), np.tile(other, len(ROUNDING)), smallest)
     steps = np.sort(np.where(steps > 4 * smallest, steps, 0.0), axis=0)
-    same = (np.diff(steps, axis=0) <= ON * steps[1:]) & (steps[:-1] > 0)
+    same = (np.diff(steps, axis=0) <= ON_GRID * steps[1:]) & (steps[:-1] > 0)
     found: dict[int, list[float]] = {}
     for column in np.flatnonzero(same.any(axis=0)).tolist():
         found.setdefault(column % width, []).extend(steps[1:, column][same[:, column]].tolist())
@@ -110,7 +110,7 @@ def _around(numbers: Floats | float, step: Floats | float) -> Floats:
 
 def _fitted(values: Floats, step: float) -> Grid | None:
     """The grid with about this step; None if too few of the values lie on it."""
-    if len(values) < FEWEST:
+    if len(values) < MIN_VALUES:
         return None
     start = values[len(values) // 2]
     for _ in range(2):  # the first fit shows which values belong to it
@@ -118,12 +118,12 @@ def _fitted(values: Floats, step: float) -> Grid | None:
         rest = values - start - step * multiples
         middle = _median_around(rest, step)
         rest = _around(rest - middle, step)
-        on = np.abs(rest) <= ON * step + 1e-13 * np.abs(values)
-        if on.mean() < SHARE or on.sum() < FEWEST:
+        on = np.abs(rest) <= ON_GRID * step + 1e-13 * np.abs(values)
+        if on.mean() < SHARE or on.sum() < MIN_VALUES:
             return None
         start += middle
         multiples = np.round((values[on] - start) / step)
-        if len(np.unique(multiples)) < FEWEST:
+        if len(np.unique(multiples)) < MIN_VALUES:
             return None
         step = float(((values[on] - start) * multiples).sum() / (multiples**2).sum())
     error = float(np.max(np.abs(_around(values[on] - start, step))))
@@ -139,7 +139,7 @@ def _median_around(rest: Floats, step: float) -> float:
     best = (0, 0.0)
     for seen in (rest[0], rest[len(rest) // 2], rest[-1]):
         near = _around(rest - seen, step)
-        close = np.abs(near) <= ON * step
+        close = np.abs(near) <= ON_GRID * step
         if close.sum() > best[0]:
             best = int(close.sum()), float(seen + np.median(near[close]))
     return best[1]
@@ -222,7 +222,7 @@ def _telling(
         for grid, others in ((grid1, numbers2), (grid2, numbers1))
         if grid is not None and not grid.holds(others)
     ]
-    if len(known) == 2 and abs(known[0].step - known[1].step) <= ON * known[0].step:
+    if len(known) == 2 and abs(known[0].step - known[1].step) <= ON_GRID * known[0].step:
         return [_remainder(known)]
     return [_remainder([grid]) for grid in known]
 

@@ -13,11 +13,12 @@ from pytest_dp.outputs.table import Table
 
 NEARLY_EQUAL = 2.0**-50
 """Relative difference of two numbers that are equal but for rounding."""
-FEWEST_TIMES = 5
+MIN_TIMES = 5
 """How often a value has to come for it not to be chance, where values are continuous."""
 TIMES_AS_OFTEN, _NEIGHBOURS = 4, 10
-"""The same as that of its neighbours, at least; and how many of those there are on either side."""
-_MOSTLY, _SPECIAL = 0.9, 64
+"""How many times as often as its neighbours it has to come, and how many of those count, on either
+side: rounded numbers recur too, but all alike."""
+_MOSTLY, _MAX_SPECIAL = 0.9, 64
 """Share of outputs that are most of them; special values that are looked at."""
 
 
@@ -37,20 +38,20 @@ def summary(table: Table, kind: str) -> Floats:
     else:
         owner, numbers = table.owner[is_number], table.numbers[is_number]
         counts = np.bincount(owner, minlength=len(table))
-    found = np.full(len(table), np.nan)
+    summaries = np.full(len(table), np.nan)
     rows = np.flatnonzero(counts)
     if not len(rows):
-        return found
+        return summaries
     if kind in ("sum", "mean"):
         sums = np.bincount(owner, weights=numbers, minlength=len(table))[rows]
-        found[rows] = sums if kind == "sum" else sums / counts[rows]
-        return found
+        summaries[rows] = sums if kind == "sum" else sums / counts[rows]
+        return summaries
     starts = (np.cumsum(counts) - counts)[rows]
     reduce = np.minimum if kind in ("min", "argmin") else np.maximum
     ends = reduce.reduceat(numbers, starts)
     if kind in ("min", "max"):
-        found[rows] = ends
-        return found
+        summaries[rows] = ends
+        return summaries
     # As in NumPy: the first of several, and NaN is both the smallest and the largest. What is
     # equal to it but for rounding comes as often on either input as the mechanism says, its last
     # digits do not.
@@ -62,8 +63,8 @@ def summary(table: Table, kind: str) -> Floats:
     at = np.flatnonzero(close | infinite | np.isnan(numbers))
     at = at[np.searchsorted(at, starts)]
     leaf = at if is_number.all() else np.flatnonzero(is_number)[at]
-    found[rows] = leaf - table.offsets[rows]
-    return found
+    summaries[rows] = leaf - table.offsets[rows]
+    return summaries
 
 
 def above(table: Table, level: float) -> Floats:
@@ -72,8 +73,8 @@ def above(table: Table, level: float) -> Floats:
         high = table.numbers >= level  # NaN, so not where there is no number
     if len(table.structures) == 1:
         width = len(table.structures[0].places)
-        found: Floats = high.reshape(len(table), width).sum(axis=1).astype(np.float64)
-        return found
+        counts: Floats = high.reshape(len(table), width).sum(axis=1).astype(np.float64)
+        return counts
     return np.bincount(table.owner[high], minlength=len(table)).astype(np.float64)
 
 
@@ -151,8 +152,8 @@ def recurring(counts: Ints, share: float) -> Bools:
         How often each value came, in the order of the values.
     share : float
     """
-    often: Bools = counts > max(FEWEST_TIMES - 1, share * counts.sum())
-    candidates = np.flatnonzero(~often & (counts >= FEWEST_TIMES))
+    often: Bools = counts > max(MIN_TIMES - 1, share * counts.sum())
+    candidates = np.flatnonzero(~often & (counts >= MIN_TIMES))
     if len(candidates) and len(counts) > 2 * _NEIGHBOURS:
         sums = np.concatenate([[0], np.cumsum(counts)])
         means = []
@@ -182,15 +183,18 @@ def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
     is_number = (codes == NUMBER) & ~missing
     if is_number.mean() < _MOSTLY:
         return False
-    special = [missing, *(codes == code for code in np.unique(codes[codes != NUMBER])[:_SPECIAL])]
+    special = [
+        missing,
+        *(codes == code for code in np.unique(codes[codes != NUMBER])[:_MAX_SPECIAL]),
+    ]
     for side in (on_d, ~on_d):  # outputs on both may share their noise, and be equal
         values, counts = np.unique(numbers[is_number & side], return_counts=True)
         if len(values) > _MOSTLY * (is_number & side).sum():
             recur = values[counts >= times]
-            special += [numbers == value for value in recur[:_SPECIAL]]
+            special += [numbers == value for value in recur[:_MAX_SPECIAL]]
     for mask in special:
-        one, two = int(np.sum(mask & on_d)), int(np.sum(mask & ~on_d))
-        if min(one, two) == 0 and max(one, two) >= times:
+        c1, c2 = int(np.sum(mask & on_d)), int(np.sum(mask & ~on_d))
+        if min(c1, c2) == 0 and max(c1, c2) >= times:
             return True
     return False
 

@@ -21,7 +21,7 @@ from pytest_dp.arrays import Floats
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table
 
-FEW = 64
+MAX_RECURRING = 64
 """Different categories at a place up to which nothing is read out of them, if each recurs."""
 MAX_LOOKED_AT = 2_000
 """Categories at a place by which it is decided what to read out of them."""
@@ -123,7 +123,9 @@ def readings(place: str, table: Table) -> list[Reading]:
     codes = codes[codes >= 0]
     counts = np.bincount(codes)
     counts = counts[counts > 0]
-    if not len(codes) or (len(counts) <= FEW and counts.min() > 4):  # which then tell all there is
+    if not len(codes) or (
+        len(counts) <= MAX_RECURRING and counts.min() > 4
+    ):  # which then tell all there is
         return []
     found: list[Reading] = []
     some = codes[:: max(1, len(codes) // MAX_LOOKED_AT)].tolist()

@@ -17,11 +17,11 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.outputs.lattices import nice
 from pytest_dp.outputs.table import Table
 
-FEW = 12
+MAX_COMPARED = 12
 """Numbers up to which each is compared with all others, and with several at once."""
-FEWEST, LOOKED_AT = 8, 256
+MIN_OUTPUTS, MAX_OUTPUTS = 8, 256
 """Outputs on an input by which relations are recognised, at least and at most."""
-MOST = 128
+MAX_RELATIONS = 128
 """Relations that are looked at, where there are very many numbers."""
 SPARE = 4
 """Outputs beyond those that fix the coefficients of a relation: chance alone gives none for them.
@@ -123,8 +123,8 @@ def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
     finite = np.isfinite(side)
     columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
     rows = finite[:, columns].all(axis=1)
-    some = side[np.ix_(rows, columns)][:LOOKED_AT]
-    if len(some) < FEWEST:
+    some = side[np.ix_(rows, columns)][:MAX_OUTPUTS]
+    if len(some) < MIN_OUTPUTS:
         return columns[:0], some[:, :0]
     spread = np.median(np.abs(some - np.median(some, axis=0)), axis=0)
     varies = spread > EXACT * 1e-6 * np.abs(np.median(some, axis=0))
@@ -136,7 +136,7 @@ def _related(some: Floats) -> list[Floats]:
     n, width = some.shape
     if width < 2:
         return []
-    if width > FEW:
+    if width > MAX_COMPARED:
         return _equal_shapes(some)
     x, scales = _scaled_alike(some)
     sizes = np.linalg.svd(x, compute_uv=False)
@@ -193,7 +193,7 @@ def _scaled(weights: Floats) -> Floats:
 def _equal_shapes(some: Floats) -> list[Floats]:
     """The same for very many columns: those that are equal but for a shift and a scale."""
     shape = (some - some[0]) / (some[1] - some[0])
-    marks = np.round(shape[2:FEWEST], 5).T
+    marks = np.round(shape[2:MIN_OUTPUTS], 5).T
     order = np.lexsort(marks.T)
     equal = (np.abs(np.diff(marks[order], axis=0)) <= 2e-5).all(axis=1)
     x, scales = _scaled_alike(some)
@@ -206,7 +206,7 @@ def _equal_shapes(some: Floats) -> list[Floats]:
             weights = _explained(x, scales, [first], second)
             if weights is not None:
                 found.append(weights)
-        if len(found) == MOST:
+        if len(found) == MAX_RELATIONS:
             break
     return found
 
@@ -252,4 +252,4 @@ def near_relations(places: list[str], one: Floats, two: Floats) -> list[Relation
                 pair = places[columns[i]], places[columns[j]]
                 found.setdefault(pair, (r**2, Relation(pair, (1.0, -math.copysign(weight, r)))))
     closest = sorted(found.values(), key=lambda one: -one[0])
-    return [relation for _, relation in closest[:FEW]]
+    return [relation for _, relation in closest[:MAX_COMPARED]]

@@ -20,17 +20,17 @@ from pytest_dp.outputs.table import Table
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
 """Relative errors of one operation."""
-MANY, FEW = 2.0**10, 8
-"""Errors up to which numbers are equal: so many (as a long sum makes), if that is much less than
-how far numbers spread, and so few in any case."""
+LONG_SUM, SHORT_SUM = 2.0**10, 8
+"""Errors of one operation up to which numbers are equal: those of a long sum, if that is much less
+than how far numbers spread, and those of a short one in any case."""
 OF_SPREAD = 2.0**-20
 """What is much less than that."""
 OF_SPREAD_SINGLE = 2.0**-12
 TOUCHED = 0.2
 """Share of numbers that use the last digit of single precision, if they come from there."""
-LOOKED_AT = 2_000
+MAX_NUMBERS = 2_000
 """Numbers by which the room is found."""
-MOST_PLACES = 64
+MAX_PLACES = 64
 """Numbers in an output up to which whole outputs are compared up to rounding."""
 _TOTALS = frozenset({"difference", "sum", "mean", "relation"})
 """Kinds that are as inexact as what they are made of."""
@@ -91,13 +91,13 @@ def room_of(numbers: Floats, *made_of: Floats) -> Room:
         error, of_spread = SINGLE, OF_SPREAD_SINGLE
     else:
         error, of_spread = DOUBLE, OF_SPREAD
-    plain = max(FEW * error * size, min(MANY * error * size, of_spread * spread))
-    return Room(plain, FEW * error)
+    plain = max(SHORT_SUM * error * size, min(LONG_SUM * error * size, of_spread * spread))
+    return Room(plain, SHORT_SUM * error)
 
 
 def _some(numbers: Floats) -> Floats:
     """Some of the numbers, but no infinities."""
-    some = numbers[:: max(1, len(numbers) // LOOKED_AT)]
+    some = numbers[:: max(1, len(numbers) // MAX_NUMBERS)]
     return some[np.isfinite(some)]
 
 
@@ -203,7 +203,7 @@ Merging = tuple[tuple[str, Clusters], ...]
 
 def merging(table: Table) -> Merging:
     """Where numbers of outputs are equal but for rounding, by these outputs."""
-    if table.is_extract or len(table.places) > MOST_PLACES:
+    if table.is_extract or len(table.places) > MAX_PLACES:
         return ()
     found = []
     for place in table.places:

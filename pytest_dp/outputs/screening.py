@@ -15,25 +15,25 @@ from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.table import Table
 
-MANY, MANY_IN_PAIRS, FEW = 64, 32, 32
-"""Places that are learned from at most; so many from which on they are chosen where pairs show
-which matter; and so many where there are few outputs."""
-A_QUANTITY = 30
-"""Outputs for each quantity to learn from."""
-LOOKED_AT = 1_000_000
+MAX_CHOSEN, MAX_IN_PAIRS, MIN_CHOSEN = 64, 32, 32
+"""Places of an output to learn from, at most: more of them drown what leaks. Where pairs show which
+matter, they are chosen from fewer on; and so many are chosen however few outputs there are."""
+RUNS_PER_QUANTITY = 30
+"""Outputs for each quantity to learn from: with fewer, what is learned is mostly noise."""
+MAX_NUMBERS = 1_000_000
 """Numbers by which places are chosen, on either input."""
 
-SORTED = 1_000_000
+MAX_SORTED = 1_000_000
 """Numbers, over all quantities, that are sorted to see how far the two sides are apart."""
-COMPARED = 1_000_000
+MAX_COMPARED = 1_000_000
 """Numbers that are compared between the two outputs of pairs at a time."""
 ROUNDING = 1e-9
 """Relative difference up to which two numbers may be the same but for rounding."""
-FEWEST_PAIRS = 8
+MIN_PAIRS = 8
 """Pairs below which nobody knows what differs."""
-PARTNERED, MOST_PARTNERS = 8, 8
+MAX_PARTNERED, MAX_PARTNERS = 8, 8
 """Quantities that differ for which partners are looked for, and how many are taken."""
-RELATED_BY = 200_000
+MAX_RELATED_BY = 200_000
 """Numbers by which that is seen."""
 RELATED = 5.0
 """Standard errors beyond which two quantities go together."""
@@ -63,9 +63,9 @@ def choose(table: Table, on_d: Bools | None, paired: int, most: int = 0) -> Plac
     So many as `at_most` says, or `most` if that is more.
     """
     places = list(table.places)
-    if on_d is None or len(places) <= (MANY_IN_PAIRS if paired >= FEWEST_PAIRS else MANY):
+    if on_d is None or len(places) <= (MAX_IN_PAIRS if paired >= MIN_PAIRS else MAX_CHOSEN):
         return Places(places)
-    rows = some_rows(on_d, LOOKED_AT // len(places))
+    rows = some_rows(on_d, MAX_NUMBERS // len(places))
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
     chosen, partners = telling(numbers, kinds, on_d[rows], max(most, at_most(on_d)), paired)
@@ -75,13 +75,13 @@ def choose(table: Table, on_d: Bools | None, paired: int, most: int = 0) -> Plac
 
 def some_rows(on_d: Bools, most: int) -> Ints:
     """The first outputs on either input, so many at most, but enough to say something."""
-    most = max(most, 2 * FEWEST_PAIRS)
+    most = max(most, 2 * MIN_PAIRS)
     return np.concatenate([np.flatnonzero(side)[:most] for side in (on_d, ~on_d)])
 
 
-def at_most(on_d: Bools, a_quantity: int = A_QUANTITY) -> int:
+def at_most(on_d: Bools, a_quantity: int = RUNS_PER_QUANTITY) -> int:
     """How many quantities of a kind to choose, for so many outputs."""
-    return int(np.clip(len(on_d) / a_quantity, FEW, MANY))
+    return int(np.clip(len(on_d) / a_quantity, MIN_CHOSEN, MAX_CHOSEN))
 
 
 def telling(
@@ -108,7 +108,7 @@ def telling(
         came from related noise, so that both together say more. These are among the chosen ones.
     """
     one, two = np.flatnonzero(on_d), np.flatnonzero(~on_d)
-    if min(paired, len(one), len(two)) < FEWEST_PAIRS:
+    if min(paired, len(one), len(two)) < MIN_PAIRS:
         return _furthest(numbers, codes, one, two, np.arange(numbers.shape[1]), most), []
     moved, touched = differing(numbers, codes, one[:paired], two[:paired])
     chosen = _furthest(numbers, codes, one, two, np.flatnonzero(moved), most)
@@ -126,7 +126,7 @@ def differing(numbers: Floats, codes: Ints | None, one: Ints, two: Ints) -> tupl
     some = np.abs(numbers[one[:: max(1, len(one) // 100)]])
     with np.errstate(all="ignore"):
         usual = np.median(np.where(np.isfinite(some), some, 0.0), axis=0)
-    step = max(1, COMPARED // width)
+    step = max(1, MAX_COMPARED // width)
     for start in range(0, len(one), step):
         rows, others = one[start : start + step], two[start : start + step]
         a, b = numbers[rows], numbers[others]
@@ -155,7 +155,7 @@ def _furthest(
     """Of some columns, those at which the two sides are furthest apart."""
     if len(among) <= most:
         return among
-    rows = min(len(one), len(two), max(FEWEST_PAIRS, SORTED // (2 * len(among))))
+    rows = min(len(one), len(two), max(MIN_PAIRS, MAX_SORTED // (2 * len(among))))
     some = np.concatenate([one[:rows], two[:rows]])
     kinds = None if codes is None else codes[np.ix_(some, among)]
     found = gaps(numbers[np.ix_(some, among)], kinds)
@@ -204,14 +204,14 @@ def _widest(values: Floats) -> Floats:
 
 def _partners(numbers: Floats, one: Ints, chosen: Ints, still: Bools) -> list[tuple[int, int]]:
     """Columns that never differ, but go with one that does, by the signs around their medians."""
-    candidates, targets = np.flatnonzero(still), chosen[:PARTNERED]
+    candidates, targets = np.flatnonzero(still), chosen[:MAX_PARTNERED]
     if not len(candidates) or not len(targets):
         return []
-    rows = one[: max(FEWEST_PAIRS, RELATED_BY // len(candidates))]
+    rows = one[: max(MIN_PAIRS, MAX_RELATED_BY // len(candidates))]
     sides = [_signs(numbers[np.ix_(rows, some)]) for some in (candidates, targets)]
     together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
     related = min(RELATED, 0.99 * np.sqrt(len(rows)))  # or always, where there are few outputs
-    best = np.argsort(-together.max(axis=1), kind="stable")[:MOST_PARTNERS]
+    best = np.argsort(-together.max(axis=1), kind="stable")[:MAX_PARTNERS]
     return [
         (int(targets[k]), int(candidates[j]))
         for j in best

@@ -204,19 +204,9 @@ def tabulate(outputs: Outputs) -> Table:
     types = set(map(type, outputs))
     if types == {np.ndarray} and (table := _of_arrays(outputs)) is not None:
         return table
-    flat = flatten(outputs, types)
-    numbers, codes, levels, number_types = leaves_of(flat.leaves, flat.types)
-    return Table(
-        flat.structures,
-        flat.structure,
-        flat.offsets,
-        numbers,
-        codes,
-        levels,
-        number_types,
-        flat.forms,
-        outputs,
-    )
+    leaves, types, offsets, structures, structure, forms = flatten(outputs, types)
+    columns = leaves_of(leaves, types)
+    return Table(structures, structure, offsets, *columns, forms, outputs)
 
 
 def _in_floats(array: npt.NDArray[Any]) -> bool:

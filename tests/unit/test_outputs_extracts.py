@@ -9,7 +9,7 @@ from pytest_dp.outputs.extracts import Extract, about_extract, concatenated
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable, all_features
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.screening import FEW
+from pytest_dp.outputs.screening import MIN_CHOSEN
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.chunks import MAX_BYTES, Chunk, at_a_time, cut
 from pytest_dp.sampling.measuring import grouped
@@ -91,7 +91,7 @@ def test_of_many_quantities_in_an_extract_the_telling_ones_are_learned_from():
     table = Extract(everything)(tabulate(outputs))
     assert about_extract(table) == list(everything)
     found = affordable(list(everything), table, first, 30)
-    assert len(found) == FEW + 1
+    assert len(found) == MIN_CHOSEN + 1
     assert leaf("output[123]") in found
     assert {one.kind for one in found} == {"leaf", "max"}
 

@@ -11,7 +11,7 @@ import pytest
 from zoo import Colour
 
 from pytest_dp import audit
-from pytest_dp.outputs.contents import MOST_READ, attributes, holds_iterator, read_out, was_cut
+from pytest_dp.outputs.contents import MAX_READ, attributes, holds_iterator, read_out, was_cut
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling.calling import Call
 
@@ -64,7 +64,7 @@ def failing():
         (reversed([1, 2]), [2, 1], "list_reverseiterator"),
         ({"a": 1}.keys(), ["a"], "dict_keys"),
         ({"a": 1}.items(), [("a", 1)], "dict_items"),
-        (itertools.repeat(0), [0] * MOST_READ, "repeat"),
+        (itertools.repeat(0), [0] * MAX_READ, "repeat"),
         (failing(), [1, Raised("ValueError", message="no more")], "generator"),
     ],
 )
