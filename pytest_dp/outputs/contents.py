@@ -40,9 +40,9 @@ class Read(list[Any]):
 def holds_iterator(output: Any, deep: int = _DEEP) -> bool:
     """Whether an output can be read only once, or changes with what it was made from."""
     if isinstance(output, list | tuple):
-        return deep > 0 and any(holds_iterator(one, deep - 1) for one in output)
+        return deep > 0 and any(holds_iterator(element, deep - 1) for element in output)
     if isinstance(output, dict):
-        return deep > 0 and any(holds_iterator(one, deep - 1) for one in output.values())
+        return deep > 0 and any(holds_iterator(element, deep - 1) for element in output.values())
     kind: Any = type(output)
     return is_iterator(kind)
 
@@ -59,9 +59,9 @@ def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _D
     Where one raises, `failed` says what stands for the rest.
     """
     if type(output) in (list, tuple) and deep:
-        return type(output)(read_out(one, failed, deep - 1) for one in output)
+        return type(output)(read_out(element, failed, deep - 1) for element in output)
     if type(output) is dict and deep:
-        return {key: read_out(one, failed, deep - 1) for key, one in output.items()}
+        return {key: read_out(element, failed, deep - 1) for key, element in output.items()}
     kind: Any = type(output)
     if not is_iterator(kind):
         return output
@@ -69,8 +69,8 @@ def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _D
     found.kind = kind.__name__
     try:
         iterator = iter(output)
-        for one in islice(iterator, MAX_READ):
-            found.append(copy.copy(one) if type(one) in (np.ndarray, list) else one)
+        for element in islice(iterator, MAX_READ):
+            found.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
         found.goes_on = len(found) == MAX_READ and _goes_on(iterator)
     except (Exception, SystemExit) as error:
         found.append(failed(error))
@@ -93,7 +93,7 @@ def was_cut(output: Any, deep: int = _DEEP) -> bool:
         return output.goes_on
     inside = output.values() if isinstance(output, dict) else output
     is_container = isinstance(output, list | tuple | dict)
-    return is_container and deep > 0 and any(was_cut(one, deep - 1) for one in inside)
+    return is_container and deep > 0 and any(was_cut(element, deep - 1) for element in inside)
 
 
 @lru_cache(maxsize=512)

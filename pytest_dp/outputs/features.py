@@ -57,8 +57,7 @@ def features(
     references : list
         Noiseless answers, to compare with by Hamming distance.
     on_d : ndarray of bool, shape (n,), optional
-        Which outputs are on D: of very many places, those where the two sides
-        differ are chosen.
+        Which outputs are on D: of very many places, those where the two sides differ are chosen.
     paired : int, optional
         So many outputs on either input, from the start, share their random numbers in order.
     """
@@ -172,9 +171,10 @@ def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[F
 
 def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
     """What varies of types and orders."""
+    tests = OfKind | OfType | Has
     found = [
-        Feature(str(one), "test" if isinstance(one, OfKind | OfType | Has) else "reading", one)
-        for one in observed(table)
+        Feature(str(aspect), "test" if isinstance(aspect, tests) else "reading", aspect)
+        for aspect in observed(table)
     ]
     return _telling(found, table, on_d, _MAX_READ)
 
@@ -234,8 +234,8 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
     return [_difference(*pair) for pair in pairs]
 
 
-def _difference(one: str, other: str) -> Feature:
-    return Feature(f"{one} - {other}", "difference", (one, other))
+def _difference(place: str, less: str) -> Feature:
+    return Feature(f"{place} - {less}", "difference", (place, less))
 
 
 def _traces(

@@ -121,8 +121,8 @@ def _open(
 ) -> tuple[Ints, Sequence[Sequence[Any]]]:
     """The head of each thing, and its elements: those of a leaf are itself."""
     if len(types) == 1:
-        one, alike = _open_alike(next(iter(types)), things, heads)
-        return np.full(len(things), one), alike
+        head, alike = _open_alike(next(iter(types)), things, heads)
+        return np.full(len(things), head), alike
     head = np.full(len(things), _LEAF)
     insides: list[Sequence[Any]] = [(thing,) for thing in things]
     rows: dict[type, list[int]] = {kind: [] for kind in types - NO_CONTAINERS}

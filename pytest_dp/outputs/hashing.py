@@ -30,9 +30,7 @@ def hashes(table: Table) -> Ints:
     if MARKS in table.results:
         return table.results[MARKS][1]
     leaves = _mix(_contents(table))
-    structures = _hashes(
-        [(one.kind, one.length if one.is_flat else one.places) for one in table.structures]
-    )
+    structures = _hashes([(s.kind, s.length if s.is_flat else s.places) for s in table.structures])
     found: _Words = structures[table.structure]
     if any(table.forms.names):
         forms = [_hashes([form])[0] if form else np.uint64(0) for form in table.forms.names]
@@ -85,9 +83,6 @@ def _mix(words: _Words) -> _Words:
 
 def _hashes(things: list[Any]) -> _Words:
     """Stable hashes of objects by their repr."""
-    digests = [blake2b(_bytes(thing), digest_size=8).digest() for thing in things]
+    texts = [repr(thing).encode(errors="backslashreplace") for thing in things]
+    digests = [blake2b(text, digest_size=8).digest() for text in texts]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
-
-
-def _bytes(thing: Any) -> bytes:
-    return repr(thing).encode(errors="backslashreplace")

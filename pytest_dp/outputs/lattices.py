@@ -77,11 +77,11 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     if sets < MIN_VALUES:
         return {}
     # An infinity, or no number at all, gives NaN, which is no candidate.
-    one, other = (np.abs(numbers[:sets] - numbers[k : sets + k]) for k in (1, 3))
-    spread = np.max(one, axis=0, initial=0.0, where=np.isfinite(one))
+    differences, others = (np.abs(numbers[:sets] - numbers[k : sets + k]) for k in (1, 3))
+    spread = np.max(differences, axis=0, initial=0.0, where=np.isfinite(differences))
     width = numbers.shape[1]
     smallest = np.concatenate([error * spread for error in ROUNDING])
-    steps = _divisor(np.tile(one, len(ROUNDING)), np.tile(other, len(ROUNDING)), smallest)
+    steps = _divisor(np.tile(differences, len(ROUNDING)), np.tile(others, len(ROUNDING)), smallest)
     steps = np.sort(np.where(steps > 4 * smallest, steps, 0.0), axis=0)
     same = (np.diff(steps, axis=0) <= ON_GRID * steps[1:]) & (steps[:-1] > 0)
     found: dict[int, list[float]] = {}
@@ -90,9 +90,9 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     return {column: sorted(set(known), reverse=True) for column, known in found.items()}
 
 
-def _divisor(one: Floats, other: Floats, smallest: Floats) -> Floats:
+def _divisor(numbers: Floats, others: Floats, smallest: Floats) -> Floats:
     """The greatest common divisor of real numbers, by Euclid's algorithm; up to `smallest`."""
-    large, small = np.maximum(one, other), np.minimum(one, other)
+    large, small = np.maximum(numbers, others), np.minimum(numbers, others)
     for _ in range(64):
         going = small > smallest
         if not going.any():

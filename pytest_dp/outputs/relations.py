@@ -86,13 +86,13 @@ class Relation:
         return text if self.digits is None else f"round({text}, {self.digits})"
 
 
-def relations(places: list[str], one: Floats, two: Floats) -> list[Relation]:
+def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Relation]:
     """Relations that hold among the numbers of outputs on one input, and tell it from the other.
 
     Parameters
     ----------
     places : list of str
-    one, two : ndarray, shape (n, places)
+    numbers1, numbers2 : ndarray, shape (n, places)
         Numbers at these places in outputs on D and on D'; NaN where there is none.
     """
     if len(places) < 2:
@@ -100,7 +100,7 @@ def relations(places: list[str], one: Floats, two: Floats) -> list[Relation]:
     found: dict[tuple[object, ...], Relation] = {}
     with np.errstate(all="ignore"):
         for product in (False, True):
-            for side in (one, two):
+            for side in (numbers1, numbers2):
                 columns, some = _usable(side, product)
                 for weights in _related(some):
                     at = np.flatnonzero(weights)
@@ -109,7 +109,8 @@ def relations(places: list[str], one: Floats, two: Floats) -> list[Relation]:
                         tuple(weights[at].tolist()),
                         product,
                     )
-                    rounded = _rounded(relation, *(x[:, columns[at]] for x in (side, one, two)))
+                    involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
+                    rounded = _rounded(relation, *involved)
                     if rounded is not None:
                         key = rounded.places, rounded.weights, product
                         found.setdefault(key, rounded)
@@ -211,13 +212,15 @@ def _equal_shapes(some: Floats) -> list[Floats]:
     return found
 
 
-def _rounded(relation: Relation, side: Floats, one: Floats, two: Floats) -> Relation | None:
+def _rounded(
+    relation: Relation, side: Floats, numbers1: Floats, numbers2: Floats
+) -> Relation | None:
     """To digits that are no errors; None if it is the same constant on D and on D'."""
     values = relation.of(list(side.T))
     middle = float(np.median(values[np.isfinite(values)]))
     error = 20 * float(np.nanquantile(np.abs(values - middle), 0.95))
     error = max(error, 1e-15 * abs(middle), 1e-300)
-    away = [np.abs(relation.of(list(outputs.T)) - middle) for outputs in (one, two)]
+    away = [np.abs(relation.of(list(numbers.T)) - middle) for numbers in (numbers1, numbers2)]
     away = [gaps[np.isfinite(gaps)] for gaps in away]
     if not all(map(len, away)) or min(np.mean(gaps <= error) for gaps in away) > CONSTANT:
         return None
@@ -225,7 +228,7 @@ def _rounded(relation: Relation, side: Floats, one: Floats, two: Floats) -> Rela
     return replace(relation, digits=math.floor(-math.log10(error)))
 
 
-def near_relations(places: list[str], one: Floats, two: Floats) -> list[Relation]:
+def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Relation]:
     """Differences that have less noise than the number that they begin with.
 
     For each number that with the earlier one which it goes together with best, on either input.
@@ -235,7 +238,7 @@ def near_relations(places: list[str], one: Floats, two: Floats) -> list[Relation
     if len(places) < 2:
         return []
     with np.errstate(all="ignore"):
-        for side in (one, two):
+        for side in (numbers1, numbers2):
             columns, some = _usable(side, product=False)
             if not len(columns):
                 continue
@@ -251,5 +254,5 @@ def near_relations(places: list[str], one: Floats, two: Floats) -> list[Relation
                 weight = 1.0 if abs(ratio - 1) <= room else nice(ratio, room)
                 pair = places[columns[i]], places[columns[j]]
                 found.setdefault(pair, (r**2, Relation(pair, (1.0, -math.copysign(weight, r)))))
-    closest = sorted(found.values(), key=lambda one: -one[0])
+    closest = sorted(found.values(), key=lambda each: -each[0])
     return [relation for _, relation in closest[:MAX_COMPARED]]

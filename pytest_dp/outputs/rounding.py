@@ -190,11 +190,11 @@ def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints
     return Clusters(names, ends), totals
 
 
-def between(one: Floats, other: Floats) -> Floats:
+def between(low: Floats, high: Floats) -> Floats:
     """A number between two, larger than the one and at most as large as the other."""
     with np.errstate(all="ignore"):
-        found = one * (1 - _ASIDE) + other * _ASIDE
-        return np.where((found > one) & (found <= other), found, other)
+        found = low * (1 - _ASIDE) + high * _ASIDE
+        return np.where((found > low) & (found <= high), found, high)
 
 
 Merging = tuple[tuple[str, Clusters], ...]

@@ -107,28 +107,28 @@ def telling(
         A column that differs between the outputs of a pair, and one that may not differ itself but
         came from related noise, so that both together say more. These are among the chosen ones.
     """
-    one, two = np.flatnonzero(on_d), np.flatnonzero(~on_d)
-    if min(paired, len(one), len(two)) < MIN_PAIRS:
-        return _furthest(numbers, codes, one, two, np.arange(numbers.shape[1]), most), []
-    moved, touched = differing(numbers, codes, one[:paired], two[:paired])
-    chosen = _furthest(numbers, codes, one, two, np.flatnonzero(moved), most)
-    partners = _partners(numbers, one, chosen, ~moved & ~touched)
+    rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
+    if min(paired, len(rows1), len(rows2)) < MIN_PAIRS:
+        return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), most), []
+    moved, touched = differing(numbers, codes, rows1[:paired], rows2[:paired])
+    chosen = _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), most)
+    partners = _partners(numbers, rows1, chosen, ~moved & ~touched)
     others = np.array([other for _, other in partners], dtype=np.int64)
     return np.unique(np.concatenate([chosen, others])), partners
 
 
-def differing(numbers: Floats, codes: Ints | None, one: Ints, two: Ints) -> tuple[Bools, Bools]:
+def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> tuple[Bools, Bools]:
     """Which columns differ in some pair of rows: by more than rounding, and at all."""
     width = numbers.shape[1]
     moved, touched = np.zeros(width, bool), np.zeros(width, bool)
-    if not width or not len(one):
+    if not width or not len(rows1):
         return moved, touched
-    some = np.abs(numbers[one[:: max(1, len(one) // 100)]])
+    some = np.abs(numbers[rows1[:: max(1, len(rows1) // 100)]])
     with np.errstate(all="ignore"):
         usual = np.median(np.where(np.isfinite(some), some, 0.0), axis=0)
     step = max(1, MAX_COMPARED // width)
-    for start in range(0, len(one), step):
-        rows, others = one[start : start + step], two[start : start + step]
+    for start in range(0, len(rows1), step):
+        rows, others = rows1[start : start + step], rows2[start : start + step]
         a, b = numbers[rows], numbers[others]
         unequal = (a != b) & ~(np.isnan(a) & np.isnan(b))
         if codes is not None:
@@ -150,13 +150,13 @@ def differing(numbers: Floats, codes: Ints | None, one: Ints, two: Ints) -> tupl
 
 
 def _furthest(
-    numbers: Floats, codes: Ints | None, one: Ints, two: Ints, among: Ints, most: int
+    numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints, among: Ints, most: int
 ) -> Ints:
     """Of some columns, those at which the two sides are furthest apart."""
     if len(among) <= most:
         return among
-    rows = min(len(one), len(two), max(MIN_PAIRS, MAX_SORTED // (2 * len(among))))
-    some = np.concatenate([one[:rows], two[:rows]])
+    rows = min(len(rows1), len(rows2), max(MIN_PAIRS, MAX_SORTED // (2 * len(among))))
+    some = np.concatenate([rows1[:rows], rows2[:rows]])
     kinds = None if codes is None else codes[np.ix_(some, among)]
     found = gaps(numbers[np.ix_(some, among)], kinds)
     return np.sort(among[np.argsort(-found, kind="stable")[:most]])
@@ -202,12 +202,12 @@ def _widest(values: Floats) -> Floats:
     return widest
 
 
-def _partners(numbers: Floats, one: Ints, chosen: Ints, still: Bools) -> list[tuple[int, int]]:
+def _partners(numbers: Floats, rows1: Ints, chosen: Ints, still: Bools) -> list[tuple[int, int]]:
     """Columns that never differ, but go with one that does, by the signs around their medians."""
     candidates, targets = np.flatnonzero(still), chosen[:MAX_PARTNERED]
     if not len(candidates) or not len(targets):
         return []
-    rows = one[: max(MIN_PAIRS, MAX_RELATED_BY // len(candidates))]
+    rows = rows1[: max(MIN_PAIRS, MAX_RELATED_BY // len(candidates))]
     sides = [_signs(numbers[np.ix_(rows, some)]) for some in (candidates, targets)]
     together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
     related = min(RELATED, 0.99 * np.sqrt(len(rows)))  # or always, where there are few outputs
