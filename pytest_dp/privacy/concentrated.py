@@ -48,7 +48,7 @@ class ZeroConcentratedDP(Curve):
 
         return Region.below(*concentrated_tangents(self.rho))
 
-    @property
+    @cached_property
     def divergences(self) -> tuple[Renyi, ...]:
         orders = (1.0, 2.0, 8.0)
         return tuple(Renyi(order, order * self.rho) for order in orders if can_bet(order, self.rho))
@@ -137,12 +137,12 @@ class GaussianDP(WithoutEps):
         eps = np.concatenate([[0.0], losses[(losses > 0) & (losses < 2 * LARGEST_EPS)]])
         return Region.of_sticks(eps, np.array([self.delta_at(each) for each in eps.tolist()]))
 
-    @property
+    @cached_property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
         losses = (0.0, *(self.mu * self.mu / 2 + self.mu * each for each in _QUANTILES))
         return tuple(HockeyStick(eps, self.delta_at(eps)) for eps in losses if eps <= LARGEST_EPS)
 
-    @property
+    @cached_property
     def divergences(self) -> tuple[Renyi, ...]:
         orders = (1.0, 2.0) if can_bet(2.0, self.mu * self.mu / 2) else (1.0,)
         return tuple(Renyi(order, self.renyi_at(order)) for order in orders)
@@ -236,7 +236,7 @@ class RenyiDP(Curve):
 
         return Region.below(*renyi_tangents(self.bounds))
 
-    @property
+    @cached_property
     def divergences(self) -> tuple[Renyi, ...]:
         least = Renyi(1.0, self.renyi_at(1.0))
         given = (Renyi(order, bound) for order, bound in self.bounds)

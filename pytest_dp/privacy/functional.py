@@ -13,7 +13,7 @@ from pytest_dp.privacy.constraints import Renyi
 from pytest_dp.privacy.guarantees import Curve, Number, as_given
 
 if TYPE_CHECKING:
-    from pytest_dp.arrays import Floats
+    from pytest_dp.arrays import Bools, Floats
     from pytest_dp.privacy.profiles import Region
 
 
@@ -58,7 +58,7 @@ class _Functional(Curve):
         vars(other)["sticks"] = self.sticks  # so that the function is asked once
         return other
 
-    @property
+    @cached_property
     def divergences(self) -> tuple[Renyi, ...]:
         bound = self.renyi_at(1.0)
         return (Renyi(1.0, bound),) if bound < math.inf else ()
@@ -67,32 +67,36 @@ class _Functional(Curve):
         import numpy as np
 
         p_, q_ = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
-        shown = np.array([self._shown(*each) for each in zip(p_.flat, q_.flat, strict=True)])
+        both = np.stack([p_.ravel(), q_.ravel()])
+        pieces = np.array_split(both, 1 + p_.size // 1000, axis=1)
+        shown = np.concatenate([self._shown(*piece) for piece in pieces])
         return as_given(p, shown.reshape(p_.shape))
 
-    def _shown(self, p: float, q: float) -> float:
-        """The scale up to which some hockey stick is broken."""
+    def _shown(self, p: Floats, q: Floats) -> Floats:
+        """The scales up to which some hockey stick is broken."""
         import numpy as np
 
         eps, delta = self.sticks
 
-        def is_broken(scale: float) -> bool:
+        def is_broken(scale: Floats) -> Bools:
             with np.errstate(over="ignore", invalid="ignore"):
-                price, leak = np.exp(eps * scale), delta * scale
-                straight = p > np.nan_to_num(price * q, nan=0.0) + leak
-                complement = 1 - q > np.nan_to_num(price * (1 - p), nan=0.0) + leak
-            return bool(np.any(straight | complement))
+                price, leak = np.exp(eps * scale[:, None]), delta * scale[:, None]
+                straight = p[:, None] > np.fmax(price * q[:, None], 0.0) + leak
+                complement = 1 - q[:, None] > np.fmax(price * (1 - p)[:, None], 0.0) + leak
+            return np.asarray(np.any(straight | complement, axis=1) & (p > q))
 
-        if not p > q:
-            return 0.0
-        return _last_where(is_broken)
+        return _last_where(is_broken, np.zeros(len(p)))
 
     def shown_by_divergence(self, order: float, value: float) -> float:
-        if not value > 0:
+        import numpy as np
+
+        if not value > 0 or math.isinf(self._region_at(1.0).renyi(order)):
             return 0.0
-        if math.isinf(self._region_at(1.0).renyi(order)):
-            return 0.0
-        return _last_where(lambda scale: self._region_at(scale).renyi(order) < value)
+
+        def is_broken(scale: Floats) -> Bools:
+            return np.array([self._region_at(each).renyi(order) < value for each in scale.tolist()])
+
+        return float(_last_where(is_broken, np.zeros(1))[0])
 
     def group(self, k: int) -> TradeOff | _Functional:
         """What is allowed k times in a row (Dong, Roth, Su 2022, Theorem 2.14)."""
@@ -108,17 +112,19 @@ class _Functional(Curve):
         return f"the loss is {sign} {number} times the claim"
 
 
-def _last_where(is_broken: Callable[[float], bool]) -> float:
-    """The largest scale up to which a claim is broken; infinite if it is at a billion times."""
-    low, high = 0.0, 1.0
-    while is_broken(high):
-        low, high = high, 2 * high
-        if high > 1e9:
-            return math.inf
+def _last_where(is_broken: Callable[[Floats], Bools], low: Floats) -> Floats:
+    """The largest scales up to which a claim is broken; infinite where it is at a billion times."""
+    import numpy as np
+
+    high = low + 1.0
+    while np.any(broken := is_broken(high)) and np.max(high) < 1e9:
+        low, high = np.where(broken, high, low), np.where(broken, 2 * high, high)
+    never = broken
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if is_broken(middle) else (low, middle)
-    return low
+        broken = is_broken(middle)
+        low, high = np.where(broken, middle, low), np.where(broken, high, middle)
+    return np.where(never, np.inf, low)
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,6 @@ class _Repeated:
         return 1 - x
 
 
-@dataclass(frozen=True)
 class PrivacyProfile(_Functional):
     """(eps, delta)-privacy with ``delta = function(eps)`` for every eps >= 0 at once.
 
@@ -156,7 +161,6 @@ class PrivacyProfile(_Functional):
         return f"profile={_name(self.function)}" + _times(self.scale)
 
 
-@dataclass(frozen=True)
 class TradeOff(_Functional):
     """f-differential privacy: P(S) is at most ``1 - function(Q(S))`` for every event S.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
 
@@ -160,14 +161,20 @@ class Guarantee(ABC):
     def _compared(self, sign: str, number: str) -> str:
         return f"{self.parameter} {sign} {number}"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What it says, without what was computed from it."""
+        said = {each.name for each in fields(cast("Any", self))}
+        return {name: value for name, value in vars(self).items() if name in said}
+
     def __str__(self) -> str:
         """As keywords of a claim: ``eps=1.0, delta=1e-05``."""
         return self.label
 
 
 def as_given(like: Number, values: Floats) -> Number:
-    """A float for a float, an array for an array."""
-    return float(values) if isinstance(like, float | int) else values
+    """A float if all that was given were floats, an array otherwise; of the type of `like`."""
+    del like  # for its type
+    return cast("Number", values if values.ndim else float(values))
 
 
 @dataclass(frozen=True)
@@ -178,11 +185,10 @@ class WithoutEps(Guarantee):
     delta: float = field(default=0.0, init=False, repr=False, compare=False)
 
 
-@dataclass(frozen=True)
 class Curve(WithoutEps):
     """A guarantee of which all is known by a curve that is computed."""
 
-    @property
+    @cached_property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
         return tuple(HockeyStick(eps, delta) for eps, delta in self.region.spread())
 

@@ -15,7 +15,9 @@ import numpy as np
 from pytest_dp.arrays import Floats
 
 LARGEST = 600.0
-"""The largest eps at which curves are asked: beyond, floats hold no such ratio."""
+"""The largest eps of a line: beyond, floats hold no such ratio."""
+ASKED = 300.0
+"""The largest eps at which profiles are asked."""
 UP = 1 + 1e-12
 _LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)
 
@@ -77,7 +79,7 @@ class Region:
         eps, delta = self.sticks()
         asked = np.maximum(np.array(_LEVELS) * delta[0], delta[-1])
         chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
-        return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= LARGEST / 2]
+        return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= ASKED]
 
     def renyi(self, order: float) -> float:
         """A bound on the Rényi divergence of an order, rounded up; infinite if there is none.
@@ -135,10 +137,10 @@ def _is_above(
 
 def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]:
     """A profile at many eps, most of them where it falls."""
-    coarse = [0.0, *np.geomspace(1e-4, LARGEST, 64).tolist()]
+    coarse = [0.0, *np.geomspace(1e-4, ASKED, 60).tolist()]
     delta = [float(function(eps)) for eps in coarse]
     floor = max(delta[-1], 1e-30)
-    end = next((eps for eps, value in zip(coarse, delta, strict=True) if value <= floor), LARGEST)
+    end = next((eps for eps, value in zip(coarse, delta, strict=True) if value <= floor), ASKED)
     fine = (end * np.linspace(0.0, 1.0, 251)[1:-1] ** 1.5).tolist()
     fine.append(_first_at(function, floor, end))
     eps = np.array(sorted({*coarse, *fine}))
