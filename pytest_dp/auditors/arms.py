@@ -21,14 +21,8 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import TOTAL_ROOM, Contender, Pool, leaves_of, part_of, room_of
 from pytest_dp.auditors.statdp_search import rank_for
-from pytest_dp.evidence.betting import (
-    FRACTIONS,
-    RUNGS,
-    Record,
-    all_contingencies,
-    independent,
-    payoffs,
-)
+from pytest_dp.evidence.betting import Record
+from pytest_dp.evidence.event_bets import all_contingencies, independent, payoffs
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract, concatenated
@@ -110,7 +104,7 @@ class Arm(Contender):
     batches: int = 0
     coupled: bool = False
     binnings: tuple[Binning, ...] = ()
-    record: Record = field(default_factory=lambda: Record([], _nothing_earned()))
+    record: Record = field(default_factory=lambda: Record([]))
     hope: float = math.inf
     known: tuple[int, Table] | None = None
 
@@ -171,10 +165,6 @@ class Arm(Contender):
         self.record.joint = list(map(independent, self.record.joint))
 
 
-def _nothing_earned() -> Floats:
-    return np.zeros((len(RUNGS), 2, len(FRACTIONS)))
-
-
 def learn(context: Context, arm: Arm) -> None:
     """Make new binnings from all that was kept, and the record of what they would have shown."""
     table, on_d = arm.table()
@@ -204,7 +194,8 @@ def learn(context: Context, arm: Arm) -> None:
         odds[half] = _on_the_scale_of(odds[half], final[half])
     by_score = ByScore(model, cuts_of(odds))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
-    record = Record([_joint(bins, on_d, by_score.width), *joint], arm.record.soft, not arm.coupled)
+    joint.insert(0, _joint(bins, on_d, by_score.width))
+    record = Record(joint, arm.record.soft, not arm.coupled, _on_average(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
     arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, arm.kept
 
@@ -231,6 +222,16 @@ def _on_the_scale_of(odds: Floats, scale: Floats) -> Floats:
     middle = np.cumsum(counts) - (counts + 1) // 2  # equal scores stay equal
     mapped: Floats = np.sort(scale)[middle[inverse]]
     return mapped
+
+
+def _on_average(odds: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
+    """The score of outputs in each bin; of an empty one, where it begins, or ends."""
+    width = len(cuts) + 1
+    sizes = np.bincount(bins, minlength=width)
+    mean = np.bincount(bins, odds, width) / np.maximum(sizes, 1)
+    if len(cuts):
+        mean = np.where(sizes > 0, mean, cuts[np.maximum(np.arange(width) - 1, 0)])
+    return mean
 
 
 def _joint(bins: BinNumbers, on_d: Bools, width: int) -> Floats:

@@ -71,7 +71,7 @@ class Game:
         self.pool.room = max(MIN_ROOM, TOTAL_ROOM // len(self.arms))
         for arm in self.arms:
             arm.room = self.pool.room
-        self.ledger = Ledger(*context.guarantee.hockey_sticks[0], alpha=share * context.alpha)
+        self.ledger = Ledger(context.guarantee, share * context.alpha)
         self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
         self.late = self.satisfied = False

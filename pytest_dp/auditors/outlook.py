@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.evidence.betting import contingency, payoffs
+from pytest_dp.evidence.event_bets import contingency, payoffs
 from pytest_dp.evidence.resolution import (
     OTHER_PAIRS_SHARE,
     Bets,

@@ -23,7 +23,8 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence._search import smallest, smallest_loss
-from pytest_dp.evidence.betting import Record, contingency, payoffs
+from pytest_dp.evidence.betting import Record
+from pytest_dp.evidence.event_bets import contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.privacy import Guarantee
 
@@ -112,7 +113,7 @@ def curve(joint: Floats) -> Curve | None:
     Parameters
     ----------
     joint : ndarray, shape (b, b)
-        As in `betting.contingency`, bins in increasing order of the odds for D.
+        As in `event_bets.contingency`, bins in increasing order of the odds for D.
     """
     b = len(joint)
     if b < 2:

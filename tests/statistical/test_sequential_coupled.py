@@ -32,10 +32,10 @@ def watched(monkeypatch):
         seen.wagers.append(len(seen.draws))
         return wager(self, record, cash)
 
-    def opened(self, eps, delta, alpha):
+    def opened(self, guarantee, alpha):
         seen.alphas.append(alpha)
         seen.ledgers.append(self)
-        ledger(self, eps, delta, alpha)
+        ledger(self, guarantee, alpha)
 
     monkeypatch.setattr(Sampler, "measure", measured)
     monkeypatch.setattr(Ledger, "wager", waged)

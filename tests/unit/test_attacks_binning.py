@@ -13,14 +13,12 @@ from pytest_dp.attacks.binning import (
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.arms import Arm, _on_the_scale_of, hope
 from pytest_dp.auditors.pool import Pool, room_of
-from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
+from pytest_dp.evidence.betting import Record
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
-
-NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
 
 
 def test_few_scores_are_all_told_apart():
@@ -76,7 +74,7 @@ def test_scores_of_another_model_keep_their_ranks_and_ties():
 def test_hope_is_for_pairs_that_look_worse_or_are_unknown():
     def record(c1, c2, runs):
         independent = np.outer([runs - c1, c1], [runs - c2, c2]) / runs
-        return Record([independent], NOTHING)
+        return Record([independent])
 
     eps = 0.5
     bad, good = (

@@ -9,12 +9,11 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.evidence._search import smallest_loss
-from pytest_dp.evidence.betting import (
+from pytest_dp.evidence.attack_bets import LEAST_LOSS, soft_attacks
+from pytest_dp.evidence.betting import RUNGS, Ledger, Record
+from pytest_dp.evidence.event_bets import (
     DISAGREEING,
     FRACTIONS,
-    RUNGS,
-    Ledger,
-    Record,
     all_contingencies,
     all_contingencies_both_ways,
     contingency,
@@ -22,10 +21,12 @@ from pytest_dp.evidence.betting import (
     most_disagreeing,
     payoffs,
     payoffs_both_ways,
-    soft_attacks,
 )
+from pytest_dp.privacy import ApproximateDP
 
-NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
+
+def ledger_of(eps, delta=0.0, alpha=0.0):
+    return Ledger(ApproximateDP(eps, delta), alpha)
 
 
 def joint_of(pairs, width):
@@ -95,14 +96,14 @@ def test_payoffs_are_are_those_of_the_claim(eps, delta):
 @pytest.mark.parametrize("eps", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_all_wealth_is_spread_out(eps, seed):
-    ledger = Ledger(eps)
-    record = Record([random_joint(seed).astype(float), random_joint(seed + 9, 2)], NOTHING)
+    ledger = ledger_of(eps)
+    record = Record([random_joint(seed).astype(float), random_joint(seed + 9, 2)])
     wager = ledger.wager(record, cash=5.0)
     for r in range(len(RUNGS)):
         everything = np.concatenate([wager.hard[r].ravel(), wager.soft[r].ravel(), [wager.cash[r]]])
         assert logsumexp(everything) == pytest.approx(0.0)
-        assert wager.attacks[r].min() >= 0
-        assert wager.attacks[r].max() <= 1
+    for paid in (wager.attacks.one, wager.attacks.two):
+        assert -math.exp(eps) <= paid.min() <= paid.max() <= 1
 
 
 def outcomes(law_1, law_2, coupled, runs):
@@ -134,7 +135,7 @@ def test_expected_wealth_never_grows_if_the_claim_holds(draws, eps):
         seen = random_joint(record_seed, 3).astype(float)
         expected = 0.0
         for batch, probability in outcomes(law_1, law_2, coupled, 2):
-            ledger, record = Ledger(eps), Record([seen.copy()], NOTHING, apart)
+            ledger, record = ledger_of(eps), Record([seen.copy()], apart=apart)
             wager = ledger.wager(record, cash=1.0)
             ledger.settle(wager, record, lambda batch=batch: [joint_of(batch, 3).astype(int)])
             expected += probability * math.exp(ledger.log_e_value)
@@ -161,7 +162,7 @@ def test_bets_on_disagreement_would_pay_too_much_for_coupled_outputs():
     for apart in (True, False):
         fair[apart] = 0.0
         for pair, probability in cells.items():
-            ledger, record = Ledger(eps), Record([np.array([[2.0, 0], [40, 2]])], NOTHING, apart)
+            ledger, record = ledger_of(eps), Record([np.array([[2.0, 0], [40, 2]])], apart=apart)
             batch = [joint_of([pair], 2)]
             ledger.settle(ledger.wager(record, 1.0), record, lambda batch=batch: batch)
             fair[apart] += probability * math.exp(ledger.log_e_value)
@@ -174,7 +175,7 @@ def test_inputs_that_never_agree_are_refuted_as_soon_as_can_be(eps):
     limit = math.log(1e6) / -math.log(most_disagreeing(eps, 0.0))
     taken = {}
     for apart in (True, False):
-        ledger, record = Ledger(eps, alpha=1e-6), Record([np.array([[0, 0], [12.0, 0]])], NOTHING)
+        ledger, record = ledger_of(eps, alpha=1e-6), Record([np.array([[0, 0], [12.0, 0]])])
         record.apart, taken[apart] = apart, 0
         while not ledger.refuted:
             ledger.settle(ledger.wager(record, 1.0), record, lambda: [np.array([[0, 0], [1, 0]])])
@@ -184,18 +185,18 @@ def test_inputs_that_never_agree_are_refuted_as_soon_as_can_be(eps):
 
 def test_expected_wealth_grows_if_it_does_not():
     eps, law_1, law_2 = 0.5, np.array([0.1, 0.1, 0.8]), np.array([0.8, 0.1, 0.1])
-    ledger = Ledger(eps, alpha=1e-6)
+    ledger = ledger_of(eps, alpha=1e-6)
     rng = np.random.default_rng(0)
 
     def draw():
         x, y = (rng.choice(3, size=40, p=law) for law in (law_1, law_2))
         return joint_of(zip(x, y, strict=True), 3).astype(int)
 
-    record = Record([draw().astype(float)], NOTHING)
+    record = Record([draw().astype(float)])
     for _ in range(5):
         ledger.settle(ledger.wager(record, 1.0), record, lambda: [draw()])
     assert ledger.p_value <= 1e-6
-    assert ledger.eps_lower == eps
+    assert ledger.lower == eps
     assert record.joint[0].sum() == 240
 
 
@@ -203,14 +204,16 @@ def test_expected_wealth_grows_if_it_does_not():
 def test_wealth_is_the_product_of_all_factors(apart):
     """Against formula (2), one factor after the other, for the bets in the wager."""
     eps, delta = 1.0, 0.001
-    ledger = Ledger(eps, delta)
-    record = Record([random_joint(3).astype(float)], NOTHING, apart)
+    ledger = ledger_of(eps, delta)
+    record = Record([random_joint(3).astype(float)], apart=apart)
     wager = ledger.wager(record, cash=2.0)
     bets = len(FRACTIONS) + apart * len(DISAGREEING)
     one_way, both_ways = wager.hard[-1, : 6 * bets].reshape(6, bets), wager.hard[-1, 6 * bets :]
     both_ways = both_ways.reshape(6, len(FRACTIONS))
     batch = [(3, 0), (2, 2), (0, 3), (3, 3), (1, 0), (3, 1)]
     wealth = math.exp(wager.cash[-1])
+    bet_on = wager.attacks
+    attacks = list(zip(bet_on.one[-1].T, bet_on.two[-1].T, bet_on.r[-1], strict=True))
     stakes = FRACTIONS / (math.exp(eps) + delta)
     for f, stake in enumerate(stakes):
 
@@ -230,13 +233,12 @@ def test_wealth_is_the_product_of_all_factors(apart):
             ]
             both = math.prod(1 + stake / 2 * pay for pay in pays)
             wealth += math.exp(both_ways[row, f]) * both
-        one, two = wager.attacks[-1]
-        wealth += math.exp(wager.soft[-1, 0, f]) * product(
-            lambda x, y, s=one: s[x], lambda x, y, s=one: s[y]
-        )
-        wealth += math.exp(wager.soft[-1, 1, f]) * product(
-            lambda x, y, s=two: s[3 - y], lambda x, y, s=two: s[3 - x]
-        )
+        for k, (one, two, r) in enumerate(attacks):
+            pays = [one[x] + two[y] - r for x, y in batch]
+            odds = FRACTIONS[f] / max(-one.min() - two.min(), LEAST_LOSS)
+            share = odds / (1 + odds * r)
+            assert share * (r - one.min() - two.min()) < 1
+            wealth += math.exp(wager.soft[-1, k, f]) * math.prod(1 + share * pay for pay in pays)
     for f, share in enumerate(DISAGREEING if apart else ()):
         often = most_disagreeing(eps, delta)
         for k in (1, 2, 3):
@@ -251,8 +253,8 @@ def test_wealth_is_the_product_of_all_factors(apart):
 
 
 def test_wealth_stays_finite_far_beyond_what_floats_hold():
-    ledger = Ledger(1.0)
-    record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])], NOTHING)
+    ledger = ledger_of(1.0)
+    record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])])
     batch = np.array([[0, 0], [100_000, 0]])
     for _ in range(3):
         ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch])
@@ -265,13 +267,13 @@ def test_wealth_stays_finite_far_beyond_what_floats_hold():
 
 
 def test_the_bound_stops_at_the_first_rung_that_stands():
-    ledger = Ledger(2.0, alpha=1e-6)
+    ledger = ledger_of(2.0, alpha=1e-6)
     ledger.highest[:] = [20, 20, 20, 3, 20, 20, 0, 0, 0, 0, 0, 0]
-    assert ledger.eps_lower == pytest.approx(2.0 * RUNGS[2])
+    assert ledger.lower == pytest.approx(2.0 * RUNGS[2])
     assert ledger.p_value == 1.0
     assert not ledger.refuted
     ledger.highest[:] = 14
-    assert ledger.eps_lower == 2.0
+    assert ledger.lower == 2.0
     assert ledger.p_value == pytest.approx(math.exp(-14))
     assert ledger.refuted
 
@@ -279,11 +281,11 @@ def test_the_bound_stops_at_the_first_rung_that_stands():
 @pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-6, 0.95e-6, 0.05 * 0.95])
 @pytest.mark.parametrize("share", [1.0, 0.95, 0.05])
 def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, share):
-    ledger = Ledger(1.0, alpha=share * alpha)
+    ledger = ledger_of(1.0, alpha=share * alpha)
     edge = -math.log(share * alpha)
     for wealth in (edge, math.nextafter(edge, 0)):
         ledger.highest[:] = wealth
-        assert ledger.refuted == (wealth == edge) == (ledger.eps_lower == 1.0)
+        assert ledger.refuted == (wealth == edge) == (ledger.lower == 1.0)
         p_value = Context.agreeing(
             SimpleNamespace(alpha=alpha), ledger.p_value / share, ledger.refuted
         )
@@ -293,7 +295,7 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
 
 @pytest.mark.parametrize(("share", "alpha"), [(1.0, 1e-6), (0.95, 1e-6), (0.05, 0.05), (0.05, 0.3)])
 def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
-    ledger = Ledger(1.0, alpha=share * alpha)
+    ledger = ledger_of(1.0, alpha=share * alpha)
     game = SimpleNamespace(share=share, ledger=ledger, context=SimpleNamespace(alpha=alpha))
     enough = -math.log(share * alpha)
     for log_wealth in (0.0, 1.5, math.nextafter(enough, 0), enough):
@@ -306,8 +308,8 @@ def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
 
 
 def test_what_is_refuted_is_not_put_at_risk_again():
-    ledger = Ledger(1.0, alpha=1e-6)
-    record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])], NOTHING)
+    ledger = ledger_of(1.0, alpha=1e-6)
+    record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])])
     batch = np.array([[0, 0], [1_000, 0]])
     ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch])
     won = ledger.log_wealth.copy()
@@ -317,15 +319,15 @@ def test_what_is_refuted_is_not_put_at_risk_again():
 
 
 def test_nothing_is_bet_against_what_is_refuted():
-    ledger = Ledger(1.0, alpha=1e-6)
+    ledger = ledger_of(1.0, alpha=1e-6)
     ledger.log_wealth[:3] = 20.0
     ledger.highest[:3] = 20.0
-    record = Record([random_joint(0).astype(float)], NOTHING)
+    record = Record([random_joint(0).astype(float)])
     wager = ledger.wager(record, 1.0)
     assert wager.open.tolist() == list(range(3, len(RUNGS)))
-    other = Ledger(1.0, alpha=1e-6)
+    other = ledger_of(1.0, alpha=1e-6)
     all_open = other.wager(record, 1.0)
-    again = Record([random_joint(0).astype(float)], NOTHING)
+    again = Record([random_joint(0).astype(float)])
     for one, bet, seen in ((ledger, wager, record), (other, all_open, again)):
         one.settle(bet, seen, lambda: [random_joint(1)])
     assert (ledger.log_wealth[:3] == 20.0).all()
@@ -333,8 +335,8 @@ def test_nothing_is_bet_against_what_is_refuted():
 
 
 def test_a_wager_is_made_before_its_batch_is_drawn():
-    ledger = Ledger(1.0)
-    record = Record([random_joint(0).astype(float)], NOTHING)
+    ledger = ledger_of(1.0)
+    record = Record([random_joint(0).astype(float)])
     wager = ledger.wager(record, 1.0)
     before = ledger.log_wealth.copy(), record.joint[0].sum()
 
@@ -366,11 +368,11 @@ def test_where_nothing_exceeds_the_claim_there_is_no_soft_attack():
 
 
 def test_outputs_that_exclude_each_other_are_better_drawn_apart():
-    ledger = Ledger(1.0)
+    ledger = ledger_of(1.0)
     honest, lie = 780.0, 220.0  # randomised response on shared coins: never both right
-    coupled = Record([np.array([[0.0, lie], [honest, 0.0]])], NOTHING)
+    coupled = Record([np.array([[0.0, lie], [honest, 0.0]])])
     assert ledger.prefers_apart(coupled)
-    shift = Record([np.array([[600.0, 0.0], [300.0, 100.0]])], NOTHING)  # a common noise
+    shift = Record([np.array([[600.0, 0.0], [300.0, 100.0]])])  # a common noise
     assert not ledger.prefers_apart(shift)
 
 

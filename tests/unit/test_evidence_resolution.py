@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 from scipy.stats import binom, laplace, norm
 
-from pytest_dp.evidence.betting import FRACTIONS, RUNGS, Record
+from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.resolution import (
     LEARNING_COST,
     Bets,
@@ -22,7 +22,6 @@ from pytest_dp.evidence.spread import sharing, smallest_shared_loss
 from pytest_dp.privacy import ApproximateDP
 
 CLAIM = ApproximateDP(1.0)
-NOTHING = np.zeros((len(RUNGS), 2, len(FRACTIONS)))
 CUTS = np.concatenate([[-np.inf], np.linspace(-4, 5, 40), [np.inf]])
 
 
@@ -84,7 +83,7 @@ def test_inputs_that_chance_may_tell_apart_are_not():
 
 def test_a_score_that_never_varies_has_no_curve():
     assert curve(np.array([[10.0]])) is None
-    assert largest_shown(Record([np.array([[10.0]])], NOTHING), CLAIM) == 0
+    assert largest_shown(Record([np.array([[10.0]])]), CLAIM) == 0
 
 
 def test_the_largest_loss_leaves_room_for_luck():
@@ -92,14 +91,10 @@ def test_the_largest_loss_leaves_room_for_luck():
     for pairs in (300, 3_000, 300_000):
         joint = pairs * np.outer([0.2, 0.3, 0.5], [0.6, 0.25, 0.15])
         error = 2 * math.sqrt((0.5 * 0.85 + 0.15 * 0.5) / (0.5 * 0.15) / pairs)
-        assert largest_shown(Record([joint], NOTHING), CLAIM) == pytest.approx(
-            exact + error, rel=0.05
-        )
+        assert largest_shown(Record([joint]), CLAIM) == pytest.approx(exact + error, rel=0.05)
     nested = 300 * np.array([[0.5, 0.0], [0.35, 0.15]])  # the rarer side never alone
     apart = 300 * np.outer([0.5, 0.5], [0.85, 0.15])
-    assert largest_shown(Record([nested], NOTHING), CLAIM) < largest_shown(
-        Record([apart], NOTHING), CLAIM
-    )
+    assert largest_shown(Record([nested]), CLAIM) < largest_shown(Record([apart]), CLAIM)
 
 
 def at_places(losses, runs, paired, seed=1):

@@ -1,0 +1,138 @@
+"""Bets on attacks: functions of a bin that pay for the output on D and for the output on D'.
+
+A bound on an f-divergence of P from Q is ``E_P[s] <= E_Q[f*(s)] + r`` for all functions ``s`` of
+the output (`f*` is the convex conjugate): a pair of outputs x ~ P, y ~ Q pays
+``s(x) - f*(s(y)) - r``, whose mean is at most 0 under the claim. A hockey stick is the case with s
+in [0, 1], ``f*(s) = exp(eps) s`` and ``r = delta``. Divergences are in `divergence_bets`.
+
+References
+----------
+Nguyen, Wainwright, Jordan, "Estimating Divergence Functionals and the Likelihood Ratio by Convex
+Risk Minimization", IEEE Trans. Inf. Theory 2010.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.evidence._isotonic import increasing
+from pytest_dp.evidence.event_bets import FRACTIONS
+
+SHARPNESS = np.array([1.0, 3.0, 10.0])
+"""Factors of a soft attack before it is cut off at 1, for claims with a delta: by it, more may be
+bet on ratios of probabilities that are far above the claim."""
+FLATTERY = 2.0
+"""Of a soft attack, in nats."""
+LEAST_LOSS = 1e-9
+"""Of an attack, by which stakes are limited even if it cannot lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """Attacks that are bet on, for some rungs: a pair of bins (i, j) pays ``one[i] + two[j] - r``.
+
+    Attributes
+    ----------
+    one, two : ndarray, shape (rungs or 1, b, attacks)
+        Paid for the bin of the output on D, and on D'; the same for all rungs if there is one row.
+    r : ndarray, shape (rungs, attacks)
+        What the claim allows, at least 0.
+    flattery : ndarray, shape (attacks,)
+        Log growth on the record that comes of having been made from it.
+    """
+
+    one: Floats
+    two: Floats
+    r: Floats
+    flattery: Floats
+
+    @property
+    def stakes(self) -> Floats:
+        """What is staked, with every fraction, shape (rungs or 1, fractions, attacks).
+
+        In units in which `r` only shifts growth: with ``f = g / (1 + g r)``, ``1 + f (pay - r)`` is
+        ``(1 + g pay) / (1 + g r)``, nonnegative for g up to the inverse of the largest loss.
+        """
+        loss = np.maximum(-(self.one.min(axis=1) + self.two.min(axis=1)), LEAST_LOSS)
+        stakes: Floats = (1 / loss)[:, None, :] * FRACTIONS[:, None]
+        return stakes
+
+    def growth(self, joint: Ints | Floats) -> Floats:
+        """Log growth, shape (rungs, attacks, fractions).
+
+        Parameters
+        ----------
+        joint : ndarray, shape (b, b)
+            How many pairs of outputs fell into each pair of bins, that on D first.
+        """
+        i, j = np.nonzero(joint)
+        times = joint[i, j].astype(np.float64)
+        stakes = self.stakes
+        pays = self.one[:, i] + self.two[:, j]
+        growth = np.log1p(pays[:, None] * stakes[:, :, None])
+        gained = np.moveaxis(growth, -1, 1) @ times
+        shift = times.sum() * np.log1p(stakes * self.r[:, None])
+        shifted: Floats = gained - shift.swapaxes(1, 2)
+        return shifted
+
+
+def soft_attacks(joint: Floats, prices: Floats) -> Floats:
+    """How much of each bin to bet on so that small edges grow fastest, shape (prices, b).
+
+    The optimum to second order, ``max(p - price q, 0) / (p + price^2 q)``, where the ratio of the
+    bins' probabilities p and q on D and D' is estimated to be increasing. For the other direction
+    transpose `joint` and reverse its bins.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (b, b)
+        As in `Attacks.growth`.
+    prices : ndarray
+        Exponentials of the losses that are bet against.
+    """
+    one, two = joint.sum(1) + 0.5, joint.sum(0) + 0.5
+    p = increasing(one / (one + two), one + two)
+    price = prices[:, None]
+    size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
+    most = size.max(axis=1, keepdims=True)
+    scaled: Floats = np.divide(size, most, out=np.zeros_like(size), where=most > 0)
+    return scaled
+
+
+def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
+    """Soft attacks against hockey sticks: on D, on D', and on both at once if a delta is claimed.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (b, b)
+        As in `Attacks.growth`.
+    prices, delta : ndarray, shape (rungs, sticks)
+        Exponentials of the losses, and how much more is allowed.
+    sharpness : ndarray
+        Factors of an attack before it is cut off at 1.
+    """
+    rungs, sticks = prices.shape
+    towards_d, towards_d2 = (
+        np.minimum(sharpness * soft_attacks(side, prices.ravel())[..., None], 1.0).reshape(
+            rungs, sticks, len(joint), len(sharpness)
+        )
+        for side in (joint, joint.T[::-1, ::-1])
+    )
+    price = prices[:, :, None, None]
+    up, down = towards_d, towards_d2[:, :, ::-1]
+    one, two = [up, -price * down], [-price * up, down]
+    r = [delta, delta]
+    if len(sharpness) > 1:
+        one, two, r = [*one, one[0] + one[1]], [*two, two[0] + two[1]], [*r, 2 * delta]
+
+    each = sticks * len(sharpness) * len(r)
+
+    def by_bin(parts: list[Floats]) -> Floats:
+        return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(joint), each)
+
+    r_of_each = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
+    flattery = np.full(each, FLATTERY)
+    return Attacks(by_bin(one), by_bin(two), r_of_each.reshape(rungs, each), flattery)

@@ -1,0 +1,128 @@
+"""Bets against bounds on Rényi divergences, that of order 1 (Kullback-Leibler) among them.
+
+With v the ratio of the probabilities of a bin on D and on D', as far as the past tells, a pair of
+outputs pays for the order 1 ``ln v(x) - (v(y) - 1)``, whose mean is at most the divergence, and for
+order a > 1 ``a v(x)^(a-1) - (a-1) v(y)^a - 1``, whose mean is at most ``exp((a-1) D) - 1``. That
+holds for any v (Young's inequality): with a bad estimate they only pay less. So that one rare
+output does not cap all stakes, log ratios are cut off at several sizes, and drawn towards 0. What
+is bet on is the same for every rung of a ladder. docs/proofs/betting-on-divergences.md proves it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.evidence._isotonic import increasing
+from pytest_dp.evidence.attack_bets import Attacks
+from pytest_dp.evidence.logistic import expit, logit
+
+POWERS = (0.7, 1.0)
+"""Of the estimated ratio: below 1, less is won and far less is lost."""
+CUT_OFF = np.arange(1, 7) / 6
+"""Largest size of log ratios, as shares of the largest that there is."""
+FLATTERY = 0.5
+"""Log growth that each estimated number adds on the record that it was estimated from."""
+STEPS = 30
+STEEPEST, LARGEST = 30.0, 300.0
+"""Largest log ratio, and logarithm of what is paid, in nats."""
+
+
+def log_ratios(joint: Ints | Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Estimates of the log ratio of the bins' probabilities on D and on D'.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (b, b)
+        How many pairs of outputs fell into each pair of bins, that on D first.
+    scores : ndarray, shape (b,)
+        Of outputs in each bin, on average.
+
+    Returns
+    -------
+    ratios : ndarray, shape (2, b)
+        In nats: the increasing ones, and linear ones in the score (Platt, "Probabilistic Outputs
+        for Support Vector Machines", 1999).
+    known : ndarray, shape (2,)
+        How many numbers were estimated.
+    """
+    one, two = joint.sum(1), joint.sum(0)
+    weight = one + two + 1.0
+    steps = increasing((one + 0.5) / weight, weight)
+    line = _logistic(one, two, scores)
+    ratios = np.clip(np.stack([logit(steps), line]), -STEEPEST, STEEPEST)
+    return ratios, np.array([float(len(np.unique(steps))), 2.0])
+
+
+def _logistic(one: Floats, two: Floats, scores: Floats) -> Floats:
+    """Log odds of D, linear in the score, of largest likelihood; hardly steeper than is known."""
+    runs = one + two
+    centred = scores - np.average(scores, weights=runs)
+    spread = math.sqrt(np.average(centred**2, weights=runs))
+    if spread == 0:
+        return np.zeros(len(scores))
+    about = np.stack([np.ones(len(scores)), centred / spread])
+    prior = np.diag([1.0, 0.1])
+    line = np.zeros(2)
+    for _ in range(STEPS):
+        p = expit(line @ about)
+        bend = (about * (runs * p * (1 - p))) @ about.T + prior
+        step = np.linalg.solve(bend, about @ (one - runs * p) - prior @ line)
+        line = line + np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-9:
+            break
+    odds: Floats = line @ about
+    return odds
+
+
+def paid(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
+    """What an output pays on the input that should make it likelier, and on the other one."""
+    if order == 1:
+        return log_ratio, -np.expm1(log_ratio)
+    k = order - 1
+    return order * np.expm1(k * log_ratio), -k * np.expm1(order * log_ratio)
+
+
+def allowed(order: float, bound: float | Floats) -> Floats:
+    """What a bet may pay on average, if the divergence is at most `bound`; rounded up."""
+    k = max(order - 1, 0.0)
+    r: Floats = np.asarray(bound, np.float64) if k == 0 else np.expm1(k * np.asarray(bound))
+    return r * (1 + 1e-15)
+
+
+def against_divergences(
+    joint: Ints | Floats, scores: Floats, orders: Sequence[float], bounds: Floats
+) -> Attacks:
+    """Attacks on the divergence of D from D', of D' from D, and on both at once.
+
+    Parameters
+    ----------
+    joint, scores : ndarray
+        As in `log_ratios`.
+    orders : sequence of float
+    bounds : ndarray, shape (rungs, orders)
+        Of the divergences, in nats.
+    """
+    ratios, known = log_ratios(joint, scores)
+    one, two, r = [], [], []
+    shapes = [
+        np.clip(power * ratio, -share * most, share * most)
+        for ratio in ratios
+        for power in POWERS
+        for most in [power * np.abs(ratio).max()]
+        for share in CUT_OFF
+    ]
+    shape = np.stack(shapes)
+    for k, order in enumerate(orders):
+        held = np.clip(shape, -LARGEST / order, LARGEST / order)
+        (gain, cost), (back, price) = paid(held, order), paid(-held, order)
+        one += [gain, price, gain + price]
+        two += [cost, back, back + cost]
+        limit = allowed(order, bounds[:, k])[:, None]
+        r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
+    flattery = np.tile(np.repeat(FLATTERY * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders))
+    paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (one, two))
+    return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), flattery)

@@ -1,0 +1,243 @@
+"""Bets beyond pure eps: what they pay at the boundary of a claim, exactly, and what they earn."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from pytest_dp.evidence.attack_bets import against_sticks
+from pytest_dp.evidence.betting import ABOVE, RUNGS, Ledger, Record
+from pytest_dp.evidence.divergence_bets import (
+    against_divergences,
+    allowed,
+    log_ratios,
+    paid,
+)
+from pytest_dp.evidence.event_bets import FRACTIONS
+from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
+
+ORDERS = [1.0, 1.5, 2.0, 8.0]
+
+
+def divergence(p, q, order):
+    if order == 1:
+        return float(np.sum(p * np.log(p / q)))
+    return float(np.log(np.sum(p**order * q ** (1 - order))) / (order - 1))
+
+
+def laws(seed, bins=4):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(bins)), rng.dirichlet(np.ones(bins))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", range(5))
+def test_no_function_of_the_output_pays_more_than_the_divergence(order, seed):
+    p, q = laws(seed)
+    most = allowed(order, divergence(p, q, order))
+    gain, cost = paid(np.log(p / q), order)
+    assert p @ gain + q @ cost == pytest.approx(most)
+    rng = np.random.default_rng(seed)
+    for scale in (0.01, 0.1, 1.0):
+        gain, cost = paid(np.log(p / q) + scale * rng.normal(size=4), order)
+        assert p @ gain + q @ cost < most
+
+
+def known(p, q, runs=1e9):
+    """A record of independent outputs in which nothing is due to chance, and their scores."""
+    return runs * np.outer(p, q), np.log(p / q)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_is_bet_on_pays_the_divergences_and_no_more(order):
+    p, q = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
+    joint, scores = known(p, q)
+    value = divergence(p, q, order)
+    attacks = against_divergences(joint, scores, [order], np.array([[value]]))
+    mean = p @ attacks.one[0] + q @ attacks.two[0] - attacks.r[0]
+    assert mean.max() <= 1e-6  # both directions have the same divergence here
+    assert mean.max() >= -1e-6 * (1 + attacks.r.max())
+    ways = np.sum(mean > -1e-6 * (1 + attacks.r[0]))
+    assert ways == 2 * 3  # two estimates that are true; D, D', both
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_pair_of_outputs_can_ruin(order, seed):
+    rng = np.random.default_rng(seed)
+    joint = rng.integers(0, 30, (6, 6)).astype(float)
+    scores = np.sort(rng.normal(size=6))
+    bounds = np.array([[0.01], [1.0]])
+    several = against_divergences(joint, scores, [order], bounds)
+    sticks = against_sticks(joint, np.exp(bounds), bounds / 50, np.array([1.0, 3.0]))
+    for attacks in (several, sticks):
+        stakes, r = attacks.stakes, attacks.r[:, None]
+        staked = stakes / (1 + stakes * r)
+        pays = attacks.one[:, :, None] + attacks.two[:, None]
+        worst = staked * (pays.min(axis=(1, 2))[:, None] - r)
+        assert worst.min() > -1
+        # Without r, the largest stake is nearly all that can be borne.
+        cap = (stakes * -pays.min(axis=(1, 2))[:, None])[:, 0]
+        assert cap[cap > 1e-3] == pytest.approx(FRACTIONS[0])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_growth_is_that_of_all_factors_for_every_rung(order):
+    rng = np.random.default_rng(0)
+    joint = rng.integers(0, 30, (4, 4))
+    attacks = against_divergences(joint, np.arange(4.0), [order], np.array([[0.01], [0.3]]))
+    found = attacks.growth(joint)
+    for rung, k, f in itertools.product(range(2), (0, 7, 30, 71), (0, 4, 8)):
+        odds, r = attacks.stakes[0, f, k], attacks.r[rung, k]
+        share = odds / (1 + odds * r)
+        pays = attacks.one[0, :, None, k] + attacks.two[0, None, :, k] - r
+        assert found[rung, k, f] == pytest.approx(np.sum(joint * np.log1p(share * pays)))
+
+
+def test_estimates_of_ratios_are_true_where_nothing_is_due_to_chance():
+    cuts = np.linspace(-3, 4, 20)
+    p, q = (np.diff(np.concatenate([[0], norm.cdf(cuts, m), [1]])) for m in (0.5, 0.0))
+    exact = np.log(p / q)
+    ratios, numbers = log_ratios(1e9 * np.outer(p, q), 3 * exact + 7)
+    assert ratios == pytest.approx(np.stack([exact, exact]), abs=1e-4)
+    assert numbers.tolist() == [21, 2]
+
+
+def test_scores_that_say_nothing_are_taken_for_nothing():
+    rng = np.random.default_rng(3)
+    joint = rng.multinomial(2_000, np.full(100, 0.01)).reshape(10, 10)
+    ratios, _ = log_ratios(joint, np.arange(10.0))
+    assert np.abs(ratios[1]).max() < 0.2
+    assert np.abs(log_ratios(joint, np.zeros(10))[0][1]).max() < 1e-9
+
+
+def cells(p, q, coupled):
+    """The law of a pair of bins, shape (b, b)."""
+    if not coupled:
+        return np.outer(p, q)
+    ends, found = np.unique(np.concatenate([[0], np.cumsum(p), np.cumsum(q)]).round(15)), {}
+    for low, high in itertools.pairwise(ends):
+        one, two = (
+            min(int(np.searchsorted(np.cumsum(law), (low + high) / 2)), 2) for law in (p, q)
+        )
+        found[one, two] = found.get((one, two), 0.0) + high - low
+    joint = np.zeros((len(p), len(q)))
+    for cell, probability in found.items():
+        joint[cell] = probability
+    return joint
+
+
+def bernoulli_at(order, bound):
+    """Two coins with that divergence, of the first from the second; the other way it is less."""
+    q = 0.3
+
+    def excess(p):
+        return divergence(np.array([1 - p, p]), np.array([1 - q, q]), order) - bound
+
+    p = brentq(excess, q, 0.999)
+    return np.array([0.7 * (1 - p), 0.3 * (1 - p), p]), np.array([0.49, 0.21, 0.3])
+
+
+def at_the_boundary():
+    """Claims, and laws in three bins that attain them."""
+    mu = 0.5
+    ends = np.concatenate([[-np.inf], [0.0, 1.0], [np.inf]])
+    yield GaussianDP(mu), *(np.diff(norm.cdf(ends, m)) for m in (mu, 0.0))
+    p, q = bernoulli_at(2.0, 0.4)
+    yield RenyiDP(((2.0, 0.4),)), p, q
+    p, q = bernoulli_at(1.0, 0.2)
+    yield ZeroConcentratedDP(0.2 * 1.02), p, q
+    eps, delta = 0.6, 0.1
+    lie = (1 - delta) / (1 + math.exp(eps))
+    yield (
+        ApproximateDP(eps, delta),
+        np.array([0, lie, 1 - lie]),
+        np.array([delta, 1 - delta - lie, lie]),
+    )
+
+
+@pytest.mark.parametrize(("claim", "p", "q"), list(at_the_boundary()), ids=lambda each: "")
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_expected_wealth_never_grows_if_the_claim_holds(claim, p, q, coupled, swapped):
+    if swapped:
+        p, q = q[::-1], p[::-1]
+    law = cells(p, q, coupled)
+    assert law.sum(1) == pytest.approx(p)
+    assert law.sum(0) == pytest.approx(q)
+    ledger = Ledger(claim)
+    possible = [cell for cell in itertools.product(range(3), repeat=2) if law[cell] > 0]
+    for runs in (60, 2_000):
+        seen = (
+            np.random.default_rng(runs).multinomial(runs, law.ravel()).reshape(3, 3).astype(float)
+        )
+        expected = 0.0
+        for batch in itertools.product(possible, repeat=2):
+            ledger.log_wealth[:] = 0
+            record = Record([seen.copy()], apart=not coupled, scores=np.array([-1.0, 0.0, 1.0]))
+            joint = np.zeros((3, 3), int)
+            for cell in batch:
+                joint[cell] += 1
+            ledger.settle(ledger.wager(record, 1.0), record, lambda joint=joint: [joint])
+            expected += math.prod(law[cell] for cell in batch) * math.exp(ledger.log_e_value)
+        assert 0.5 < expected <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    "claim", [GaussianDP(0.268), ZeroConcentratedDP(0.0359), RenyiDP(((8.0, 0.287),))]
+)
+def test_there_are_rungs_above_a_claim_of_divergences(claim):
+    ledger = Ledger(claim, 1e-6)
+    assert ledger.rungs == pytest.approx(claim.claimed * np.concatenate([RUNGS, ABOVE]))
+    ledger.highest[: len(RUNGS)] = 14
+    assert ledger.refuted
+    assert ledger.lower == pytest.approx(claim.claimed)
+    ledger.highest[len(RUNGS)] = 14
+    assert ledger.lower == pytest.approx(1.1 * claim.claimed)
+    ledger.highest[len(RUNGS) - 1] = 3
+    assert not ledger.refuted
+    assert ledger.lower == pytest.approx(0.95 * claim.claimed)
+    assert ledger.p_value == pytest.approx(math.exp(-3))
+
+
+def pairs_taken(claim, cuts, shift, seed, coupled=False):
+    """Until normal outputs so far apart, in bins, refute the claim; nothing has to be learned."""
+    rng = np.random.default_rng(seed)
+    width = len(cuts) + 1
+    scores = np.concatenate([[cuts[0] - 0.3], (cuts[1:] + cuts[:-1]) / 2, [cuts[-1] + 0.3]])
+
+    def draw(size):
+        y = rng.normal(size=size)
+        x = (y if coupled else rng.normal(size=size)) + shift
+        both = np.searchsorted(cuts, x) * width + np.searchsorted(cuts, y)
+        return np.bincount(both, minlength=width**2).reshape(width, width)
+
+    ledger = Ledger(claim, 1e-6)
+    record = Record([draw(12).astype(float)], apart=not coupled, scores=scores)
+    while not ledger.refuted:
+        size = max(12, int(record.joint[0].sum() / 5))
+        ledger.settle(ledger.wager(record, 1.0), record, lambda size=size: [draw(size)])
+        assert record.joint[0].sum() < 1e6
+    return float(record.joint[0].sum())
+
+
+@pytest.mark.parametrize(
+    ("claim", "limit", "most"),
+    [
+        (GaussianDP(0.26805), 803, (2.9, 0.56)),
+        (ZeroConcentratedDP(0.035926), 800, (2.9, 0.56)),
+        (RenyiDP(((2.0, 0.071853),)), 804, (2.7, 0.8)),
+        (RenyiDP(((8.0, 0.28741),)), 1_072, (4.5, 1.0)),
+    ],
+)
+def test_half_of_the_noise_that_is_needed_is_found_near_the_limit(claim, limit, most):
+    """Medians, over the least pairs that any test on independent outputs needs on average."""
+    cuts = norm.ppf(np.linspace(0, 1, 32)[1:-1], 0.268, 1.05)
+    for coupled in (False, True):
+        taken = [pairs_taken(claim, cuts, 2 * 0.26805, seed, coupled) for seed in range(5)]
+        assert np.median(taken) < most[coupled] * limit
