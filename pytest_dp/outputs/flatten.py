@@ -214,6 +214,8 @@ def _open_dicts(things: Sequence[Any], heads: _Numbers) -> _Group:
         form = ("", "type", kind), *order(keys)
         head[keys] = heads[Head(kind, labels, form, len(keys))]
         get[keys] = itemgetter(*ordered) if len(keys) > 1 else partial(_items, keys)
+    if len(head) == 1:  # by far the commonest
+        return head[orders[0]], list(map(get[orders[0]], things))
     insides = [get[keys](thing) for keys, thing in zip(orders, things, strict=True)]
     return np.fromiter(map(head.__getitem__, orders), np.int64, len(orders)), insides
 
