@@ -101,7 +101,7 @@ def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
     if violated:
         with contextlib.suppress(OutOfTime):
             said["counterexample"] = _counterexample(game, best, bounded, bet[best.arm.number])
-        said["lower"] = max([said["lower"], *(one.eps_lower for one in bounded)])
+        said["lower"] = max([said["lower"], *(one.lower for one in bounded)])
     return said
 
 

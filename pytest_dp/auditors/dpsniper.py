@@ -53,15 +53,16 @@ def _test(context: Context, pool: Pool, witness: Witness) -> held_out.Tested | N
 def _conclude(
     context: Context, pool: Pool, witness: Witness, tested: held_out.Tested, tried: tuple[int, int]
 ) -> AuditResult:
-    eps, alpha = context.guarantee.claimed, context.alpha
+    guarantee, alpha = context.guarantee, context.alpha
+    eps = guarantee.claimed
     bounds = held_out.bounds(context, tested, sharp if context.fixed_c is None else as_published)
     best = bounds[0]
-    eps_lower = max(best.eps_lower, 0.0)
+    lower = max(best.lower, 0.0)
     p_value = min(min(bound.p_value * alpha / bound.alpha, 1.0) for bound in bounds)
-    violated = eps_lower > eps
+    violated = lower > eps
     if violated:
         held_out.check_independent(context, witness, tested)
-    caught = resolution(best.counts, eps, best.alpha, context.fixed_c)
+    caught = resolution(best.counts, guarantee, best.alpha, context.fixed_c)
     loss = best.loss
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(caught):
@@ -79,7 +80,7 @@ def _conclude(
         )
     return context.result(
         verdict,
-        lower=eps_lower,
+        lower=lower,
         p_value=context.agreeing(p_value, violated),
         resolution=caught,
         counterexample=(

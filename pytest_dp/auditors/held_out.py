@@ -30,6 +30,7 @@ from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import homogeneity
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
@@ -184,7 +185,7 @@ def check_independent(context: Context, witness: Witness, tested: Tested) -> Non
         raise context.not_iid(str(witness.event or witness.attack), tested.varying_shares)
 
 
-Proof = Callable[[str, Counts, float, float], Bound]
+Proof = Callable[[str, Counts, Guarantee, float], Bound]
 
 
 def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound]:
@@ -206,11 +207,11 @@ def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound
     }
     counted = {"attack": tested.attack, "event": tested.event, "bold": tested.bold}
     proved = [
-        prove(kind, counts, context.guarantee.claimed, alphas[kind])
+        prove(kind, counts, context.guarantee, alphas[kind])
         for kind, counts in counted.items()
         if counts is not None
     ]
-    return sorted(proved, key=lambda bound: -bound.eps_lower)
+    return sorted(proved, key=lambda bound: -bound.lower)
 
 
 def described(bound: Bound, witness: Witness) -> str:
@@ -224,7 +225,7 @@ def described(bound: Bound, witness: Witness) -> str:
 
 def shown(proved: list[Bound], claimed: float) -> Bound:
     """What a person should see: the readable event where it breaks the claim by itself."""
-    events = (bound for bound in proved if bound.kind == "event" and bound.eps_lower > claimed)
+    events = (bound for bound in proved if bound.kind == "event" and bound.lower > claimed)
     return next(events, proved[0])
 
 
@@ -248,8 +249,9 @@ def counterexample(
         How often an event came among the outputs that were bet on.
     """
     if bound is None:
-        bound = Bound("attack" if witness.event is None else "event", NO_COUNTS, context.alpha)
-    kind, counts, eps = bound.kind, bound.counts, context.guarantee.claimed
+        kind = "attack" if witness.event is None else "event"
+        bound = Bound(kind, NO_COUNTS, context.guarantee, context.alpha)
+    kind, counts = bound.kind, bound.counts
     event: Any = getattr(witness, kind)
     before = None if seen is None else seen(event)
     runs = counts.n1, counts.n2
@@ -270,8 +272,8 @@ def counterexample(
         counts=(counts.c1, counts.c2),
         runs=runs,
         intervals=bound.intervals,
-        p_value=bound.shown_p_value(eps),
-        lower=bound.eps_lower,
+        p_value=bound.shown_p_value(),
+        lower=bound.lower,
         eps_clopper_pearson=bound.eps_clopper_pearson,
         difference=witness.pair.difference,
         diagnosis=(

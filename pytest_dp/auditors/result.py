@@ -39,8 +39,8 @@ class Counterexample:
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
         first and the upper one of the second, hold together with confidence ``1 - alpha``.
     p_value : float
-        StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs,
-        that of `pytest_dp.evidence.paired`.
+        StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs, and
+        of claims of more than ε, that of `pytest_dp.evidence.shown`.
     lower : float
         What the event shows by itself, in the claim's parameter; where `event` is the readable form
         of a learned attack, that attack may show more (`AuditResult.lower`).

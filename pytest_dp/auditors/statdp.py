@@ -91,7 +91,7 @@ def _conclude(
     c1, runs, c2, _ = bound.counts.four
     return context.result(
         verdict,
-        lower=bound.eps_lower,
+        lower=bound.lower,
         p_value=bound.p_value,
         resolution=resolution,
         counterexample=held_out.counterexample(context, pool, witness, bound) if violated else None,

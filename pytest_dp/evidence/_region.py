@@ -1,10 +1,11 @@
-"""Confidence regions for two parameters, each seen in a binomial count; the smallest ratio there.
+"""Confidence regions for two parameters, each seen in a binomial count; the smallest loss there.
 
 Given `c1 ~ Bin(n1, x1)` and `c2 ~ Bin(n2, x2)`, independent, or the first given the second where
-`n1` depends on it, this bounds a log ratio that rises with x1 and falls with x2. The tails of
-both counts become normal scores Z1 and Z2, which are added with weights of the point (x1, x2) to a
-score S. The points with small Z1, Z2 and S are a confidence region; the square of all points is
-cut into cells, and a cell that may have a point in the region counts with its smallest log ratio.
+`n1` depends on it, this bounds a loss, such as a log ratio, that rises with x1 and falls with x2.
+The tails of both counts become normal scores Z1 and Z2, which are added with weights of the point
+(x1, x2) to a score S. The points with small Z1, Z2 and S are a confidence region; the square of all
+points is cut into cells, and a cell that may have a point in the region counts with its smallest
+loss.
 
 The proof is in docs/proofs/ratio-bound.md.
 """
@@ -45,6 +46,9 @@ _GROWING = np.cumsum(1.2 ** np.arange(1, 97))
 
 _BLOCK = 64
 """Cells along a side of the blocks that the search starts with; a power of two."""
+
+_STRIPE = 16
+"""The same, where every column is searched."""
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -88,10 +92,6 @@ class Grid(ABC):
         return np.minimum(i + size, rows), np.minimum(j + size, columns)
 
     @abstractmethod
-    def log_ratio(self, i: Indices, j: Indices, size: int) -> Floats:
-        """The smallest log ratio in each block."""
-
-    @abstractmethod
     def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
         """The smallest and the largest `(w2 / w1)²` in each block."""
 
@@ -103,24 +103,34 @@ class Grid(ABC):
         bound: Floats = np.maximum(np.minimum(least, most), 0.0)
         return bound
 
-    def eps_lower(self) -> float:
-        """The smallest log ratio in the region."""
-        enough = (
-            self.z * (1 + LOG_MARGIN) + LOG_MARGIN
-        )  # lest a rejected point's p-value exceed alpha
-        return self._smallest(
-            objective=self.log_ratio,
-            allowed=lambda i, j, size: self.score(i, j, size) < enough,
-            sample=(1, 0),
-        )
+    def allows(self, i: Indices, j: Indices, size: int) -> NDArray[np.bool_]:
+        """Whether each block may have a point in the region."""
+        # A margin, lest the p-value of a rejected point exceed alpha.
+        return self.score(i, j, size) < self.z * (1 + LOG_MARGIN) + LOG_MARGIN
 
-    def p_value(self, eps: float, alpha: float) -> float:
-        """That of all points whose log ratio is `eps` or less; 1.0 instead of more than 0.5."""
-        score = self._smallest(
-            objective=self.score,
-            allowed=lambda i, j, size: self.log_ratio(i, j, size) <= eps,
-            sample=(0, 1),
-        )
+    def frontier(self) -> tuple[Indices, Indices]:
+        """The first row, in each column, of a cell that may have a point in the region.
+
+        With the columns; those without such a cell are left out.
+        """
+        rows, columns = self.cells
+        starts = np.arange(0, rows, _STRIPE)
+        i, j = np.meshgrid(starts, np.arange(0, columns, _STRIPE), indexing="ij")
+        blocks = self.allows(i.ravel(), j.ravel(), _STRIPE).reshape(i.shape)
+        first = np.full(columns, -1)
+        for start, allowed in zip(starts.tolist(), blocks, strict=True):
+            waiting = np.flatnonzero((first < 0) & np.repeat(allowed, _STRIPE)[:columns])
+            i, j = np.meshgrid(np.arange(start, min(start + _STRIPE, rows)), waiting, indexing="ij")
+            inside = self.allows(i.ravel(), j.ravel(), 1).reshape(i.shape)
+            found = inside.any(axis=0)
+            first[waiting[found]] = start + inside.argmax(axis=0)[found]
+        return first[first >= 0], np.flatnonzero(first >= 0)
+
+    def largest_p_value(
+        self, allowed: Callable[[Indices, Indices, int], NDArray[np.bool_]], alpha: float
+    ) -> float:
+        """Of all points in blocks that are allowed by a hypothesis; 1.0 instead of over 0.5."""
+        score = self._smallest(objective=self.score, allowed=allowed, sample=(0, 1))
         return BETA * alpha + float(ndtr(-score)) if score > 0 else 1.0
 
     def _smallest(
@@ -162,6 +172,22 @@ class Grid(ABC):
             i, j = i[exist], j[exist]
 
 
+class Ratios(Grid):
+    """Grid lines for a log ratio."""
+
+    @abstractmethod
+    def log_ratio(self, i: Indices, j: Indices, size: int) -> Floats:
+        """The smallest log ratio in each block."""
+
+    def eps_lower(self) -> float:
+        """The smallest log ratio in the region."""
+        return self._smallest(objective=self.log_ratio, allowed=self.allows, sample=(1, 0))
+
+    def p_value(self, eps: float, alpha: float) -> float:
+        """That of all points whose log ratio is `eps` or less; 1.0 instead of more than 0.5."""
+        return self.largest_p_value(lambda i, j, size: self.log_ratio(i, j, size) <= eps, alpha)
+
+
 def critical(alpha: float) -> float:
     """The critical value of S; positive, as negative S are not told apart."""
     return max(LOG_MARGIN, -float(ndtri((1 - BETA) * alpha)))
@@ -171,22 +197,26 @@ def predicted(
     estimates: tuple[Floats, Floats],
     runs: tuple[Floats, Floats],
     alpha: float,
-    log_ratio: Callable[[Floats, Floats], Floats],
+    loss: Callable[[Floats, Floats], Floats],
     odds: Callable[[Floats, Floats], Floats],
+    both_ends: bool = False,
 ) -> Floats:
     """About the median of the bound over samples: for choosing, proves nothing.
 
     On the edge of the region, `S = z`. With the expected counts for the counts, two places there
     are located, the one closest to `Z1 = Z2 = 0` and the one with the largest x2; the smaller of
-    their ratios is returned.
+    their losses is returned.
 
     Parameters
     ----------
     estimates, runs : tuple of ndarray
         Of x1 and x2, and the runs in which they are counted.
     alpha : float
-    log_ratio, odds : callable
-        Of points: the log ratio, and `(w2 / w1)²`.
+    loss, odds : callable
+        Of points: the loss, and `(w2 / w1)²`.
+    both_ends : bool, default False
+        Whether to look at the place with the smallest x1 as well, as is needed where the weights
+        do not follow the loss.
     """
     (x1, x2), (runs1, runs2) = estimates, runs
     z, m = critical(alpha), -float(ndtri(BETA * alpha / 4))
@@ -201,15 +231,17 @@ def predicted(
 
     at1: Floats = (x1 * runs1 + 0.5) / (runs1 + 1)
     at2: Floats = (x2 * runs2 + 0.5) / (runs2 + 1)
-    ratios = []
+    found: list[Floats] = []
     with np.errstate(all="ignore"):
-        for share in (0, 0, 1, 1, 1, 1):
-            squared = odds(at1, at2)
-            w1, w2 = 1 / np.sqrt(1 + squared), 1 / np.sqrt(1 + 1 / squared)
-            along = share * np.fmin((m - z * w2) / w1, (m + z * w1) / w2)
-            at1, at2 = low(z * w1 - along * w2), high(z * w2 + along * w1)
-            ratios.append(log_ratio(at1, at2))
-    return np.fmin(ratios[1], ratios[-1])
+        for steps, share in ((2, 0), (4, 1), (4, -1))[: 3 if both_ends else 2]:
+            for _ in range(steps):
+                squared = odds(at1, at2)
+                w1, w2 = 1 / np.sqrt(1 + squared), 1 / np.sqrt(1 + 1 / squared)
+                along = share * np.fmin((m - share * z * w2) / w1, (m + share * z * w1) / w2)
+                at1, at2 = low(z * w1 - along * w2), high(z * w2 + along * w1)
+            found.append(loss(at1, at2))
+    smallest: Floats = np.fmin.reduce(found)
+    return smallest
 
 
 def _combined(z1: Floats, z2: Floats, squared: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Exact (Clopper–Pearson) bounds on a probability, and DP-Sniper's lower bound on ε.
+"""Exact (Clopper–Pearson) bounds on a probability, and DP-Sniper's lower bound on a claim.
 
 Clopper & Pearson, "The use of confidence or fiducial limits illustrated in the case of the
 binomial", Biometrika 1934. The bounds are exact: they hold at every sample size, and the
@@ -8,10 +8,15 @@ discreteness of the binomial can only make them wider than they need to be.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from scipy.special import betainccinv, betaincinv
 
-from pytest_dp.evidence._validation import check_count, check_delta, check_level
+from pytest_dp.evidence._validation import check_count, check_delta, check_finite, check_level
+from pytest_dp.privacy import Guarantee
+
+MARGIN = 1e-14
+"""For the rounding of a product."""
 
 
 def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:
@@ -119,10 +124,38 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
 
 def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     """The smallest alpha at which `eps_lower` reaches `eps`, rounded up; parameters as there."""
+    return _smallest_level(lambda alpha: eps_lower(c1, n1, c2, n2, alpha) >= eps)
 
-    def reaches(alpha: float) -> bool:
-        return eps_lower(c1, n1, c2, n2, alpha) >= eps
 
+def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> float:
+    """Lower confidence bound on δ at a given ε; parameters as in `eps_lower`.
+
+    Never negative: 0.0 says that the counts prove nothing.
+    """
+    check_finite(eps)
+    rarer = upper(c2, n2, alpha / 2)
+    return max(lower(c1, n1, alpha / 2) - math.exp(eps) * rarer * (1 + MARGIN), 0.0)
+
+
+def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> float:
+    """Lower confidence bound on the parameter of a guarantee; other parameters as in `eps_lower`.
+
+    What the ends of both intervals show. Never negative: 0.0 says that the counts prove nothing.
+    """
+    if guarantee.eps is not None:
+        return eps_lower(c1, n1, c2, n2, alpha, guarantee.delta)
+    likelier, rarer = lower(c1, n1, alpha / 2), upper(c2, n2, alpha / 2)
+    return float(guarantee.shown_by(likelier, rarer)) if likelier > rarer else 0.0
+
+
+def claim_p_value(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee) -> float:
+    """The smallest alpha at which `claim_lower` reaches the claim, rounded up."""
+    return _smallest_level(
+        lambda alpha: claim_lower(c1, n1, c2, n2, guarantee, alpha) >= guarantee.claimed
+    )
+
+
+def _smallest_level(reaches: Callable[[float], bool]) -> float:
     # Bisection on a scale of powers of ten; below 1e-300 the exact value is of no interest.
     low, high = -300.0, 0.0
     if not reaches(1 - 1e-12):

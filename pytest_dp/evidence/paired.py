@@ -50,11 +50,11 @@ def p_value(both: int, only1: int, only2: int, eps: float, alpha: float) -> floa
     >>> round(p_value(4_500, 500, 3, eps=0.1, alpha=0.1), 2)
     0.14
     """
-    _check(both, only1, only2, alpha)
+    check(both, only1, only2, alpha)
     check_finite(eps)
     if both + only1 == 0 or alpha < MIN_LEVEL:
         return 1.0
-    return _Paired(both, only1, only2, alpha).p_value(eps, alpha)
+    return Pairs(both, only1, only2, alpha).p_value(eps, alpha)
 
 
 def eps_lower(both: int, only1: int, only2: int, alpha: float) -> float:
@@ -84,10 +84,10 @@ def eps_lower(both: int, only1: int, only2: int, alpha: float) -> float:
     >>> round(eps_lower(45_000, 5_000, 30, alpha=0.1), 3)
     0.103
     """
-    _check(both, only1, only2, alpha)
+    check(both, only1, only2, alpha)
     if both + only1 == 0 or alpha < MIN_LEVEL:
         return -math.inf
-    return _Paired(both, only1, only2, alpha).eps_lower()
+    return Pairs(both, only1, only2, alpha).eps_lower()
 
 
 def interval(both: int, only1: int, only2: int, alpha: float) -> tuple[float, float]:
@@ -96,7 +96,7 @@ def interval(both: int, only1: int, only2: int, alpha: float) -> tuple[float, fl
     Parameters and errors as in `eps_lower`. An end is infinite if the event never occurred on one
     of the inputs.
     """
-    _check(both, only1, only2, alpha)
+    check(both, only1, only2, alpha)
     return (
         eps_lower(both, only1, only2, alpha / 2),
         -eps_lower(both, only2, only1, alpha / 2),
@@ -131,17 +131,27 @@ def predicted(
     check_level("alpha", alpha)
     given = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
     chance1, chance2, common, runs = np.broadcast_arrays(*given)
-    common = np.minimum(common, np.minimum(chance1, chance2))
-    any_of_both = np.maximum(chance1 + chance2 - common, 1e-300)
-    alone = (chance1 - common) / np.maximum(chance1, 1e-300), (chance2 - common) / any_of_both
-    smallest = _region.predicted(
-        alone, (runs * chance1, runs * any_of_both), alpha, _log_ratio, _odds
-    )
+    alone, known, _ = shares(chance1, chance2, common, runs)
+    smallest = _region.predicted(alone, known, alpha, _log_ratio, odds)
     expected: Floats = np.where(chance1 > 0, smallest, -np.inf)
     return expected
 
 
-def _check(both: int, only1: int, only2: int, alpha: float) -> None:
+def shares(
+    p1: Floats, p2: Floats, both: Floats, pairs: Floats
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats], Floats]:
+    """The parameters q and b, in how many outputs each is seen, and how likely is any in the event.
+
+    Parameters as in `predicted`.
+    """
+    common = np.minimum(both, np.minimum(p1, p2))
+    any_of_both = np.maximum(p1 + p2 - common, 1e-300)
+    q, b = (p1 - common) / np.maximum(p1, 1e-300), (p2 - common) / any_of_both
+    return (q, b), (pairs * p1, pairs * any_of_both), any_of_both
+
+
+def check(both: int, only1: int, only2: int, alpha: float) -> None:
+    """Raise ValueError unless counts and level are possible."""
     for name, count in (("both", both), ("only1", only1), ("only2", only2)):
         if count < 0:
             raise ValueError(f"Invalid {name}, {count!r}: it must be at least 0.")
@@ -155,13 +165,14 @@ def _log_ratio(q: Floats, b: Floats) -> Floats:
     return log_ratio
 
 
-def _odds(q: Floats, b: Floats) -> Floats:
+def odds(q: Floats, b: Floats) -> Floats:
+    """The square of the ratio of both weights, at points."""
     with np.errstate(divide="ignore"):
         odds: Floats = b / (1 - b) ** 2 / (q * (1 - q))
     return odds
 
 
-class _Paired(_region.Grid):
+class Pairs(_region.Ratios):
     """The region of (q, b)."""
 
     def __init__(self, both: int, only1: int, only2: int, alpha: float) -> None:

@@ -4,7 +4,7 @@ Counts `c1 ~ Bin(n1, p1)` and `c2 ~ Bin(n2, p2)` are independent; the hypothesis
 `p1 <= exp(ε) p2`. Two Clopper–Pearson bounds at half of alpha each let both frequencies err at
 their worst at the same time. Here their errors are added as independent ones are, weighted by the
 standard errors of the two log frequencies, `w = sqrt((1 - p) / (n p))`, with a correction for
-their skewness (`_tilt`). It holds at every sample size: docs/proofs/ratio-bound.md has the proof.
+their skewness (`tilt`). It holds at every sample size: docs/proofs/ratio-bound.md has the proof.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def predicted(p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha:
     z = _region.critical(alpha)
 
     def odds(at1: Floats, at2: Floats) -> Floats:
-        variance1, variance2 = _variance(at1, runs1), _variance(at2, runs2)
-        return variance2 / variance1 * _tilt(z, variance1 + variance2)
+        one, two = variance(at1, runs1), variance(at2, runs2)
+        return two / one * tilt(z, one + two)
 
     smallest = _region.predicted(
         (chance1, chance2), (runs1, runs2), alpha, lambda at1, at2: np.log(at1) - np.log(at2), odds
@@ -148,19 +148,19 @@ def _check(c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
     check_level("alpha", alpha)
 
 
-def _variance(p: Floats, runs: ArrayLike) -> Floats:
+def variance(p: Floats, runs: ArrayLike) -> Floats:
     """Of a log frequency, to first order."""
     variance: Floats = (1 - p) / (np.asarray(runs) * p)
     return variance
 
 
-def _tilt(z: float, variance: Floats) -> Floats:
+def tilt(z: float, variance: Floats) -> Floats:
     """The correction to `(w2 / w1)²` for skewness, given `w1² + w2²`."""
     factor: Floats = np.exp(2 * np.minimum(z / 6 * np.sqrt(variance), _TILT))
     return factor
 
 
-class _Independent(_region.Grid):
+class _Independent(_region.Ratios):
     """The region of (p1, p2)."""
 
     def __init__(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
@@ -168,7 +168,7 @@ class _Independent(_region.Grid):
         p1, p2 = self.axis1.at, self.axis2.at
         with np.errstate(divide="ignore"):
             self.log1, self.log2 = np.log(p1), np.log(p2)
-            self.variance1, self.variance2 = _variance(p1, n1), _variance(p2, n2)
+            self.variance1, self.variance2 = variance(p1, n1), variance(p2, n2)
 
     def log_ratio(self, i: Indices, j: Indices, size: int) -> Floats:
         ratio: Floats = self.log1[i] - self.log2[self.ends(i, j, size)[1]] - LOG_MARGIN
@@ -179,6 +179,6 @@ class _Independent(_region.Grid):
         high1, low1 = self.variance1[i], self.variance1[end_i]
         high2, low2 = self.variance2[j], self.variance2[end_j]
         return (
-            low2 / high1 * _tilt(self.z, low1 + low2),
-            high2 / low1 * _tilt(self.z, high1 + high2),
+            low2 / high1 * tilt(self.z, low1 + low2),
+            high2 / low1 * tilt(self.z, high1 + high2),
         )

@@ -160,7 +160,7 @@ def test_no_point_contradicts_the_bound_or_the_p_value(counts, alpha):
 @pytest.mark.parametrize("size", [1, 8, 64])
 def test_blocks_bound_the_points_in_them(counts, size):
     rng, alpha = np.random.default_rng(size), 0.05
-    grid = paired._Paired(*counts, alpha)
+    grid = paired.Pairs(*counts, alpha)
     i, j = (rng.integers(0, cells, 400) for cells in grid.cells)
     i[:100] = np.maximum(np.searchsorted(grid.axis1.at, 0.5) - rng.integers(1, size + 1, 100), 0)
     end_i, end_j = grid.ends(i, j, size)
@@ -181,7 +181,7 @@ def test_blocks_bound_the_points_in_them(counts, size):
 
 @pytest.mark.parametrize("counts", [(50, 30, 10), (0, 10**6, 0), (0, 10**9, 3)])
 def test_ratios_are_rounded_downwards(counts):
-    grid = paired._Paired(*counts, 0.05)
+    grid = paired.Pairs(*counts, 0.05)
     k = np.arange(0, min(grid.cells) - 200, 5)
     with localcontext(prec=40):
         for at, rounded in zip(k, grid.log_ratio(k, k, 1), strict=True):
@@ -191,14 +191,14 @@ def test_ratios_are_rounded_downwards(counts):
 
 
 def test_scores_are_rounded_downwards():
-    grid = paired._Paired(50, 30, 10, 0.05)
+    grid = paired.Pairs(50, 30, 10, 0.05)
     exact = stats.norm.isf(stats.binom.cdf(10, 90, grid.axis2.at))
     inner = np.abs(exact) < 3
     assert 5e-8 < (exact - grid.axis2.z)[inner].min() < 2e-7
 
 
 def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
-    monkeypatch.setattr(paired._Paired, "score", lambda grid, i, j, size: np.full(len(i), grid.z))
+    monkeypatch.setattr(paired.Pairs, "score", lambda grid, i, j, size: np.full(len(i), grid.z))
     assert math.isfinite(paired.eps_lower(50, 40, 10, 0.1))
     assert paired.p_value(50, 40, 10, 0.0, 0.1) == pytest.approx(0.1, rel=1e-12)
 

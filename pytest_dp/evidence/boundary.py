@@ -1,0 +1,75 @@
+"""The boundary of what a claim allows, at fixed places: to rank events and to weigh their errors.
+
+Nothing is proved by it. Tests and bounds ask the guarantee itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from pytest_dp.privacy import Guarantee
+
+Floats = NDArray[np.float64]
+
+_INNER = expit(np.linspace(-35, 30, 3_001))
+PLACES: Floats = np.concatenate([[0.0], _INNER, [1.0]])
+"""Probabilities on the rarer side at which the boundary is known; in between it is interpolated."""
+MAX_VARIANCE = 1e300
+"""Variance in place of an infinite one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boundary:
+    """The largest p1 that is allowed beside each p2.
+
+    Attributes
+    ----------
+    p1 : ndarray
+        At `PLACES`.
+    slope : ndarray
+        How fast it rises from each of them to the next.
+    spread : ndarray
+        Logarithm of the variance, by one run, of the term of p2; falls with p2. At the inner ones
+        of `PLACES`.
+    """
+
+    p1: Floats
+    slope: Floats
+    spread: Floats
+
+    def most_at(self, p2: ArrayLike) -> Floats:
+        """The largest p1 that is allowed, approximately."""
+        return np.asarray(np.interp(np.asarray(p2, dtype=np.float64), PLACES, self.p1))
+
+    def variances(
+        self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike
+    ) -> tuple[Floats, Floats]:
+        """How much frequencies, of so many runs, add to the error of what an event shows.
+
+        As a claim of ε beside a δ compares ``ln(p1 - δ)`` with ``ln p2``, a claim compares the
+        first, δ being what it allows beside p2 = 0, with what it would be on the boundary. Falls
+        with either probability; as if half a run at least were in the event, and half a run not.
+        """
+        runs1, runs2 = np.asarray(n1, dtype=np.float64), np.asarray(n2, dtype=np.float64)
+        one, two = np.clip(p1, 0.5 / runs1, 1 - 0.5 / runs1), np.maximum(p2, 0.5 / runs2)
+        above = one - self.p1[0]
+        with np.errstate(divide="ignore", over="ignore"):
+            first = np.where(above > 0, one * (1 - one) / above**2, np.inf) / runs1
+        second = np.exp(np.interp(np.log(two), np.log(_INNER), self.spread)) / runs2
+        return np.minimum(first, MAX_VARIANCE), np.minimum(second, MAX_VARIANCE)
+
+
+@lru_cache(maxsize=16)
+def boundary(guarantee: Guarantee) -> Boundary:
+    """That of a guarantee."""
+    p1 = np.maximum.accumulate(np.minimum(guarantee.most(PLACES), 1.0))
+    slope = np.diff(p1) / np.diff(PLACES)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.log(_INNER * (1 - _INNER)) + 2 * np.log(slope[1:] / (p1[1:-1] - p1[0]))
+    finite = np.clip(np.nan_to_num(spread, nan=-600.0), -600.0, 600.0)
+    return Boundary(p1, slope, np.maximum.accumulate(finite[::-1])[::-1])

@@ -1,0 +1,186 @@
+"""Tests and bounds for claims of every kind keep their level: sizes by enumeration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pytest_dp.evidence import _region, clopper_pearson, shown
+from pytest_dp.evidence.counts import Counts, as_published, classical
+from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP, ZeroConcentratedDP
+
+CLAIMS = [
+    ApproximateDP(0.0, 0.2),
+    ApproximateDP(1.0, 0.05),
+    ApproximateDP(0.5, 1e-5),
+    GaussianDP(0.8),
+    ZeroConcentratedDP(0.3),
+    RenyiDP(((2.0, 0.6),)),
+    RenyiDP(((1.5, 0.3), (8.0, 2.0))),
+]
+PLACES = np.concatenate(([1e-6, 1e-4, 1e-3, 0.999, 1.0], np.linspace(0.005, 0.995, 100)))
+
+
+@pytest.fixture(autouse=True)
+def _coarse(monkeypatch, request):
+    """Cells ten times as wide: as valid, and quicker by far."""
+    if "near_alpha" not in request.node.name:
+        monkeypatch.setattr(_region, "NODES", 100)
+
+
+def chances(n1: int, p1: np.ndarray, n2: int, p2: np.ndarray) -> np.ndarray:
+    """P(c1, c2) for every pair of counts, in the rows those for p1[k], p2[k]."""
+    first = stats.binom.pmf(np.arange(n1 + 1), n1, p1[:, None])
+    second = stats.binom.pmf(np.arange(n2 + 1), n2, p2[:, None])
+    return first[:, :, None] * second[:, None, :]
+
+
+def at_counts(function, n1, n2, *given) -> np.ndarray:
+    """A bound, or a p-value, for every pair of counts."""
+    return np.array(
+        [[function(c1, n1, c2, n2, *given) for c2 in range(n2 + 1)] for c1 in range(n1 + 1)]
+    )
+
+
+def worst_level(p_values: np.ndarray, weights: np.ndarray) -> float:
+    """The largest `P(p <= t) / t` over all levels t below 1; in the rows of `weights` chances."""
+    order = np.argsort(p_values, axis=None)
+    reached = np.cumsum(weights.reshape(len(weights), -1)[:, order], axis=1)
+    levels = p_values.ravel()[order]
+    last = np.append(np.diff(levels) > 0, False)  # ties arrive together
+    return float((reached[:, last] / levels[last]).max(initial=0))
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize(("n1", "n2", "alpha"), [(12, 6, 0.2), (14, 14, 0.05)])
+def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha):
+    """At the boundary and inside, at every level."""
+    p_values = at_counts(shown.p_value, n1, n2, claim, alpha)
+    worst = [
+        worst_level(p_values, chances(n1, share * claim.most(PLACES), n2, PLACES))
+        for share in (1.0, 0.9, 0.4)
+    ]
+    assert max(worst) <= 1
+    assert max(worst) >= 0.15 or not (p_values <= alpha).any()
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize(("n1", "n2", "alpha"), [(5, 12, 0.05), (16, 16, 0.1)])
+def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha):
+    sharp = at_counts(shown.lower, n1, n2, claim, alpha)
+    published = at_counts(clopper_pearson.claim_lower, n1, n2, claim, alpha)
+    ends = [1e-6, 1e-3, 0.01, 0.99, 0.999, 1.0]
+    places = np.concatenate((ends, np.linspace(0.03, 0.97, 33)))
+    p1, p2 = (p.ravel() for p in np.meshgrid(places, places))
+    truth = np.maximum(shown.shows(claim, p1, p2), 0)
+    weights = chances(n1, p1, n2, p2)
+    for bounds in (sharp, published):
+        assert (bounds > 0).any()
+        missed = (weights * (bounds[None] > truth[:, None, None])).sum(axis=(1, 2))
+        assert missed.max() <= alpha
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_both_directions_and_published_p_values_are_valid(claim):
+    runs, alpha = 12, 0.2
+
+    def p_value(prove):
+        def of_counts(c1, n1, c2, n2):
+            counts = Counts(c1, n1, c2, n2, (c1, c2), n1)
+            return prove("event", counts, claim, alpha).p_value
+
+        return at_counts(of_counts, runs, runs)
+
+    two_sided, published = p_value(classical), p_value(as_published)
+    weights = chances(runs, claim.most(PLACES), runs, PLACES)
+    assert worst_level(two_sided, weights) <= 1
+    assert worst_level(two_sided.T, weights) <= 1
+    assert worst_level(published, weights) <= 1
+    assert (two_sided <= alpha).any()
+
+
+@pytest.mark.parametrize(
+    ("claim", "p2"), [(claim, (0.04, 0.5)[k % 2]) for k, claim in enumerate(CLAIMS)], ids=str
+)
+def test_exact_size_at_moderate_counts_is_near_alpha(claim, p2):
+    """Each c1 has a largest rejected c2, and no larger c1 has a smaller one."""
+    runs, alpha, size, high = 500, 0.02, 0.0, -1
+    p1 = float(claim.most(p2))
+    first, last = (int(q) for q in stats.binom.ppf((alpha * 1e-2, 1 - alpha * 1e-2), runs, p1))
+    for c1 in range(first, last + 1):
+        while high < runs and shown.p_value(c1, runs, high + 1, runs, claim, alpha) <= alpha:
+            high += 1
+        size += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(high, runs, p2)
+    outside = stats.binom.cdf(first - 1, runs, p1) + stats.binom.sf(last, runs, p1)
+    assert 0.55 * alpha <= size <= alpha - outside
+
+
+# pairs
+
+
+def outcomes(total: int) -> np.ndarray:
+    """Every (both, only1, only2) of so many pairs."""
+    all_of_them = np.indices((total + 1,) * 3).reshape(3, -1).T
+    return all_of_them[all_of_them.sum(axis=1) <= total]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize(("pairs", "alpha"), [(4, 0.3), (9, 0.1)])
+def test_bounds_of_pairs_hold(claim, pairs, alpha):
+    counts = outcomes(pairs)
+    bounds = np.array([shown.paired_lower(*c, pairs, claim, alpha) for c in counts.tolist()])
+    p_values = np.array([shown.paired_p_value(*c, pairs, claim, alpha) for c in counts.tolist()])
+    assert ((bounds > claim.claimed) == (p_values <= alpha)).all()
+    assert (bounds > 0).any() or claim.delta > 0.1
+    rng = np.random.default_rng(3)
+    shares = np.concatenate([rng.dirichlet([0.4] * 4, 400), rng.dirichlet([5, 5, 0.3, 5], 100)])
+    # A boundary case of each: as much only on the first as the claim allows.
+    both, _, only2, _ = shares.T
+    most = claim.most(both + only2)
+    fits = (most - both >= 0) & (most + only2 <= 1)
+    exact = np.stack([both, most - both, only2, 1 - most - only2], axis=1)[fits]
+    for law in np.concatenate([shares, exact]):
+        weights = stats.multinomial.pmf(
+            np.column_stack([counts, pairs - counts.sum(axis=1)]), pairs, law / law.sum()
+        )
+        p1, p2 = np.array(law[0] + law[1]), np.array(law[0] + law[2])
+        truth = max(float(shown.shows(claim, p1, p2)), 0.0)
+        assert weights[bounds > truth + 1e-9].sum() <= alpha
+        if p1 <= claim.most(p2):
+            order = np.sort(np.unique(p_values))[:-1]
+            for level in order:
+                assert weights[p_values <= level].sum() <= level * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_simulated_misses_of_pairs_at_large_counts(claim):
+    """Nested events of shared noise, exactly at the claim."""
+    alpha, pairs, audits = 0.1, 20_000, 200
+    p2 = 0.4
+    p1 = float(claim.most(p2))
+    rng = np.random.default_rng(11)
+    together = rng.multinomial(pairs, [p2, p1 - p2, 0.0, 1 - p1], size=audits)
+    misses = [shown.paired_lower(*c[:3], pairs, claim, alpha) > claim.claimed for c in together]
+    assert sum(misses) <= audits * alpha + 3 * math.sqrt(audits * alpha)
+
+
+# broken claims
+
+
+@pytest.mark.parametrize("claim", [*CLAIMS, PrivacyProfile(GaussianDP(0.8).delta_at)], ids=str)
+def test_broken_claims_are_rejected(claim):
+    """Twice what is claimed, at 10,000 runs and alpha = 1e-6; once what is claimed is not."""
+    runs, p2 = 10_000, 0.2
+    for factor, broken in ((2.0, True), (1.0, False)):
+        p1 = float(claim.times(factor).most(p2)) * (1 - 1e-9)
+        if p1 < 1.2 * float(claim.most(p2)) and broken:
+            continue
+        c1, c2 = round(runs * p1), round(runs * p2)
+        assert (shown.p_value(c1, runs, c2, runs, claim, 1e-6) <= 1e-6) == broken
+        both = round(0.9 * c2)
+        split = both, c1 - both, c2 - both, runs
+        assert (shown.paired_p_value(*split, claim, 1e-6) <= 1e-6) == broken
+        assert (shown.lower(c1, runs, c2, runs, claim, 1e-6) > claim.claimed) == broken
