@@ -70,18 +70,15 @@ def in_a_message(records, rng):
     return True
 
 
-CORRECT = [
-    as_json,
-    in_a_message,
+TOLD_AT_ONCE = [
     tenths,
     steps_of_a_third,
     quantised,
     single_precision,
     single_precision_as_double,
-    far_from_zero,
     noise_first,
-    by_key,
 ]
+CORRECT = [*TOLD_AT_ONCE, as_json, in_a_message, far_from_zero, by_key]
 
 
 def audited(mechanism, inputs, samples, **keywords):
@@ -93,6 +90,7 @@ def audited(mechanism, inputs, samples, **keywords):
         inputs=inputs,
         vectorized=vectorized,
         max_samples=samples,
+        max_seconds=600,  # however busy the machine is
         margin=None,
         n_jobs=1,
         seed=2,
@@ -102,7 +100,9 @@ def audited(mechanism, inputs, samples, **keywords):
 
 @pytest.mark.parametrize("mechanism", CORRECT, ids=lambda m: m.__name__)
 def test_equal_decimals_are_equal(mechanism):
-    assert not audited(mechanism, DATA, 40_000).violated
+    """Last digits alone show after 10,000 samples in some of them, and in all after more."""
+    samples = 10_000 if mechanism in TOLD_AT_ONCE else 40_000
+    assert not audited(mechanism, DATA, samples).violated
 
 
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
@@ -110,8 +110,9 @@ def test_for_the_other_methods_too(method):
     assert not audited(tenths, DATA, 60_000, method=method).violated
 
 
-def test_unless_their_bits_are_asked_for():
-    assert audited(tenths, DATA, 60_000, floating_point=True).violated
+@pytest.mark.parametrize("mechanism", TOLD_AT_ONCE, ids=lambda m: m.__name__)
+def test_unless_their_bits_are_asked_for(mechanism):
+    assert audited(mechanism, DATA, 10_000, floating_point=True).violated
 
 
 @pytest.mark.parametrize("step", [0.1, 0.25, 1 / 3, np.pi / 10])

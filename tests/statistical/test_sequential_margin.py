@@ -45,11 +45,16 @@ def test_a_wider_margin_ends_sooner_and_none_uses_all():
 
 @pytest.mark.slow
 def test_a_loss_at_the_margin_is_not_missed_for_stopping():
-    """A loss of 1.25 times the claim, which is what the audit says it would catch.
+    """A loss of 1.25 times the claim or twice it, which is what the audit says it would catch.
 
     Were only 0.8 of them caught instead of 0.95, one of thirteen such tests would not notice.
     """
-    caught = [audited(1 / 1.25, seed, coupled=seed % 2 == 0).violated for seed in range(40)]
+    caught = [
+        audited(1 / margin, seed, margin=margin, coupled=coupled).violated
+        for margin in (1.25, 2.0)
+        for coupled in (True, False)
+        for seed in range(10)
+    ]
     assert sum(caught) >= fewest(40, 0.95)
 
 
@@ -57,9 +62,8 @@ def test_a_loss_at_the_margin_is_not_missed_for_stopping():
 @pytest.mark.parametrize("name", ["SVT3", "SVT4"])
 def test_leaks_that_take_long_to_find_do_not_end_at_the_margin(name):
     case = next(case for case in CORPUS if case.name == name)
-    for seed in range(2):
-        keywords = {**case.keywords(1.0, many=True), "max_samples": 1_000_000}
-        assert audit(case.vectorized, **keywords, seed=seed, n_jobs=1).violated
+    keywords = {**case.keywords(1.0, many=True), "max_samples": 1_000_000, "max_seconds": 600}
+    assert audit(case.vectorized, **keywords, seed=0, n_jobs=1).violated
 
 
 @pytest.mark.parametrize("noise", [1, 5, 50])
