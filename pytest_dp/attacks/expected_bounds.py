@@ -10,7 +10,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.evidence import paired, ratio
+from pytest_dp.evidence import shown
+from pytest_dp.evidence.boundary import boundary
+from pytest_dp.privacy import Guarantee
 
 CALIBRATION_ERROR = 0.1
 """How far off the loss of a single event may be by a model that is calibrated on all outputs: a
@@ -20,6 +22,8 @@ MAX_PROBABILITY = 0.9
 LOSS_CAUTION = 1.5
 """Standard errors by which a loss is taken to be smaller than it looks: the best of many events
 mostly is one that was lucky."""
+MANY = 1e6
+"""Runs by which probabilities are told from 0 and from 1 where errors are compared."""
 MIN_SHARE = 0.05
 """Of the samples of the test, what each input gets at least."""
 
@@ -30,6 +34,25 @@ T = TypeVar("T")
 def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
     """What belongs to D and to D', in the direction of `sign`: 1 if D is the likelier, -1 if D'."""
     return (on_first, on_second) if sign > 0 else (on_second, on_first)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A test that is to be made.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        The claim.
+    runs : float
+        Samples that are left for it, on both inputs together.
+    alpha : float
+        Level of its bound.
+    """
+
+    guarantee: Guarantee
+    runs: float
+    alpha: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +68,7 @@ class Choice:
     p1, p2 : float
         Cautious estimates of its probability on the likelier input and on the other one.
     expected : float
-        The lower bound to expect, in nats.
+        The lower bound to expect, in the claim's parameter.
     coupled : bool
         Whether it is to be expected of outputs with the same random numbers on both inputs.
     """
@@ -58,17 +81,15 @@ class Choice:
     coupled: bool = False
 
 
-def choice_of(
-    c1: int, n1: int, c2: int, n2: int, runs: float, alpha: float, both: int | None = None
-) -> Choice:
+def choice_of(c1: int, n1: int, c2: int, n2: int, plan: Plan, both: int | None = None) -> Choice:
     """The bound to expect of an event, in the better of both directions, by its counts on D and D'.
 
     `both` counts pairs with both outputs in it, if outputs were drawn in pairs.
     """
     counts1, counts2 = np.array([c1]), np.array([c2])
     together = None if both is None else np.array([both])
-    up = expected_bounds(Searched(counts1, n1, counts2, n2, together), runs, alpha)
-    down = expected_bounds(Searched(counts2, n2, counts1, n1, together), runs, alpha)
+    up = expected_bounds(Searched(counts1, n1, counts2, n2, together), plan)
+    down = expected_bounds(Searched(counts2, n2, counts1, n1, together), plan)
     if up.expected[0] >= down.expected[0]:
         return up.choice(0, 1, math.nan)
     return down.choice(0, -1, math.nan)
@@ -122,12 +143,11 @@ class Searched(NamedTuple):
 
 def expected_bounds(
     searched: Searched,
-    runs: float,
-    alpha: float,
+    plan: Plan,
     hints: Hints | None = None,
     caution: float = 1.0,
 ) -> ExpectedBounds:
-    """Bounds to expect of so many runs, and the probabilities behind them, for each event.
+    """Bounds to expect of a test, and the probabilities behind them, for each event.
 
     `caution` is meant in standard errors, where there are no hints.
     """
@@ -149,10 +169,12 @@ def expected_bounds(
     expected, coupled = np.full(len(c1), -np.inf), np.zeros(len(c1), bool)
     if usable.any():
         a, b = p1[usable], p2[usable]
-        share = first_share(a, b)
-        given = ratio.predicted(a, runs * share, b, runs * (1 - share), alpha)
+        claim, runs, alpha = plan.guarantee, plan.runs, plan.alpha
+        share = first_share(a, b, claim)
+        given = shown.predicted(a, runs * share, b, runs * (1 - share), claim, alpha)
         if both is not None:
-            together = paired.predicted(a, b, both[usable] / n1, runs / 2, alpha)
+            in_both = both[usable] / n1
+            together = shown.paired_predicted(a, b, in_both, runs / 2, claim, alpha)
             coupled[usable] = together > given
             given = np.fmax(given, together)
         expected[usable] = np.where(np.isnan(given), -np.inf, given)
@@ -184,19 +206,45 @@ def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Fl
     return p1, p2
 
 
-def first_share(p1: Floats, p2: Floats) -> Floats:
-    """The share of samples for the likelier side that estimates the ratio best (Neyman)."""
-    s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
+def first_share(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
+    """The share of samples for the likelier side by which an event shows most (Neyman)."""
+    s1, s2 = _errors(p1, p2, guarantee)
     share: Floats = np.clip(s1 / (s1 + s2), MIN_SHARE, 1 - MIN_SHARE)
     return share
 
 
-def rough_bounds(c1: Ints, c2: Ints, searched: int, runs: float, alpha: float) -> Floats:
-    """Roughly `choice_of`, for events by the thousand."""
+def _errors(p1: Floats, p2: Floats, guarantee: Guarantee) -> tuple[Floats, Floats]:
+    """What either frequency adds, by one run, to the standard error of what an event shows."""
+    if guarantee.largest_ratio is not None:
+        s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
+        return s1, s2
+    v1, v2 = boundary(guarantee).variances(p1, MANY, p2, MANY)
+    return np.sqrt(MANY * v1), np.sqrt(MANY * v2)
+
+
+def rough_bounds(c1: Ints, c2: Ints, searched: int, plan: Plan) -> Floats:
+    """Roughly `choice_of`, on the scale of `apart`, for events by the thousand."""
     high, low = np.maximum(c1, c2), np.minimum(c1, c2)
     p1, p2 = cautious(high, searched, low, searched)
-    z = -ndtri(alpha)
+    z, delta = -ndtri(plan.alpha), plan.guarantee.delta
     with np.errstate(all="ignore"):
-        slack = z * np.sqrt(2 / runs * ((1 - p1) / p1 + (1 - p2) / p2))
-        expected = np.where((high > 3) & (p1 > 0), np.log(p1 / p2) - slack, -np.inf)
+        if plan.guarantee.eps is None:
+            v1, v2 = (p * (1 - p) * 2 * math.pi * np.exp(ndtri(p) ** 2) for p in (p1, p2))
+        else:
+            v1, v2 = (1 - p1) / (p1 - delta) * (p1 / (p1 - delta)), (1 - p2) / p2
+        slack = z * np.sqrt(2 / plan.runs * (v1 + v2))
+        expected = np.where(
+            (high > 3) & (p1 > delta), apart(p1, p2, plan.guarantee) - slack, -np.inf
+        )
     return np.asarray(expected, dtype=np.float64)
+
+
+def apart(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
+    """How far an event tells two inputs apart: its ε, or else its µ as of Gaussian privacy.
+
+    Quick to find, and other notions have events in about the order of their µ.
+    """
+    with np.errstate(all="ignore"):
+        if guarantee.eps is None:
+            return np.asarray(ndtri(p1) - ndtri(p2), dtype=np.float64)
+        return np.asarray(np.log((p1 - guarantee.delta) / p2), dtype=np.float64)

@@ -19,7 +19,7 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.counting import Counted
-from pytest_dp.attacks.expected_bounds import Choice, Hints, Searched, expected_bounds, losses
+from pytest_dp.attacks.expected_bounds import Choice, Hints, Plan, Searched, expected_bounds, losses
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit
 
@@ -77,8 +77,7 @@ def best_cut(
     profile1: Ints,
     profile2: Ints,
     cuts: Cuts,
-    runs: float,
-    alpha: float,
+    plan: Plan,
     favoured: int = 0,
     lower: Ints | None = None,
 ) -> Choice | None:
@@ -89,10 +88,7 @@ def best_cut(
     profile1, profile2 : ndarray of int, shape (k + 1,)
         How many held-out outputs on D, and on D', score between the cuts.
     cuts : Cuts
-    runs : float
-        Samples that are left for the test, on both inputs together.
-    alpha : float
-        Level of the bound.
+    plan : Plan
     favoured : int
         A direction (1 or -1) to take if nearly as much is to be expected of it as of the other.
     lower : ndarray of int, shape (k + 1,), optional
@@ -115,10 +111,8 @@ def best_cut(
     neither = None if both is None else total1 - above[0] - above[1] + both
     hints = [Hints(expected, learned) for expected in modelled]
     bounds = [
-        expected_bounds(Searched(above[0], total1, above[1], total2, both), runs, alpha, hints[0]),
-        expected_bounds(
-            Searched(below[1], total2, below[0], total1, neither), runs, alpha, hints[1]
-        ),
+        expected_bounds(Searched(above[0], total1, above[1], total2, both), plan, hints[0]),
+        expected_bounds(Searched(below[1], total2, below[0], total1, neither), plan, hints[1]),
     ]
     best = [int(np.argmax(side.expected)) for side in bounds]
     up, down = (float(side.expected[k]) for side, k in zip(bounds, best, strict=True))
@@ -129,7 +123,7 @@ def best_cut(
 
 
 def bold_cut(
-    held_out: Counted, known: Counted, cuts: Cuts, runs: float, alpha: float, than: Choice
+    held_out: Counted, known: Counted, cuts: Cuts, plan: Plan, than: Choice
 ) -> Choice | None:
     """A rarer cut than that of a choice, in its direction, with a much larger bound to expect.
 
@@ -142,7 +136,7 @@ def bold_cut(
     held_out, known : tuple of ndarray
         Of outputs that the model was not learned from, and of those that it was, which count too
         as far as that is not decided.
-    cuts, runs, alpha
+    cuts, plan
         As in `best_cut`.
     than : Choice
     """
@@ -151,9 +145,7 @@ def bold_cut(
     clear = seen - BOLD_ERRORS * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
     every = held_out[0] + known[0], held_out[1] + known[1], _sum(held_out[2], known[2])
     c1, c2, both, total = _beyond(every, than.sign)
-    bounds = expected_bounds(
-        Searched(c1, total, c2, total, both), runs, alpha, caution=BOLD_CAUTION
-    )
+    bounds = expected_bounds(Searched(c1, total, c2, total, both), plan, caution=BOLD_CAUTION)
     at = than.sign * cuts.at
     expected = np.where(clear & (at > than.threshold), bounds.expected, -np.inf)
     k = int(np.argmax(expected))

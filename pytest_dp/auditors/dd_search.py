@@ -27,6 +27,7 @@ from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fi
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of
+from pytest_dp.evidence.shown import shows
 from pytest_dp.outputs.event_search import Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table, tabulate
@@ -137,8 +138,8 @@ def _appraise(context: Context, pool: Pool, rival: Rival, runs: int) -> None:
     between = np.searchsorted(cuts.at, score)
     width = len(cuts.levels)
     profile1, profile2, lower = counted(between[on_d], between[~on_d], width, coupled=pool.coupled)
-    left = (1 - SEARCH_SHARE) * context.max_samples
-    choice = best_cut(profile1, profile2, cuts, left, context.alpha, lower=lower)
+    plan = context.plan((1 - SEARCH_SHARE) * context.max_samples)
+    choice = best_cut(profile1, profile2, cuts, plan, lower=lower)
     rival.expected = -math.inf if choice is None else choice.expected
 
 
@@ -166,21 +167,21 @@ def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
     left = _left(context)
 
     def rank_of(searched: int) -> Rank:
-        return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, left, context.alpha)
+        return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, context.plan(left))
 
     event = readable(rival, table, on_d, about, rank_of, NEARLY)
     runs = max(1, int(min(CHOICE_SHARE * context.max_samples, left / 2, MAX_CHOICE) / 2))
     profile = Profile(model, cuts.at, event)
     places = _placed(context, pool, rival, profile, runs)
     profiles = Profiles.of(places[0], places[1], len(cuts.levels), coupled=pool.coupled)
-    left = _left(context)
+    plan = context.plan(_left(context))
     reading = None
     if event is not None:
         c1, c2 = profiles.inside
-        reading = choice_of(c1, runs, c2, runs, left, context.alpha, profiles.both)
+        reading = choice_of(c1, runs, c2, runs, plan, profiles.both)
     favoured = 0 if reading is None else reading.sign
     profile1, profile2, lower = profiles.by_score
-    attack = best_cut(profile1, profile2, cuts, left, context.alpha, favoured, lower)
+    attack = best_cut(profile1, profile2, cuts, plan, favoured, lower)
     witness = witness_of(rival, model, attack, event, reading)
     if witness is None:
         return None
@@ -188,7 +189,8 @@ def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
         # Rare outputs are few: those that the model was learned from count as well.
         old = np.searchsorted(cuts.at, score)
         known = counted(old[on_d], old[~on_d], len(cuts.levels), coupled=pool.coupled)
-        bold = bold_cut(profiles.by_score, known, cuts, left, BOLD_SHARE * context.alpha, attack)
+        bolder = context.plan(plan.runs, BOLD_SHARE)
+        bold = bold_cut(profiles.by_score, known, cuts, bolder, attack)
         if bold is not None:
             witness = replace(witness, bold=Attack(model, bold.sign, bold.threshold))
     return with_examples(witness, table)
@@ -258,7 +260,8 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
             p = [float((s[1] + attack.tie * s[2]) / s[0]) for s in sums]
             likelier, rarer = likelier_first(sign, *p)
             # As in the paper, probabilities below c are not told from c.
-            power = math.log(max(likelier, c)) - math.log(max(rarer, c))
+            chances = np.array(max(likelier, c)), np.array(max(rarer, c))
+            power = float(shows(context.guarantee, *chances))
             if best is None or power > best[0]:
                 witness = Witness(rival, attack, None, sign, max(likelier, c), max(rarer, c))
                 best = power, with_examples(witness, table)

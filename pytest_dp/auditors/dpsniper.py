@@ -54,12 +54,12 @@ def _conclude(
     context: Context, pool: Pool, witness: Witness, tested: held_out.Tested, tried: tuple[int, int]
 ) -> AuditResult:
     guarantee, alpha = context.guarantee, context.alpha
-    eps = guarantee.claimed
+    claimed = guarantee.claimed
     bounds = held_out.bounds(context, tested, sharp if context.fixed_c is None else as_published)
     best = bounds[0]
     lower = max(best.lower, 0.0)
     p_value = min(min(bound.p_value * alpha / bound.alpha, 1.0) for bound in bounds)
-    violated = lower > eps
+    violated = lower > claimed
     if violated:
         held_out.check_independent(context, witness, tested)
     caught = resolution(best.counts, guarantee, best.alpha, context.fixed_c)
@@ -67,16 +67,17 @@ def _conclude(
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(caught):
         verdict = "inconclusive"
-        if context.fixed_c is not None and context.fixed_c * math.exp(eps) >= 1:
+        c = context.fixed_c
+        if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
             context.sampler.note(
-                f"an event with c={context.fixed_c:g} cannot show a loss above "
-                f"{-math.log(context.fixed_c):.2g}: give a smaller c, or leave it out",
+                f"an event with c={c:g} cannot show a loss above {-math.log(c):.2g}: give a "
+                "smaller c, or leave it out",
                 hinders=True,
             )
-    if not violated and loss[1] < FAR_ABOVE * eps:
+    if not violated and loss[1] < FAR_ABOVE * claimed:
         context.sampler.note(
-            f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of eps = "
-            f"{eps:g}: more noise than needed, or a weak search"
+            f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of "
+            f"{guarantee.written(f'{claimed:g}')}: more noise than needed, or a weak search"
         )
     return context.result(
         verdict,
@@ -84,7 +85,7 @@ def _conclude(
         p_value=context.agreeing(p_value, violated),
         resolution=caught,
         counterexample=(
-            held_out.counterexample(context, pool, witness, held_out.shown(bounds, eps))
+            held_out.counterexample(context, pool, witness, held_out.shown(bounds, claimed))
             if violated
             else None
         ),

@@ -122,7 +122,8 @@ def _count_apart(context: Context, pool: Pool, witness: Witness, total: int) -> 
     """Count in independent samples, more of them on the input that needs more."""
     share = 0.5
     if context.fixed_c is None:
-        share = float(first_share(np.array(witness.p1), np.array(witness.p2)))
+        chances = np.array(witness.p1), np.array(witness.p2)
+        share = float(first_share(*chances, context.guarantee))
     uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > MIN_TESTED
     n1 = int(total * share) if uneven else total // 2
     n2 = total - n1
@@ -217,9 +218,11 @@ def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound
 def described(bound: Bound, witness: Witness) -> str:
     """The event or attack with its counts."""
     counts, loss, what = bound.counts, bound.loss, getattr(witness, bound.kind)
+    parameter = bound.guarantee.parameter
+    name = "loss" if parameter == "eps" else parameter
     return (
         f"{what}: {counts.c1:,} of {counts.n1:,} against {counts.c2:,} of {counts.n2:,}, a "
-        f"loss of {loss[0]:.3g} to {loss[1]:.3g}"
+        f"{name} of {loss[0]:.3g} to {loss[1]:.3g}"
     )
 
 

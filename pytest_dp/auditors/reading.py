@@ -40,7 +40,7 @@ class Read:
     unseen : Choice
         What is to be expected of it, by outputs among which it was not looked for.
     expected : float
-        The same by all outputs, in nats, which is how the bound of what was learned is known.
+        The same by all outputs, which is how the bound of what was learned is known.
     excess : float
         How clearly it breaks the claim, in standard errors.
     is_small : bool
@@ -120,9 +120,9 @@ def _read(
     event = _rounder(event, part, sides, _by_bound(context, planned)(runs // 2))
     inside = event.mask(table)
     c1, c2 = (int((inside & ~known & side).sum()) for side in (on_d, ~on_d))
-    unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, planned, context.alpha)
+    unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, context.plan(planned))
     all1, all2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
-    expected = choice_of(all1, runs, all2, runs, planned, context.alpha).expected
+    expected = choice_of(all1, runs, all2, runs, context.plan(planned)).expected
     one, two = likelier_first(unseen.sign, c1, c2)
     sticks = context.guarantee.hockey_sticks
     excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, sticks)
@@ -144,9 +144,8 @@ def _rounder(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
 
 def _by_bound(context: Context, planned: int) -> RankOf:
     """Events by the bound to expect of them, in hundredths."""
-    return lambda searched: (
-        lambda c1, c2: 100 * rough_bounds(c1, c2, searched, planned, context.alpha)
-    )
+    plan = context.plan(planned)
+    return lambda searched: lambda c1, c2: 100 * rough_bounds(c1, c2, searched, plan)
 
 
 def _is_small(table: Table) -> bool:

@@ -13,15 +13,18 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from pytest_dp.attacks.expected_bounds import likelier_first
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import TEST_KEY, Pool
 from pytest_dp.auditors.result import AuditResult, Verdict
-from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_loss
+from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_shown
 from pytest_dp.auditors.two_stage import search_then_test
-from pytest_dp.evidence import clopper_pearson, statdp
-from pytest_dp.evidence.counts import Bound, classical
+from pytest_dp.evidence import clopper_pearson
+from pytest_dp.evidence.counts import Bound, classical, classical_resolution, runs_to_refute
+from pytest_dp.evidence.shown import shows
 from pytest_dp.sampling.sampler import Draw
 
 MIN_TESTED = 1_000
@@ -63,13 +66,13 @@ def _test(context: Context, pool: Pool, best: Suspect) -> held_out.Tested | None
 
 
 def _runs_of_test(context: Context, best: Suspect) -> int:
-    eps, alpha, witness = context.guarantee.claimed, context.alpha, best.witness
+    claim, witness = context.guarantee, best.witness
     most = int(min(context.to_test, context.affordable())) // 2
     if not best.decided:
         return most
     p1 = clopper_pearson.lower(round(witness.p1 * best.runs), best.runs, 0.01)
     p2 = clopper_pearson.upper(round(witness.p2 * best.runs), best.runs, 0.01)
-    enough = statdp.runs_for_power(p1, p2, eps, alpha / 2, power=0.999, most=max(most, 1))
+    enough = runs_to_refute(p1, p2, claim, context.alpha / 2, most)
     return most if enough is None else min(most, max(2 * enough, MIN_TESTED))
 
 
@@ -81,10 +84,10 @@ def _conclude(
     if bound.counts.c2 > bound.counts.c1:  # StatDP's test looks the other way as well
         bound = replace(bound, counts=bound.counts.swapped())
         witness = replace(witness, sign=-witness.sign)
-    violated = bound.p_value <= context.alpha
+    violated = bound.p_value <= context.alpha or bound.lower > context.guarantee.claimed
     if violated:
         held_out.check_independent(context, witness, tested)
-    resolution = _resolution(bound, context.guarantee.claimed, largest_loss(best, pool))
+    resolution = _resolution(bound, largest_shown(best, pool, context.guarantee))
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(resolution):
         verdict = "inconclusive"
@@ -92,7 +95,7 @@ def _conclude(
     return context.result(
         verdict,
         lower=bound.lower,
-        p_value=bound.p_value,
+        p_value=context.agreeing(bound.p_value, violated),
         resolution=resolution,
         counterexample=held_out.counterexample(context, pool, witness, bound) if violated else None,
         strongest=f"{witness.event}: {c1:,} against {c2:,} of {runs:,}",
@@ -100,15 +103,15 @@ def _conclude(
     )
 
 
-def _resolution(bound: Bound, eps: float, largest: float) -> float:
-    """The smallest true ε that this audit would have caught with 95 % power (approximate).
+def _resolution(bound: Bound, largest: float) -> float:
+    """The smallest true loss that this audit would have caught with 95 % power (approximate).
 
     The test gets 99 %, which leaves a share for the search to fail. Of an event that has nearly
     the mechanism's full loss, the likelier side is seldom above one half. Where there is little to
-    find, the event that was tested may have less than the `largest` loss that was seen; a larger ε
+    find, the event that was tested may show less than the `largest` that was seen; a larger loss
     is then needed in the same proportion.
     """
     c1, runs, c2, _ = bound.counts.four
-    caught = statdp.smallest_eps(min(c1 / runs, 0.5), runs, eps, bound.alpha, power=0.99)
-    loss = math.log((c1 + 0.5) / (c2 + 0.5))
-    return caught * max(1.0, largest / max(loss, 1e-3))
+    caught: float = classical_resolution(bound.counts, bound.guarantee, bound.alpha)
+    chances = (np.array(min((c + 0.5) / runs, 1.0)) for c in (c1, c2))
+    return caught * max(1.0, largest / max(float(shows(bound.guarantee, *chances)), 1e-3))

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.attacks.expected_bounds import likelier_first
+from pytest_dp.attacks.expected_bounds import apart, likelier_first
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
-from pytest_dp.evidence import statdp
+from pytest_dp.evidence import closest
+from pytest_dp.evidence.shown import shows
 from pytest_dp.outputs.event_search import Found, Rank, search
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.deadline import OutOfTime
@@ -37,6 +38,8 @@ DECISIVE = 30.0
 """Log likelihood ratio beyond luck at which the search is over."""
 SUGGESTIVE = 6.0
 """The same, for a pair to be preferred over a decisive one because it is simpler."""
+MIN_COMPARED = 50
+"""Outputs in an event, on the input that makes it likelier, by which events are compared."""
 TIE_WEIGHT = 1e-6
 """Weight of a log likelihood ratio where so few outputs were seen that no bound says anything."""
 
@@ -131,7 +134,7 @@ def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Ran
 
         def rank(c1: Ints, c2: Ints) -> Floats:
             high, low = np.maximum(c1, c2), np.minimum(c1, c2)
-            score = np.max([statdp.score(high, low, runs, *stick) for stick in sticks], axis=0)
+            score = closest.score(high, low, runs, guarantee)
             excess = score - LUCK
             seldom, often = np.maximum(high - 4 * np.sqrt(high), 0.1), low + 4 * np.sqrt(low) + 4.0
             allowed = np.min([stick.most(often, runs) for stick in sticks], axis=0)
@@ -144,14 +147,23 @@ def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Ran
     return of_runs
 
 
-def largest_loss(contender: Contender, pool: Pool) -> float:
-    """The largest loss that any event had in the search, less two standard errors."""
+def largest_shown(contender: Contender, pool: Pool, guarantee: Guarantee) -> float:
+    """The most that any event showed of the claim in the search, less two standard errors."""
 
-    def rank(c1: Ints, c2: Ints) -> Floats:
+    def cautious(c1: Ints, c2: Ints, runs: int) -> tuple[Floats, Floats]:
         high, low = np.maximum(c1, c2) + 0.5, np.minimum(c1, c2) + 0.5
-        loss = np.log(high / low) - 2 * np.sqrt(1 / high + 1 / low)
-        return np.where(high > 50, loss, -np.inf)
+        error = np.sqrt(1 / high + 1 / low)
+        return high / runs * np.exp(-error), np.minimum(low / runs * np.exp(error), 1.0)
 
     table, on_d = pool.table(contender)
+    runs = len(on_d) // 2
+
+    def rank(c1: Ints, c2: Ints) -> Floats:
+        far = apart(*cautious(c1, c2, runs), guarantee)
+        return np.where(np.maximum(c1, c2) >= MIN_COMPARED, far, -np.inf)
+
     events = search(table, on_d, rank, contender.references, most=1)
-    return events[0].rank if events else 0.0
+    if not events:
+        return 0.0
+    counts = np.array(events[0].c1), np.array(events[0].c2)
+    return float(shows(guarantee, *cautious(*counts, runs)))

@@ -27,7 +27,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.reading import Read, excess_of, read, taken_apart
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
-from pytest_dp.evidence import ratio
+from pytest_dp.evidence.shown import predicted, shows
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.sampling.deadline import OutOfTime, within
 
@@ -164,7 +164,7 @@ def _choice(context: Context, arm: Arm, left: int) -> Choice:
     gaps = np.diff(binning.cuts, prepend=binning.cuts[0] - 0.1, append=binning.cuts[-1] + 0.1)
     levels = np.append(binning.cuts, binning.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
     cuts = Cuts(arm.learned, binning.cuts, levels)
-    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, left, context.alpha)
+    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, context.plan(left))
     return clearest.choice if best is None or best.expected == -math.inf else best
 
 
@@ -210,22 +210,24 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
 
     A clear picture may take its share of the time; to show that the claim is broken, all of it.
     """
-    eps, p1, p2 = context.guarantee.claimed, np.array([witness.p1]), np.array([witness.p2])
-    loss = math.log(max(witness.p1, 1e-12) / witness.p2)
-    share = first_share(p1, p2)
+    claim, claimed = context.guarantee, context.guarantee.claimed
+    p1, p2 = np.array([max(witness.p1, 1e-12)]), np.array([witness.p2])
+    best, share = float(shows(claim, p1, p2)[0]), first_share(p1, p2, claim)
 
     def needed(wanted: float, total: int) -> int:
-        while total < left and loss > eps:
+        while total < left and best > claimed:
             n1, n2 = total * share, total * (1 - share)
-            bound = ratio.predicted(p1, n1, p2, n2, held_out.ATTACK_SHARE * context.alpha)
-            if bound[0] > wanted:
+            level = held_out.ATTACK_SHARE * context.alpha
+            if predicted(p1, n1, p2, n2, claim, level)[0] > wanted:
                 return 2 * total  # as what was found by searching looks stronger than it is
             total *= 2
         return left
 
-    clear = min(needed(eps + CLEAR_SHARE * min(loss - eps, 2.0), MIN_SHOWN), left)
+    clear = min(needed(claimed + CLEAR_SHARE * min(best - claimed, 2.0), MIN_SHOWN), left)
     quick = context.runs_within(SHOWING_TIME_SHARE * context.settings.max_seconds, clear)
-    return quick if loss <= eps else max(quick, min(needed(eps, held_out.MIN_TESTED), left))
+    if best <= claimed:
+        return quick
+    return max(quick, min(needed(claimed, held_out.MIN_TESTED), left))
 
 
 def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:

@@ -182,6 +182,40 @@ def classical(kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> 
     return Bound(kind, counts, guarantee, alpha / 2, bound, p)
 
 
+def runs_to_refute(
+    p1: float, p2: float, guarantee: Guarantee, alpha: float, most: int
+) -> int | None:
+    """About how many runs on each input refute the claim nearly always; None if `most` do not.
+
+    Parameters
+    ----------
+    p1, p2 : float
+        Probabilities of the event.
+    guarantee : Guarantee
+    alpha : float
+        Level of each of the tests that `classical` combines.
+    most : int
+    """
+    if guarantee.largest_ratio is not None:
+        eps = guarantee.largest_ratio
+        return statdp.runs_for_power(p1, p2, eps, alpha, power=0.999, most=max(most, 1))
+    runs = 100
+    while runs <= most:
+        counts = Counts(0, runs, 0, runs, (0, 0), runs)
+        if _expected_apart(p1, p2, counts, guarantee, alpha) > guarantee.claimed:
+            return runs
+        runs = 3 * runs // 2
+    return None
+
+
+def classical_resolution(counts: Counts, guarantee: Guarantee, alpha: float) -> float:
+    """`resolution` of what `classical` proves; `alpha` as in `runs_to_refute`."""
+    if guarantee.largest_ratio is None:
+        return resolution(counts, guarantee, alpha)
+    p1, eps = min(counts.c1 / counts.n1, 0.5), guarantee.largest_ratio
+    return statdp.smallest_eps(p1, counts.n1, eps, alpha, power=0.99)
+
+
 def resolution(counts: Counts, guarantee: Guarantee, alpha: float, c: float | None = None) -> float:
     """The smallest parameter that an event with these counts would have shown, with 95 % power.
 

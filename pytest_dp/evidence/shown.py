@@ -179,16 +179,18 @@ def paired_predicted(
 
 
 def shows(guarantee: Guarantee, p1: Floats, p2: Floats) -> Floats:
-    """What probabilities show of the parameter, rounded down.
+    """What probabilities show of the parameter, rounded down; of ε alone, their log ratio.
 
-    If p1 is the smaller one, their log ratio: negative, and no more than the distance from showing
-    anything.
+    Where that is nothing, the log ratio of ``p1 - delta`` and p2: negative, and no more than the
+    distance from showing anything.
     """
     one, two = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
-    proved = guarantee.shown_by(np.maximum(one, two), two)
     with np.errstate(divide="ignore", invalid="ignore"):
-        negative = np.fmin(np.log(one) - np.log(two), 0.0)
-    return np.where(one > two, proved, negative)
+        ratios: Floats = np.log(np.maximum(one - guarantee.delta, 0.0)) - np.log(two)
+    if guarantee.largest_ratio is not None:
+        return ratios
+    proved = guarantee.shown_by(np.maximum(one, two), two)
+    return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
 
 
 class _Known(NamedTuple):

@@ -144,9 +144,7 @@ def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
     return low
 
 
-def score(
-    c1: ArrayLike, c2: ArrayLike, runs: int, eps: float, delta: float = 0.0
-) -> NDArray[np.float64]:
+def score(c1: ArrayLike, c2: ArrayLike, runs: int, eps: float) -> NDArray[np.float64]:
     """Rank many events at once by their evidence against the claim.
 
     Parameters
@@ -157,8 +155,6 @@ def score(
         Runs on each input.
     eps : float
         The claimed ε in nats, at least 0.
-    delta : float
-        The claimed δ; above 0, the ratio is that of normal approximations.
 
     Returns
     -------
@@ -183,12 +179,6 @@ def score(
         raise ValueError(f"c1 and c2 must have one shape, not {counts1.shape} and {counts2.shape}.")
     check_count("c1", 0, runs)
     check_eps(eps)
-    if delta > 0:
-        price = math.exp(eps)
-        v1, v2 = (c * (1 - c / runs) for c in (counts1, counts2))
-        over = np.maximum(counts1 - price * counts2 - delta * runs, 0.0)
-        approximate: NDArray[np.float64] = over**2 / (v1 + price**2 * v2 + 1) / 2
-        return approximate
     q = math.exp(-eps)
     result = np.zeros(counts1.shape)
     violating = counts1 * q > counts2

@@ -13,13 +13,21 @@ from learning import both, learned
 from scipy.stats import laplace, norm
 
 from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
-from pytest_dp.attacks.expected_bounds import Choice, cautious, choice_of, first_share, rough_bounds
+from pytest_dp.attacks.expected_bounds import (
+    Choice,
+    Plan,
+    cautious,
+    choice_of,
+    first_share,
+    rough_bounds,
+)
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.threshold import Cuts, best_cut, bold_cut, cuts_for, fixed
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import ApproximateDP
 
 # -- The threshold ------------------------------------------------------------------------------
 
@@ -87,9 +95,16 @@ def test_outputs_are_placed_between_cuts_and_paired():
     assert (apart.by_score[2], apart.both) == (None, None)
 
 
+PURE = ApproximateDP(1.0)
+
+
+def plan(runs, alpha, claim=PURE):
+    return Plan(claim, runs, alpha)
+
+
 def bounds_to_expect(p1, p2, runs, alpha):
     """Bounds to expect of events if their probabilities are known."""
-    share = first_share(p1, p2)
+    share = first_share(p1, p2, PURE)
     return ratio.predicted(p1, runs * share, p2, runs * (1 - share), alpha)
 
 
@@ -112,7 +127,7 @@ def test_the_best_threshold_is_found(turned, runs):
     cuts = cuts_for(np.repeat(sorted_levels, 3), 1_000_000)
     np.testing.assert_allclose(cuts.levels, sorted_levels)
     assert ((cuts.at > sorted_levels[:-1]) & (cuts.at < sorted_levels[1:])).all()
-    choice = best_cut(one, two, cuts, runs, 1e-3)
+    choice = best_cut(one, two, cuts, plan(runs, 1e-3))
     above = [[law[order][k:].sum() for k in range(1, 20)] for law in (p, q)]
     up = bounds_to_expect(np.array(above[0]), np.array(above[1]), runs, 1e-3)
     down = bounds_to_expect(1 - np.array(above[1]), 1 - np.array(above[0]), runs, 1e-3)
@@ -157,7 +172,7 @@ def test_a_bold_cut_is_rarer_and_may_prove_more(sign):
         )
     # Halfway up, with a loss that is known to be about 1.
     than = Choice(sign, 2.6, 0.1, 0.04, 0.8, coupled=True)
-    bold = bold_cut(fresh, known, cuts, 1e6, 0.05, than)
+    bold = bold_cut(fresh, known, cuts, plan(1e6, 0.05), than)
     assert bold.sign == sign
     assert bold.threshold > 4
     assert 1.0 < bold.expected < 3.6
@@ -170,9 +185,11 @@ def test_a_bold_cut_is_always_rarer():
     counted = tails(True, 100_000, np.random.default_rng(54))
     for threshold in (1.6, 3.6, 5.6, 7.6):
         than = Choice(1, threshold, 0.1, 0.099, 0.01)
-        bold = bold_cut(counted, counted, cuts, 1e6, 0.05, than)
+        bold = bold_cut(counted, counted, cuts, plan(1e6, 0.05), than)
         assert bold is None or bold.threshold > threshold
-    assert bold_cut(counted, counted, cuts, 1e6, 0.05, Choice(1, 99.0, 0.1, 0.099, 0.01)) is None
+    assert (
+        bold_cut(counted, counted, cuts, plan(1e6, 0.05), Choice(1, 99.0, 0.1, 0.099, 0.01)) is None
+    )
 
 
 def test_a_bold_cut_needs_more_than_what_the_model_was_learned_from():
@@ -184,7 +201,7 @@ def test_a_bold_cut_needs_more_than_what_the_model_was_learned_from():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         fresh, known = tails(False, 100_000, rng), tails(True, 100_000, rng)
-        found += bold_cut(fresh, known, cuts, 1e5, 0.05, than) is not None
+        found += bold_cut(fresh, known, cuts, plan(1e5, 0.05), than) is not None
     assert found <= 8
 
 
@@ -202,8 +219,8 @@ def test_of_pairs_the_best_threshold_is_found_by_what_pairs_can_show(turned):
     if turned:
         cuts = Cuts(100_000, -cuts.at[::-1], -levels[::-1])
         one, two, lower = two[::-1], one[::-1], (one + two - lower)[::-1]
-    choice = best_cut(one, two, cuts, 20_000, 0.05, lower=lower)
-    apart = best_cut(one, two, cuts, 20_000, 0.05)
+    choice = best_cut(one, two, cuts, plan(20_000, 0.05), lower=lower)
+    apart = best_cut(one, two, cuts, plan(20_000, 0.05))
     assert choice.coupled
     assert not apart.coupled
     assert choice.sign == apart.sign == (-1 if turned else 1)
@@ -214,11 +231,11 @@ def test_of_pairs_the_best_threshold_is_found_by_what_pairs_can_show(turned):
 
 
 def test_pairs_that_exclude_each_other_have_no_smaller_bound_than_independent_outputs():
-    with_pairs = choice_of(3_000, 10_000, 2_000, 10_000, 1e4, 0.05, both=0)
-    apart = choice_of(3_000, 10_000, 2_000, 10_000, 1e4, 0.05)
+    with_pairs = choice_of(3_000, 10_000, 2_000, 10_000, plan(1e4, 0.05), both=0)
+    apart = choice_of(3_000, 10_000, 2_000, 10_000, plan(1e4, 0.05))
     assert not with_pairs.coupled
     assert with_pairs.expected == pytest.approx(apart.expected)
-    nested = choice_of(3_000, 10_000, 2_000, 10_000, 1e4, 0.05, both=2_000)
+    nested = choice_of(3_000, 10_000, 2_000, 10_000, plan(1e4, 0.05), both=2_000)
     assert nested.coupled
     assert nested.expected > apart.expected
 
@@ -231,7 +248,7 @@ def test_a_bold_cut_is_seldom_luck():
     for seed in range(100):
         rng = np.random.default_rng(seed)
         counted = tails(False, 20_000, rng), tails(False, 20_000, rng)
-        found += bold_cut(*counted, cuts, 1e5, 0.05, than) is not None
+        found += bold_cut(*counted, cuts, plan(1e5, 0.05), than) is not None
     assert found <= 15
 
 
@@ -241,8 +258,8 @@ def test_both_directions_are_mirror_images():
     one, two = rng.integers(50, 500, 12), rng.integers(50, 500, 12)
     cuts = Cuts(1_000, (levels[:-1] + levels[1:]) / 2, levels)
     mirrored = Cuts(1_000, -cuts.at[::-1], -levels[::-1])
-    a = best_cut(one, two, cuts, 1e4, 0.01)
-    b = best_cut(two[::-1], one[::-1], mirrored, 1e4, 0.01)
+    a = best_cut(one, two, cuts, plan(1e4, 0.01))
+    b = best_cut(two[::-1], one[::-1], mirrored, plan(1e4, 0.01))
     assert a.sign == -b.sign
     assert a.threshold == pytest.approx(b.threshold)
     assert (a.p1, a.p2, a.expected) == pytest.approx((b.p1, b.p2, b.expected), rel=1e-4)
@@ -252,17 +269,17 @@ def test_of_directions_that_are_as_good_one_can_be_favoured():
     cuts = Cuts(100_000, np.array([0.0]), np.array([-1.0, 1.0]))
     one, two = np.array([2_000, 6_010]), np.array([6_000, 2_000])
     for favoured in (1, -1):
-        assert best_cut(one, two, cuts, 1e4, 0.01, favoured).sign == favoured
+        assert best_cut(one, two, cuts, plan(1e4, 0.01), favoured).sign == favoured
     # Not against the evidence: only on D is there an event that is rare on the other input.
     one, two = np.array([7_000, 1_000]), np.array([7_990, 10])
     for favoured in (1, 0, -1):
-        assert best_cut(one, two, cuts, 1e4, 0.01, favoured).sign == 1
+        assert best_cut(one, two, cuts, plan(1e4, 0.01), favoured).sign == 1
 
 
 def test_nothing_to_cut():
     cuts = cuts_for(np.zeros(100), 50)
     assert len(cuts.at) == 0
-    assert best_cut(np.array([100]), np.array([100]), cuts, 1e4, 0.05) is None
+    assert best_cut(np.array([100]), np.array([100]), cuts, plan(1e4, 0.05)) is None
 
 
 @pytest.mark.parametrize(("size", "ties"), [(300, False), (50_000, False), (50_000, True)])
@@ -284,7 +301,7 @@ def test_thresholds_cover_all_scores(size, ties):
 
 def chosen_and_best(cuts, counts, p1, p2, runs, alpha):
     """What the chosen cut is truly worth, and the best one; `p1`, `p2` are P(score > cut)."""
-    choice = best_cut(*counts, cuts, runs, alpha)
+    choice = best_cut(*counts, cuts, plan(runs, alpha))
     up, down = bounds_to_expect(p1, p2, runs, alpha), bounds_to_expect(1 - p2, 1 - p1, runs, alpha)
     k = int(np.argmin(np.abs(cuts.at - choice.sign * choice.threshold)))
     return (up if choice.sign > 0 else down)[k], np.nanmax(np.append(up, down))
@@ -343,8 +360,8 @@ def test_a_model_that_fitted_noise_does_not_make_rare_events_attractive():
 )
 def test_the_bound_to_expect_of_an_event(c1, c2):
     n, runs, alpha = 10_000, 50_000, 1e-3
-    choice = choice_of(c1, n, c2, n, runs, alpha)
-    turned = choice_of(c2, n, c1, n, runs, alpha)
+    choice = choice_of(c1, n, c2, n, plan(runs, alpha))
+    turned = choice_of(c2, n, c1, n, plan(runs, alpha))
     assert choice.sign == -turned.sign
     assert (choice.p1, choice.p2, choice.expected) == (turned.p1, turned.p2, turned.expected)
     if max(c1, c2) < 5_000:
@@ -356,15 +373,15 @@ def test_the_bound_to_expect_of_an_event(c1, c2):
         known = float(bounds_to_expect(np.array(high / n), np.array(low / n), runs, alpha))
         assert choice.expected < known
         assert choice.expected > known - 3 * math.sqrt(1 / high + 1 / low) - 0.1
-        assert choice_of(c1, n, c2, n, 10 * runs, alpha).expected > choice.expected
-        rough = rough_bounds(np.array([c1]), np.array([c2]), n, runs, alpha)[0]
+        assert choice_of(c1, n, c2, n, plan(10 * runs, alpha)).expected > choice.expected
+        rough = rough_bounds(np.array([c1]), np.array([c2]), n, plan(runs, alpha))[0]
         assert rough == pytest.approx(choice.expected, abs=0.25 * abs(choice.expected) + 0.1)
 
 
 def test_an_event_that_was_hardly_seen_has_no_bound():
-    assert choice_of(0, 1_000, 0, 1_000, 1e5, 0.05).expected == -math.inf
-    assert choice_of(3, 1_000, 0, 1_000, 1e5, 0.05).expected == -math.inf
-    assert choice_of(8, 1_000, 0, 1_000, 1e5, 0.05).expected > 0
+    assert choice_of(0, 1_000, 0, 1_000, plan(1e5, 0.05)).expected == -math.inf
+    assert choice_of(3, 1_000, 0, 1_000, plan(1e5, 0.05)).expected == -math.inf
+    assert choice_of(8, 1_000, 0, 1_000, plan(1e5, 0.05)).expected > 0
 
 
 def test_estimates_err_on_the_cautious_side():
@@ -377,7 +394,7 @@ def test_estimates_err_on_the_cautious_side():
 
 @given(st.floats(1e-6, 0.999), st.floats(1e-6, 0.999))
 def test_samples_are_shared_out_to_estimate_the_ratio_best(p1, p2):
-    share = float(first_share(np.array(p1), np.array(p2)))
+    share = float(first_share(np.array(p1), np.array(p2), PURE))
     grid = np.linspace(0.05, 0.95, 181)
     variance = (1 - p1) / p1 / grid + (1 - p2) / p2 / (1 - grid)
     best = float(variance.min())
