@@ -64,7 +64,7 @@ def test_the_bound_of_the_paper_holds_too(c):
             found = result.counterexample
             four = found.counts[0], found.runs[0], found.counts[1], found.runs[1]
             bound = clopper_pearson.eps_lower(*four, ALPHA)
-            assert result.eps_lower == found.eps_lower == found.eps_clopper_pearson == bound
+            assert result.eps_lower == found.lower == found.eps_clopper_pearson == bound
             assert found.runs[0] == found.runs[1]
             # On the input that makes it the rarer, the attack has probability c.
             assert found.counts[1] / found.runs[1] == pytest.approx(c, abs=6 * math.sqrt(c / 300))

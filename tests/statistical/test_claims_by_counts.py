@@ -1,0 +1,158 @@
+"""Claims of every kind, audited by counts: kept promises pass, broken ones do not, bounds hold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pytest_dp.auditors import held_out, run
+from pytest_dp.claim import expand
+from pytest_dp.evidence import _region
+from pytest_dp.evidence.counts import Counts, classical, sharp
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    PrivacyProfile,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from pytest_dp.settings import Settings
+
+ALPHA = 0.05
+
+
+def of_noise(sigma):
+    """What Gaussian noise keeps, exactly, if one record changes the sum by 1."""
+    mu = GaussianDP(1 / sigma)
+    return {
+        "delta": ApproximateDP(0.5, mu.delta_at(0.5)),
+        "mu": mu,
+        "rho": ZeroConcentratedDP(0.5 / sigma**2),
+        "rdp": RenyiDP(((2.0, 1 / sigma**2),)),
+        "profile": PrivacyProfile(mu.delta_at),
+    }
+
+
+SIGMA = 1.25
+KEPT = of_noise(SIGMA)
+EXACT = [name for name in KEPT if name != "profile"]
+
+
+# 1,000 audits at the boundary of the claim, by their counts
+
+
+def misses(claim, prove, tested):
+    """How often a bound is above the claim, which is kept exactly."""
+    context = SimpleNamespace(alpha=ALPHA, guarantee=claim)
+    found = [held_out.bounds(context, each, prove)[0] for each in tested]
+    return sum(bound.lower > claim.claimed for bound in found)
+
+
+def counted(c1, c2, n1, n2, both=None):
+    return Counts(int(c1), n1, int(c2), n2, (int(c1), int(c2)), min(n1, n2), both)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("prove", [sharp, classical], ids=lambda prove: prove.__name__)
+def test_no_more_than_alpha_of_1_000_audits_at_the_claim_are_wrong(name, prove, monkeypatch):
+    """Where an event of chance 0.3 uses up all that the claim allows; beside it a readable one."""
+    monkeypatch.setattr(_region, "NODES", 50)  # wider cells, as valid and much quicker
+    claim, audits, n = KEPT[name], 1_000, 5_000
+    rng = np.random.default_rng(23)
+    p2 = np.array([0.3, 0.1])
+    hits1, hits2 = (rng.binomial(n, p, (audits, 2)) for p in (claim.most(p2), p2))
+    tested = [
+        held_out.Tested(*(counted(c1, c2, n, n) for c1, c2 in zip(one, two, strict=True)))
+        for one, two in zip(hits1, hits2, strict=True)
+    ]
+    if prove is classical:  # which StatDP asks of one event
+        tested = [replace(each, attack=None) for each in tested]
+    wrong = misses(claim, prove, tested)
+    assert wrong <= ALPHA * audits + 3 * math.sqrt(ALPHA * audits)
+    assert wrong >= 0.2 * ALPHA * audits  # or a mistake in the level would not be seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXACT)
+def test_no_more_than_alpha_of_1_000_audits_of_pairs_are_wrong(name, monkeypatch):
+    monkeypatch.setattr(_region, "NODES", 50)
+    claim, audits, n, p2 = KEPT[name], 1_000, 5_000, 0.3
+    p1 = float(claim.most(p2))
+    together = np.random.default_rng(29).multinomial(n, [p2, p1 - p2, 0, 1 - p1], audits)
+    tested = [
+        held_out.Tested(counted(both + only1, both, n, n, int(both)), None, share=0.98)
+        for both, only1, _, _ in together
+    ]
+    wrong = misses(claim, sharp, tested)
+    assert wrong <= ALPHA * audits + 3 * math.sqrt(ALPHA * audits)
+
+
+# mechanisms
+
+
+def mechanism(sigma):
+    def noisy_sum(d, rng, size):
+        return sum(d) + rng.normal(scale=sigma, size=size)
+
+    return noisy_sum
+
+
+def audited(claim, sigma, seed, **more):
+    keywords = {"eps": 1.0, "pairs": [([1], [0])], "vectorized": True}
+    (plain,) = expand(keywords)
+    promise = replace(plain.promise, guarantee=claim)
+    settings = replace(Settings(), seed=seed, max_samples=60_000, n_jobs=1, **more)
+    return run(replace(plain, promise=promise), mechanism(sigma), settings, "noisy_sum")
+
+
+METHODS = [
+    {"method": "statdp"},
+    {"method": "dpsniper"},
+    {"method": "dpsniper", "coupled": False},
+    {"method": "dpsniper", "c": 0.2},
+]
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("how", METHODS, ids=lambda how: "-".join(map(str, how.values())))
+def test_half_of_the_noise_is_caught_and_all_of_it_passes(name, how):
+    claim = KEPT[name]
+    kept = audited(claim, SIGMA, 1, **how)
+    assert not kept.violated
+    assert kept.lower <= claim.claimed
+    assert kept.p_value > kept.alpha
+    assert kept.resolution > claim.claimed
+    broken = audited(claim, SIGMA / 2, 1, **how)
+    assert broken.violated
+    assert broken.p_value <= broken.alpha
+    truth = of_noise(SIGMA / 2)[name]
+    if name in ("mu", "rho", "rdp"):
+        assert claim.claimed < broken.lower < truth.claimed
+    example = broken.counterexample
+    assert example.lower > claim.claimed
+    assert example.counts[0] > example.counts[1]
+
+
+@pytest.mark.parametrize("how", METHODS[:3], ids=lambda how: "-".join(map(str, how.values())))
+def test_a_leak_beside_much_noise_breaks_delta_alone(how):
+    """One run in 50 tells the record: within ε at no price, beside δ = 0.05 allowed."""
+
+    def leaky(d, rng, size):
+        out = sum(d) + rng.normal(scale=20.0, size=size)
+        return np.where(rng.random(size) < 0.02, 1_000.0 * d[0], out)
+
+    def of(claim):
+        (plain,) = expand({"eps": 1.0, "pairs": [([1], [0])], "vectorized": True})
+        promise = replace(plain.promise, guarantee=claim)
+        settings = replace(Settings(), seed=3, max_samples=60_000, n_jobs=1, **how)
+        return run(replace(plain, promise=promise), leaky, settings, "leaky")
+
+    assert not of(ApproximateDP(0.5, 0.05)).violated
+    broken = of(ApproximateDP(0.5, 0.005))
+    assert broken.violated
+    assert broken.lower > 0.5
