@@ -18,7 +18,9 @@ from pytest_dp.outputs.table import Table, tabulate
 
 BinNumbers = npt.NDArray[np.uint8]
 
-MAX_SCORE_BINS = 24
+MAX_SCORE_BINS, MAX_FINE_BINS = 24, 40
+"""For claims of eps alone, and for others: what tells against those is rarer, or is a sum to which
+all outputs add."""
 TAIL_SCORES = 3
 """Scores beyond the outermost cut."""
 
@@ -94,16 +96,16 @@ class Reader:
         return bins, outputs if self.extract is None else self.extract(table)
 
 
-def cuts_of(odds: Floats) -> Floats:
+def cuts_of(odds: Floats, most: int = MAX_SCORE_BINS) -> Floats:
     """Cut points for scores: between all values if they are few, else even and far into tails."""
     values = np.unique(odds)
-    if len(values) <= MAX_SCORE_BINS:
+    if len(values) <= most:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
     ordered = np.sort(odds)
     n = len(ordered)
     far = float(logit(1 - min(TAIL_SCORES / n, 0.1)))
-    spread = expit(np.linspace(-far, far, MAX_SCORE_BINS - MAX_SCORE_BINS // 2 - 1))
-    levels = np.sort(np.concatenate([np.linspace(0, 1, MAX_SCORE_BINS // 2 + 2)[1:-1], spread]))
+    spread = expit(np.linspace(-far, far, most - most // 2 - 1))
+    levels = np.sort(np.concatenate([np.linspace(0, 1, most // 2 + 2)[1:-1], spread]))
     at = np.unique(np.clip((levels * n).astype(np.int64), 1, n - 1))
     return np.unique(ordered[at]) - 5e-10  # scores are rounded to 1e-9
 

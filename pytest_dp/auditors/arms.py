@@ -16,12 +16,21 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
-from pytest_dp.attacks.binning import Binning, BinNumbers, ByEvent, ByScore, cuts_of, joint_counts
+from pytest_dp.attacks.binning import (
+    MAX_FINE_BINS,
+    MAX_SCORE_BINS,
+    Binning,
+    BinNumbers,
+    ByEvent,
+    ByScore,
+    cuts_of,
+    joint_counts,
+)
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import TOTAL_ROOM, Contender, Pool, leaves_of, part_of, room_of
 from pytest_dp.auditors.statdp_search import rank_for
-from pytest_dp.evidence.betting import Record
+from pytest_dp.evidence.betting import Record, divergence_edge, is_of_eps_alone
 from pytest_dp.evidence.event_bets import all_contingencies, independent, payoffs
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
@@ -192,7 +201,8 @@ def learn(context: Context, arm: Arm) -> None:
     final = scores(model, table)
     for half in (lower, ~lower):
         odds[half] = _on_the_scale_of(odds[half], final[half])
-    by_score = ByScore(model, cuts_of(odds))
+    most = MAX_SCORE_BINS if is_of_eps_alone(context.guarantee) else MAX_FINE_BINS
+    by_score = ByScore(model, cuts_of(odds, most))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
     joint.insert(0, _joint(bins, on_d, by_score.width))
     record = Record(joint, arm.record.soft, not arm.coupled, _on_average(odds, bins, by_score.cuts))
@@ -276,4 +286,7 @@ def hope(record: Record, guarantee: Guarantee, learned: int) -> float:
         largest = max(
             largest, float(np.max(mean / np.sqrt(variance) + HOPE_ERRORS / np.sqrt(runs)))
         )
+    if guarantee.divergences:
+        edge = divergence_edge(record, guarantee)
+        largest = max(largest, edge + HOPE_ERRORS / math.sqrt(record.joint[0].sum()))
     return largest + unlearned

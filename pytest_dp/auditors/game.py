@@ -29,6 +29,8 @@ agrees on both inputs shows in so few."""
 GROWTH_OF_ARM, GROWTH_OF_ALL = 0.2, 0.04
 """The next batch, as a share of what its own pair of inputs, and of what all pairs, have been
 given. Bets on a batch are fixed before it is drawn, so smaller batches let them learn sooner."""
+SMALLEST_SHARE = 0.1
+"""Of a batch, to which it is cut where less should do to win."""
 RELEARN, RELEARN_FIRST = 8, 4
 """What a pair has to grow by until its binnings are made anew; sooner after the first look, from
 which only what never agrees can be learned."""
@@ -94,12 +96,19 @@ class Game:
                 self._look(arm, size, deadline)
             else:
                 self._bet(arm, size, deadline)
-            if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST_BATCH else RELEARN_FIRST):
+            if self._has_outgrown(arm):
                 self._learn(arm, deadline)
             arm.hope = hope(arm.record, context.guarantee, arm.learned)
             if self._knows_enough():
                 self.satisfied = True
                 return
+
+    def _has_outgrown(self, arm: Arm) -> bool:
+        """Whether the binnings of a pair have been made from too few outputs."""
+        if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST_BATCH else RELEARN_FIRST):
+            return True
+        # A claim with a delta is broken by what is rare, of which all that can be kept is little.
+        return not self.ledger.pure and arm.kept < arm.drawn and arm.kept >= 2 * arm.learned
 
     def _learn(self, arm: Arm, deadline: Deadline) -> None:
         """Make new binnings, unless learning has had its share; the first ones in any case."""
@@ -175,6 +184,10 @@ class Game:
             if arm.drawn
             else FIRST_BATCH
         )
+        if not self.ledger.pure and self.earned[arm.number] > 0:
+            rate = self.earned[arm.number] / arm.drawn
+            missing = self.ledger.enough - self.ledger.log_e_value
+            size = max(MIN_BATCH, int(np.clip(missing / rate, SMALLEST_SHARE * size, size)))
         return self._at_most(size)
 
     def _at_most(self, size: int) -> int:

@@ -56,9 +56,14 @@ class Attacks:
         In units in which `r` only shifts growth: with ``f = g / (1 + g r)``, ``1 + f (pay - r)`` is
         ``(1 + g pay) / (1 + g r)``, nonnegative for g up to the inverse of the largest loss.
         """
-        loss = np.maximum(-(self.one.min(axis=1) + self.two.min(axis=1)), LEAST_LOSS)
-        stakes: Floats = (1 / loss)[:, None, :] * FRACTIONS[:, None]
+        stakes: Floats = (1 / self.largest_loss)[:, None, :] * FRACTIONS[:, None]
         return stakes
+
+    @property
+    def largest_loss(self) -> Floats:
+        """The most that any pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
+        loss: Floats = np.maximum(-(self.one.min(axis=1) + self.two.min(axis=1)), LEAST_LOSS)
+        return loss
 
     def growth(self, joint: Ints | Floats) -> Floats:
         """Log growth, shape (rungs, attacks, fractions).
@@ -77,6 +82,17 @@ class Attacks:
         shift = times.sum() * np.log1p(stakes * self.r[:, None])
         shifted: Floats = gained - shift.swapaxes(1, 2)
         return shifted
+
+    def edges(self, joint: Ints | Floats) -> Floats:
+        """The mean of what a pair pays, over its standard deviation, shape (rungs, attacks)."""
+        i, j = np.nonzero(joint)
+        share = joint[i, j] / joint.sum()
+        pays = self.one[:, i] + self.two[:, j]
+        mean, square = share @ pays, share @ pays**2
+        # What was seen as often as never is not known to be certain.
+        variance = np.maximum(square - mean**2, 0) + square / joint.sum()
+        edges: Floats = (mean - self.r) / np.sqrt(np.maximum(variance, LEAST_LOSS**2))
+        return edges
 
 
 def soft_attacks(joint: Floats, prices: Floats) -> Floats:

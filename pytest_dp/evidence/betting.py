@@ -30,7 +30,7 @@ from pytest_dp.evidence.divergence_bets import against_divergences
 from pytest_dp.evidence.event_bets import FRACTIONS, EventBets, by_rung, independent
 from pytest_dp.privacy import Guarantee
 
-SOFT_SHARE, DIVERGENCE_SHARE = 0.1, 0.5
+SOFT_SHARE, DIVERGENCE_SHARE = 0.1, 0.7
 """Share of the prior that soft attacks have, or attacks on divergences if the claim bounds any."""
 MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones."""
@@ -88,6 +88,26 @@ class Wager:
     attacks: Attacks
 
 
+def is_of_eps_alone(guarantee: Guarantee) -> bool:
+    """Whether a claim is one of pure differential privacy."""
+    return not guarantee.divergences and not any(stick.delta for stick in guarantee.hockey_sticks)
+
+
+def divergence_edge(record: Record, guarantee: Guarantee) -> float:
+    """The largest gain of a bet on divergences, in standard deviations of what a pair pays."""
+    orders = [divergence.order for divergence in guarantee.divergences]
+    bounds = np.array([[divergence.bound for divergence in guarantee.divergences]])
+    joint = record.joint[0]
+    return float(against_divergences(joint, _scores(record), orders, bounds).edges(joint).max())
+
+
+def _scores(record: Record) -> Floats:
+    """Of outputs in each bin, which at least increase."""
+    if record.scores is None:
+        return np.arange(float(len(record.joint[0])))
+    return record.scores
+
+
 class Ledger:
     """Wealth, in bets against each of a ladder of guarantees; the claim is one of its rungs.
 
@@ -109,6 +129,8 @@ class Ledger:
         Against each of them, now.
     highest : ndarray
         The highest that it has been.
+    pure : bool
+        Whether the claim is of eps alone.
     """
 
     def __init__(self, guarantee: Guarantee, alpha: float = 0.0) -> None:
@@ -129,7 +151,7 @@ class Ledger:
         self.orders = [divergence.order for divergence in bounded]
         bounds = [dict(rung.divergences) for rung in ladder]
         self.bounds = np.array([[held.get(o, math.inf) for o in self.orders] for held in bounds])
-        self.pure = not (self.orders or self.delta.any())
+        self.pure = is_of_eps_alone(guarantee)
         self.sharpness = SHARPNESS[:1] if self.pure or most > 1 else SHARPNESS
         self.soft_share = DIVERGENCE_SHARE if self.orders else SOFT_SHARE
 
@@ -185,11 +207,10 @@ class Ledger:
         improves so much with the record that what the last estimate would have paid on all of it
         says more, less what it is flattered by.
         """
-        joint, scores = record.joint[0], record.scores
+        joint = record.joint[0]
         if self.orders:
-            if scores is None:
-                scores = np.arange(float(len(joint)))
-            attacks = against_divergences(joint, scores, self.orders, self.bounds[rungs])
+            bounds = self.bounds[rungs]
+            attacks = against_divergences(joint, _scores(record), self.orders, bounds)
         else:
             sticks = self.prices[rungs], self.delta[rungs]
             attacks = against_sticks(joint, *sticks, self.sharpness)

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from pytest_dp.evidence.attack_bets import against_sticks
+from pytest_dp.evidence.attack_bets import SHARPNESS, against_sticks
 from pytest_dp.evidence.betting import ABOVE, RUNGS, Ledger, Record
 from pytest_dp.evidence.divergence_bets import (
     against_divergences,
@@ -64,6 +64,20 @@ def test_what_is_bet_on_pays_the_divergences_and_no_more(order):
     assert mean.max() >= -1e-6 * (1 + attacks.r.max())
     ways = np.sum(mean > -1e-6 * (1 + attacks.r[0]))
     assert ways == 2 * 3  # two estimates that are true; D, D', both
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.1), (0.7, 0.05), (2.0, 1e-3)])
+def test_soft_attacks_pay_nothing_on_average_where_the_claim_is_attained(eps, delta):
+    """Randomised response that tells for certain, with probability delta, which input it got."""
+    lie = (1 - delta) / (1 + math.exp(eps))
+    p = np.array([0.0, lie, 1 - lie - delta, delta])
+    q = p[::-1]
+    joint = known(p + 1e-9, q + 1e-9, 1e6)[0]
+    attacks = against_sticks(joint, *np.exp([[[eps]]]), np.array([[delta]]), SHARPNESS)
+    mean = p @ attacks.one[0] + q @ attacks.two[0] - attacks.r[0]
+    # Each is 1 on what tells for certain, and elsewhere ratios are at most exp(eps).
+    assert mean == pytest.approx(np.zeros(3 * len(SHARPNESS)), abs=1e-9)
+    assert attacks.r[0].tolist() == [delta, delta, 2 * delta] * 3
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -1,0 +1,184 @@
+"""Samples that betting takes on one known pair of inputs, for claims beyond pure eps.
+
+Gaussian noise for sensitivity 1 has ``share`` times the standard deviation 3.7306 that a claim of
+(1, 1e-5) needs, which is also that of mu = 0.268 and of rho = 0.0359. No test with false alarm rate
+alpha and power one can do with fewer than n* pairs of *independent* outputs on average.
+
+Run with ``python -m benchmarks.beyond_pure [--seeds 11] [--only delta rho ...] [--shares 0.5]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from benchmarks.common import count, cpu_seconds, progress, table
+from pytest_dp import audit
+
+ALPHA = 1e-6
+SIGMA = 3.730632
+RHO = 1 / (2 * SIGMA**2)
+LEAK = 1e-4
+
+
+def gaussian(answer, share, rng, size):
+    return answer + rng.normal(scale=share * SIGMA, size=size)
+
+
+def leaking(answer, share, rng, size):
+    """Says which of two inputs it was given, once in a while."""
+    return (rng.random(size) < LEAK) * (answer > 0)
+
+
+def laplace(answer, share, rng, size):
+    return answer + rng.laplace(scale=share, size=size)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A claim that a mechanism breaks.
+
+    Attributes
+    ----------
+    claim : dict
+        Keywords.
+    mechanism : callable
+    asked : dict
+        For each share of the noise that is needed: n*, and the most pairs that the median may take,
+        independent and coupled.
+    """
+
+    claim: dict[str, Any]
+    mechanism: Callable[..., Any] = gaussian
+    asked: dict[float, tuple[float, float, float]] = field(default_factory=dict)
+
+
+MU_AND_RHO = {0.5: (800, 2.3e3, 450), 0.7: (4_293, 12e3, 1.1e3), 0.9: (64.2e3, 150e3, 10e3)}
+CASES = {
+    "delta": Case(
+        {"eps": 1.0, "delta": 1e-5},
+        asked={0.5: (27_090, 35e3, 16e3), 0.7: (566e3, 650e3, 300e3)},
+    ),
+    "mu": Case({"mu": 1 / SIGMA}, asked=MU_AND_RHO),
+    "rho": Case({"rho": RHO}, asked=MU_AND_RHO),
+    "rdp2": Case(
+        {"rdp": (2, 2 * RHO)},
+        asked={0.5: (804, 2.7 * 804, math.inf), 0.7: (4_311, 2.7 * 4_311, math.inf)},
+    ),
+    "rdp8": Case(
+        {"rdp": (8, 8 * RHO)},
+        asked={0.5: (1_072, 4.5 * 1_072, math.inf), 0.7: (7_105, 4.5 * 7_105, math.inf)},
+    ),
+    "leak": Case({"eps": 1.0, "delta": 1e-5}, leaking, {1.0: (500e3, 700e3, 700e3)}),
+    "leak, eps 0": Case({"eps": 0.0, "delta": 1e-5}, leaking, {1.0: (233e3, 330e3, 330e3)}),
+}
+LAPLACE = (1.05, 1.2, 1.5)
+MOST_FOR_DELTA = 1.05
+"""Times the samples for pure eps that a claim with delta = 1e-6 may take with Laplace noise."""
+
+
+def pairs_taken(
+    mechanism: Callable[..., Any],
+    claim: dict[str, Any],
+    share: float,
+    coupled: bool,
+    seed: int,
+    most: float,
+) -> tuple[float, float]:
+    """Pairs of outputs until the claim was refuted (infinite if it was not), and CPU seconds."""
+    before = cpu_seconds()
+    result = audit(
+        mechanism,
+        **claim,
+        params={"share": share},
+        pairs=[(1.0, 0.0)],
+        vectorized="size",
+        alpha=ALPHA,
+        max_samples=int(most),
+        max_seconds=3600,
+        margin=None,
+        coupled=coupled,
+        seed=seed,
+        n_jobs=1,
+    )
+    taken = result.bet_samples / 2 if result.violated else math.inf
+    return taken, cpu_seconds() - before
+
+
+def trials(
+    seeds: int, *about: Any, limit: float, least: float = 200_000
+) -> tuple[float, float, float]:
+    """Pairs taken: median and largest; median CPU seconds."""
+    found = [pairs_taken(*about, seed, max(least, 12 * limit)) for seed in range(seeds)]
+    taken = [pairs for pairs, _ in found]
+    return median(taken), max(taken), median(seconds for _, seconds in found)
+
+
+def of_case(name: str, shares: list[float], seeds: int) -> tuple[list[list[object]], bool]:
+    """Rows of the table, and whether the medians are as asked."""
+    case, rows, kept = CASES[name], [], True
+    for share, (limit, *most) in case.asked.items():
+        if share not in shares and case.mechanism is gaussian:
+            continue
+        row: list[object] = [name, share, count(limit)]
+        for coupled in (False, True):
+            middle, worst, seconds = trials(
+                seeds, case.mechanism, case.claim, share, coupled, limit=limit
+            )
+            kept &= middle <= most[coupled]
+            row += [count(middle), f"{middle / limit:.2f}", count(worst), f"{seconds:.1f}"]
+        progress(f"{row}")
+        rows.append(row)
+    return rows, kept
+
+
+def of_laplace(seeds: int) -> tuple[list[list[object]], bool]:
+    """Laplace noise under eps = 1 and under (1, 1e-6): pairs over those taken for the former."""
+    rows, kept = [], True
+    for times in LAPLACE:
+        row: list[object] = ["Laplace", f"1 / {times}", ""]
+        for coupled in (False, True):
+            pure, leaky = (
+                trials(seeds, laplace, claim, 1 / times, coupled, limit=1e5)
+                for claim in ({"eps": 1.0}, {"eps": 1.0, "delta": 1e-6})
+            )
+            over = leaky[0] / pure[0]
+            kept &= over <= MOST_FOR_DELTA
+            row += [count(leaky[0]), f"{over:.2f}", count(leaky[1]), f"{leaky[2]:.1f}"]
+        progress(f"{row}")
+        rows.append(row)
+    return rows, kept
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=11)
+    parser.add_argument("--only", nargs="+", choices=[*CASES, "Laplace"])
+    parser.add_argument("--shares", nargs="+", type=float, default=[0.5, 0.7, 0.9])
+    options = parser.parse_args()
+
+    rows, kept = [], True
+    for name in options.only or [*CASES, "Laplace"]:
+        if name == "Laplace":
+            found, well = of_laplace(options.seeds)
+        else:
+            found, well = of_case(name, options.shares, options.seeds)
+        rows, kept = [*rows, *found], kept and well
+    columns = ["over n*", "most", "CPU s"]
+    header = ["claim", "noise", "n*", "independent", *columns, "coupled", *columns]
+    print(table(header, rows))
+    print(
+        f"\nPairs of outputs until a claim is refuted at alpha = {ALPHA:g}: median, that over n*, "
+        f"and the most of {options.seeds} seeds. Noise as a share of what the claim needs. For "
+        "Laplace noise under (1, 1e-6), in place of n*: pairs taken under eps = 1."
+    )
+    sys.exit(not kept)
+
+
+if __name__ == "__main__":
+    main()
