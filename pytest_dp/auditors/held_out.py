@@ -219,9 +219,9 @@ def described(bound: Bound, witness: Witness) -> str:
     """The event or attack with its counts."""
     counts, loss, what = bound.counts, bound.loss, getattr(witness, bound.kind)
     parameter = bound.guarantee.parameter
-    name = "loss" if parameter == "eps" else parameter
+    name = "a loss" if parameter == "eps" else parameter
     return (
-        f"{what}: {counts.c1:,} of {counts.n1:,} against {counts.c2:,} of {counts.n2:,}, a "
+        f"{what}: {counts.c1:,} of {counts.n1:,} against {counts.c2:,} of {counts.n2:,}, "
         f"{name} of {loss[0]:.3g} to {loss[1]:.3g}"
     )
 
@@ -278,6 +278,7 @@ def counterexample(
         p_value=bound.shown_p_value(),
         lower=bound.lower,
         eps_clopper_pearson=bound.eps_clopper_pearson,
+        delta_lower=bound.delta_lower,
         difference=witness.pair.difference,
         diagnosis=(
             diagnose(readable, *known, context.guarantee, (constant1, constant2), stands_out=recurs)

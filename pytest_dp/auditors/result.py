@@ -47,6 +47,9 @@ class Counterexample:
     eps_clopper_pearson : float
         The lower bound of the DP-Sniper paper on ε in nats, from these counts and at the claimed
         delta, with confidence ``1 - alpha``; minus infinity for claims without an ε.
+    delta_lower : float or None
+        What the event shows of δ at the claimed ε, with confidence ``1 - alpha``; None for claims
+        without an ε.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     diagnosis : tuple of str
@@ -74,6 +77,7 @@ class Counterexample:
     p_value: float
     lower: float
     eps_clopper_pearson: float
+    delta_lower: float | None = None
     difference: str = ""
     diagnosis: tuple[str, ...] = ()
     attack: Callable[[Any], float] | None = None

@@ -95,11 +95,11 @@ class Bound:
         return clopper_pearson.eps_lower(*counts.four, self.alpha, guarantee.delta)
 
     @property
-    def delta_lower(self) -> float:
-        """Lower bound on δ at the claimed ε; NaN for claims without an ε."""
+    def delta_lower(self) -> float | None:
+        """Lower bound on δ at the claimed ε; None for claims without an ε."""
         eps = self.guarantee.eps
         if eps is None:
-            return math.nan
+            return None
         if not self.counts.common:
             return 0.0
         return clopper_pearson.delta_lower(*self.counts.four, eps, self.alpha)

@@ -136,6 +136,10 @@ def test_half_of_the_noise_is_caught_and_all_of_it_passes(name, how):
     example = broken.counterexample
     assert example.lower > claim.claimed
     assert example.counts[0] > example.counts[1]
+    if name == "delta":
+        assert claim.delta < example.delta_lower < GaussianDP(2 / SIGMA).delta_at(0.5)
+    else:
+        assert example.delta_lower is None
 
 
 @pytest.mark.parametrize("how", METHODS[:3], ids=lambda how: "-".join(map(str, how.values())))
@@ -156,3 +160,4 @@ def test_a_leak_beside_much_noise_breaks_delta_alone(how):
     broken = of(ApproximateDP(0.5, 0.005))
     assert broken.violated
     assert broken.lower > 0.5
+    assert 0.005 < broken.counterexample.delta_lower < 0.02
