@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from pytest_dp.declaration import Queries, Values
+from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import PRIVACY, invalid, read
-from pytest_dp.privacy import NOTIONS, Guarantee, guarantee
+from pytest_dp.privacy import NOTIONS, Guarantee, guarantee, smallest
 from pytest_dp.reprs import on_one_line, shortened
 from pytest_dp.settings import NAMES as SETTINGS
 
@@ -101,10 +101,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     """
     given = read(keywords)
     if not any(name in given for name in NOTIONS):
-        raise ClaimError(
-            "A claim needs what is promised: for example @dp_claim(eps=1.0), or one of "
-            f"{', '.join(f'{name}=' for name in NOTIONS[1:])}."
-        )
+        guarantee(given)  # says what is missing
     inputs, pairs = given.get("inputs"), given.get("pairs")
     if (inputs is None) == (pairs is None):
         raise ClaimError(
@@ -117,12 +114,75 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     effort = {name: value for name, value in given.items() if name in SETTINGS}
     claims = []
     for arguments, label in variants(given):
-        guarantee = _guarantee(given, arguments.params)
-        if guarantee.largest_ratio is None:
-            raise ClaimError(f"Only pure eps is audited so far, and not {guarantee}.")
-        promise = Promise(guarantee, relation, inputs, pairs)
+        promise = Promise(_guarantee(given, arguments.params), relation, inputs, pairs)
+        check_parts(promise, given.get("composes", ()))
         claims.append(Claim(promise, arguments, effort, label))
     return claims
+
+
+def check_parts(promise: Promise, parts: Sequence[tuple[Any, int]]) -> None:
+    """Refuse a promise that is less than what the promises of its parts add up to.
+
+    Parameters
+    ----------
+    promise : Promise
+    parts : sequence of (mechanism, int)
+        Mechanisms with claims of their own, and how often each is used. Of several claims on one
+        mechanism, those count that add up to least.
+
+    Raises
+    ------
+    ClaimError
+        If it is less; or if a part has no claim, or one of other neighbours.
+    """
+    if not parts:
+        return
+    choices = [[(part, times) for part in _promised(m, promise)] for m, times in parts]
+    sums, problem = [], ""
+    for chosen in product(*choices):
+        try:
+            sums.append(smallest(promise.guarantee, chosen))
+        except ClaimError as error:
+            problem = str(error)
+    if not sums:
+        raise ClaimError(f"composes: {problem}")
+    least = min(sums, key=lambda whole: whole.claimed)
+    if least.claimed > promise.guarantee.claimed:
+        used = [f"{_name(m)} {n} times" if n > 1 else _name(m) for m, n in parts]
+        raise ClaimError(
+            f"This mechanism claims {promise.guarantee}, but what it is made of "
+            f"({', '.join(used)}) adds up to {least}. Claim that, or let the parts promise more."
+        )
+
+
+def _promised(mechanism: Any, whole: Promise) -> list[Guarantee]:
+    """What a part promises, of the same neighbours as the whole."""
+    name, declared = _name(mechanism), getattr(mechanism, ATTRIBUTE, ())
+    if not declared:
+        raise ClaimError(
+            f"composes: {name} has no claim of its own. Put @dp_claim(...) on it, or leave it out "
+            "if it does not touch the data."
+        )
+    expanded = [expand(declaration.keywords) for declaration in declared]
+    promises = [claims[0].promise for claims in expanded if len(claims) == 1]
+    if not promises:
+        raise ClaimError(
+            f"composes: {name} has {len(expanded[0])} claims, by its params. Compose a function "
+            "that calls it with the parameters used here, and has its own claim."
+        )
+    alike = [one for one in promises if None in (one.neighbors, whole.neighbors)]
+    alike += [one for one in promises if one.neighbors == whole.neighbors is not None]
+    if not alike:
+        raise ClaimError(
+            f"composes: {name} has neighbors={promises[0].neighbors!r}, the whole has "
+            f"{whole.neighbors!r}. Losses add up for the same neighbours only: claim both with the "
+            "same neighbors=."
+        )
+    return [one.guarantee for one in alike]
+
+
+def _name(mechanism: Any) -> str:
+    return getattr(mechanism, "__name__", shortened(mechanism))
 
 
 def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:

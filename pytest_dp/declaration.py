@@ -171,6 +171,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     profile: Callable[[float], float] | None = None,
     tradeoff: Callable[[float], float] | None = None,
     group: int | str | None = None,
+    composes: Iterable[Callable[..., Any]] | Mapping[Callable[..., Any], int] | None = None,
     neighbors: str | None = None,
     inputs: Any = None,
     pairs: Iterable[tuple[Any, Any]] | None = None,
@@ -215,6 +216,9 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         ``tradeoff(a)`` is the least type II error of a test with type I error a (f-DP).
     group : int or str, optional
         The inputs differ in so many units of privacy, each of which is promised the above.
+    composes : iterable of callable, or dict, optional
+        Mechanisms with claims of their own that this one is made of; a dict says how often each is
+        used. It is an error to claim less than what they add up to.
     neighbors : {"add_remove_one", "replace_one", "one_query", "all_queries", "any_two"}, optional
         Which inputs differ in one unit of privacy.
     inputs : optional

@@ -174,6 +174,21 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
     return choices
 
 
+def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
+    """Mechanisms, and how often each is used."""
+    allowed = "Allowed: a list of mechanisms, or a dict that says how often each is used, such as "
+    try:
+        parts = list(value.items()) if isinstance(value, Mapping) else [(f, 1) for f in value]
+    except TypeError:
+        raise invalid(name, value, f"{allowed}[f, g] or {{f: 3, g: 1}}.") from None
+    whole = all(
+        isinstance(n, Integral) and not isinstance(n, bool) and int(n) > 0 for _, n in parts
+    )
+    if not parts or not whole or not all(callable(mechanism) for mechanism, _ in parts):
+        raise invalid(name, value, f"{allowed}[f, g] or {{f: 3, g: 1}}.")
+    return tuple((mechanism, int(n)) for mechanism, n in parts)
+
+
 def _pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
@@ -187,6 +202,7 @@ def _pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
 
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(PRIVACY, lambda _, value: value),  # numbers, or names of parameters
+    "composes": _composes,
     "neighbors": partial(_choice, choices=RELATIONS),
     "inputs": lambda _, value: value,  # checked once they are looked up
     "pairs": _pairs,

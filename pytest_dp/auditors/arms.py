@@ -30,8 +30,9 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import TOTAL_ROOM, Contender, Pool, leaves_of, part_of, room_of
 from pytest_dp.auditors.statdp_search import rank_for
-from pytest_dp.evidence.betting import Record, divergence_edge, is_of_eps_alone
-from pytest_dp.evidence.event_bets import all_contingencies, independent, payoffs
+from pytest_dp.evidence.betting import Record, is_of_eps_alone
+from pytest_dp.evidence.edges import edges
+from pytest_dp.evidence.event_bets import independent
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract, concatenated
@@ -274,19 +275,8 @@ def _events(
 
 def hope(record: Record, guarantee: Guarantee, learned: int) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
-    counts = all_contingencies(record.joint)
     unlearned = UNLEARNED_HOPE / math.sqrt(learned)
-    if not len(counts):
+    mean, deviation, runs = edges(record, guarantee)
+    if not len(mean):
         return unlearned
-    runs, largest = counts.sum(axis=1), -math.inf
-    for stick in guarantee.hockey_sticks:
-        pays = payoffs(*stick)
-        mean = counts @ pays / runs
-        variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-        largest = max(
-            largest, float(np.max(mean / np.sqrt(variance) + HOPE_ERRORS / np.sqrt(runs)))
-        )
-    if guarantee.divergences:
-        edge = divergence_edge(record, guarantee)
-        largest = max(largest, edge + HOPE_ERRORS / math.sqrt(record.joint[0].sum()))
-    return largest + unlearned
+    return float(np.max(mean / deviation + HOPE_ERRORS / np.sqrt(runs))) + unlearned

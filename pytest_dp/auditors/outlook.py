@@ -12,14 +12,13 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.evidence.event_bets import contingency, payoffs
+from pytest_dp.evidence.edges import edges, most_shown, smallest_divergence_scale
 from pytest_dp.evidence.resolution import (
     OTHER_PAIRS_SHARE,
     Bets,
     Curve,
     clearest_event,
     curve,
-    largest_shown,
     smallest_event,
     smallest_scale,
     wealth_for,
@@ -70,7 +69,7 @@ def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: fl
         In the claim's parameter, with 95 % power; infinite if nothing would have been.
     """
     bets = Bets(guarantee, _runs(arms, available), alpha)
-    losses = [largest_shown(arm.record, guarantee) for arm in arms]
+    losses = [most_shown(arm.record, guarantee) for arm in arms]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED].tolist()
     largest: float = losses[order[0]]
     if largest >= guarantee.claimed and not any(_telling(arm) for arm in arms):
@@ -91,11 +90,14 @@ def _caught(arm: Arm, bets: Bets) -> float:
     if guarantee.eps is not None:
         least = max(least, smallest_shared_loss(_sharing(arm), bets, shared))
     curves = _curves(arm)
-    times = smallest_scale(curves, bets)
+    by_divergences = smallest_divergence_scale(arm.record, bets)
+    times = min(smallest_scale(curves, bets), by_divergences)
     if math.isinf(times):
         return least
+    if times == by_divergences:
+        least = 0.0  # no single event would have been needed
     # A mechanism that keeps its claim now would lose at most so many times the claim then.
-    now = min(guarantee.claimed, largest_shown(arm.record, guarantee))
+    now = min(guarantee.claimed, most_shown(arm.record, guarantee))
     then = now / guarantee.claimed * guarantee.with_noise_over(times)
     if guarantee.largest_ratio is not None:
         then = min(then, max(one.loss(times) for one in curves))
@@ -174,17 +176,9 @@ def _curves(arm: Arm) -> list[Curve]:
 
 
 def _suspicion(arm: Arm, guarantee: Guarantee) -> float:
-    """Standard errors by which the best event gained."""
-    counts = np.concatenate([contingency(joint) for joint in arm.record.joint])
-    if not len(counts):
-        return 0.0
-    runs, largest = counts.sum(axis=1), -math.inf
-    for stick in guarantee.hockey_sticks:
-        pays = payoffs(*stick)
-        mean = counts @ pays / runs
-        variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-        largest = max(largest, float(np.max(mean / np.sqrt(variance / runs))))
-    return largest
+    """Standard errors by which the best bet gained."""
+    mean, deviation, runs = edges(arm.record, guarantee)
+    return float(np.max(mean / deviation * np.sqrt(runs))) if len(mean) else 0.0
 
 
 def _sharing(arm: Arm) -> float:

@@ -93,14 +93,6 @@ def is_of_eps_alone(guarantee: Guarantee) -> bool:
     return not guarantee.divergences and not any(stick.delta for stick in guarantee.hockey_sticks)
 
 
-def divergence_edge(record: Record, guarantee: Guarantee) -> float:
-    """The largest gain of a bet on divergences, in standard deviations of what a pair pays."""
-    orders = [divergence.order for divergence in guarantee.divergences]
-    bounds = np.array([[divergence.bound for divergence in guarantee.divergences]])
-    joint = record.joint[0]
-    return float(against_divergences(joint, _scores(record), orders, bounds).edges(joint).max())
-
-
 def _scores(record: Record) -> Floats:
     """Of outputs in each bin, which at least increase."""
     if record.scores is None:

@@ -216,8 +216,8 @@ def legend(rows: Iterable[Row]) -> list[str]:
     if states - {"error"}:
         said.append(
             "would catch from: were the true loss this large on the inputs and events tried, 19 of "
-            "20 such runs would find it; less may go unseen. A pass is strong if it would catch "
-            "noise 1.25 times too small, fair up to 2 times, else weak. No test can prove privacy."
+            "20 such runs would find it; less may go unseen. A pass is strong if it sees noise "
+            "1.25 times too small, fair if 2 times. No test can prove privacy."
         )
     if "inconclusive" in states:
         said.append("inconclusive: the audit could tell nothing, neither good nor bad.")

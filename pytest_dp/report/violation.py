@@ -41,6 +41,9 @@ def headline(result: AuditResult) -> str:
     if math.isinf(result.resolution):
         return f"no violation of {claim} found, but this run could have caught nothing"
     caught = guarantee.true(numbers.upper(result.resolution))
+    if guarantee.largest_ratio is None:
+        too_small = 100 * (1 - 1 / guarantee.noise_below(result.resolution))
+        caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
     return f"no violation of {claim} found; {caught} would have been caught ({result.strength})"
 
 
@@ -150,7 +153,7 @@ def _ratio_or_most(
     if claim.largest_ratio is None:
         most = claim.most(p2), claim.most(found.intervals[1][1])
         nearest, surely = numbers.probability(most[0]), numbers.probability(most[1], "up")
-        return [(f"on D, {written(claim)} allows", nearest, f"at most  {surely}")]
+        return [(f"allowed on D by {written(claim)}", nearest, f"at most  {surely}")]
     bound = found.lower
     allowed, proven = numbers.allowed_and_proven(claim.largest_ratio, bound)
     more = f"at least {proven}" if bound > claim.largest_ratio else f"more than {allowed}"

@@ -93,7 +93,7 @@ def test_params_reach_the_mechanism(project):
     result = project.run()
     result.assert_outcomes(passed=3)
     rows = project.rows(result)
-    assert [rows[f"test_a.py::noisy[eps={eps}]"][0]["eps"] for eps in (0.5, 2.0)] == [0.5, 2.0]
+    assert [rows[f"test_a.py::noisy[eps={eps}]"][0]["claimed"] for eps in (0.5, 2.0)] == [0.5, 2.0]
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
         ("1.0", "", "pytest.mark.dp_claim was given 1.0 without a keyword"),
         ("eps=0, pairs=[(0, 1)]", "", "Invalid eps=0"),
         ("epss=1, pairs=[(0, 1)]", "", "A claim has no keyword 'epss'. Did you mean 'eps'?"),
-        ("", "noisy(1)", "A claim needs eps="),
+        ("", "noisy(1)", "A claim needs one of eps"),
         ("eps=1.0", "noisy(1)", "A claim needs inputs= or pairs="),
         ("eps=1.0, classifier='forest', pairs=[(0, 1)]", "", "Invalid classifier='forest'."),
         ("eps=1.0, coupled=2, pairs=[(0, 1)]", "", "Invalid coupled=2. Allowed: True or False."),

@@ -17,6 +17,14 @@ from pytest_dp.settings import Settings
 PAIRS = [([0], [])]
 
 
+def response_profile(eps):
+    return max(0.0, (math.e - math.exp(eps)) / (1 + math.e))
+
+
+def response_tradeoff(x):
+    return max(1 - math.e * x, (1 - x) / math.e)
+
+
 def test_the_decorator_returns_the_same_function_and_records_the_place():
     def mechanism(records, rng):
         return rng.laplace()
@@ -55,7 +63,7 @@ def test_a_decorator_without_parentheses_or_keywords_is_refused_when_audited():
     def unnamed(records):
         return 0
 
-    with pytest.raises(ClaimError, match="A claim needs what is promised: "):
+    with pytest.raises(ClaimError, match="A claim needs one of eps"):
         expand(bare.__dp_claims__[0].keywords)
     with pytest.raises(ClaimError, match=r"given 1\.0 without a keyword"):
         expand(unnamed.__dp_claims__[0].keywords)
@@ -93,6 +101,33 @@ def test_params_give_one_claim_each():
     assert [claim.label for claim in two] == ["eps=1.0-k=1", "eps=1.0-k=2"]
 
 
+@pytest.mark.parametrize(
+    ("given", "label", "parameter"),
+    [
+        ({"eps": 1, "delta": 1e-6}, "eps=1.0-delta=1e-06", "eps"),
+        ({"rho": 0.5}, "rho=0.5", "rho"),
+        ({"mu": 1.0, "group": 3}, "mu=3.0", "mu"),
+        ({"rdp": (8, 0.5)}, "rdp=(8, 0.5)", "rdp"),
+        ({"profile": response_profile}, "profile=response_profile", "scale"),
+        ({"tradeoff": response_tradeoff}, "tradeoff=response_tradeoff", "scale"),
+    ],
+)
+def test_every_notion_of_privacy(given, label, parameter):
+    (claim,) = expand({**given, "pairs": PAIRS})
+    assert (claim.label, claim.promise.guarantee.parameter) == (label, parameter)
+    assert str(claim).startswith(f"@dp_claim({next(iter(given))}=")
+
+
+def test_parameters_of_the_mechanism_that_carry_a_guarantee():
+    claims = expand({"rho": "rho", "params": {"rho": [0.1, 0.5], "k": [1, 2]}, "pairs": PAIRS})
+    labels = [claim.label for claim in claims]
+    assert labels == ["rho=0.1-k=1", "rho=0.1-k=2", "rho=0.5-k=1", "rho=0.5-k=2"]
+    assert {claim.arguments.privacy_param for claim in claims} == {"rho"}
+    both = {"eps": "epsilon", "delta": "slack", "params": {"epsilon": 1, "slack": [1e-6, 1e-5]}}
+    labels = [claim.label for claim in expand({**both, "pairs": PAIRS})]
+    assert labels == ["eps=1.0-delta=1e-06", "eps=1.0-delta=1e-05"]
+
+
 def test_labels_are_made_distinct():
     one = expand({"eps": 1, "neighbors": "one_query", "inputs": queries(3)})
     every = expand({"eps": 1, "neighbors": "all_queries", "inputs": queries(3)})
@@ -112,7 +147,7 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"pairs": PAIRS}, "A claim needs what is promised: "),
+        ({"pairs": PAIRS}, "A claim needs one of eps"),
         ({"eps": 1.0}, "needs inputs= or pairs=, one of the two; neither given"),
         ({**GOOD, "inputs": queries(3)}, "both given"),
         ({**GOOD, "epsilon": 1}, "no keyword 'epsilon'. Did you mean 'eps'|Valid keywords"),
@@ -122,13 +157,23 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({**GOOD, "eps": math.nan}, "Invalid eps=nan"),
         ({**GOOD, "eps": math.inf}, "Invalid eps=inf"),
         ({**GOOD, "eps": True}, "Invalid eps=True"),
-        ({**GOOD, "eps": None}, "A claim needs what is promised"),
+        ({**GOOD, "eps": None}, "A claim needs one of eps"),
         ({**GOOD, "eps": "epsilon"}, "refers to a parameter in params="),
         (
             {**GOOD, "eps": "e", "params": {"e": [0.0]}},
             r"Invalid eps=0.0.* Here eps is params\['e'\]\.",
         ),
         ({**GOOD, "delta": -0.1}, "Invalid delta=-0.1"),
+        ({**GOOD, "delta": 1.0}, "Invalid delta=1.0"),
+        ({**GOOD, "rho": 0.5}, "A claim was given eps= and rho=: several claims"),
+        ({"rho": 0.5, "delta": 1e-6, "pairs": PAIRS}, "delta=1e-06 was given beside rho="),
+        ({"delta": 1e-6, "pairs": PAIRS}, "was given delta=1e-06 without eps="),
+        ({"mu": "m", "params": {"k": 1}, "pairs": PAIRS}, "refers to a parameter in params="),
+        ({"mu": "1.5", "pairs": PAIRS}, "Write mu=1.5, without quotes"),
+        ({"rdp": (1.0, 0.5), "pairs": PAIRS}, "rdp"),
+        ({"rdp": (8, 0.5), "group": 2, "pairs": PAIRS}, "group=2"),
+        ({"profile": lambda eps: eps, "pairs": PAIRS}, "profile"),
+        ({"tradeoff": lambda x: 1 - x * x, "pairs": PAIRS}, "tradeoff"),
         ({**GOOD, "neighbors": "remove_one"}, "Valid choices: 'add_remove_one'"),
         ({"eps": 1, "inputs": queries(3), "neighbors": "any_two"}, "does not fit inputs="),
         ({"eps": 1, "inputs": [[0], [1]]}, "must say which are neighbours"),

@@ -30,8 +30,7 @@ mean[eps=1.0]               -           -        -      -  ERROR
 
 would catch from: were the true loss this large on the inputs and events tried,
 19 of 20 such runs would find it; less may go unseen. A pass is strong if it
-would catch noise 1.25 times too small, fair up to 2 times, else weak. No test
-can prove privacy.
+sees noise 1.25 times too small, fair if 2 times. No test can prove privacy.
 inconclusive: the audit could tell nothing, neither good nor bad.
 ERROR: the audit did not run, so nothing is known about this claim."""
 
@@ -67,7 +66,7 @@ def test_table_lines_carry_their_status():
         "inconclusive",
         "inconclusive",
         "error",
-        *[""] * 7,
+        *[""] * 6,
     ]
 
 

@@ -1,0 +1,100 @@
+"""`composes=`: a claim is not less than what the claims of its parts add up to."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from pytest_dp import ClaimError, dp_claim
+from pytest_dp.claim import expand
+
+PAIRS = [([1, 0], [1])]
+EXAMPLES = {"neighbors": "add_remove_one", "inputs": [[1, 0]]}
+
+
+def part(**keywords):
+    @dp_claim(**{"pairs": PAIRS, **keywords})
+    def mechanism(data):
+        return data
+
+    return mechanism
+
+
+def claimed(composes, **keywords):
+    (claim,) = expand({"pairs": PAIRS, "composes": composes, **keywords})
+    return claim.promise.guarantee
+
+
+def parts_of(*given):
+    """Parts with these claims, each so many times."""
+    return {part(**keywords): times for keywords, times in given}
+
+
+@pytest.mark.parametrize(
+    ("parts", "enough", "short"),
+    [
+        ([({"eps": 0.5}, 1), ({"eps": 0.7}, 1)], {"eps": 1.2}, {"eps": 1.1}),
+        ([({"eps": 0.5}, 3)], {"eps": 1.5}, {"eps": 1.4}),
+        ([({"rho": 0.1}, 1), ({"rho": 0.2}, 1)], {"rho": 0.3}, {"rho": 0.29}),
+        ([({"mu": 0.3}, 4)], {"mu": 0.6}, {"mu": 0.59}),
+        ([({"eps": 0.1}, 1), ({"rho": 0.2}, 1)], {"rho": 0.205}, {"rho": 0.2}),
+        ([({"rdp": (8, 0.2)}, 1), ({"rdp": (8, 0.3)}, 1)], {"rdp": (8, 0.5)}, {"rdp": (8, 0.49)}),
+        ([({"eps": 0.1}, 100)], {"eps": 6.0, "delta": 1e-6}, {"eps": 1.0, "delta": 1e-6}),
+    ],
+)
+def test_a_claim_is_at_least_the_sum_of_its_parts(parts, enough, short):
+    parts = parts_of(*parts)
+    assert claimed(parts, **enough)
+    with pytest.raises(ClaimError, match=r"This mechanism claims .* adds up to .*\. Claim that"):
+        claimed(parts, **short)
+
+
+def test_the_error_names_what_to_claim():
+    parts = {part(rho=0.1): 2, part(rho=0.05): 1}
+    with pytest.raises(ClaimError) as caught:
+        claimed(parts, rho=0.2)
+    rho = float(re.search(r"adds up to rho=([\d.]+)\.", str(caught.value))[1])
+    assert rho == pytest.approx(0.25)
+    assert claimed(parts, rho=rho)
+
+
+def test_many_small_losses_add_up_to_less_than_their_sum_beside_a_delta():
+    """Dwork, Rothblum and Vadhan's advanced composition of 100 times 0.1 is enough."""
+    advanced = 0.1 * math.sqrt(2 * 100 * math.log(1e6)) + 100 * 0.1 * math.expm1(0.1)
+    assert claimed({part(eps=0.1): 100}, eps=advanced, delta=1e-6)
+
+
+def test_of_several_claims_on_a_part_the_best_counts():
+    both = dp_claim(rho=0.1, pairs=PAIRS)(part(eps=0.6))
+    assert claimed([both, both], rho=0.2)
+    assert claimed([both, both], eps=1.2)
+
+
+def mechanism_without_a_claim(data):
+    return data
+
+
+@pytest.mark.parametrize(
+    ("composes", "keywords", "message"),
+    [
+        ([mechanism_without_a_claim], {}, "mechanism_without_a_claim has no claim of its own"),
+        ([], {}, "Invalid composes=.*a list of mechanisms, or a dict"),
+        (3, {}, "Invalid composes=3"),
+        (["f"], {}, "Invalid composes="),
+        ([({"eps": 0.1}, 0)], {}, "Invalid composes="),
+        ([{"eps": "e", "params": {"e": [0.1, 1.0]}}], {}, "mechanism has 2 claims, by its params"),
+        (
+            [{"eps": 0.1, "pairs": None, "neighbors": "replace_one", "inputs": [[1, 0]]}],
+            {"pairs": None, **EXAMPLES},
+            "mechanism has neighbors='replace_one', the whole has 'add_remove_one'",
+        ),
+        ([{"eps": 0.1, "delta": 1e-3}], {}, "add up to no eps with delta=0"),
+    ],
+)
+def test_what_cannot_be_composed(composes, keywords, message):
+    if composes and isinstance(composes, list) and isinstance(composes[0], dict):
+        composes = [part(**keywords) for keywords in composes]
+    with pytest.raises(ClaimError, match=message):
+        claimed(composes, **{"eps": 1.0, **keywords})
