@@ -20,6 +20,7 @@ from pytest_dp.auditors.held_out import ATTACK_SHARE, PAIRED_SHARE
 from pytest_dp.auditors.pool import PAIRED_TEST_KEY, SEARCH_KEY
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.evidence.counts import SHOWN_AT, Counts
+from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
 
@@ -55,7 +56,7 @@ def test_what_a_counterexample_says_of_pairs():
     alpha = PAIRED_SHARE * ALPHA
     if found.event is not found.attack and found.attack is not None:
         alpha *= 1 - ATTACK_SHARE
-    assert found.eps_lower == paired.eps_lower(both, c1 - both, c2 - both, alpha)
+    assert found.lower == paired.eps_lower(both, c1 - both, c2 - both, alpha)
     assert found.p_value == paired.p_value(both, c1 - both, c2 - both, 0.05, SHOWN_AT)
     assert found.lower <= result.eps_lower < 0.1 < result.loss[1]
     alone = run("laplace", 0.05, 0.1, 1, alpha=ALPHA, coupled=False).counterexample
@@ -85,7 +86,7 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
 
 @pytest.mark.parametrize("share", [1.0, PAIRED_SHARE])
 def test_all_that_is_counted_together_spends_its_share_of_alpha(share):
-    context = SimpleNamespace(alpha=0.1, fixed_c=None, promise=SimpleNamespace(eps=0.5))
+    context = SimpleNamespace(alpha=0.1, guarantee=ApproximateDP(0.5))
     counts = Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
     for attack, event, bold in itertools.product((counts, None), repeat=3):
         if attack or event:
@@ -115,7 +116,7 @@ def test_what_proves_unfit_in_the_test_is_counted_again_at_the_alpha_that_is_lef
     (c1, c2), (n1, n2) = found.counts, found.runs
     left = (1 - PAIRED_SHARE) * ALPHA
     alphas = (left, ATTACK_SHARE * left, (1 - ATTACK_SHARE) * left)  # of one thing counted, or two
-    assert found.eps_lower in [ratio.eps_lower(c1, n1, c2, n2, alpha) for alpha in alphas]
+    assert found.lower in [ratio.eps_lower(c1, n1, c2, n2, alpha) for alpha in alphas]
     assert consistent(result)
 
 
