@@ -5,8 +5,8 @@ are needed. That, the pair and the event rest on search samples only, and the on
 once, on samples that nobody has looked at; so the p-value is valid whatever the search did.
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
-Algorithms 1 to 4; the p-value is that of `pytest_dp.evidence.statdp`, and for claims of more than ε,
-which the paper does not have, that of `pytest_dp.evidence.shown`.
+Algorithms 1 to 4; the p-value is that of `pytest_dp.evidence.statdp`. For claims of more than ε,
+which the paper does not have, it is that of `pytest_dp.evidence.shown`.
 """
 
 from __future__ import annotations
