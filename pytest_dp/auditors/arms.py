@@ -57,10 +57,9 @@ MAX_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones."""
 MAX_CACHED_LEAVES = 100_000
 """Leaves of outputs up to which their table is kept, for those who ask for it again."""
-MAX_LEARNED_FROM = 20_000
-"""Pairs of outputs from which each half learns, at most."""
-MAX_SEARCHED = 20_000
-"""Pairs of outputs among which each half looks for events, at most."""
+MAX_LEARNED_FROM, MAX_LEARNED_BEYOND = 20_000, 100_000
+"""Pairs of outputs from which each half learns, and among which it looks for events, at most: for
+claims of eps alone, and for others, which what is rare may break."""
 HOPE_ERRORS = 1.5
 """Standard errors by which a pair of inputs may be better than it looks: larger values try more
 pairs, smaller ones stay with the best so far (as in a bandit)."""
@@ -178,6 +177,7 @@ class Arm(Contender):
 def learn(context: Context, arm: Arm) -> None:
     """Make new binnings from all that was kept, and the record of what they would have shown."""
     table, on_d = arm.table()
+    most = _most(context)
     row = np.arange(len(on_d)) % arm.kept
     middle = arm.kept // 2
     lower = row < middle
@@ -187,7 +187,7 @@ def learn(context: Context, arm: Arm) -> None:
     odds = np.zeros(len(on_d))
     for known, held_out, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
         part, sides = table.rows(known), on_d[known]
-        model, about = _model(context, arm, part, sides, MAX_LEARNED_FROM, pairs)
+        model, about = _model(context, arm, part, sides, most, pairs)
         unseen = table.rows(held_out)
         odds[held_out] = scores(model, unseen)
         for event in _events(context, arm, part, sides, about):
@@ -196,19 +196,24 @@ def learn(context: Context, arm: Arm) -> None:
                 continue
             binnings.append(seen)
             joint.append(_joint(seen.bins(unseen), on_d[held_out], 2))
-    model, about = _model(context, arm, table, on_d, 2 * MAX_LEARNED_FROM, arm.paired)
+    model, about = _model(context, arm, table, on_d, 2 * most, arm.paired)
     if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, table if arm.extract is None else arm.examples())
     final = scores(model, table)
     for half in (lower, ~lower):
         odds[half] = _on_the_scale_of(odds[half], final[half])
-    most = MAX_SCORE_BINS if is_of_eps_alone(context.guarantee) else MAX_FINE_BINS
-    by_score = ByScore(model, cuts_of(odds, most))
+    bins_at_most = MAX_SCORE_BINS if is_of_eps_alone(context.guarantee) else MAX_FINE_BINS
+    by_score = ByScore(model, cuts_of(odds, bins_at_most))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
     joint.insert(0, _joint(bins, on_d, by_score.width))
     record = Record(joint, arm.record.soft, not arm.coupled, _on_average(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
     arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, arm.kept
+
+
+def _most(context: Context) -> int:
+    """Pairs of outputs from which each half learns at most."""
+    return MAX_LEARNED_FROM if is_of_eps_alone(context.guarantee) else MAX_LEARNED_BEYOND
 
 
 def make_room(context: Context, arm: Arm) -> None:
@@ -264,9 +269,10 @@ def _events(
     context: Context, arm: Arm, table: Table, on_d: Bools, about: list[Feature]
 ) -> list[Event]:
     half = len(on_d) // 2
-    if half > MAX_SEARCHED:
-        some = np.arange(len(on_d)) % half < MAX_SEARCHED
-        table, on_d, half = table.rows(some), on_d[some], MAX_SEARCHED
+    most = _most(context)
+    if half > most:
+        some = np.arange(len(on_d)) % half < most
+        table, on_d, half = table.rows(some), on_d[some], most
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_for(context.guarantee, rarest=0.0)(half)
     found = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)

@@ -31,9 +31,10 @@ GROWTH_OF_ARM, GROWTH_OF_ALL = 0.2, 0.04
 given. Bets on a batch are fixed before it is drawn, so smaller batches let them learn sooner."""
 SMALLEST_SHARE = 0.1
 """Of a batch, to which it is cut where less should do to win."""
-RELEARN, RELEARN_FIRST = 8, 4
-"""What a pair has to grow by until its binnings are made anew; sooner after the first look, from
-which only what never agrees can be learned."""
+RELEARN, RELEARN_BEYOND, RELEARN_FIRST = 8, 3, 4
+"""What a pair has to grow by until its binnings are made anew, under claims of eps alone and under
+others, where rare or fine differences decide; and after the first look, from which only what never
+agrees can be learned."""
 LEARNING_TIME_SHARE = 0.5
 """Share of max_seconds that learning may take; after that, what was learned will do."""
 RESERVE = 0.1
@@ -41,8 +42,9 @@ RESERVE = 0.1
 HOPE_UNSEEN = 0.6
 """What `Arm.hope` is taken to be for pairs of inputs that were not looked at: a pair of which more
 is hoped is bet on before new ones are tried."""
-MAX_KEPT = 100_000
-"""Pairs of outputs, for one pair of inputs, that are kept at most."""
+MAX_KEPT, MAX_KEPT_BEYOND = 100_000, 200_000
+"""Pairs of outputs, for one pair of inputs, that are kept at most: under claims of eps alone, and
+under others."""
 CHECK_GROWTH = 1.15
 """How many times more samples there are until the next look whether to stop."""
 BATCH_TIME_SHARE = 0.2
@@ -105,10 +107,10 @@ class Game:
 
     def _has_outgrown(self, arm: Arm) -> bool:
         """Whether the binnings of a pair have been made from too few outputs."""
-        if arm.kept >= arm.learned * (RELEARN if arm.learned > FIRST_BATCH else RELEARN_FIRST):
+        later = RELEARN if self.ledger.pure else RELEARN_BEYOND
+        if arm.kept >= arm.learned * (later if arm.learned > FIRST_BATCH else RELEARN_FIRST):
             return True
-        # A claim with a delta is broken by what is rare, of which all that can be kept is little.
-        return not self.ledger.pure and arm.kept < arm.drawn and arm.kept >= 2 * arm.learned
+        return not self.ledger.pure and arm.learned < arm.kept < arm.drawn  # no more will be kept
 
     def _learn(self, arm: Arm, deadline: Deadline) -> None:
         """Make new binnings, unless learning has had its share; the first ones in any case."""
@@ -230,7 +232,8 @@ class Game:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""
         if arm.extract is None and not arm.has_room(size):
             within(deadline.remaining(), partial(make_room, self.context, arm))
-        keep = arm.kept + size <= MAX_KEPT and arm.has_room(size)
+        most = MAX_KEPT if self.ledger.pure else MAX_KEPT_BEYOND
+        keep = arm.kept + size <= most and arm.has_room(size)
         key = self.key, arm.number, arm.batches
         arm.batches += 1
         sides = arm.input1, arm.input2

@@ -30,8 +30,10 @@ from pytest_dp.evidence.divergence_bets import against_divergences
 from pytest_dp.evidence.event_bets import FRACTIONS, EventBets, by_rung, independent
 from pytest_dp.privacy import Guarantee
 
-SOFT_SHARE, DIVERGENCE_SHARE = 0.1, 0.7
-"""Share of the prior that soft attacks have, or attacks on divergences if the claim bounds any."""
+SHARE_UNDER_EPS, SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.1, 0.5, 0.7
+"""Share of the prior that attacks have: soft ones, or on divergences if a claim bounds any."""
+PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
+"""Prior of fractions of soft attacks if a delta is claimed, as what is rare asks for large ones."""
 MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
@@ -145,7 +147,8 @@ class Ledger:
         self.bounds = np.array([[held.get(o, math.inf) for o in self.orders] for held in bounds])
         self.pure = is_of_eps_alone(guarantee)
         self.sharpness = SHARPNESS[:1] if self.pure or most > 1 else SHARPNESS
-        self.soft_share = DIVERGENCE_SHARE if self.orders else SOFT_SHARE
+        beyond = SHARE_UNDER_DIVERGENCES if self.orders else SHARE_UNDER_DELTA
+        self.soft_share = SHARE_UNDER_EPS if self.pure else beyond
 
     def wager(self, record: Record, cash: float) -> Wager:
         """Stake on every bet what the record speaks for, and keep the rest.
@@ -159,6 +162,8 @@ class Ledger:
         rungs = np.flatnonzero(self.log_wealth < self.enough)
         attacks, growth = self._attacks(record, rungs)
         soft = growth + math.log(self.soft_share / math.prod(growth.shape[1:]))
+        if not (self.pure or self.orders):
+            soft += np.log(PREFERENCE / PREFERENCE.mean())
         hard = self.events.growth(record.joint, record.apart, rungs)
         hard += math.log((1 - self.soft_share) / max(hard.shape[1], 1))
         kept = np.full(len(rungs), math.log(cash))
