@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pytest_dp.auditors import held_out
+from pytest_dp.auditors import divergence, held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.pool import cannot_be_read, never_varies
-from pytest_dp.auditors.result import AuditResult, Counterexample, Verdict
+from pytest_dp.auditors.result import AuditResult, Counterexample, Distance, Verdict
 from pytest_dp.auditors.strongest import (
     MIN_SHOWN,
     Strongest,
@@ -86,21 +86,28 @@ def conclude(game: Game) -> AuditResult:
 def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
     """What was found, with its counts on held-out samples, and the bound by these and by bets."""
     context, violated = game.context, game.ledger.refuted
-    said: dict[str, Any] = {"lower": game.ledger.lower}
+    said: dict[str, Any] = {"lower": min(game.ledger.lower, context.guarantee.claimed)}
     bet = [arm.kept for arm in game.arms]
+    distance = None
+    if violated:
+        known, distance = _apart(game, known)
+        said["lower"] = max(said["lower"], 0.0 if distance is None else distance.lower)
     best = _shown(game, known)
     if best is None:
         return said
     witness, tested = best.witness, best.tested
     if violated and tested is not None:
         held_out.check_independent(context, witness, tested)
+    if tested is not None and distance is not None:
+        tested = replace(tested, share=tested.share * (1 - divergence.ALPHA_SHARE))
     bounded = [] if tested is None else held_out.bounds(context, tested)
     if bounded:
         said["strongest"] = held_out.described(bounded[0], witness)
         said["loss"] = bounded[0].loss
     if violated:
         with contextlib.suppress(OutOfTime):
-            said["counterexample"] = _counterexample(game, best, bounded, bet[best.arm.number])
+            example = _counterexample(game, best, bounded, bet[best.arm.number])
+            said["counterexample"] = replace(example, divergence=distance)
         said["lower"] = max([said["lower"], *(one.lower for one in bounded)])
     return said
 
@@ -151,13 +158,23 @@ def _compared(game: Game, worst: Arm) -> str:
     return grows(others, worst)
 
 
+def _apart(game: Game, known: list[Arm]) -> tuple[list[Arm], Distance | None]:
+    """The pair of inputs that was bet on best, and how far apart its outputs are as a whole."""
+    winner = max(known, key=lambda arm: float(game.earned[arm.number]))
+    alpha = divergence.ALPHA_SHARE * game.context.alpha
+    try:
+        game.look_closer(winner, PAIRS_TO_CHOOSE)
+        return [winner], divergence.count(game.context, game.pool, winner, alpha)
+    except OutOfTime as out:
+        if out.stack:
+            raise game.context.hung(out) from None
+        game.late = True
+        return [winner], None
+
+
 def _shown(game: Game, known: list[Arm]) -> Strongest | None:
     """What was found, on held-out samples; None if there is no time for them."""
     try:
-        if game.ledger.refuted:
-            winner = max(known, key=lambda arm: float(game.earned[arm.number]))
-            game.look_closer(winner, PAIRS_TO_CHOOSE)
-            known = [winner]
         left = game.context.max_samples
         if game.satisfied:
             left = max(MIN_SHOWN, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))

@@ -31,6 +31,8 @@ TEST_KEY = 2
 """The same, of samples that are tested: none of them was ever searched."""
 PAIRED_TEST_KEY = 7
 """The same, of those that are tested in pairs, with the same random numbers on both inputs."""
+DIVERGENCE_KEY = 8
+"""The same, of those by which divergences are bounded."""
 TOTAL_ROOM, MIN_ROOM = 2_000_000, 50_000
 """Numbers that are kept on either input: of all pairs of inputs together, and of each at least."""
 LONG_OUTPUT, ROOM_OF_AN_OBJECT = 1_000, 4

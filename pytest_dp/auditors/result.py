@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pytest_dp.claim import Claim
 from pytest_dp.errors import PytestDPError
+from pytest_dp.privacy import Renyi
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
@@ -18,6 +19,23 @@ MAX_NOTES = 4
 """Notes that are shown of a result at most; `AuditResult.notes` has them all."""
 EXACTLY = 1 + 1e-9
 """What rounding may add."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """A divergence of outputs on two inputs that was shown.
+
+    Attributes
+    ----------
+    lower : float
+        In the claim's parameter.
+    shown, allowed : Renyi
+        What the outputs have at least, and what the claim allows them.
+    """
+
+    lower: float
+    shown: Renyi
+    allowed: Renyi
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,6 +68,9 @@ class Counterexample:
     delta_lower : float or None
         What the event shows of δ at the claimed ε, with confidence ``1 - alpha``; None for claims
         without an ε.
+    divergence : Distance or None
+        How far apart the outputs are as a whole, for claims that bound a divergence: `lower` in the
+        claim's parameter, and the order and value that were `shown` and are `allowed`.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     diagnosis : tuple of str
@@ -78,6 +99,7 @@ class Counterexample:
     lower: float
     eps_clopper_pearson: float
     delta_lower: float | None = None
+    divergence: Distance | None = None
     difference: str = ""
     diagnosis: tuple[str, ...] = ()
     attack: Callable[[Any], float] | None = None

@@ -16,7 +16,7 @@ from pytest_dp.report import numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pytest_dp.auditors.result import AuditResult, Counterexample
+    from pytest_dp.auditors.result import AuditResult, Counterexample, Distance
     from pytest_dp.privacy import Guarantee
 
 WIDTH = 76
@@ -254,12 +254,26 @@ def _evidence(result: AuditResult, example: Counterexample | None = None) -> lis
         said.append(
             "There was no effort left to show a counterexample: raise max_samples or max_seconds."
         )
+    elif example.divergence is not None and result.lower == example.divergence.lower:
+        said.append(_apart(result, example.divergence))
     elif result.lower > max(1.005 * example.lower, result.claimed):
         more = result.claim.promise.guarantee.at_least(numbers.lower(result.lower))
         said.append(f"A learned attack on the same pair, with another S, shows {more}.")
     often = numbers.one_in(result.alpha)
     said.append(f"A mechanism that keeps its claim fails at most {often} such audits.")
     return [f"  {line}" for text in said for line in wrap(text, WIDTH - 2)]
+
+
+def _apart(result: AuditResult, distance: Distance) -> str:
+    """What is broken by all of the outputs, and not by any event."""
+    order, value = distance.shown
+    kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
+    more = result.claim.promise.guarantee.at_least(numbers.lower(distance.lower))
+    most, least = numbers.upper(distance.allowed.bound), numbers.lower(value)
+    return (
+        f"As a whole, outputs on D and D' differ by a {kind} of at least {least}, and the claim "
+        f"allows {most}: {more}."
+    )
 
 
 def e_value(value: float, samples: int) -> str:
