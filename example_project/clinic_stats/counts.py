@@ -1,6 +1,7 @@
-"""How many patients, and of which age. Ages are whole years, one entry per patient."""
+"""How many patients, of which age, and from where. One entry per patient; ages in whole years."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,9 @@ EPS_SENIORS = 1.0
 EPS_AGE_GROUPS = 0.5
 SENIOR = 65
 AGE_GROUPS = [0, 18, 40, 65, 130]
+
+EPS_TOWNS = 1.0
+DELTA_TOWNS = 1e-6
 
 
 @dp_claim(eps=EPS_SENIORS, neighbors="add_remove_one", inputs="tests.dp_inputs:ages")
@@ -40,3 +44,25 @@ def age_groups(
     counts, _ = np.histogram(ages, bins=AGE_GROUPS)
     shape = counts.shape if size is None else (size, *counts.shape)
     return counts + rng.laplace(scale=1 / EPS_AGE_GROUPS, size=shape)
+
+
+@dp_claim(
+    eps=EPS_TOWNS,
+    delta=DELTA_TOWNS,
+    neighbors="add_remove_one",
+    inputs="tests.dp_inputs:towns",
+)
+def towns(homes: Sequence[str], rng: np.random.Generator) -> dict[str, int]:
+    """Patients from each town; towns are left out if few come from there.
+
+    There is no list of all towns, so to name one at all says that somebody is from there. A town
+    that only one patient comes from is named with a probability of DELTA_TOWNS: that is how often
+    1 and the noise exceed the threshold (Korolova, Kenthapadi, Mishra & Ntoulas 2009).
+    """
+    threshold = 1 + math.log(1 / (2 * DELTA_TOWNS)) / EPS_TOWNS
+    named = {}
+    for town, patients in sorted(Counter(homes).items()):
+        noisy = patients + rng.laplace(scale=1 / EPS_TOWNS)
+        if noisy > threshold:
+            named[town] = round(noisy)
+    return named

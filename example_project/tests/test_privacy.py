@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from diffprivlib import tools
 
+from clinic_stats.billing import total_cost
+from clinic_stats.counts import seniors
 from clinic_stats.report import EPS_REPORT, monthly_report
 
 
 @pytest.mark.dp_claim(
     eps=EPS_REPORT,
+    composes=[seniors, total_cost],
     neighbors="add_remove_one",
     inputs="tests.dp_inputs:ages_and_costs",
     max_samples=60_000,

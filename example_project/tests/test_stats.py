@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from clinic_stats.alarms import first_overload
-from clinic_stats.averages import mean_age, mean_wait
+from clinic_stats.averages import mean_age, mean_vitals, mean_wait
 from clinic_stats.billing import bed_days, total_cost
-from clinic_stats.counts import AGE_GROUPS, age_groups, seniors
+from clinic_stats.counts import AGE_GROUPS, age_groups, seniors, towns
 from clinic_stats.diagnoses import ANSWERS, DIAGNOSES, most_common, smoking_answer
 from clinic_stats.report import monthly_report
+from clinic_stats.training import train
 
 MANY_AGES = [10] * 1000 + [30] * 2000 + [50] * 3000 + [80] * 4000
 
@@ -80,3 +81,24 @@ def test_monthly_report(rng):
     report = monthly_report([(80, 500.0)] * 20_000, rng)
     assert report["seniors"] == pytest.approx(20_000, abs=20)
     assert report["total cost"] == pytest.approx(10_000_000, rel=0.1)
+
+
+def test_mean_vitals_are_close(rng):
+    assert mean_vitals([(120, 80, 60, 15)] * 10_000, rng) == pytest.approx([120, 80, 60, 15], abs=1)
+
+
+def test_towns_are_close(rng):
+    assert towns(["Ulm"] * 1000 + ["Bonn"] * 100, rng) == pytest.approx(
+        {"Bonn": 100, "Ulm": 1000}, abs=20
+    )
+
+
+def test_a_town_of_one_patient_is_not_named(rng):
+    assert towns(["Ulm"] * 1000 + ["Bonn"], rng).keys() == {"Ulm"}
+
+
+def test_the_model_learns_who_comes_back(rng):
+    features = rng.normal(size=(20_000, 2))
+    came_back = features[:, :1] > features[:, 1:]
+    model = train(np.hstack([features, came_back]), rng)[-1]
+    assert model == pytest.approx([2, -2], abs=0.5)

@@ -75,6 +75,24 @@ REGRESSIONS = {
         {"clinic_stats/diagnoses.py::smoking_answer[eps=1.0]"},
         [r"D  = '\w+'", r"D' = '\w+'", r"S  = .*output == '\w+'"],
     ),
+    "11-vitals-widest-range": Broken(
+        {"clinic_stats/averages.py::mean_vitals[rho=0.125]"},
+        # Four means that moved together: a learned score sees more than any one of them.
+        [
+            r"claimed rho = 0\.125, but rho >= 0\.\d+",
+            r"one record replaced",
+            r"S  = .*(score|output)",
+        ],
+    ),
+    "12-towns-of-five": Broken(
+        {"clinic_stats/counts.py::towns[eps=1.0-delta=1e-06]"},
+        [
+            r"claimed eps = 1\.0, delta = 1e-06",
+            r"D'? += \['Ulm'\]",
+            r"D'? += \[\]",
+            r"S  = .*output",
+        ],
+    ),
 }
 
 
