@@ -38,8 +38,6 @@ MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
 """What is bet against, as shares of the claim's parameter."""
-ABOVE = np.array([1.1, 1.25, 1.5, 2.0, 3.0])
-"""The same, above a claim that bounds divergences: no event shows as much of its parameter."""
 
 
 @dataclass(slots=True)
@@ -103,7 +101,7 @@ def _scores(record: Record) -> Floats:
 
 
 class Ledger:
-    """Wealth, in bets against each of a ladder of guarantees; the claim is one of its rungs.
+    """Wealth, in bets against each of a ladder of guarantees; the claim is the highest rung.
 
     Parameters
     ----------
@@ -117,8 +115,6 @@ class Ledger:
     ----------
     rungs : ndarray
         Values of the claim's parameter, increasing.
-    claim : int
-        Which of them is the claim.
     log_wealth : ndarray
         Against each of them, now.
     highest : ndarray
@@ -129,11 +125,9 @@ class Ledger:
 
     def __init__(self, guarantee: Guarantee, alpha: float = 0.0) -> None:
         self.enough = -math.log(alpha) if alpha else math.inf
-        self.claim = len(RUNGS) - 1
         bounded = guarantee.divergences
-        shares = np.concatenate([RUNGS, ABOVE]) if bounded else RUNGS
-        ladder = [guarantee.times(float(share)) for share in shares]
-        self.rungs = guarantee.claimed * shares
+        ladder = [guarantee.times(float(share)) for share in RUNGS]
+        self.rungs = guarantee.claimed * RUNGS
         self.log_wealth, self.highest = np.zeros(len(ladder)), np.zeros(len(ladder))
         most = max(len(rung.hockey_sticks) for rung in ladder)
         # As many for each rung; one that follows from fewer is asked more than once for the last.
@@ -229,12 +223,12 @@ class Ledger:
     @property
     def refuted(self) -> bool:
         """Whether the claim, and all rungs below, are refuted at the level of the ledger."""
-        return bool((self.highest[: self.claim + 1] >= self.enough).all())
+        return bool((self.highest >= self.enough).all())
 
     @property
     def p_value(self) -> float:
         """Valid at any time, as that of the claim and of all rungs below."""
-        return math.exp(-max(float(self.highest[: self.claim + 1].min()), 0.0))
+        return math.exp(-max(float(self.highest.min()), 0.0))
 
     def prefers_apart(self, record: Record) -> bool:
         """Whether bets on coupled outputs would have won more if those had been independent."""
@@ -247,7 +241,7 @@ class Ledger:
 
     def _best(self, record: Record) -> float:
         """Log growth of the best bet against the claim, all of the record being bet on."""
-        claim = np.array([self.claim])
+        claim = np.array([len(self.rungs) - 1])
         hard = self.events.growth(record.joint, record.apart, claim)
         soft = self._attacks(record, claim)[1]
         return max(float(hard.max(initial=0.0)), float(soft.max(initial=0.0)))
@@ -255,7 +249,7 @@ class Ledger:
     @property
     def log_e_value(self) -> float:
         """Log wealth against the claim, now."""
-        return float(self.log_wealth[self.claim])
+        return float(self.log_wealth[-1])
 
 
 def _log_total(*parts: Floats) -> Floats:
