@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -115,7 +115,8 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     claims = []
     for arguments, label in variants(given):
         promise = Promise(_guarantee(given, arguments.params), relation, inputs, pairs)
-        check_parts(promise, given.get("composes", ()))
+        one_unit = _guarantee(_of_one_unit(given), arguments.params)
+        check_parts(replace(promise, guarantee=one_unit), given.get("composes", ()))
         claims.append(Claim(promise, arguments, effort, label))
     return claims
 
@@ -126,6 +127,8 @@ def check_parts(promise: Promise, parts: Sequence[tuple[Any, int]]) -> None:
     Parameters
     ----------
     promise : Promise
+        For inputs that differ in one unit, as those of the parts are taken: what groups are
+        promised follows from that.
     parts : sequence of (mechanism, int)
         Mechanisms with claims of their own, and how often each is used. Of several claims on one
         mechanism, those count that add up to least.
@@ -163,7 +166,7 @@ def _promised(mechanism: Any, whole: Promise) -> list[Guarantee]:
             f"composes: {name} has no claim of its own. Put @dp_claim(...) on it, or leave it out "
             "if it does not touch the data."
         )
-    expanded = [expand(declaration.keywords) for declaration in declared]
+    expanded = [expand(_of_one_unit(declaration.keywords)) for declaration in declared]
     promises = [claims[0].promise for claims in expanded if len(claims) == 1]
     if not promises:
         raise ClaimError(
@@ -179,6 +182,11 @@ def _promised(mechanism: Any, whole: Promise) -> list[Guarantee]:
             "same neighbors=."
         )
     return [one.guarantee for one in alike]
+
+
+def _of_one_unit(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """A claim without its group."""
+    return {name: value for name, value in keywords.items() if name != "group"}
 
 
 def _name(mechanism: Any) -> str:

@@ -98,7 +98,8 @@ def _caught(arm: Arm, bets: Bets) -> float:
         least = 0.0  # no single event would have been needed
     # A mechanism that keeps its claim now would lose at most so many times the claim then.
     now = min(guarantee.claimed, most_shown(arm.record, guarantee))
-    then = now / guarantee.claimed * guarantee.with_noise_over(times)
+    share = now / guarantee.claimed if guarantee.claimed else 1.0
+    then = share * guarantee.with_noise_over(times)
     if guarantee.largest_ratio is not None:
         then = min(then, max(one.loss(times) for one in curves))
     return max(least, then)

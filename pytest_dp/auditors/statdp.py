@@ -95,7 +95,7 @@ def _conclude(
     c1, runs, c2, _ = bound.counts.four
     return context.result(
         verdict,
-        lower=bound.lower,
+        lower=max(bound.lower, 0.0),
         p_value=context.agreeing(bound.p_value, violated),
         resolution=resolution,
         counterexample=held_out.counterexample(context, pool, witness, bound) if violated else None,

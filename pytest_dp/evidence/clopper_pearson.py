@@ -123,8 +123,8 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
 
 
 def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
-    """The smallest alpha at which `eps_lower` reaches `eps`, rounded up; parameters as there."""
-    return _smallest_level(lambda alpha: eps_lower(c1, n1, c2, n2, alpha) >= eps)
+    """The smallest alpha at which `eps_lower` exceeds `eps`, rounded up; parameters as there."""
+    return _smallest_level(lambda alpha: eps_lower(c1, n1, c2, n2, alpha) > eps)
 
 
 def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> float:
@@ -149,9 +149,9 @@ def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha:
 
 
 def claim_p_value(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee) -> float:
-    """The smallest alpha at which `claim_lower` reaches the claim, rounded up."""
+    """The smallest alpha at which `claim_lower` exceeds the claim, rounded up."""
     return _smallest_level(
-        lambda alpha: claim_lower(c1, n1, c2, n2, guarantee, alpha) >= guarantee.claimed
+        lambda alpha: claim_lower(c1, n1, c2, n2, guarantee, alpha) > guarantee.claimed
     )
 
 

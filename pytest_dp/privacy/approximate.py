@@ -56,6 +56,12 @@ class ApproximateDP(Guarantee):
         """The same with eps times `factor`; if eps is 0, the price exp(eps) is what is scaled."""
         return self.at(self.eps * factor if self.eps else max(math.log(factor), 0.0))
 
+    def with_noise_over(self, times: float) -> float:
+        return super().with_noise_over(times) if self.eps else self.times(times).eps
+
+    def noise_below(self, value: float) -> float:
+        return super().noise_below(value) if self.eps else math.exp(min(value, 2 * LARGEST_EPS))
+
     def delta_at(self, eps: float) -> float:
         """Of two coins, one of which is thrown: randomised response at eps with a leak of delta.
 
@@ -105,12 +111,14 @@ class ApproximateDP(Guarantee):
         return low
 
     def group(self, k: int) -> ApproximateDP:
-        steps = math.fsum(math.exp(self.eps * each) for each in range(k)) if self.delta else 1.0
-        delta = self.delta * steps * (1 + 1e-15 if k > 1 else 1.0)
-        if delta < 1 and self.eps * k <= LARGEST_EPS:
-            return ApproximateDP(self.eps * k, delta)
+        eps, delta = self.eps * k, self.delta
+        if k > 1 and eps <= LARGEST_EPS:
+            steps = math.expm1(eps) / math.expm1(self.eps) if eps else float(k)
+            delta *= steps * (1 + 1e-13)
+        if delta < 1 and eps <= LARGEST_EPS:
+            return ApproximateDP(eps, delta)
         raise ClaimError(
-            f"group={k} of {self} promises nothing: eps={self.eps * k:g}, delta={delta:.3g}. "
+            f"group={k} of {self} promises nothing: eps={eps:g}, delta={delta:.3g}. "
             f"Allowed: eps at most {LARGEST_EPS:g} and delta below 1, by then. Write a smaller "
             "group, or a claim for groups of that size."
         )
@@ -141,6 +149,6 @@ def pure_to_renyi(eps: float, order: float) -> float:
     if k * eps > 1:
         log = k * eps + math.log1p(math.exp(-(2 * order - 1) * eps)) - math.log1p(math.exp(-eps))
         return log / k * (1 + 1e-14)
-    rare = 1 / (1 + math.exp(eps))
-    inner = (1 - rare) * math.expm1(k * eps) + rare * math.expm1(-k * eps)
+    # A sum of two moments, as a product, in which nothing cancels out.
+    inner = -math.expm1(-k * eps) * math.expm1(order * eps) / (1 + math.exp(eps))
     return math.log1p(inner) / k * (1 + 1e-14)

@@ -86,7 +86,7 @@ def largest(q: Floats, order: Floats, bound: Floats) -> Floats:
     k = order - 1
     log_moment = k * bound
     low = log_moment < 1
-    p = np.minimum(1.0, np.exp((log_moment + k * np.log(q)) / order))
+    p = np.exp(np.minimum((log_moment + k * np.log(q)) / order, 0.0))
     for _ in range(60):
         a, b = _log_ratio(p, q), _log_ratio(1 - p, 1 - q)
         with np.errstate(all="ignore"):

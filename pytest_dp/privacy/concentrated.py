@@ -195,7 +195,7 @@ def _log_normal(x: float) -> float:
     """The logarithm of the normal distribution function at x below 0."""
     if x > -37:
         return math.log(math.erfc(-x / math.sqrt(2)) / 2)
-    series = 1 - 1 / x**2 + 3 / x**4
+    series = 1 - 1 / x**2 + 3 / x**4 - 15 / x**6 + 105 / x**8 - 945 / x**10
     return -x * x / 2 - math.log(-x * math.sqrt(2 * math.pi)) + math.log(series)
 
 

@@ -17,6 +17,7 @@ from pytest_dp.reprs import on_one_line
 
 NOTIONS = ("eps", "rho", "mu", "rdp", "profile", "tradeoff")
 """Keywords of which a claim has one."""
+_MOST = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
 _TOLERANCE = 1e-9
 _PROMISES_NOTHING = "a larger one promises nothing"
 
@@ -55,7 +56,7 @@ def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
             f"Write eps= and delta=, or {notion}= alone."
         )
     read = _READERS[notion](given[notion], given.get("delta", 0.0))
-    return read.group(_group(given["group"])) if "group" in given else read
+    return _grouped(read, _group(given["group"])) if "group" in given else read
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -74,6 +75,17 @@ def _group(value: Any) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise _invalid("group", value, "Allowed: a whole number from 1, such as 3.")
     return int(value)
+
+
+def _grouped(read: Guarantee, k: int) -> Guarantee:
+    whole = read.group(k)
+    if k > 1 and read.parameter in _MOST and whole.claimed > _MOST[read.parameter]:
+        raise ClaimError(
+            f"group={k} of {read} promises nothing: {whole}. Allowed: {read.parameter} at most "
+            f"{_MOST[read.parameter]:g}, by then. Write a smaller group, or a claim for groups of "
+            "that size."
+        )
+    return whole
 
 
 def _approximate(eps: Any, delta: Any) -> Guarantee:
@@ -101,7 +113,7 @@ def _concentrated(rho: Any, _: Any) -> Guarantee:
 
 
 def _gaussian(mu: Any, _: Any) -> Guarantee:
-    return GaussianDP(_positive("mu", mu, "1.0", 24.0))
+    return GaussianDP(_positive("mu", mu, "1.0", _MOST["mu"]))
 
 
 def _renyi(value: Any, _: Any) -> Guarantee:

@@ -51,6 +51,14 @@ def test_a_claim_is_at_least_the_sum_of_its_parts(parts, enough, short):
         claimed(parts, **short)
 
 
+@pytest.mark.parametrize("promised", [{"eps": 0.1}, {"eps": 0.1, "group": 3}])
+def test_groups_are_compared_by_what_one_unit_is_promised(promised):
+    parts = {part(**promised): 2}
+    assert claimed(parts, eps=0.2, group=3).claimed == pytest.approx(0.6)
+    with pytest.raises(ClaimError, match=r"adds up to eps=0\.2\."):
+        claimed(parts, eps=0.1, group=3)
+
+
 def test_the_error_names_what_to_claim():
     parts = {part(rho=0.1): 2, part(rho=0.05): 1}
     with pytest.raises(ClaimError) as caught:

@@ -9,6 +9,7 @@ import pytest
 from scipy import optimize, stats
 
 from pytest_dp.evidence import clopper_pearson, combined, statdp
+from pytest_dp.privacy import ApproximateDP
 
 EPSILONS = (0.0, 1e-12, 1e-3, 0.1, 0.7, 1.5, 5.0, 30.0, 800.0)
 
@@ -277,6 +278,14 @@ def test_clopper_pearson_solves_its_defining_equations(count, runs, alpha):
         assert stats.binom.sf(count - 1, runs, low) == pytest.approx(alpha, rel=1e-6)
     if count < runs:
         assert stats.binom.cdf(count, runs, high) == pytest.approx(alpha, rel=1e-6)
+
+
+def test_counts_that_show_nothing_are_no_evidence_against_eps_0():
+    assert clopper_pearson.p_value(0, 100, 50, 100, 0.0) == 1.0
+    assert clopper_pearson.p_value(90, 100, 10, 100, 0.0) < 1e-12
+    claim = ApproximateDP(0.0, 0.1)
+    assert clopper_pearson.claim_p_value(50, 100, 45, 100, claim) == 1.0
+    assert clopper_pearson.claim_p_value(90, 100, 10, 100, claim) < 1e-10
 
 
 def test_clopper_pearson_interval_is_scipys():

@@ -367,6 +367,23 @@ def test_group_of_approximate_privacy():
     assert group.delta == pytest.approx(0.01 * (math.exp(1.5) - 1) / (math.exp(0.5) - 1))
     with pytest.raises(ClaimError, match="promises nothing"):
         ApproximateDP(1.0, 0.1).group(5)
+    with pytest.raises(ClaimError, match="promises nothing"):
+        ApproximateDP(1.0, 1e-6).group(10**9)
+    assert ApproximateDP(0.0, 0.01).group(3).delta == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize("keywords", [{"rho": 100.0, "group": 2}, {"mu": 10.0, "group": 3}])
+def test_groups_that_are_promised_nothing(keywords):
+    with pytest.raises(ClaimError, match=r"group=.* promises nothing"):
+        guarantee(keywords)
+
+
+def test_of_eps_0_noise_scales_the_price():
+    claim = ApproximateDP(0.0, 0.1)
+    assert claim.with_noise_over(1.25) == pytest.approx(math.log(1.25))
+    assert claim.noise_below(math.log(1.25)) == pytest.approx(1.25)
+    assert claim.noise_below(0.0) == 1.0
+    assert claim.noise_below(math.inf) > 1e100
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,18 @@ def test_pure_privacy_is_randomised_response(eps):
     assert GaussianDP(mu * (1 - 1e-6)).most(q) < p
 
 
+@pytest.mark.parametrize("eps", [1e-9, 1e-4, 0.01, 0.5, 0.9])
+def test_divergences_of_little_loss_are_exact(eps):
+    exact = math.log1p(4 * math.sinh(eps / 2) ** 2)
+    assert exact * (1 - 1e-15) <= privacy.pure_to_rdp(eps, 2.0) <= exact * (1 + 1e-13)
+
+
+def test_delta_of_a_gaussian_far_out_is_rounded_up():
+    # By 60 digits.
+    assert 1.3742480638151289e-89 <= privacy.gdp_to_delta(20.0, 600.0) <= 1.37424806384e-89
+    assert 3.956894753849331e-39 <= privacy.gdp_to_delta(24.0, 600.0) <= 3.9568947539e-39
+
+
 def test_gaussian_privacy_in_other_notions():
     assert privacy.gdp_to_zcdp(0.6) == pytest.approx(0.18)
     assert privacy.gdp_to_rdp(0.6, 3.0) == pytest.approx(0.54)
