@@ -85,9 +85,8 @@ def test_no_point_contradicts_the_bound_or_the_p_value(counts, claim, alpha):
             assert p >= 0.01 * alpha + stats.norm.sf(worst) or p == 1.0
 
 
-@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize(("counts", "alpha"), zip(COUNTS, [0.4, 1e-12] * 3, strict=True))
 @pytest.mark.parametrize("claim", CLAIMS, ids=of)
-@pytest.mark.parametrize("alpha", [0.4, 1e-12])
 def test_p_value_passes_alpha_where_the_bound_is(counts, claim, alpha):
     """What is allowed under ρ is known to a few 1e-4."""
     both = 3 * min(counts[0], counts[2]) // 4
