@@ -58,7 +58,7 @@ def sgd_step(
     composes={sgd_step: STEPS},
     neighbors="add_remove_one",
     inputs="tests.dp_inputs:patients",
-    max_samples=30_000,  # a run takes 100 microseconds
+    max_samples=20_000,  # a run takes 100 microseconds
 )
 def train(patients: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The weights after every step, from none: the last row is the model that we publish."""

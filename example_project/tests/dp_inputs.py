@@ -6,7 +6,7 @@ privacy bugs show.
 
 import numpy as np
 
-ages = [[], [0], [64, 65], [30, 150]]
+ages = [[], [65], [30, 150]]
 ages_of_a_ward = [[0], [120], [30, 65, 150]]
 waits = [[], [0], [240], [20, 500]]
 stays = [[], [1], [30, 365]]

@@ -71,8 +71,8 @@ def conclude(game: Game) -> AuditResult:
         _note_if_alike(game, known, caught)
     if game.satisfied and verdict == "no violation":
         context.sampler.note(
-            f"stopped at the margin: a true eps of {context.settings.margin:g} times the claim "
-            "would have been caught"
+            f"stopped at the margin: noise {context.settings.margin:g} times too small would have "
+            "been caught"
         )
     return context.result(
         verdict,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, R
 
 from pytest_dp.auditors.result import PrivacyViolation
 from pytest_dp.errors import InconclusiveWarning, PytestDPError
+
+_WITHOUT_CONFIDENCE = re.compile(r" \([^()]* confidence\)$")
 
 
 def represent(
@@ -27,7 +30,7 @@ def represent(
     lines = [f"    {text}".rstrip() for text in decorator_source(path, line)]
     lines += [""] if lines else []
     lines += [f"E   {text}".rstrip() for text in message.splitlines()]
-    last = first.partition(" (")[0] if isinstance(error, PrivacyViolation) else kind
+    last = _WITHOUT_CONFIDENCE.sub("", first) if isinstance(error, PrivacyViolation) else kind
     place = ReprFileLocation(shown, line, last)
     entry = ReprEntry(lines, None, None, place, "long")
     return ReprExceptionInfo(

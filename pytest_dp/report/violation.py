@@ -55,6 +55,9 @@ def written(guarantee: Guarantee) -> str:
 def violation(result: AuditResult) -> str:
     """The message of `PrivacyViolation`: the counterexample, its evidence, how to see it again."""
     lines = [headline(result)]
+    if len(lines[0]) > WIDTH - len("PrivacyViolation: "):
+        outcome, sure = lines[0].rsplit(" (", 1)
+        lines = [outcome, f"  ({sure}"]
     example = result.counterexample
     if example is not None:
         block = counterexample(result, example, WIDTH - 2)
@@ -62,6 +65,7 @@ def violation(result: AuditResult) -> str:
     else:
         lines += ["", *_evidence(result)]
     said = [line for line in (example.diagnosis if example else ()) if line]
+    said = [*_leak(result, example), *said]
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
         said.append(
@@ -70,6 +74,19 @@ def violation(result: AuditResult) -> str:
         )
     lines += ["", *(line for text in said for line in _wrapped(text)), *reproduce(result)]
     return "\n".join(lines)
+
+
+def _leak(result: AuditResult, example: Counterexample | None) -> list[str]:
+    """What the event shows of delta, which of a rare event is more telling than its eps."""
+    claim = result.claim.promise.guarantee
+    shown = None if example is None else example.delta_lower
+    if claim.eps is None or not claim.delta or shown is None or shown <= claim.delta:
+        return []
+    return [
+        f"With eps = {numbers.claimed(claim.eps)}, delta is at least "
+        f"{numbers.probability(shown, 'down')}; with delta = {claim.delta:g}, "
+        f"{claim.at_least(numbers.lower(result.lower))}."
+    ]
 
 
 def counterexample(result: AuditResult, example: Counterexample, width: int) -> list[str]:
@@ -153,7 +170,8 @@ def _ratio_or_most(
     if claim.largest_ratio is None:
         most = claim.most(p2), claim.most(found.intervals[1][1])
         nearest, surely = numbers.probability(most[0]), numbers.probability(most[1], "up")
-        return [(f"allowed on D by {written(claim)}", nearest, f"at most  {surely}")]
+        by = written(claim) if len(written(claim)) <= len("eps = 1.0") + 2 else "the claim"
+        return [(f"allowed on D by {by}", nearest, f"at most  {surely}")]
     bound = found.lower
     allowed, proven = numbers.allowed_and_proven(claim.largest_ratio, bound)
     more = f"at least {proven}" if bound > claim.largest_ratio else f"more than {allowed}"

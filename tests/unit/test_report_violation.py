@@ -252,6 +252,38 @@ def test_long_parts_are_wrapped_under_themselves_and_fit():
     assert any(line.startswith("Note: only the first 40") for line in lines)
 
 
+def test_a_leak_is_told_in_delta_too_and_fits():
+    claim = Claim(Promise(ApproximateDP(1.0, 1e-6)))
+    found = replace(
+        FOUND,
+        counts=(303, 0),
+        runs=(32_873, 119_727),
+        intervals=((0.0068, 0.012), (0.0, 1.3e-4)),
+        lower=3.96,
+        delta_lower=0.00651,
+    )
+    lines = violation(replace(BROKEN, claim=claim, lower=3.96, counterexample=found)).splitlines()
+    assert lines[:2] == [
+        "claimed eps = 1.0, delta = 1e-06, but eps >= 3.96",
+        "  (99.9999 % confidence)",
+    ]
+    assert [line for line in lines if " in S] " in line or "allowed" in line] == [
+        "  Pr[M(D)  in S]  303/32,873 = 0.0092    at least 0.0068",
+        "  Pr[M(D') in S]   0/119,727 = 0         at most  1.3e-04",
+        "  allowed on D by the claim    1.0e-06   at most  3.6e-04",
+    ]
+    assert "With eps = 1.0, delta is at least 0.0065; with delta = 1e-06, eps >= 3.96." in lines
+    assert max(map(len, lines)) <= 76
+
+
+@pytest.mark.parametrize(("eps", "delta", "shown"), [(1.0, 0.0, 0.2), (1.0, 0.1, 0.1)])
+def test_no_delta_is_told_of_where_none_is_claimed_or_shown(eps, delta, shown):
+    claim = Claim(Promise(ApproximateDP(eps, delta)))
+    found = replace(FOUND, delta_lower=shown)
+    text = violation(replace(BROKEN, claim=claim, counterexample=found))
+    assert "delta is at least" not in text
+
+
 @pytest.mark.parametrize("source", ["output in {" + "1, " * 5_000 + "}", "x" * 5_000, ""])
 def test_an_endless_event_is_cut(source):
     endless = replace(BROKEN, counterexample=replace(FOUND, event=Event(source)))
