@@ -14,13 +14,13 @@ from clinic_stats.report import EPS_REPORT, monthly_report
     composes=[seniors, total_cost],
     neighbors="add_remove_one",
     inputs="tests.dp_inputs:ages_and_costs",
-    max_samples=60_000,
+    max_samples=30_000,
 )
 def test_monthly_report(dp_check):
     dp_check(monthly_report)
 
 
-@pytest.mark.dp_claim(eps=1.0, neighbors="replace_one", inputs=[[1, 0], [1, 1]], max_samples=30_000)
+@pytest.mark.dp_claim(eps=1.0, neighbors="replace_one", inputs=[[1, 0], [1, 1]], max_samples=15_000)
 def test_vendor_count(dp_check):
     """Private if the number of flags is public: with "add_remove_one" the audit fails.
 
