@@ -19,7 +19,7 @@ from pytest_dp.evidence.resolution import (
     smallest_scale,
 )
 from pytest_dp.evidence.spread import sharing, smallest_shared_loss
-from pytest_dp.privacy import ApproximateDP
+from pytest_dp.privacy import ApproximateDP, gaussian_sigma, gdp_to_eps
 
 CLAIM = ApproximateDP(1.0)
 CUTS = np.concatenate([[-np.inf], np.linspace(-4, 5, 40), [np.inf]])
@@ -95,6 +95,21 @@ def test_the_largest_loss_leaves_room_for_luck():
     nested = 300 * np.array([[0.5, 0.0], [0.35, 0.15]])  # the rarer side never alone
     apart = 300 * np.outer([0.5, 0.5], [0.85, 0.15])
     assert largest_shown(Record([nested]), CLAIM) < largest_shown(Record([apart]), CLAIM)
+
+
+@pytest.mark.parametrize("noise", [1.0, 1.5])
+def test_the_largest_eps_is_that_beside_the_delta(noise):
+    """Neither that of an event hardly likelier than delta, nor that of a common one."""
+    rng, sigma = np.random.default_rng(1), noise * gaussian_sigma(1.0, 1e-3)
+    true = gdp_to_eps(1 / sigma, 1e-3)
+    cuts = np.concatenate([[-np.inf], np.linspace(-3.5 * sigma, 3.5 * sigma + 1, 32), [np.inf]])
+    on_d, on_d2 = (np.diff(norm.cdf(cuts, mean, sigma)) for mean in (1.0, 0.0))
+    shown = []
+    for _ in range(60):
+        joint = rng.multinomial(180_000, np.outer(on_d, on_d2).ravel()).reshape(33, 33)
+        shown.append(largest_shown(Record([joint.astype(float)]), ApproximateDP(1.0, 1e-3)))
+    assert 0.95 * true < min(shown)
+    assert max(shown) < 1.4 * true
 
 
 def at_places(losses, runs, paired, seed=1):
