@@ -110,6 +110,12 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
             "inputs=[[], [1], [1, 0]] with neighbors='add_remove_one', inputs=queries(5), or "
             "pairs=[([1, 0], [1])]."
         )
+    if "group" in given and pairs is None:
+        raise ClaimError(
+            f"group={given['group']!r} is for inputs that differ in so many units, and those that "
+            "follow from inputs= differ in one. Write the pairs themselves, such as "
+            "pairs=[([1, 0, 1], [])] with group=3."
+        )
     relation = check_relation(given.get("neighbors"), inputs)
     effort = {name: value for name, value in given.items() if name in SETTINGS}
     claims = []

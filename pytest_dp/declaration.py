@@ -215,7 +215,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     tradeoff : callable
         ``tradeoff(a)`` is the least type II error of a test with type I error a (f-DP).
     group : int or str, optional
-        The inputs differ in so many units of privacy, each of which is promised the above.
+        The inputs of each of `pairs` differ in so many units, each of which is promised the above.
     composes : iterable of callable, or dict, optional
         Mechanisms with claims of their own that this one is made of; a dict says how often each is
         used. It is an error to claim less than what they add up to.
