@@ -7,17 +7,17 @@ is `make_noisy_max`: the older `make_report_noisy_max_gumbel` has no claim beyon
 
 How rare an event of probability delta is decides what can be seen. At (1, 1e-3), Gaussian noise
 divided by 1.5 takes some 11,000 pairs of independent outputs on average until bets on one event
-refute it, in both directions, at alpha = 1e-6; the default effort has room for it. At (1, 1e-5) it
-takes some 210,000, and it has not.
+refute it, in both directions (half of what was computed for one), at alpha = 1e-6; the default
+effort has room for it. At (1, 1e-5) it takes some 210,000, and it has not.
 
 diffprivlib's ``Gaussian`` is calibrated by the classical formula, so that its noise is 1.47 times
 what (1, 1e-3) needs. Divided by 1.5 it would be 2 % too small, so it is made 1.5 times smaller than
 what is needed.
 
 Four equal releases of which three are claimed have noise that is 2 / sqrt(3) = 1.155 times too
-small. The default margin only asks for 1.25 to be caught: OpenDP's, four at ``rho=0.125`` in all,
-were cleared as three after 40,000 samples. So these are audited to a margin of 1.1, with
-diffprivlib's `GaussianAnalytic`, as OpenDP's would take minutes.
+small. The default margin only asks for 1.25 to be caught: of three audits of OpenDP's, four at
+``rho=0.125`` in all and claimed as three, one stopped there, and two ran out of time. So these
+are diffprivlib's `GaussianAnalytic`, as OpenDP's would take minutes, to a margin of 1.1.
 
 Exit status 1 if a correct one is not cleared or takes over 30 s of processor time, or if a wrong
 one is not caught. Needs the packages opendp and diffprivlib; python-dp, which belongs to no
