@@ -14,11 +14,15 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from benchmarks.common import count, cpu_seconds, progress, table
 from pytest_dp import audit
+from pytest_dp.privacy import ZeroConcentratedDP
 
 ALPHA = 1e-6
 SIGMA = 3.730632
@@ -35,6 +39,31 @@ def leaking(answer, share, rng, size):
     return (rng.random(size) < LEAK) * (answer > 0)
 
 
+@cache
+def envelope(rho: float) -> tuple[np.ndarray, np.ndarray]:
+    """Cumulative probabilities of a pair of laws that uses up all that rho allows any event.
+
+    It keeps every (eps, delta) that follows from rho, and yet breaks rho as a whole.
+    """
+    tail = np.geomspace(1e-12, 1e-3, 200)
+    q = np.unique(np.concatenate([[0.0], tail, np.linspace(1e-3, 1, 1_000)]))
+    p = np.minimum(ZeroConcentratedDP(rho).most(q), 1.0)
+    p[0] = 0.0
+    return p, q
+
+
+def on_the_envelope(answer, rho, rng, size):
+    p, q = envelope(rho)
+    return np.searchsorted((q, p)[int(answer)], rng.random(size))
+
+
+def exponential(answer, rho, rng, size):
+    """The exponential mechanism for five candidates, of whose scores all change, with this rho."""
+    scores = np.array([1.0, 0, 0, 0, 0]) if answer else np.array([0.0, 1, 1, 1, 1])
+    weights = np.exp(math.sqrt(8 * rho) / 2 * scores)
+    return np.searchsorted(np.cumsum(weights / weights.sum()), rng.random(size))
+
+
 def laplace(answer, share, rng, size):
     return answer + rng.laplace(scale=share, size=size)
 
@@ -49,13 +78,16 @@ class Case:
         Keywords.
     mechanism : callable
     asked : dict
-        For each share of the noise that is needed: n*, and the most pairs that the median may take,
-        independent and coupled.
+        For each share of the noise that is needed, or other parameter: n* (NaN if not known), and
+        the most pairs that the median may take, independent and coupled.
+    parameter : str
+        Of the mechanism, which takes it.
     """
 
     claim: dict[str, Any]
     mechanism: Callable[..., Any] = gaussian
     asked: dict[float, tuple[float, float, float]] = field(default_factory=dict)
+    parameter: str = "share"
 
 
 MU_AND_RHO = {0.5: (800, 2.3e3, 450), 0.7: (4_293, 12e3, 1.1e3), 0.9: (64.2e3, 150e3, 10e3)}
@@ -75,6 +107,13 @@ CASES = {
         asked={0.5: (1_072, 4.5 * 1_072, math.inf), 0.7: (7_105, 4.5 * 7_105, math.inf)},
     ),
     "leak": Case({"eps": 1.0, "delta": 1e-5}, leaking, {1.0: (500e3, 700e3, 700e3)}),
+    "envelope .036": Case({"rho": 0.036}, on_the_envelope, {0.036: (math.nan, 45e3, 45e3)}, "rho"),
+    "envelope .5": Case({"rho": 0.5}, on_the_envelope, {0.5: (math.nan, 4e3, 4e3)}, "rho"),
+    "exponential .5": Case({"rho": 0.5}, exponential, {2.0: (math.nan, 1.2e3, 1.2e3)}, "rho"),
+    "exponential .125": Case({"rho": 0.125}, exponential, {0.5: (math.nan, 1.2e3, 1.2e3)}, "rho"),
+    "exponential .005": Case(
+        {"rho": 0.005}, exponential, {0.02: (math.nan, math.inf, math.inf)}, "rho"
+    ),
     "leak, eps 0": Case({"eps": 0.0, "delta": 1e-5}, leaking, {1.0: (233e3, 330e3, 330e3)}),
 }
 LAPLACE = (1.05, 1.2, 1.5)
@@ -85,7 +124,7 @@ MOST_FOR_DELTA = 1.05
 def pairs_taken(
     mechanism: Callable[..., Any],
     claim: dict[str, Any],
-    share: float,
+    params: dict[str, float],
     coupled: bool,
     seed: int,
     most: float,
@@ -95,7 +134,7 @@ def pairs_taken(
     result = audit(
         mechanism,
         **claim,
-        params={"share": share},
+        params=params,
         pairs=[(1.0, 0.0)],
         vectorized="size",
         alpha=ALPHA,
@@ -114,7 +153,8 @@ def trials(
     seeds: int, *about: Any, limit: float, least: float = 200_000
 ) -> tuple[float, float, float]:
     """Pairs taken: median and largest; median CPU seconds."""
-    found = [pairs_taken(*about, seed, max(least, 12 * limit)) for seed in range(seeds)]
+    most = least if math.isnan(limit) else max(least, 12 * limit)
+    found = [pairs_taken(*about, seed, most) for seed in range(seeds)]
     taken = [pairs for pairs, _ in found]
     return median(taken), max(taken), median(seconds for _, seconds in found)
 
@@ -125,13 +165,19 @@ def of_case(name: str, shares: list[float], seeds: int) -> tuple[list[list[objec
     for share, (limit, *most) in case.asked.items():
         if share not in shares and case.mechanism is gaussian:
             continue
-        row: list[object] = [name, share, count(limit)]
+        params = {case.parameter: share}
+        row: list[object] = [name, share, "" if math.isnan(limit) else count(limit)]
         for coupled in (False, True):
             middle, worst, seconds = trials(
-                seeds, case.mechanism, case.claim, share, coupled, limit=limit
+                seeds, case.mechanism, case.claim, params, coupled, limit=limit
             )
             kept &= middle <= most[coupled]
-            row += [count(middle), f"{middle / limit:.2f}", count(worst), f"{seconds:.1f}"]
+            row += [
+                count(middle),
+                "" if math.isnan(limit) else f"{middle / limit:.2f}",
+                count(worst),
+                f"{seconds:.1f}",
+            ]
         progress(f"{row}")
         rows.append(row)
     return rows, kept
@@ -144,7 +190,7 @@ def of_laplace(seeds: int) -> tuple[list[list[object]], bool]:
         row: list[object] = ["Laplace", f"1 / {times}", ""]
         for coupled in (False, True):
             pure, leaky = (
-                trials(seeds, laplace, claim, 1 / times, coupled, limit=1e5)
+                trials(seeds, laplace, claim, {"share": 1 / times}, coupled, limit=1e5)
                 for claim in ({"eps": 1.0}, {"eps": 1.0, "delta": 1e-6})
             )
             over = leaky[0] / pure[0]
@@ -174,7 +220,8 @@ def main() -> None:
     print(table(header, rows))
     print(
         f"\nPairs of outputs until a claim is refuted at alpha = {ALPHA:g}: median, that over n*, "
-        f"and the most of {options.seeds} seeds. Noise as a share of what the claim needs. For "
+        f"and the most of {options.seeds} seeds. Noise as a share of what the claim needs, or "
+        "the rho of the exponential mechanism and of envelope pairs. For "
         "Laplace noise under (1, 1e-6), in place of n*: pairs taken under eps = 1."
     )
     sys.exit(not kept)

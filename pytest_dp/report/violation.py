@@ -288,9 +288,11 @@ def _apart(result: AuditResult, distance: Distance) -> str:
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
     more = result.claim.promise.guarantee.at_least(numbers.lower(distance.lower))
     most, least = numbers.upper(distance.allowed.bound), numbers.lower(value)
+    times = result.claim.promise.guarantee.noise_below(distance.lower)
+    share = numbers.probability(1 / times, "up")
     return (
         f"As a whole, outputs on D and D' differ by a {kind} of at least {least}, and the claim "
-        f"allows {most}: {more}."
+        f"allows {most}: {more}. If the noise is Gaussian, it is at most {share} of what is needed."
     )
 
 
