@@ -258,10 +258,9 @@ def largest_shown(record: Record, guarantee: Guarantee) -> float:
     above = 1 - delta * runs / c1 * np.exp(0.75 * error)
     sure = np.log(np.maximum(above, np.finfo(float).tiny)) + loss - 1.5 * error - eps
     k = int(np.argmax(sure.max(axis=0)))
-    room = math.exp(error[k] / 2)
-    return guarantee.shown_by(
-        min(float(c1[k] / runs[k]) * room, 1.0), float(c2[k] / runs[k]) / room
-    )
+    p, q, room = float(c1[k] / runs[k]), float(c2[k] / runs[k]), math.exp(error[k] / 2)
+    # Whatever is rarer, the event or what it leaves out, has that room.
+    return guarantee.shown_by(min(p * room, 1 - (1 - p) / room), max(q / room, 1 - (1 - q) * room))
 
 
 def wealth_for(alpha: float) -> float:
