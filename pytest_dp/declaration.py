@@ -240,8 +240,9 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     max_seconds : float, optional
         Effort: seconds for the audit.
     margin : float or None
-        An audit of a claim that stands ends as soon as it would have caught a true loss of so many
-        times the claim. ``None`` uses all of the effort. For the sequential auditor.
+        An audit of a claim that stands ends as soon as it would have caught noise that is so many
+        times too small; under pure eps, a true loss of so many times the claim. ``None`` uses all
+        of the effort. For the sequential auditor.
     method : {"sequential", "statdp", "dpsniper"}, optional
         The auditor. The sequential one (the default) bets against the claim and stops as soon as it
         knows; StatDP tests the event that looks worst; DP-Sniper learns an attack that tells two

@@ -9,12 +9,13 @@ flatter. All of this is past; the next batch is drawn after the bets on it are m
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Outputs
+from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.binning import (
     MAX_FINE_BINS,
@@ -44,6 +45,7 @@ from pytest_dp.outputs.screening import MIN_PAIRS, choose
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.chunks import joined
+from pytest_dp.sampling.sampler import Draw
 
 OUTPUTS_PER_QUANTITY = 250
 """Outputs that there have to be for each number, or difference of two, that a model learns from
@@ -158,6 +160,14 @@ class Arm(Contender):
         if not self.coupled or not all(map(same, self.outputs1, self.outputs2)):
             return False
         return all(np.array_equal(hashes(on1), hashes(on2)) for on1, on2 in self.extracts)
+
+    def draws(self, pool: Pool, size: int, first: int, *rest: int) -> list[Draw]:
+        """What draws so many new pairs of outputs; `first` and `rest` are parts of their key."""
+        key = first, self.number, *rest
+        return [
+            Draw(pool.inputs[i], size, key if self.coupled else (*key, side), self.coupled)
+            for side, i in enumerate((self.input1, self.input2))
+        ]
 
     def has_room(self, size: int) -> bool:
         """Whether so many more pairs of outputs, or of extracts, can be kept."""
@@ -277,6 +287,15 @@ def _events(
     rank = rank_for(context.guarantee, rarest=0.0)(half)
     found = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)
     return [one.event for one in found]
+
+
+def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:
+    """Counts of pairs of bins, one for each binning, of what was drawn and read on D and on D'."""
+    bins1, bins2 = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
+    return [
+        joint_counts(a, b, binning.width)
+        for a, b, binning in zip(bins1, bins2, binnings, strict=True)
+    ]
 
 
 def hope(record: Record, guarantee: Guarantee, learned: int) -> float:

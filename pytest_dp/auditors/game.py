@@ -14,14 +14,13 @@ from functools import partial
 import numpy as np
 
 from pytest_dp.arrays import Ints
-from pytest_dp.attacks.binning import Reader, joint_counts
-from pytest_dp.auditors.arms import Arm, hope, learn, make_room
+from pytest_dp.attacks.binning import Reader
+from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
 from pytest_dp.auditors.outlook import MIN_AT_MARGIN, in_doubt, would_catch
 from pytest_dp.auditors.pool import MIN_ROOM, TOTAL_ROOM, Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
-from pytest_dp.sampling.sampler import Draw
 
 FIRST_BATCH, MIN_BATCH = 12, 8
 """Pairs of outputs in the first look at a pair of inputs, and in any batch at least. What never
@@ -234,24 +233,14 @@ class Game:
             within(deadline.remaining(), partial(make_room, self.context, arm))
         most = MAX_KEPT if self.ledger.pure else MAX_KEPT_BEYOND
         keep = arm.kept + size <= most and arm.has_room(size)
-        key = self.key, arm.number, arm.batches
+        draws = arm.draws(self.pool, size, self.key, arm.batches)
         arm.batches += 1
-        sides = arm.input1, arm.input2
-        draws = [
-            Draw(self.pool.inputs[i], size, key if arm.coupled else (*key, side), arm.coupled)
-            for side, i in enumerate(sides)
-        ]
-        parts = self.context.sampler.measure(
-            draws, Reader(arm.binnings, keep, arm.extract), deadline
-        )
+        reader = Reader(arm.binnings, keep, arm.extract)
+        parts = self.context.sampler.measure(draws, reader, deadline)
         arm.drawn += size
         if keep:
             arm.keep(self.pool, [[kept for _, kept in part] for part in parts])
-        bins1, bins2 = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
-        return [
-            joint_counts(a, b, binning.width)
-            for a, b, binning in zip(bins1, bins2, arm.binnings, strict=True)
-        ]
+        return joints_of(parts, arm.binnings)
 
     def look_closer(self, arm: Arm, pairs: int) -> None:
         """Bring a pair up to so many outputs, if that is quick, and learn from them."""

@@ -64,6 +64,11 @@ class Record:
     apart: bool = False
     scores: Floats | None = None
 
+    @property
+    def increasing_scores(self) -> Floats:
+        """The scores of the bins, or their numbers where all that is known is their order."""
+        return np.arange(float(len(self.joint[0]))) if self.scores is None else self.scores
+
 
 @dataclass(frozen=True, slots=True)
 class Wager:
@@ -91,13 +96,6 @@ class Wager:
 def is_of_eps_alone(guarantee: Guarantee) -> bool:
     """Whether a claim is one of pure differential privacy."""
     return not guarantee.divergences and not any(stick.delta for stick in guarantee.hockey_sticks)
-
-
-def _scores(record: Record) -> Floats:
-    """Of outputs in each bin, which at least increase."""
-    if record.scores is None:
-        return np.arange(float(len(record.joint[0])))
-    return record.scores
 
 
 class Ledger:
@@ -201,7 +199,7 @@ class Ledger:
         joint = record.joint[0]
         if self.orders:
             bounds = self.bounds[rungs]
-            attacks = against_divergences(joint, _scores(record), self.orders, bounds)
+            attacks = against_divergences(joint, record.increasing_scores, self.orders, bounds)
         else:
             sticks = self.prices[rungs], self.delta[rungs]
             attacks = against_sticks(joint, *sticks, self.sharpness)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from pytest_dp.arrays import Floats
 from pytest_dp.privacy import Guarantee
-
-Floats = NDArray[np.float64]
 
 _INNER = expit(np.linspace(-35, 30, 3_001))
 PLACES: Floats = np.concatenate([[0.0], _INNER, [1.0]])

@@ -60,8 +60,7 @@ class Apart:
 
     def __init__(self, record: Record) -> None:
         joint = record.joint[0]
-        scores = np.arange(float(len(joint))) if record.scores is None else record.scores
-        self.ratios: Floats = log_ratios(joint, scores)[0][1]
+        self.ratios: Floats = log_ratios(joint, record.increasing_scores)[0][1]
         self.i, self.j = np.nonzero(joint)
         self.weights = joint[self.i, self.j] / joint.sum()
         self.q = joint.sum(0) / joint.sum()

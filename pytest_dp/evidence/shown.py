@@ -4,8 +4,8 @@ A guarantee allows an event of probability p1 on one input no more than some p1 
 other. What two probabilities show of its parameter rises with p1 and falls with p2, and the
 confidence regions of `pytest_dp.evidence.ratio` and `pytest_dp.evidence.paired` hold for both
 probabilities at once. So the least that any point of such a region shows is a bound, and the
-largest
-p-value of the points that the claim allows is a p-value: docs/proofs/bounds-on-any-claim.md.
+largest p-value of the points that the claim allows is a p-value:
+docs/proofs/bounds-on-any-claim.md.
 
 For a claim of ε alone these are the bounds on the log ratio. For others the weights follow the
 boundary of what the claim allows, and pairs also need the probability that any of both outputs is

@@ -32,7 +32,7 @@ _OPTIONS = (
     (
         "margin",
         "string",
-        "stop once a loss of so many times the claim would be caught, or none (default: 1.25)",
+        "stop once noise so many times too small would be caught, or none (default: 1.25)",
     ),
     ("jobs", "string", "processes for each audit (default: as many as cores, where that pays)"),
     ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
