@@ -15,6 +15,7 @@ from pytest_dp.claim import Claim, expand
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs import pairs_of
+from pytest_dp.inputs.sources import PairSource
 from pytest_dp.keywords import invalid
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.sampler import Progress
@@ -106,9 +107,9 @@ def run(
 ) -> AuditResult:
     """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
     call = prepare(mechanism, claim.arguments)
-    pairs = pairs_of(claim.promise, root)
+    source = PairSource(pairs_of(claim.promise, root))
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
-    context = Context(claim, call, pairs, settings, name, progress)
+    context = Context(claim, call, source, settings, name, progress)
     useless = unused(claim.effort, settings.method)
     if useless:
         context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")

@@ -96,6 +96,8 @@ class Arm(Contender):
     binnings : tuple of Binning
         The first one by score.
     record : Record
+    earned : float
+        What the bets on it have added to the log wealth.
     hope : float
         Edge in standard deviations of a single payoff that the pair might have.
     known : (int, Table) or None
@@ -116,6 +118,7 @@ class Arm(Contender):
     coupled: bool = False
     binnings: tuple[Binning, ...] = ()
     record: Record = field(default_factory=lambda: Record([]))
+    earned: float = 0.0
     hope: float = math.inf
     known: tuple[int, Table] | None = None
 

@@ -160,7 +160,7 @@ def _compared(game: Game, worst: Arm) -> str:
 
 def _apart(game: Game, known: list[Arm]) -> tuple[list[Arm], Distance | None]:
     """The pair of inputs that was bet on best, and how far apart its outputs are as a whole."""
-    winner = max(known, key=lambda arm: float(game.earned[arm.number]))
+    winner = max(known, key=lambda arm: arm.earned)
     alpha = divergence.ALPHA_SHARE * game.context.alpha
     try:
         game.look_closer(winner, PAIRS_TO_CHOOSE)

@@ -13,7 +13,8 @@ from pytest_dp.attacks.expected_bounds import Plan
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.claim import Claim
 from pytest_dp.errors import MechanismError
-from pytest_dp.inputs import Pair, describe
+from pytest_dp.inputs import describe
+from pytest_dp.inputs.sources import PairSource
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Progress, Sampler
@@ -39,8 +40,7 @@ class Context:
     ----------
     claim : Claim
     call : Call
-    pairs : list of Pair
-        At least one.
+    source : PairSource
     settings : Settings
     name : str
         The claim's id.
@@ -52,12 +52,13 @@ class Context:
         self,
         claim: Claim,
         call: Call,
-        pairs: list[Pair],
+        source: PairSource,
         settings: Settings,
         name: str,
         progress: Progress | None = None,
     ) -> None:
-        self.claim, self.guarantee, self.pairs = claim, claim.promise.guarantee, pairs
+        self.claim, self.guarantee, self.source = claim, claim.promise.guarantee, source
+        self.pairs = source.given
         self.privacy_param = claim.arguments.privacy_param
         self.settings, self.name = settings, name
         seed = settings.seed

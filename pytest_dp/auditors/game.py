@@ -20,6 +20,8 @@ from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
 from pytest_dp.auditors.outlook import MIN_AT_MARGIN, in_doubt, would_catch
 from pytest_dp.auditors.pool import MIN_ROOM, TOTAL_ROOM, Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
+from pytest_dp.inputs import Pair
+from pytest_dp.inputs.sources import Tried
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 
 FIRST_BATCH, MIN_BATCH = 12, 8
@@ -46,6 +48,9 @@ MAX_KEPT, MAX_KEPT_BEYOND = 100_000, 200_000
 under others."""
 CHECK_GROWTH = 1.15
 """How many times more samples there are until the next look whether to stop."""
+SEARCH_SHARE, MIN_SEARCHED = 0.05, 500
+"""Share of the pairs of outputs that goes to pairs of inputs which the claim does not give, and how
+many they get at least before an audit may end at its margin."""
 BATCH_TIME_SHARE = 0.2
 """Share of the time that one batch may take; slow mechanisms get smaller batches."""
 
@@ -67,20 +72,23 @@ class Game:
     def __init__(self, context: Context, key: int, share: float, *, coupled: bool) -> None:
         self.key, self.share = key, share
         self.context, self.pool, self.coupled = context, Pool(), coupled
-        self.arms = [
-            Arm(number, pair, self.pool.add(pair.d1), self.pool.add(pair.d2), [])
-            for number, pair in enumerate(context.pairs)
-        ]
-        self.pool.room = max(MIN_ROOM, TOTAL_ROOM // len(self.arms))
-        for arm in self.arms:
-            arm.room = self.pool.room
+        self.pool.room = max(MIN_ROOM, TOTAL_ROOM // len(context.pairs))
+        self.arms: list[Arm] = []
+        for pair in context.source.pairs:
+            self._join(pair)
         self.ledger = Ledger(context.guarantee, share * context.alpha)
-        self.earned = np.zeros(len(self.arms))
         self.seen: list[Arm] = []
         self.late = self.satisfied = False
         self._next_look_up = 0.0
         self._doubtful: Arm | None = None
         self.learning = 0.0  # seconds
+
+    def _join(self, pair: Pair) -> Arm:
+        """A pair that takes part from now on: at any time, as bets are made before draws."""
+        inputs = self.pool.add(pair.d1), self.pool.add(pair.d2)
+        arm = Arm(len(self.arms), pair, *inputs, [], room=self.pool.room)
+        self.arms.append(arm)
+        return arm
 
     def play(self, deadline: Deadline) -> None:
         """Bet until the claim is refuted, enough is known, or only the reserve is left."""
@@ -139,10 +147,27 @@ class Game:
         if self._doubtful is not None:
             return self._doubtful
         best = max(self.seen, key=lambda arm: arm.hope, default=None)
-        unseen = len(self.seen) < len(self.arms)
-        if best is None or (unseen and best.hope < HOPE_UNSEEN):
+        if best is None:
+            return self.arms[0]
+        return (self._newcomer() if best.hope < HOPE_UNSEEN else None) or best
+
+    def _newcomer(self) -> Arm | None:
+        """The next pair of inputs to look at, if one is left, and the search has not had its share.
+
+        First those that the claim gives, then those that are proposed by what is known of them.
+        """
+        if len(self.seen) < len(self.arms):
             return self.arms[len(self.seen)]
-        return best
+        if self._proposed > max(MIN_SEARCHED, SEARCH_SHARE * self.drawn):
+            return None
+        past = [Tried(arm.pair, arm.drawn, arm.hope) for arm in self.seen]
+        pair = self.context.source.more(past)
+        return None if pair is None else self._join(pair)
+
+    @property
+    def _proposed(self) -> int:
+        """Pairs of outputs that were drawn for pairs of inputs which the claim does not give."""
+        return sum(arm.drawn for arm in self.seen[len(self.context.pairs) :])
 
     @property
     def e_value(self) -> float:
@@ -161,7 +186,8 @@ class Game:
         context, guarantee = self.context, self.context.guarantee
         level = guarantee, self.share * context.alpha
         told = context.sampler.progress is not None and all(arm.binnings for arm in self.seen)
-        may_end = len(self.seen) == len(self.arms) and self.drawn >= MIN_AT_MARGIN
+        searched = context.source.exhausted or self._proposed >= MIN_SEARCHED
+        may_end = searched and len(self.seen) == len(self.arms) and self.drawn >= MIN_AT_MARGIN
         doubts = None
         if told or may_end:
             caught = would_catch(self.seen, len(self.arms), *level)
@@ -185,8 +211,8 @@ class Game:
             if arm.drawn
             else FIRST_BATCH
         )
-        if not self.ledger.pure and self.earned[arm.number] > 0:
-            rate = self.earned[arm.number] / arm.drawn
+        if not self.ledger.pure and arm.earned > 0:
+            rate = arm.earned / arm.drawn
             missing = self.ledger.enough - self.ledger.log_e_value
             size = max(MIN_BATCH, int(np.clip(missing / rate, SMALLEST_SHARE * size, size)))
         return self._at_most(size)
@@ -225,7 +251,7 @@ class Game:
         before = self.ledger.log_e_value
         wager = self.ledger.wager(arm.record, cash=float(len(self.arms)))
         self.ledger.settle(wager, arm.record, lambda: self._draw(arm, size, deadline))
-        self.earned[arm.number] += self.ledger.log_e_value - before
+        arm.earned += self.ledger.log_e_value - before
 
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""

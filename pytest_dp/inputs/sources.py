@@ -1,0 +1,97 @@
+"""Where the pairs of an audit come from: those that the claim gives, and what a search proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pytest_dp.inputs.datasets import key
+from pytest_dp.inputs.relations import Pair
+
+MAX_REPEATS = 1_000
+"""Proposals in a row that were made before, after which a proposer has nothing left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What an audit has learned of a pair so far.
+
+    Attributes
+    ----------
+    pair : Pair
+    samples : int
+        Outputs that were drawn on each of its inputs.
+    hope : float
+        What a bet on one more pair of outputs may gain at best, by all that is known, in standard
+        deviations of what it pays. Pairs that break the claim keep it, others lose it.
+    """
+
+    pair: Pair
+    samples: int
+    hope: float
+
+
+class Proposer(Protocol):
+    """Proposes pairs of neighbouring inputs; it may look at all that was learned before."""
+
+    def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:
+        """Pairs to look at next; it is asked again once they are used up, until there are none.
+
+        Parameters
+        ----------
+        past : sequence of Tried
+            All pairs that were looked at, in the order in which they were.
+        """
+        ...
+
+
+class PairSource:
+    """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
+
+    Parameters
+    ----------
+    given : sequence of Pair
+        At least one.
+    proposers : sequence of Proposer
+    """
+
+    def __init__(self, given: Sequence[Pair], proposers: Sequence[Proposer] = ()) -> None:
+        self.given = tuple(given)
+        self.pairs = list(given)
+        """Those that were given, and then those that were proposed so far."""
+        self._waiting: list[tuple[Proposer, Iterator[Pair]]] = [(p, iter(())) for p in proposers]
+        self._known = {_content(pair) for pair in self.given} if proposers else set()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing more will be proposed."""
+        return not self._waiting
+
+    def more(self, past: Sequence[Tried]) -> Pair | None:
+        """A pair that was neither given nor proposed before; None if there is none left."""
+        while self._waiting:
+            proposer, proposed = self._waiting.pop(0)
+            pair = self._new(proposed)
+            if pair is None:
+                proposed = iter(proposer.propose(past))
+                pair = self._new(proposed)
+            if pair is not None:
+                self._waiting.append((proposer, proposed))
+                self.pairs.append(pair)
+                return pair
+        return None
+
+    def _new(self, proposed: Iterator[Pair]) -> Pair | None:
+        """The next one that is not known yet."""
+        for _, pair in zip(range(MAX_REPEATS), proposed, strict=False):
+            content = _content(pair)
+            if content not in self._known:
+                self._known.add(content)
+                return pair
+        return None
+
+
+def _content(pair: Pair) -> frozenset[int]:
+    """Equal for pairs of equal inputs, in either order; hashes, as the inputs may be large."""
+    return frozenset((hash(key(pair.d1)), hash(key(pair.d2))))

@@ -1,0 +1,82 @@
+"""Pairs that are given, and pairs that are proposed while an audit goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pytest_dp.auditors import sequential
+from pytest_dp.auditors.context import Context
+from pytest_dp.claim import expand
+from pytest_dp.inputs import Pair, pairs_of
+from pytest_dp.inputs.sources import PairSource, Tried
+from pytest_dp.sampling.calling import prepare
+from pytest_dp.settings import Settings
+
+
+class Listed:
+    """Proposes each of some batches of pairs, and remembers what it was told."""
+
+    def __init__(self, *batches: list[Pair]) -> None:
+        self.batches = list(batches)
+        self.past: list[Sequence[Tried]] = []
+
+    def propose(self, past: Sequence[Tried]) -> list[Pair]:
+        self.past.append(past)
+        return self.batches.pop(0) if self.batches else []
+
+
+def pair(n: int) -> Pair:
+    return Pair([n], [])
+
+
+def test_proposers_take_turns_and_are_asked_until_they_have_nothing_left() -> None:
+    one, other = Listed([pair(1), pair(2)], [pair(3)]), Listed([pair(4)])
+    source = PairSource([pair(0)], [one, other])
+    got = [source.more([]) for _ in range(5)]
+    assert got == [pair(1), pair(4), pair(2), pair(3), None]
+    assert source.exhausted
+    assert source.pairs == [pair(0), pair(1), pair(4), pair(2), pair(3)]
+
+
+def test_what_is_known_is_not_proposed_again_not_even_the_other_way_round() -> None:
+    source = PairSource([pair(0)], [Listed([pair(0).reversed(), pair(1), pair(1)])])
+    assert source.more([]) == pair(1)
+    assert source.more([]) is None
+
+
+def test_without_proposers_there_is_nothing_to_wait_for() -> None:
+    source = PairSource([pair(0)])
+    assert source.exhausted
+    assert source.more([]) is None
+
+
+def gated(records: list[int], rng: np.random.Generator) -> float:
+    scale = 0.25 if 7 in records else 1.0
+    return len(records) + rng.laplace(scale=scale)
+
+
+def audited(proposer: Listed, **keywords: object) -> tuple[Context, str]:
+    (claim,) = expand({"eps": 1.0, "pairs": [([0], [])], **keywords})
+    source = PairSource(pairs_of(claim.promise), [proposer])
+    settings = Settings(seed=3, n_jobs=1).over(claim.effort)
+    context = Context(claim, prepare(gated, claim.arguments), source, settings, "gated")
+    return context, sequential.audit(context).verdict
+
+
+def test_pairs_that_join_late_are_bet_on() -> None:
+    proposer = Listed([pair(n) for n in range(1, 7)], [pair(7)])
+    context, verdict = audited(proposer)
+    assert verdict == "violated"
+    assert context.source.pairs[-1] == pair(7)
+    tried = proposer.past[-1]
+    assert [one.pair for one in tried[:2]] == [pair(0), pair(1)]
+    assert all(one.samples >= 12 for one in tried)
+
+
+def test_an_audit_ends_at_its_margin_once_proposals_have_had_their_share() -> None:
+    proposer = Listed(*[[pair(n)] for n in range(1000, 2000)])
+    context, verdict = audited(proposer)
+    assert verdict == "no violation"
+    assert 5 < len(context.source.pairs) < 100
