@@ -1,4 +1,4 @@
-"""Names for the arrays that everything passes around."""
+"""Names for the arrays that everything passes around, and outputs put together."""
 
 from __future__ import annotations
 
@@ -13,3 +13,14 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Outputs = Sequence[Any] | npt.NDArray[Any]
 """Outputs of several runs; of an array, the first axis is runs."""
+
+
+def joined(parts: Sequence[Outputs]) -> Outputs:
+    """The outputs of several parts in one sequence: an array where all of them are arrays."""
+    if len(parts) == 1:
+        return parts[0]
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    shapes = {(array.shape[1:], array.dtype.kind) for array in arrays}
+    if len(arrays) == len(parts) and len(shapes) == 1:
+        return np.concatenate(arrays)
+    return [output for part in parts for output in part]

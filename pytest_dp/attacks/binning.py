@@ -79,21 +79,21 @@ class ByEvent:
 class Reader:
     """Puts outputs into the bins of each binning.
 
-    Calling it gives the bins, shape (binnings, n), and the outputs themselves, or an extract of
-    them, if they are to be kept.
+    Calling it gives the bins, shape (binnings, n), and the table of the outputs, or an extract of
+    it, if they are to be kept.
     """
 
     binnings: tuple[Binning, ...]
     keep: bool
     extract: Extract | None = None
 
-    def __call__(self, outputs: Outputs) -> tuple[BinNumbers, Outputs | Table | None]:
+    def __call__(self, outputs: Outputs) -> tuple[BinNumbers, Table | None]:
         table = tabulate(outputs)
         seen = [binning.bins(table) for binning in self.binnings]
         bins = np.stack(seen) if seen else np.zeros((0, len(table)), np.uint8)
         if not self.keep:
             return bins, None
-        return bins, outputs if self.extract is None else self.extract(table)
+        return bins, table if self.extract is None else self.extract(table)
 
 
 def cuts_of(odds: Floats, most: int = MAX_SCORE_BINS) -> Floats:

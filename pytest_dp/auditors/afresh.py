@@ -20,11 +20,11 @@ from typing import Any, Never
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Ints, Outputs
+from pytest_dp.arrays import Bools, Ints, Outputs, joined
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.auditors.context import MIN_COPY_RUNS, NOT_IID, Context
-from pytest_dp.auditors.pool import leaves_of
+from pytest_dp.auditors.kept import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import homogeneity
@@ -34,7 +34,7 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import elsewhere
-from pytest_dp.sampling.chunks import Input, joined
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
@@ -136,7 +136,10 @@ def _on_copies(
     runs = max(wanted // copies, 2)
     outputs: list[Outputs] = []
     for number in range(copies):
-        if number >= MIN_COPIES and number * runs * leaves_of(outputs[0]) > MAX_NUMBERS:
+        if (
+            number >= MIN_COPIES
+            and number * runs * leaves_of(tabulate(outputs[0][:8])) > MAX_NUMBERS
+        ):
             break
         try:
             outputs.append(context.sampler.afresh(given, runs, (side, number), deadline))

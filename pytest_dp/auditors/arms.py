@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints, Outputs
+from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.binning import (
     MAX_FINE_BINS,
@@ -29,36 +29,29 @@ from pytest_dp.attacks.binning import (
 )
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pool import TOTAL_ROOM, Contender, Pool, leaves_of, part_of, room_of
+from pytest_dp.auditors.kept import Kept
+from pytest_dp.auditors.pool import Contender, Pool
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.evidence.betting import Record, is_of_eps_alone
 from pytest_dp.evidence.edges import edges
 from pytest_dp.evidence.event_bets import independent
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.extracts import Extract, concatenated
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable
-from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.outcome import same
-from pytest_dp.outputs.screening import MIN_PAIRS, choose
-from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.outputs.screening import choose
+from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
-from pytest_dp.sampling.chunks import joined
 from pytest_dp.sampling.sampler import Draw
 
 OUTPUTS_PER_QUANTITY = 250
 """Outputs that there have to be for each number, or difference of two, that a model learns from
 where an output has many."""
-MAX_EXAMPLE_NUMBERS = 200_000
-"""Numbers, in all outputs together, that are kept to show examples once only extracts are kept."""
 MAX_UNPAIRED_PLACES = 256
 """Places in an output that extracts keep where inputs are not run with the same random numbers:
 then no pairs of outputs show which places matter."""
 MAX_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones."""
-MAX_CACHED_LEAVES = 100_000
-"""Leaves of outputs up to which their table is kept, for those who ask for it again."""
 MAX_LEARNED_FROM, MAX_LEARNED_BEYOND = 20_000, 100_000
 """Pairs of outputs from which each half learns, and among which it looks for events, at most: for
 claims of eps alone, and for others, which what is rare may break."""
@@ -72,97 +65,37 @@ a pair that gains nothing, and loses nothing, would starve others that were lear
 
 @dataclass(slots=True)
 class Arm(Contender):
-    """A pair to bet on.
+    """A pair of inputs to bet on: what was drawn on it, and what that has taught.
 
     Attributes
     ----------
-    room : int
-        Numbers that may be kept, on D and as many on D'.
-    numbers : float
-        What an output takes of the room, about.
-    outputs1, outputs2 : list of Outputs
-        Batches that were kept, on D and on D'; once there are extracts, a few for examples.
-    extract : Extract or None
-        What is kept of outputs too long to keep many of.
-    extracts : list of (Table, Table)
-        All that was kept, on D and on D', once there is no room for outputs.
-    drawn, kept, learned : int
-        Pairs of outputs drawn, kept, and known when the binnings were made.
-    paired : int
-        Of those that were kept, how many share their random numbers: the first ones.
-    batches : int
+    kept : Kept
+        Its outputs, as far as there is room for them.
+    drawn, batches : int
+        Pairs of outputs drawn, and in how many batches.
     coupled : bool
         Whether both inputs are run with the same random numbers.
     binnings : tuple of Binning
-        The first one by score.
+        What is bet on, the first one by score; empty before anything was learned.
+    learned : int
+        Pairs of outputs that were kept when the binnings were made.
     record : Record
+        What bets on the binnings would have earned.
     earned : float
         What the bets on it have added to the log wealth.
     hope : float
         Edge in standard deviations of a single payoff that the pair might have.
-    known : (int, Table) or None
-        What `table` gave last, unless that was large, and how many pairs of outputs were in it.
     """
 
-    room: int = TOTAL_ROOM
-    numbers: float = 0.0
-    outputs1: list[Outputs] = field(default_factory=list)
-    outputs2: list[Outputs] = field(default_factory=list)
-    extract: Extract | None = None
-    extracts: list[tuple[Table, Table]] = field(default_factory=list)
+    kept: Kept = field(default_factory=Kept)
     drawn: int = 0
-    kept: int = 0
-    learned: int = 0
-    paired: int = 0
     batches: int = 0
     coupled: bool = False
     binnings: tuple[Binning, ...] = ()
+    learned: int = 0
     record: Record = field(default_factory=lambda: Record([]))
     earned: float = 0.0
     hope: float = math.inf
-    known: tuple[int, Table] | None = None
-
-    def table(self) -> tuple[Table, Bools]:
-        """All outputs that were kept, or their extracts, and which of them are on D."""
-        on_d = np.arange(2 * self.kept) < self.kept
-        if self.known is not None and self.known[0] == self.kept:
-            return self.known[1], on_d
-        if self.extract is None:
-            table = self.examples()
-        else:
-            sides = zip(*self.extracts, strict=True)
-            table = concatenated([extract for side in sides for extract in side])
-        self.known = (self.kept, table) if len(table.codes) <= MAX_CACHED_LEAVES else None
-        return table, on_d
-
-    def keep(self, pool: Pool, sides: list[list[Any]]) -> None:
-        """Add a batch, outputs or extracts of them, on D and on D', and remember it in the pool."""
-        if self.extract is None:
-            batch = [joined(parts) for parts in sides]
-            size = len(batch[0])
-            for which, kept, outputs in zip(
-                (self.input1, self.input2), (self.outputs1, self.outputs2), batch, strict=True
-            ):
-                kept.append(outputs)
-                pool.keep(which, outputs)
-        else:
-            extract1, extract2 = map(concatenated, sides)
-            size = len(extract1)
-            self.extracts.append((extract1, extract2))
-            for extract in (extract1, extract2):
-                pool.heed(hashes(extract))
-        self.kept += size
-        self.paired += size if self.coupled else 0
-
-    def examples(self) -> Table:
-        """The outputs that were kept themselves."""
-        return tabulate(joined([*self.outputs1, *self.outputs2]))
-
-    def alike(self) -> bool:
-        """Whether, with the same random numbers, both inputs always gave the same outputs."""
-        if not self.coupled or not all(map(same, self.outputs1, self.outputs2)):
-            return False
-        return all(np.array_equal(hashes(on1), hashes(on2)) for on1, on2 in self.extracts)
 
     def draws(self, pool: Pool, size: int, first: int, *rest: int) -> list[Draw]:
         """What draws so many new pairs of outputs; `first` and `rest` are parts of their key."""
@@ -172,15 +105,6 @@ class Arm(Contender):
             for side, i in enumerate((self.input1, self.input2))
         ]
 
-    def has_room(self, size: int) -> bool:
-        """Whether so many more pairs of outputs, or of extracts, can be kept."""
-        if not self.kept:
-            return True
-        if not self.numbers:
-            self.numbers = room_of(self.outputs1[0])
-        each = self.numbers if self.extract is None else len(self.extract.about) + 1
-        return (self.kept + size) * each <= self.room
-
     def draw_apart(self) -> None:
         """Draw independently from now on, with the record that would have come of it."""
         self.coupled, self.record.apart = False, True
@@ -189,12 +113,12 @@ class Arm(Contender):
 
 def learn(context: Context, arm: Arm) -> None:
     """Make new binnings from all that was kept, and the record of what they would have shown."""
-    table, on_d = arm.table()
+    kept = arm.kept
+    table, on_d = kept.table()
     most = _most(context)
-    row = np.arange(len(on_d)) % arm.kept
-    middle = arm.kept // 2
-    lower = row < middle
-    paired = min(arm.paired, middle), max(arm.paired - middle, 0)
+    middle = kept.pairs // 2
+    lower = np.arange(len(on_d)) % kept.pairs < middle
+    paired = min(kept.coupled, middle), max(kept.coupled - middle, 0)
     joint: list[Floats] = []
     binnings: list[Binning] = []
     odds = np.zeros(len(on_d))
@@ -209,9 +133,9 @@ def learn(context: Context, arm: Arm) -> None:
                 continue
             binnings.append(seen)
             joint.append(_joint(seen.bins(unseen), on_d[held_out], 2))
-    model, about = _model(context, arm, table, on_d, 2 * most, arm.paired)
+    model, about = _model(context, arm, table, on_d, 2 * most, kept.coupled)
     if context.settings.classifier is not None or context.settings.features is not None:
-        check_by_itself(model, about, table if arm.extract is None else arm.examples())
+        check_by_itself(model, about, kept.examples())
     final = scores(model, table)
     for half in (lower, ~lower):
         odds[half] = _on_the_scale_of(odds[half], final[half])
@@ -221,7 +145,7 @@ def learn(context: Context, arm: Arm) -> None:
     joint.insert(0, _joint(bins, on_d, by_score.width))
     record = Record(joint, arm.record.soft, not arm.coupled, _on_average(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
-    arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, arm.kept
+    arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, kept.pairs
 
 
 def _most(context: Context) -> int:
@@ -230,19 +154,13 @@ def _most(context: Context) -> int:
 
 
 def make_room(context: Context, arm: Arm) -> None:
-    """Keep extracts from now on, and of what was kept."""
-    table, on_d = arm.table()
-    about = quantities(context.settings, table, arm.references, on_d, arm.paired)
-    if not arm.paired and any(feature.kind == "leaf" for feature in about):
+    """Keep only the quantities that are learned from, from now on, and of what was kept."""
+    table, on_d = arm.kept.table()
+    about = quantities(context.settings, table, arm.references, on_d, arm.kept.coupled)
+    if not arm.kept.coupled and any(feature.kind == "leaf" for feature in about):
         places = choose(table, on_d, 0, MAX_UNPAIRED_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
-    extract = Extract(tuple(dict.fromkeys(about)))
-    extracts = extract(table.rows(on_d)), extract(table.rows(~on_d))
-    few = max(MIN_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(arm.outputs1[0])))
-    arm.outputs1, arm.outputs2 = (
-        [part_of(joined(side), few)] for side in (arm.outputs1, arm.outputs2)
-    )
-    arm.extract, arm.extracts, arm.known = extract, [extracts], None
+    arm.kept.keep_only(list(dict.fromkeys(about)))
 
 
 def _on_the_scale_of(odds: Floats, scale: Floats) -> Floats:

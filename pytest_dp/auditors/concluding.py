@@ -87,7 +87,7 @@ def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
     """What was found, with its counts on held-out samples, and the bound by these and by bets."""
     context, violated = game.context, game.ledger.refuted
     said: dict[str, Any] = {"lower": game.ledger.lower}
-    bet = [arm.kept for arm in game.arms]
+    bet = [arm.kept.pairs for arm in game.arms]
     distance = None
     if violated:
         known, distance = _apart(game, known)
@@ -116,7 +116,7 @@ def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:
     """Say so if nothing tells the inputs of any pair apart."""
     if tells_apart(known) or cannot_be_read(game.pool):
         return
-    if all(arm.alike() for arm in known):
+    if all(arm.kept.alike() for arm in known):
         game.context.sampler.note(NO_DIFFERENCE, hinders=True)
     elif math.isfinite(caught):
         game.context.sampler.note(NOT_TOLD_APART, hinders=True)

@@ -118,7 +118,7 @@ def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float)
 
 def _most_kept(pool: Pool) -> int:
     """How many samples of an input may be kept: fewer, the more leaves they have."""
-    leaves = max(1.0, float(np.mean(tabulate(pool.drawn[0][0][:FIRST_LOOK]).sizes)))
+    leaves = max(1.0, float(np.mean(pool.drawn[0][0].sizes[:FIRST_LOOK])))
     return int(min(MAX_KEPT, MAX_LEAVES / leaves))
 
 

@@ -48,7 +48,7 @@ def count(context: Context, pool: Pool, arm: Arm, alpha: float) -> Distance | No
         return None
     bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
     draws, score = arm.draws(pool, pairs, DIVERGENCE_KEY), arm.binnings[:1]
-    reader = Reader(score, False, arm.extract)
+    reader = Reader(score, False, arm.kept.extract)
     parts = context.sampler.measure(draws, reader, context.deadline)
     (joint,) = joints_of(parts, score)
     value = bet.lower(joint, alpha)

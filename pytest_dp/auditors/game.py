@@ -17,11 +17,13 @@ from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
+from pytest_dp.auditors.kept import MIN_ROOM, TOTAL_ROOM, Kept
 from pytest_dp.auditors.outlook import MIN_AT_MARGIN, in_doubt, would_catch
-from pytest_dp.auditors.pool import MIN_ROOM, TOTAL_ROOM, Pool, always_raises
+from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import Tried
+from pytest_dp.outputs.table import concatenated
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 
 FIRST_BATCH, MIN_BATCH = 12, 8
@@ -72,7 +74,6 @@ class Game:
     def __init__(self, context: Context, key: int, share: float, *, coupled: bool) -> None:
         self.key, self.share = key, share
         self.context, self.pool, self.coupled = context, Pool(), coupled
-        self.pool.room = max(MIN_ROOM, TOTAL_ROOM // len(context.pairs))
         self.arms: list[Arm] = []
         for pair in context.source.pairs:
             self._join(pair)
@@ -86,7 +87,8 @@ class Game:
     def _join(self, pair: Pair) -> Arm:
         """A pair that takes part from now on: at any time, as bets are made before draws."""
         inputs = self.pool.add(pair.d1), self.pool.add(pair.d2)
-        arm = Arm(len(self.arms), pair, *inputs, [], room=self.pool.room)
+        kept = Kept(max(MIN_ROOM, TOTAL_ROOM // len(self.context.pairs)))
+        arm = Arm(len(self.arms), pair, *inputs, [], kept)
         self.arms.append(arm)
         return arm
 
@@ -115,9 +117,11 @@ class Game:
     def _has_outgrown(self, arm: Arm) -> bool:
         """Whether the binnings of a pair have been made from too few outputs."""
         later = RELEARN if self.ledger.pure else RELEARN_BEYOND
-        if arm.kept >= arm.learned * (later if arm.learned > FIRST_BATCH else RELEARN_FIRST):
+        if arm.kept.pairs >= arm.learned * (later if arm.learned > FIRST_BATCH else RELEARN_FIRST):
             return True
-        return not self.ledger.pure and arm.learned < arm.kept < arm.drawn  # no more will be kept
+        return (
+            not self.ledger.pure and arm.learned < arm.kept.pairs < arm.drawn
+        )  # no more will be kept
 
     def _learn(self, arm: Arm, deadline: Deadline) -> None:
         """Make new binnings, unless learning has had its share; the first ones in any case."""
@@ -255,17 +259,23 @@ class Game:
 
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""
-        if arm.extract is None and not arm.has_room(size):
+        kept = arm.kept
+        if kept.extract is None and not kept.has_room(size):
             within(deadline.remaining(), partial(make_room, self.context, arm))
         most = MAX_KEPT if self.ledger.pure else MAX_KEPT_BEYOND
-        keep = arm.kept + size <= most and arm.has_room(size)
+        keep = kept.pairs + size <= most and kept.has_room(size)
         draws = arm.draws(self.pool, size, self.key, arm.batches)
         arm.batches += 1
-        reader = Reader(arm.binnings, keep, arm.extract)
+        reader = Reader(arm.binnings, keep, kept.extract)
         parts = self.context.sampler.measure(draws, reader, deadline)
         arm.drawn += size
         if keep:
-            arm.keep(self.pool, [[kept for _, kept in part] for part in parts])
+            batch1, batch2 = (
+                concatenated([table for _, table in part if table is not None]) for part in parts
+            )
+            kept.add(batch1, batch2, coupled=arm.coupled)
+            self.pool.see(arm.input1, batch1)
+            self.pool.see(arm.input2, batch2)
         return joints_of(parts, arm.binnings)
 
     def look_closer(self, arm: Arm, pairs: int) -> None:

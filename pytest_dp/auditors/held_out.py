@@ -29,7 +29,6 @@ from pytest_dp.auditors.witness import BOLD_SHARE, Witness
 from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import homogeneity
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
-from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
@@ -258,7 +257,7 @@ def counterexample(
     event: Any = getattr(witness, kind)
     before = None if seen is None else seen(event)
     runs = counts.n1, counts.n2
-    searched = [tabulate(pool.drawn[i][-1]) for i in witness.sides]
+    searched = [pool.drawn[i][-1] for i in witness.sides]
     hits = (counts.c1, counts.n1), (counts.c2, counts.n2)
     constant1, constant2 = (  # in the search, and as far as the test can tell
         c in (0, n) and is_constant(table) for table, (c, n) in zip(searched, hits, strict=True)

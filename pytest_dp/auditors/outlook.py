@@ -144,10 +144,10 @@ def _may_release(arm: Arm) -> bool:
 
     A value released once in a thousand runs says next to nothing yet, and everything later.
     """
-    if arm.extract is not None:
+    if arm.kept.extract is not None:
         return False
-    table, on_d = arm.table()
-    rows = np.arange(len(on_d)) % arm.kept < MAX_ROWS // len(table.places or [0])
+    table, on_d = arm.kept.table()
+    rows = np.arange(len(on_d)) % arm.kept.pairs < MAX_ROWS // len(table.places or [0])
     part, sides = (table, on_d) if rows.all() else (table.rows(rows), on_d[rows])
     return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.places)
 
@@ -184,13 +184,13 @@ def _suspicion(arm: Arm, guarantee: Guarantee) -> float:
 
 def _sharing(arm: Arm) -> float:
     """As how many places of an output share what is lost."""
-    table, on_d = arm.table()
+    table, on_d = arm.kept.table()
     places = list(table.places)
     if len(places) < 2:
         return 1.0
     most = max(MAX_ROWS // len(places), MIN_ROWS)
-    if arm.kept > most:
-        some = np.arange(len(on_d)) % arm.kept < most
+    if arm.kept.pairs > most:
+        some = np.arange(len(on_d)) % arm.kept.pairs < most
         table, on_d = table.rows(some), on_d[some]
     labels = (_labels(place, table) for place in places)
     return sharing(((label[on_d], label[~on_d]) for label in labels), arm.coupled)

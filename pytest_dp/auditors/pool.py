@@ -11,17 +11,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Ints, Outputs
+from pytest_dp.arrays import Bools, joined
 from pytest_dp.auditors.context import Context
-from pytest_dp.counterexample import is_constant
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.contents import MAX_READ, was_cut
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import unread
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.sampling.chunks import Input, joined
+from pytest_dp.outputs.table import Table, concatenated, tabulate
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.sampler import Draw
 
@@ -33,10 +32,6 @@ PAIRED_TEST_KEY = 7
 """The same, of those that are tested in pairs, with the same random numbers on both inputs."""
 DIVERGENCE_KEY = 8
 """The same, of those by which divergences are bounded."""
-TOTAL_ROOM, MIN_ROOM = 2_000_000, 50_000
-"""Numbers that are kept on either input: of all pairs of inputs together, and of each at least."""
-LONG_OUTPUT, ROOM_OF_AN_OBJECT = 1_000, 4
-"""Leaves from which outputs are long, and what a number takes there that is a Python object."""
 MIN_FIRST_LOOK = 20
 """Samples of each input below which a first look tells nothing."""
 
@@ -55,43 +50,34 @@ class Contender:
 C = TypeVar("C", bound=Contender)
 
 
-def leaves_of(outputs: Outputs) -> float:
-    """How many leaves an output has, by the first few."""
-    return max(1.0, float(np.mean(tabulate(outputs[:8]).sizes)))
-
-
-def room_of(outputs: Outputs) -> float:
-    """What an output takes of the room, in numbers of an array, by the first few.
-
-    In a long list or the like each number is an object, which takes four times as much.
-    """
-    leaves = leaves_of(outputs)
-    in_arrays = isinstance(outputs[0], np.ndarray | np.generic)
-    return leaves if in_arrays or leaves < LONG_OUTPUT else ROOM_OF_AN_OBJECT * leaves
-
-
-def part_of(outputs: Outputs, most: int) -> Outputs:
-    """The first outputs, without the memory of the others."""
-    if len(outputs) <= most:
-        return outputs
-    some = outputs[:most]
-    return some.copy() if isinstance(some, np.ndarray) else some
-
-
 @dataclass(slots=True)
 class Pool:
-    """Inputs, and what was drawn on them, draw by draw."""
+    """Inputs, and what was drawn on them.
+
+    Attributes
+    ----------
+    inputs : list of Input
+    drawn : list of list of Table
+        Outputs on each input, batch by batch; of a game, whose arms keep what they draw, the first
+        batch and the last.
+    position : dict
+        Of each input, by its pickle.
+    coupled : bool
+        Whether all inputs are run with the same random numbers.
+    runs : int
+        Outputs that were seen.
+    returned, varies : bool
+        Whether any of them was returned, not raised; whether any two of them differed.
+    """
 
     inputs: list[Input] = field(default_factory=list)
-    drawn: list[list[Outputs]] = field(default_factory=list)
+    drawn: list[list[Table]] = field(default_factory=list)
     position: dict[Any, int] = field(default_factory=dict)
     coupled: bool = False
-    """Whether all inputs are run with the same random numbers."""
-    room: int = TOTAL_ROOM
-    """Numbers that `keep` keeps of the outputs on an input."""
-    marks: set[int] = field(default_factory=set)
-    heeded: int = 0
-    """Of outputs that were not kept, a few different hashes, and how many there were."""
+    runs: int = 0
+    returned: bool = False
+    varies: bool = False
+    _mark: int | None = None
 
     def add(self, data: Any) -> int:
         """The position of an input, which is added if it is new."""
@@ -106,24 +92,28 @@ class Pool:
     def start_again(self) -> None:
         """Forget all samples, and draw without shared random numbers from here on."""
         self.drawn = [[] for _ in self.inputs]
-        self.coupled = False
+        self.runs, self.coupled, self.returned, self.varies, self._mark = 0, *3 * (False,), None
 
-    def keep(self, which: int, outputs: Outputs) -> None:
-        """Add outputs on an input, as far as there is room; heed whether others vary."""
-        room = int(self.room / room_of(outputs)) - self.count(which)
-        part = part_of(outputs, max(room, 0))
-        if not self.drawn[which] or len(part):
-            self.drawn[which].append(part if len(part) else part_of(outputs, MIN_FIRST_LOOK))
-        if len(part) < len(outputs):
-            self.heed(hashes(tabulate(outputs[len(part) :])))
+    def see(self, which: int, table: Table) -> None:
+        """Heed outputs on an input that are kept elsewhere."""
+        self.drawn[which][1:] = [table]
+        self._heed(table)
 
-    def heed(self, marks: Ints) -> None:
-        """Remember of outputs that are not kept whether they vary, by their hashes."""
-        self.heeded += len(marks)
-        self.marks |= {int(marks.min()), int(marks.max())}
+    def keep(self, which: int, table: Table) -> None:
+        """Add outputs on an input."""
+        self.drawn[which].append(table)
+        self._heed(table)
+
+    def _heed(self, table: Table) -> None:
+        self.runs += len(table)
+        self.returned |= any(not isinstance(output, Raised) for output in table.raw)
+        if not self.varies and len(table):
+            marks = hashes(table)
+            self._mark = int(marks[0]) if self._mark is None else self._mark
+            self.varies = bool((marks != self._mark).any())
 
     def count(self, which: int) -> int:
-        """How many samples of an input there are."""
+        """How many samples of an input are kept."""
         return sum(map(len, self.drawn[which]))
 
     def table(
@@ -133,11 +123,11 @@ class Pool:
 
         `start` and `stop` pick a part of the samples, by their number on each input.
         """
-        outputs1, outputs2 = (joined(self.drawn[i]) for i in (contender.input1, contender.input2))
-        runs = min(len(outputs1), len(outputs2))
-        part = slice(start, runs if stop is None else min(stop, runs))
-        runs = part.stop - part.start
-        return tabulate(joined([outputs1[part], outputs2[part]])), np.arange(2 * runs) < runs
+        tables = [concatenated(self.drawn[i]) for i in (contender.input1, contender.input2)]
+        runs = min(map(len, tables))
+        stop = runs if stop is None else min(stop, runs)
+        parts = [table.between(start, stop) for table in tables]
+        return concatenated(parts), np.arange(2 * (stop - start)) < stop - start
 
 
 def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[C]:
@@ -178,7 +168,7 @@ def draw_up_to(
             draws.append(Draw(pool.inputs[i], missing, key, pool.coupled))
             who.append(i)
     for i, outputs in zip(who, context.sampler.draw(draws, deadline), strict=True):
-        pool.drawn[i].append(outputs)
+        pool.keep(i, tabulate(outputs))
     always_raises(context, pool)
 
 
@@ -190,18 +180,11 @@ def always_raises(context: Context, pool: Pool) -> None:
     MechanismError
         If that is so.
     """
-    returned = any(
-        not isinstance(output, Raised)
-        for drawn in pool.drawn
-        for outputs in drawn
-        for output in (outputs if isinstance(outputs, list) else outputs[:1])
-    )
-    if returned:
+    if pool.returned:
         return
-    raised = next(outputs for drawn in pool.drawn for outputs in drawn)[0]
-    runs = sum(pool.count(i) for i in range(len(pool.inputs)))
+    raised = next(table for tables in pool.drawn for table in tables).raw[0]
     raise MechanismError(
-        f"{context.short_name} raised in all {runs:,} runs, so there is nothing to audit. The "
+        f"{context.short_name} raised in all {pool.runs:,} runs, so there is nothing to audit. The "
         f"first time, on {context.describe(context.pairs[0].d1)}:\n{raised.trace}"
     )
 
@@ -219,22 +202,17 @@ def never_varies(context: Context, pool: Pool) -> bool:
             return False
         said = f"{unreadable}: return plain values, or use features="
         context.sampler.note(said, hinders=True)
-    if not is_constant(_first_of_each(pool)):
-        return False
-    everything = joined([part for outputs in pool.drawn for part in outputs])
-    table = tabulate(everything)
-    if len(everything) < 2 or not is_constant(table):
-        return False
-    if pool.marks - {int(hashes(table)[0])}:
+    if pool.varies or pool.runs < 2:
         return False
     if not unreadable:
-        runs = len(everything) + pool.heeded
         hint = (
             "is a return missing?"
-            if everything[0] is None
+            if _first_of_each(pool).raw[0] is None
             else "missing noise, a fixed seed or a cache?"
         )
-        context.sampler.note(f"returned the same value in all {runs:,} runs: {hint}", hinders=True)
+        context.sampler.note(
+            f"returned the same value in all {pool.runs:,} runs: {hint}", hinders=True
+        )
     return True
 
 
@@ -254,4 +232,4 @@ def cannot_be_read(pool: Pool) -> str:
 
 def _first_of_each(pool: Pool) -> Table:
     """The first outputs on each input."""
-    return tabulate(joined([outputs[0][:32] for outputs in pool.drawn if outputs]))
+    return tabulate(joined([tables[0].raw[:32] for tables in pool.drawn if tables]))

@@ -88,7 +88,7 @@ def read(
         The bound to expect of the learned attack. If outputs are small, and the event that breaks
         the claim most clearly falls short of it, another one is looked for that may prove more.
     """
-    about = quantities(context.settings, table, arm.references, on_d, arm.paired)
+    about = quantities(context.settings, table, arm.references, on_d, arm.kept.coupled)
     clearly = rank_for(context.guarantee, rarest=0.0)
     clearest = _read(context, arm, (table, on_d), about, clearly, KEPT_RANK, planned)
     falls_short = clearest is None or not clearest.is_as_good_as(learned)

@@ -108,7 +108,7 @@ def strongest(
     if tested is None and not refuted:
         return None
     with contextlib.suppress(OutOfTime):
-        examples = within(context.to_conclude(), arm.examples)
+        examples = within(context.to_conclude(), arm.kept.examples)
         witness = within(context.to_conclude(), partial(with_examples, witness, examples))
     return Strongest(arm, witness, tested)
 
@@ -119,7 +119,7 @@ def _model_of(arm: Arm) -> Posterior:
 
 def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> Read | None:
     """A readable event; None if there is none, or if it takes too long to find."""
-    table, on_d = within(context.deadline.remaining(), arm.table)
+    table, on_d = within(context.deadline.remaining(), arm.kept.table)
     looking = partial(read, context, arm, table, on_d, planned, learned)
     try:
         return within(READING_TIME_SHARE * context.deadline.remaining(), looking)
@@ -232,9 +232,9 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
 
 def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
     """How often an event came among the first `pairs` outputs on either input."""
-    table, on_d = arm.table()
+    table, on_d = arm.kept.table()
     inside = event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
-    inside &= np.arange(len(on_d)) % arm.kept < pairs
+    inside &= np.arange(len(on_d)) % arm.kept.pairs < pairs
     sides = likelier_first(witness.sign, on_d, ~on_d)
     c1, c2 = (int(np.sum(inside & side)) for side in sides)
     return held_out.Seen((c1, c2), (pairs, pairs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -166,7 +167,7 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     inside = witness.attack.hits(table)[0]
     boldest = inside if witness.bold is None else witness.bold.hits(table)[0]
     some, others = (
-        tuple(table.raw[int(row)] for row in np.flatnonzero(side)[:3])
+        tuple(copy.copy(table.raw[int(row)]) for row in np.flatnonzero(side)[:3])
         for side in (boldest if boldest.any() else inside, ~inside)
     )
     return replace(witness, examples=(some, others))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -39,11 +39,23 @@ class Named:
     names: tuple[Hashable, ...]
     which: Ints
 
-    def part(self, keep: Ints) -> Named:
+    def part(self, keep: Ints | slice) -> Named:
         """The same for some of the things."""
-        if len(self.names) == 1:
+        if len(self.names) == 1 and not isinstance(keep, slice):
             return one_name(self.names[0], len(keep))
         return Named(self.names, self.which[keep])
+
+    @staticmethod
+    def joined(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
+        """The things of several parts; what has none of these `names` gets any of them."""
+        if names is None:
+            names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+        if len(names) == 1:
+            return one_name(names[0], sum(len(part.which) for part in parts))
+        at = {name: i for i, name in enumerate(names)}
+        to = (np.array([at.get(name, 0) for name in part.names], np.int64) for part in parts)
+        which = [numbers[part.which] for numbers, part in zip(to, parts, strict=True)]
+        return Named(tuple(names), np.concatenate(which))
 
 
 def one_name(name: Hashable, n: int) -> Named:
@@ -116,9 +128,11 @@ def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints
     return np.array(codes, dtype=np.int64)
 
 
-def picked(codes: Ints, keep: Ints) -> Ints:
+def picked(codes: Ints, keep: Ints | slice) -> Ints:
     """Some of the codes, without memory where all are numbers."""
-    return all_numbers(len(keep)) if are_all_numbers(codes) else codes[keep]
+    if isinstance(keep, slice) or not are_all_numbers(codes):
+        return codes[keep]
+    return all_numbers(len(keep))
 
 
 def are_all_numbers(codes: Ints) -> bool:

@@ -37,36 +37,12 @@ class Extract:
         n = len(table)
         known = {feature: feature.columns(table) for feature in self.about}
         marks = hashes(table)
-        columns: dict[Hashable, tuple[Floats, Ints]] = {MARKS: (np.zeros(n), marks)}
+        bits = marks.view(np.float64)  # as numbers, which are never recoded
+        columns: dict[Hashable, tuple[Floats, Ints]] = {MARKS: (bits, all_numbers(n))}
         for feature, (numbers, codes) in known.items():  # copies: views would keep all of it
             plain = are_all_numbers(codes) or (not table.levels and bool((codes == -1).all()))
             columns[feature] = numbers.copy(), all_numbers(n) if plain else codes.copy()
         return _extract(columns, dict(table.levels), n)
-
-
-def concatenated(extracts: list[Table]) -> Table:
-    """One extract from several of the same features, row after row."""
-    levels: dict[Category, int] = {}
-    mapped = []
-    for extract in extracts:
-        to = np.arange(-2, len(extract.levels), dtype=np.int64)  # absent, number, categories
-        for level, code in extract.levels.items():
-            to[code + 2] = levels.setdefault(level, len(levels))
-        mapped.append(to)
-    columns: dict[Hashable, tuple[Floats, Ints]] = {}
-    n = sum(map(len, extracts))
-    for key in extracts[0].results:
-        parts = [extract.results[key] for extract in extracts]
-        numbers = np.concatenate([part[0] for part in parts])
-        if key == MARKS:
-            codes = np.concatenate([part[1] for part in parts])
-        elif all(are_all_numbers(part[1]) for part in parts):
-            codes = all_numbers(n)
-        else:
-            both = zip(mapped, parts, strict=True)
-            codes = np.concatenate([to[part[1] + 2] for to, part in both])
-        columns[key] = numbers, codes
-    return _extract(columns, levels, n)
 
 
 def _extract(

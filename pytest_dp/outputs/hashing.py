@@ -15,7 +15,7 @@ from pytest_dp.outputs.table import Table
 _Words = npt.NDArray[np.uint64]
 
 MARKS = "hashes"
-"""Where an extract has the hashes of its outputs, among its results."""
+"""Where an extract has the bits of the hashes of its outputs, among its results."""
 _NAN = np.uint64(0x7FF8000000000000)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -28,7 +28,7 @@ def hashes(table: Table) -> Ints:
     or the same categories; 0.0 equals -0.0, and NaN itself.
     """
     if MARKS in table.results:
-        return table.results[MARKS][1]
+        return table.results[MARKS][0].view(np.int64)
     leaves = _mix(_contents(table))
     structures = _hashes([(s.kind, s.length if s.is_flat else s.places) for s in table.structures])
     found: _Words = structures[table.structure]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.arrays import Bools, Floats, Ints, Outputs
+from pytest_dp.arrays import Bools, Floats, Ints, Outputs, joined
 from pytest_dp.outputs.columns import (
     ABSENT,
     EXACT,
@@ -168,18 +168,41 @@ class Table:
     def rows(self, mask: Bools) -> Table:
         """The table of the outputs in `mask`."""
         keep = np.flatnonzero(mask)
-        leaves = np.flatnonzero(mask[self.owner])
         offsets = np.concatenate([[0], np.cumsum(self.sizes[keep])])
         raw = self.raw[keep] if isinstance(self.raw, np.ndarray) else _Picked(self.raw, keep)
-        numbers, codes = self.numbers[leaves], picked(self.codes, leaves)
         kept = self.structure[keep]
+        if len(self.structures) == 1:
+            width = len(self.structures[0].places)
+            leaves = (keep[:, None] * width + np.arange(width)).reshape(-1)
+        else:
+            leaves = np.flatnonzero(mask[self.owner])
+        numbers, codes = self.numbers[leaves], picked(self.codes, leaves)
         types, forms = self.types.part(leaves), self.forms.part(keep)
         part = Table(self.structures, kept, offsets, numbers, codes, self.levels, types, forms, raw)
+        return self._remembered(part, keep)
+
+    def between(self, start: int, stop: int) -> Table:
+        """The table of consecutive outputs, as views of this one."""
+        rows = slice(start, stop)
+        offsets = self.offsets[start : stop + 1]
+        leaves = slice(int(offsets[0]), int(offsets[-1]))
+        columns = self.numbers[leaves], self.codes[leaves], self.levels
+        types, forms = self.types.part(leaves), self.forms.part(rows)
+        kept, raw = self.structure[rows], self.raw[rows]
+        part = Table(self.structures, kept, offsets - offsets[0], *columns, types, forms, raw)
+        return self._remembered(part, rows)
+
+    def _remembered(self, part: Table, keep: Ints | slice) -> Table:
+        """A part of this table, with what is known of these rows."""
         vars(part)["places"] = self.places  # of the same structures
         vars(part)["readings"] = self.readings  # of the same levels
-        for function, (given, given_codes) in self.results.items():
-            part.results[function] = given[keep], picked(given_codes, keep)
+        for function, (numbers, codes) in self.results.items():
+            part.results[function] = numbers[keep], picked(codes, keep)
         return part
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """To other processes, outputs travel without what was made of them."""
+        return super().__reduce_ex__(protocol) if self.is_extract else (tabulate, (self.raw,))
 
 
 class _Picked(Sequence[Any]):
@@ -209,6 +232,55 @@ def tabulate(outputs: Outputs) -> Table:
     return Table(structures, structure, offsets, *columns, forms, outputs)
 
 
+def concatenated(tables: Sequence[Table]) -> Table:
+    """The outputs of several tables in one, which is what `tabulate` would make of them.
+
+    Nothing is taken apart again, but for arrays, where that costs next to nothing. Columns that are
+    known in all of the tables stay known.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    raw = joined([one.raw for one in tables])
+    whole = None
+    if any(isinstance(one.raw, np.ndarray) for one in tables):
+        whole = tabulate(raw)
+    elif set(map(type, raw)) == {np.ndarray}:
+        whole = _of_arrays(raw)
+    levels = {} if whole is None else whole.levels
+    new_codes = [_new_codes(one.levels, levels) for one in tables]
+    if whole is None:
+        structures = Named.joined([Named(tuple(t.structures), t.structure) for t in tables])
+        types: Any = {name for one in tables for name in one.types.names} - {UNKNOWN} or {UNKNOWN}
+        whole = Table(
+            list(structures.names),  # type: ignore[arg-type]
+            structures.which,
+            np.concatenate([[0], np.cumsum(np.concatenate([one.sizes for one in tables]))]),
+            np.concatenate([one.numbers for one in tables]),
+            _recoded([one.codes for one in tables], new_codes),
+            levels,
+            Named.joined([one.types for one in tables], sorted(types)),
+            Named.joined([one.forms for one in tables]),
+            raw,
+        )
+    for key in tables[0].results:
+        if all(key in one.results for one in tables):
+            numbers, codes = zip(*(one.results[key] for one in tables), strict=True)
+            whole.results[key] = np.concatenate(numbers), _recoded(codes, new_codes)
+    return whole
+
+
+def _new_codes(levels: dict[Category, int], others: dict[Category, int]) -> Ints:
+    """The codes among `others`, which grow, of what is absent, of a number, and of each level."""
+    return np.array([ABSENT, NUMBER, *(others.setdefault(each, len(others)) for each in levels)])
+
+
+def _recoded(columns: Sequence[Ints], new_codes: list[Ints]) -> Ints:
+    """The codes of several tables in one column, by what each of them becomes."""
+    if all(map(are_all_numbers, columns)):
+        return all_numbers(sum(map(len, columns)))
+    return np.concatenate([new[codes + 2] for codes, new in zip(columns, new_codes, strict=True)])
+
+
 def _in_floats(array: npt.NDArray[Any]) -> bool:
     """Whether floats hold the elements exactly, or nearly if they are finer floats."""
     if array.dtype.kind in "iu" and array.dtype.itemsize > 4 and array.size:
@@ -227,7 +299,7 @@ def _of_arrays(outputs: Outputs) -> Table | None:
         return None
     # As types of the elements of `tolist`, which is how arrays among other things are read.
     number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else named(dtype.type)
-    return _of_array(stack, outputs, number, (("output", "dtype", str(dtype)),))
+    return _of_array(stack, list(stack), number, (("output", "dtype", str(dtype)),))
 
 
 def _of_array(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hashable) -> Table:

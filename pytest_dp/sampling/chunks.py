@@ -149,14 +149,3 @@ def _pickled(data: Any) -> bytes:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
     except Exception:  # lambdas, classes of a notebook
         return bytes(cloudpickle.dumps(data))
-
-
-def joined(parts: list[Outputs]) -> Outputs:
-    """The outputs of several chunks in one sequence: an array where all of them are arrays."""
-    if len(parts) == 1:
-        return parts[0]
-    arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    shapes = {(array.shape[1:], array.dtype.kind) for array in arrays}
-    if len(arrays) == len(parts) and len(shapes) == 1:
-        return np.concatenate(arrays)
-    return [output for part in parts for output in part]

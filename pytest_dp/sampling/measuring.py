@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from pytest_dp.arrays import Outputs
+from pytest_dp.arrays import Outputs, joined
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.sampling.chunks import Chunk, Done, Input, joined
+from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.deadline import Deadline, within
 from pytest_dp.sampling.fingerprint import Fingerprint
 

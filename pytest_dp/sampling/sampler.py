@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import TypeVar
 
-from pytest_dp.arrays import Outputs
+from pytest_dp.arrays import Outputs, joined
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.calling import Call
@@ -21,7 +21,6 @@ from pytest_dp.sampling.chunks import (
     Input,
     at_a_time,
     cut,
-    joined,
 )
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline

@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from pytest_dp.arrays import Outputs
+from pytest_dp.arrays import Outputs, joined
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import (
@@ -21,7 +21,6 @@ from pytest_dp.sampling.chunks import (
     Chunk,
     Input,
     at_a_time,
-    joined,
 )
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.coupling import try_coupling

@@ -6,12 +6,12 @@ import pickle
 
 import numpy as np
 
+from pytest_dp.arrays import joined
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.sampling.chunks import joined
 
 
 def look(one, two, eps=0.5, references=(), most=8):

@@ -11,10 +11,9 @@ from pytest_dp.attacks.binning import (
     joint_counts,
 )
 from pytest_dp.attacks.scores import scores
-from pytest_dp.auditors.arms import Arm, _on_the_scale_of, hope
-from pytest_dp.auditors.pool import Pool, room_of
+from pytest_dp.auditors.arms import _on_the_scale_of, hope
+from pytest_dp.auditors.kept import Kept, room_of
 from pytest_dp.evidence.betting import Record
-from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.table import tabulate
@@ -62,7 +61,7 @@ def test_a_reader_sees_the_same_in_batches_of_any_size():
 def test_a_reader_without_binnings_keeps_what_it_is_told_to():
     bins, kept = Reader((), keep=True)([1.0, None])
     assert bins.shape == (0, 2)
-    assert kept == [1.0, None]
+    assert kept.raw == [1.0, None]
 
 
 def test_scores_of_another_model_keep_their_ranks_and_ties():
@@ -90,20 +89,19 @@ def test_hope_is_for_pairs_that_look_worse_or_are_unknown():
 
 def test_numbers_of_long_lists_take_more_room_than_those_of_arrays():
     lists = [[1.0] * 2_000 for _ in range(10)]
-    assert room_of(np.array(lists)) == room_of([np.array(one) for one in lists]) == 2_000
-    assert room_of(lists) == 4 * 2_000
-    assert room_of([[1.0, 2.0]] * 10) == 2
-    assert room_of([1.0] * 10) == 1
+    assert room_of(tabulate(np.array(lists))) == 2_000
+    assert room_of(tabulate([np.array(one) for one in lists])) == 2_000
+    assert room_of(tabulate(lists)) == 4 * 2_000
+    assert room_of(tabulate([[1.0, 2.0]] * 10)) == 2
+    assert room_of(tabulate([1.0] * 10)) == 1
 
 
 def test_a_table_is_made_anew_only_for_more_outputs():
-    arm, pool = Arm(0, Pair([0], []), 0, 1, []), Pool()
-    pool.add([0])
-    pool.add([])
-    arm.keep(pool, [[[1.0, 2.0]], [[3.0, 4.0]]])
-    table, first = arm.table()
+    kept = Kept()
+    kept.add(tabulate([1.0, 2.0]), tabulate([3.0, 4.0]), coupled=True)
+    table, first = kept.table()
     assert table.numbers.tolist() == [1, 2, 3, 4]
     assert first.tolist() == [True, True, False, False]
-    assert arm.table()[0] is table
-    arm.keep(pool, [[[5.0]], [[6.0]]])
-    assert arm.table()[0].numbers.tolist() == [1, 2, 5, 3, 4, 6]
+    assert kept.table()[0] is table
+    kept.add(tabulate([5.0]), tabulate([6.0]), coupled=True)
+    assert kept.table()[0].numbers.tolist() == [1, 2, 5, 3, 4, 6]

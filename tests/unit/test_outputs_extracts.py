@@ -2,15 +2,17 @@ import numpy as np
 import pytest
 
 from pytest_dp.attacks import additive
-from pytest_dp.auditors.pool import Pool, part_of
+from pytest_dp.auditors.kept import Kept, part_of
+from pytest_dp.auditors.pool import Pool
 from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.events import Between, Event, Is
-from pytest_dp.outputs.extracts import Extract, about_extract, concatenated
+from pytest_dp.outputs.extracts import Extract, about_extract
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable, all_features
 from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.screening import MIN_CHOSEN
-from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.table import concatenated, tabulate
 from pytest_dp.sampling.chunks import MAX_BYTES, Chunk, at_a_time, cut
 from pytest_dp.sampling.measuring import grouped
 
@@ -81,7 +83,8 @@ def test_models_and_events_see_the_same_in_an_extract(outputs):
 
 def test_an_extract_does_not_hold_on_to_the_outputs():
     extract = Extract((leaf("output[3]"),))(tabulate(ROWS))
-    assert all(numbers.base is None for numbers, _ in extract.results.values())
+    sizes = {np.size(numbers.base) for numbers, _ in extract.results.values()}
+    assert sizes == {1, len(ROWS)}  # of None, and of the hashes
 
 
 def test_of_many_quantities_in_an_extract_the_telling_ones_are_learned_from():
@@ -96,22 +99,42 @@ def test_of_many_quantities_in_an_extract_the_telling_ones_are_learned_from():
     assert {one.kind for one in found} == {"leaf", "max"}
 
 
-def test_a_pool_keeps_what_it_has_room_for_and_heeds_whether_the_rest_varies():
-    pool = Pool(room=3_000)
+def test_a_game_pool_keeps_the_first_and_the_last_batch_and_heeds_whether_outputs_vary():
+    pool = Pool()
     which = pool.add([1])
-    pool.keep(which, np.zeros((4, 300)))
-    pool.keep(which, np.zeros((20, 300)))
-    assert pool.count(which) == 10
-    assert pool.heeded == 14
-    assert len(pool.marks) == 1
-    pool.keep(which, ROWS)
-    assert len(pool.marks) > 1
-    assert pool.drawn[which][0].base is None or len(pool.drawn[which][0].base) == 4
+    for batch in (np.zeros((4, 300)), np.zeros((20, 300)), np.zeros((5, 300))):
+        pool.see(which, tabulate(batch))
+    assert list(map(len, pool.drawn[which])) == [4, 5]
+    assert pool.runs == 29
+    assert not pool.varies
+    pool.see(which, tabulate(ROWS))
+    assert pool.varies
+    pool.start_again()
+    assert not pool.varies
+    pool.keep(which, tabulate([Raised("ValueError")]))
+    assert not pool.returned
+
+
+def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):
+    table, kept = tabulate(outputs), Kept()
+    kept.add(tabulate(outputs[:30]), tabulate(outputs[30:60]), coupled=True)
+    kept.table()
+    kept.add(tabulate(outputs[60:70]), tabulate(outputs[70:80]), coupled=False)
+    kept.add(tabulate(outputs[80:140]), tabulate(outputs[140:]), coupled=False)
+    together, on_d = kept.table()
+    order = np.r_[0:30, 60:70, 80:140, 30:60, 70:80, 140:200]
+    np.testing.assert_array_equal(hashes(together), hashes(table)[order])
+    assert on_d.tolist() == [True] * 100 + [False] * 100
+    assert (kept.pairs, kept.coupled) == (100, 30)
+    kept.keep_only(list(about(outputs)))
+    assert kept.table()[0].is_extract
+    np.testing.assert_array_equal(hashes(kept.table()[0]), hashes(table)[order])
+    np.testing.assert_array_equal(hashes(kept.examples()), hashes(table)[order])
 
 
 def test_a_part_of_an_array_does_not_hold_on_to_the_rest():
     assert part_of(ROWS, 5).base is None
-    assert part_of(ROWS, 500) is ROWS
+    assert len(part_of(ROWS, 500)) == 200
     assert len(part_of(ROWS.tolist(), 5)) == 5
 
 
