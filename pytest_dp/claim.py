@@ -7,6 +7,15 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from pytest_dp.datasets.relations import (
+    RELATIONS,
+    AddRemoveOne,
+    AllQueries,
+    AnyTwo,
+    OneQuery,
+    Relation,
+    ReplaceOne,
+)
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import PRIVACY, invalid, read
@@ -14,11 +23,11 @@ from pytest_dp.privacy import NOTIONS, Guarantee, guarantee, smallest
 from pytest_dp.reprs import on_one_line, shortened
 from pytest_dp.settings import NAMES as SETTINGS
 
-_RELATIONS_OF = {
-    Queries: ("all_queries", "one_query"),
-    Values: ("any_two",),
+_RELATIONS_OF: Mapping[type, tuple[type[Relation], ...]] = {
+    Queries: (AllQueries, OneQuery),
+    Values: (AnyTwo,),
 }
-_RELATIONS_OF_DATASETS = ("add_remove_one", "replace_one")
+_RELATIONS_OF_DATASETS = (AddRemoveOne, ReplaceOne)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +38,9 @@ class Promise:
     ----------
     guarantee : Guarantee
         The notion of privacy, with its parameters.
-    neighbors : str or None
-        The relation; None for explicit pairs without a stated relation.
+    relation : Relation or None
+        Which inputs are neighbours; None for explicit pairs without a stated relation, and where it
+        follows from inputs that are not looked up yet.
     inputs : object
         Where neighbouring inputs come from, or None if `pairs` are given.
     pairs : tuple of (D, D') or None
@@ -38,7 +48,7 @@ class Promise:
     """
 
     guarantee: Guarantee
-    neighbors: str | None = None
+    relation: Relation | None = None
     inputs: Any = None
     pairs: tuple[tuple[Any, Any], ...] | None = None
 
@@ -86,8 +96,8 @@ class Claim:
 
     def __str__(self) -> str:
         parts = [str(self.promise.guarantee)]
-        if self.promise.neighbors:
-            parts.append(f'neighbors="{self.promise.neighbors}"')
+        if self.promise.relation:
+            parts.append(str(self.promise.relation))
         return f"@dp_claim({', '.join(parts)})"
 
 
@@ -116,7 +126,8 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
             "follow from inputs= differ in one. Write the pairs themselves, such as "
             "pairs=[([1, 0, 1], [])] with group=3."
         )
-    relation = check_relation(given.get("neighbors"), inputs)
+    named = given.get("neighbors")
+    relation = fitting(None if named is None else RELATIONS[named](), inputs)
     effort = {name: value for name, value in given.items() if name in SETTINGS}
     claims = []
     for arguments, label in variants(given):
@@ -179,13 +190,12 @@ def _promised(mechanism: Any, whole: Promise) -> list[Guarantee]:
             f"composes: {name} has {len(expanded[0])} claims, by its params. Compose a function "
             "that calls it with the parameters used here, and has its own claim."
         )
-    alike = [one for one in promises if None in (one.neighbors, whole.neighbors)]
-    alike += [one for one in promises if one.neighbors == whole.neighbors is not None]
+    alike = [one for one in promises if None in (one.relation, whole.relation)]
+    alike += [one for one in promises if one.relation == whole.relation is not None]
     if not alike:
         raise ClaimError(
-            f"composes: {name} has neighbors={promises[0].neighbors!r}, the whole has "
-            f"{whole.neighbors!r}. Losses add up for the same neighbours only: claim both with the "
-            "same neighbors=."
+            f"composes: {name} has {promises[0].relation}, the whole has {whole.relation}. Losses "
+            "add up for the same neighbours only: claim both with the same ones."
         )
     return [one.guarantee for one in alike]
 
@@ -235,32 +245,30 @@ def distinct_labels(claims: Iterable[Claim]) -> list[str]:
     seen: dict[str, int] = {}
     numbered = []
     for claim in claims:
-        label, relation = claim.label, claim.promise.neighbors
+        label, relation = claim.label, claim.promise.relation
         if label in repeated and relation:
-            label = f"{label}-{relation}"
+            label = f"{label}-{relation.label}"
         seen[label] = seen.get(label, 0) + 1
         numbered.append(label if seen[label] == 1 else f"{label}-{seen[label]}")
     return numbered
 
 
-def check_relation(value: str | None, inputs: Any) -> str | None:
+def fitting(relation: Relation | None, inputs: Any) -> Relation | None:
     """The relation for these inputs: as given if it fits, else the default where there is one.
 
     Names (``"module:attribute"``) and functions are checked once they are resolved; what cannot
     be inputs at all is refused there too.
     """
     if not isinstance(inputs, Queries | Values | list | tuple):
-        return value
+        return relation
     allowed = _RELATIONS_OF.get(type(inputs), _RELATIONS_OF_DATASETS)
-    if value in allowed:
-        return value
-    choices = " or ".join(f"neighbors={name!r}" for name in allowed)
-    if value is not None:
-        raise ClaimError(
-            f"neighbors={value!r} does not fit inputs={shortened(inputs)}: write {choices}."
-        )
+    if isinstance(relation, allowed):
+        return relation
+    choices = " or ".join(f"neighbors={one.name!r}" for one in allowed)
+    if relation is not None:
+        raise ClaimError(f"{relation} does not fit inputs={shortened(inputs)}: write {choices}.")
     if type(inputs) in _RELATIONS_OF:
-        return allowed[0]
+        return allowed[0]()
     raise ClaimError(
         f"inputs={shortened(inputs)} are example datasets, so the claim must say which are "
         f"neighbours: {choices}."

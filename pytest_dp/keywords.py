@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any
 
+from pytest_dp.datasets.relations import RELATIONS
 from pytest_dp.declaration import UNNAMED, dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.reprs import on_one_line, shortened
@@ -18,7 +19,6 @@ KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
 METHODS = ("sequential", "statdp", "dpsniper")
 CLASSIFIERS = ("additive", "logistic", "mlp")
-RELATIONS = ("add_remove_one", "replace_one", "one_query", "all_queries", "any_two")
 PRIVACY = ("eps", "delta", "rho", "mu", "rdp", "profile", "tradeoff", "group")
 """The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
 NO_MARGIN = 1.0
@@ -203,7 +203,7 @@ def _pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(PRIVACY, lambda _, value: value),  # numbers, or names of parameters
     "composes": _composes,
-    "neighbors": partial(_choice, choices=RELATIONS),
+    "neighbors": partial(_choice, choices=tuple(RELATIONS)),
     "inputs": lambda _, value: value,  # checked once they are looked up
     "pairs": _pairs,
     "params": _params,

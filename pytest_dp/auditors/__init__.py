@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from inspect import Signature, signature
 from pathlib import Path
@@ -14,7 +15,7 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, expand
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs import pairs_of
+from pytest_dp.inputs import pairs_of, resolved
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.keywords import invalid
 from pytest_dp.sampling.calling import prepare
@@ -107,7 +108,8 @@ def run(
 ) -> AuditResult:
     """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
     call = prepare(mechanism, claim.arguments)
-    source = PairSource(pairs_of(claim.promise, root))
+    claim = replace(claim, promise=resolved(claim.promise, root))
+    source = PairSource(pairs_of(claim.promise))
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
     context = Context(claim, call, source, settings, name, progress)
     useless = unused(claim.effort, settings.method)

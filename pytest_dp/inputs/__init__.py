@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from itertools import combinations, islice
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.claim import Promise, check_relation
+from pytest_dp.claim import Promise, fitting
+from pytest_dp.datasets import describe, ends_first, key
+from pytest_dp.datasets.relations import OfRecords, OneQuery, Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.datasets import describe, ends_first, key
 from pytest_dp.inputs.deriving import MAX_PAIRS, derived
-from pytest_dp.inputs.relations import Pair, stated_pair
+from pytest_dp.inputs.given import stated_pair
 from pytest_dp.inputs.resolving import resolve
 
-__all__ = ["MAX_PAIRS", "Pair", "describe", "pairs_of"]
+__all__ = ["MAX_PAIRS", "Pair", "describe", "pairs_of", "resolved"]
+
+
+def resolved(promise: Promise, root: Path | None = None) -> Promise:
+    """The promise with its inputs looked up, and the relation that follows from them.
+
+    Parameters
+    ----------
+    promise : Promise
+    root : Path, optional
+        As for `pairs_of`.
+
+    Raises
+    ------
+    ClaimError
+        If the inputs cannot be found, or the relation does not fit them.
+    """
+    if promise.inputs is None:
+        return promise
+    inputs = resolve(promise.inputs, root)
+    return replace(promise, inputs=inputs, relation=fitting(promise.relation, inputs))
 
 
 def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
@@ -44,15 +66,16 @@ def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
     """
     if promise.pairs is not None:
         return [
-            stated_pair(at, d1, d2, promise.neighbors) for at, (d1, d2) in enumerate(promise.pairs)
+            stated_pair(at, d1, d2, promise.relation) for at, (d1, d2) in enumerate(promise.pairs)
         ]
-    inputs = resolve(promise.inputs, root)
-    relation = check_relation(promise.neighbors, inputs)
+    promise = resolved(promise, root)
+    inputs, relation = promise.inputs, promise.relation
     if isinstance(inputs, Queries):
-        return _queries(inputs, one_query=relation == "one_query")
+        return _queries(inputs, one_query=isinstance(relation, OneQuery))
     if isinstance(inputs, Values):
         return _values(inputs)
-    return derived(inputs, str(relation))
+    assert isinstance(relation, OfRecords)  # what fits datasets
+    return derived(inputs, relation)
 
 
 def _queries(queries: Queries, *, one_query: bool) -> list[Pair]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+from pytest_dp.datasets import describe, kind_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.datasets import describe, kind_of
 from pytest_dp.keywords import invalid
 
 

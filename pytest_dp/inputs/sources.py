@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pytest_dp.inputs.datasets import key
-from pytest_dp.inputs.relations import Pair
+from pytest_dp.datasets import key
+from pytest_dp.datasets.relations import Pair
 
 MAX_REPEATS = 1_000
 """Proposals in a row that were made before, after which a proposer has nothing left."""

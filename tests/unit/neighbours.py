@@ -9,14 +9,20 @@ from hypothesis import strategies as st
 
 from pytest_dp import ClaimError
 from pytest_dp.claim import expand
+from pytest_dp.datasets import key
+from pytest_dp.datasets.relations import RELATIONS
 from pytest_dp.inputs import pairs_of
-from pytest_dp.inputs.datasets import key
 
 ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
 
 
 def pairs(root=None, **keywords):
     return pairs_of(expand({"eps": 1.0, **keywords})[0].promise, root)
+
+
+def fault(d1, d2, relation):
+    """What keeps two inputs from being neighbours under the relation of this name."""
+    return RELATIONS[relation]().fault(d1, d2)
 
 
 def plain(found):

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_dp import ClaimError, dp_claim, queries, values
 from pytest_dp.claim import distinct_labels, expand
+from pytest_dp.datasets.relations import AllQueries, AnyTwo
 from pytest_dp.keywords import _READERS, KEYWORDS
 from pytest_dp.settings import Settings
 
@@ -136,9 +137,9 @@ def test_labels_are_made_distinct():
 
 
 def test_relations_have_the_defaults_of_their_inputs():
-    assert expand({"eps": 1, "inputs": queries(3)})[0].promise.neighbors == "all_queries"
-    assert expand({"eps": 1, "inputs": values([0, 1])})[0].promise.neighbors == "any_two"
-    assert expand({"eps": 1, "pairs": PAIRS})[0].promise.neighbors is None
+    assert expand({"eps": 1, "inputs": queries(3)})[0].promise.relation == AllQueries()
+    assert expand({"eps": 1, "inputs": values([0, 1])})[0].promise.relation == AnyTwo()
+    assert expand({"eps": 1, "pairs": PAIRS})[0].promise.relation is None
 
 
 GOOD = {"eps": 1.0, "pairs": PAIRS}

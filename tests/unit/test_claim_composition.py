@@ -96,7 +96,7 @@ def mechanism_without_a_claim(data):
         (
             [{"eps": 0.1, "pairs": None, "neighbors": "replace_one", "inputs": [[1, 0]]}],
             {"pairs": None, **EXAMPLES},
-            "mechanism has neighbors='replace_one', the whole has 'add_remove_one'",
+            "mechanism has neighbors='replace_one', the whole has neighbors='add_remove_one'",
         ),
         ([{"eps": 0.1, "delta": 1e-3}], {}, "add up to no eps with delta=0"),
     ],

@@ -14,12 +14,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from neighbours import ADD_REMOVE, REPLACE, content, numbers, pairs, plain, records, refusal
+from neighbours import ADD_REMOVE, REPLACE, content, fault, numbers, pairs, plain, records, refusal
 
 from pytest_dp import ClaimError
+from pytest_dp.datasets import ends_first, key
 from pytest_dp.inputs import MAX_PAIRS, Pair, describe
-from pytest_dp.inputs.datasets import ends_first, key
-from pytest_dp.inputs.relations import why_no_neighbours
 
 
 def test_add_remove_one_derives_every_pair():
@@ -181,7 +180,7 @@ def test_series():
 def test_records_without_hash_or_equality(dataset):
     found = pairs(inputs=[dataset], neighbors=REPLACE)
     assert len(found) == 4  # each of four replaced by the one other record
-    assert all(why_no_neighbours(pair.d1, pair.d2, REPLACE) == "" for pair in found)
+    assert all(fault(pair.d1, pair.d2, REPLACE) == "" for pair in found)
 
 
 @dataclass
@@ -241,7 +240,7 @@ def test_derived_pairs(inputs, relation):
         assert len(known) < 2 or relation == REPLACE
         return
     for pair in found:
-        assert why_no_neighbours(pair.d1, pair.d2, relation) == ""
+        assert fault(pair.d1, pair.d2, relation) == ""
         # Derived pairs pass as explicit ones, described alike.
         again = pairs(pairs=[(pair.d1, pair.d2)], neighbors=relation)[0]
         assert again.difference == pair.difference

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from neighbours import ADD_REMOVE, REPLACE, numbers, pairs, records, refusal
+from neighbours import ADD_REMOVE, REPLACE, fault, numbers, pairs, records, refusal
 
 from pytest_dp import ClaimError, queries, values
 from pytest_dp.claim import Promise
+from pytest_dp.datasets.relations import AddRemoveOne
 from pytest_dp.inputs import Pair, describe, pairs_of
-from pytest_dp.inputs.relations import why_no_neighbours
 from pytest_dp.privacy import ApproximateDP
 
 # Explicit pairs
@@ -120,14 +120,14 @@ def test_identical_inputs_are_no_pair(relation, same):
 def test_relations_against_their_definition(d1, d2):
     one, two = Counter(d1), Counter(d2)
     distance = (one - two).total() + (two - one).total()
-    assert (why_no_neighbours(d1, d2, ADD_REMOVE) == "") == (distance == 1)
-    assert (why_no_neighbours(d1, d2, REPLACE) == "") == (distance == 2 and len(d1) == len(d2))
+    assert (fault(d1, d2, ADD_REMOVE) == "") == (distance == 1)
+    assert (fault(d1, d2, REPLACE) == "") == (distance == 2 and len(d1) == len(d2))
     moved = [abs(a - b) for a, b in zip(d1, d2, strict=False) if a != b]
     near = len(d1) == len(d2) and bool(moved) and max(moved) <= 1
-    assert (why_no_neighbours(d1, d2, "all_queries") == "") == near
-    assert (why_no_neighbours(d1, d2, "one_query") == "") == (near and len(moved) == 1)
+    assert (fault(d1, d2, "all_queries") == "") == near
+    assert (fault(d1, d2, "one_query") == "") == (near and len(moved) == 1)
     for relation in (ADD_REMOVE, REPLACE, "all_queries", "one_query"):
-        there, back = why_no_neighbours(d1, d2, relation), why_no_neighbours(d2, d1, relation)
+        there, back = fault(d1, d2, relation), fault(d2, d1, relation)
         assert bool(there) == bool(back)
 
 
@@ -300,11 +300,11 @@ def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, 
     (project / "checks_of_others" / "broken.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(str(foreign))
     promise = Promise(
-        ApproximateDP(1.0), neighbors="add_remove_one", inputs="checks_of_others.dp_inputs:records"
+        ApproximateDP(1.0), relation=AddRemoveOne(), inputs="checks_of_others.dp_inputs:records"
     )
     assert len(pairs_of(promise, project)) > 1
     promise = Promise(
-        ApproximateDP(1.0), neighbors="add_remove_one", inputs="checks_of_others.broken:records"
+        ApproximateDP(1.0), relation=AddRemoveOne(), inputs="checks_of_others.broken:records"
     )
     with pytest.raises(ClaimError, match="ZeroDivisionError"):
         pairs_of(promise, project)

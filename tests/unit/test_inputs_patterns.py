@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from neighbours import content, pairs, plain, refusal
+from neighbours import content, fault, pairs, plain, refusal
 
 from pytest_dp import queries, values
 from pytest_dp.inputs import MAX_PAIRS
-from pytest_dp.inputs.relations import why_no_neighbours
 
 
 def test_queries_are_the_patterns_of_statdp_table_1():
@@ -49,7 +48,7 @@ def test_queries_are_neighbours_of_fresh_int_lists(n, relation):
     found = pairs(inputs=queries(n), neighbors=relation)
     assert found
     for pair in found:
-        assert why_no_neighbours(pair.d1, pair.d2, relation) == ""
+        assert fault(pair.d1, pair.d2, relation) == ""
         assert {type(answer) for answer in pair.d1 + pair.d2} == {int}
     vectors = [id(vector) for pair in found for vector in (pair.d1, pair.d2)]
     assert len(vectors) == len(set(vectors))

@@ -1,0 +1,58 @@
+"""Arrays of numpy: their first axis is that of the records; those of structured ones are tuples."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_dp.datasets.types import DataType, loaded
+
+
+def _numpy() -> Any:
+    return sys.modules.get("numpy")
+
+
+class Array(DataType):
+    """An array."""
+
+    name, brackets, vector = "array", ("array([", "])"), True
+
+    def classes(self) -> tuple[type, ...]:
+        return loaded(_numpy(), ["ndarray"])
+
+    def fits(self, value: Any) -> bool:
+        return bool(value.ndim)
+
+    def detail(self, value: Any) -> Any:
+        return value.shape[1:]
+
+    def content(self, value: Any) -> str:
+        """The type of the numbers: joining others would convert them."""
+        family = "number" if value.dtype.kind in "iufc" else value.dtype.kind
+        return str(value.dtype) if family == "V" else str(family)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.tolist())
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return _numpy().concatenate(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        # An empty list of indices would be one of floats.
+        return rows[list(positions)] if positions else rows[:0].copy()
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        numpy = _numpy()
+        shape = (len(records), *example.shape[1:])
+        if example.dtype.kind == "O":
+            made = numpy.empty(shape, dtype=object)
+            for at, record in enumerate(records):
+                made[at] = record
+            return made
+        if example.dtype.kind in "US" and len(records):  # as wide as the longest text
+            return numpy.array(list(records), dtype=example.dtype.kind).reshape(shape)
+        return numpy.array(list(records), dtype=example.dtype).reshape(shape)
+
+    def words(self, detail: Any) -> str:
+        return f"an array with records of shape {detail}"

@@ -1,0 +1,76 @@
+"""Data frames and series of pandas. Their index is no data: what is made has a new one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.types import DataType, loaded
+
+
+def _pandas() -> Any:
+    return sys.modules.get("pandas")
+
+
+class _Pandas(DataType):
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return _pandas().concat(datasets, ignore_index=True)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows.iloc[list(positions)].reset_index(drop=True)
+
+
+class DataFrame(_Pandas):
+    """A data frame."""
+
+    name, brackets = "DataFrame", ("DataFrame(", ")")
+
+    def classes(self) -> tuple[type, ...]:
+        return loaded(_pandas(), ["DataFrame"])
+
+    def detail(self, value: Any) -> Any:
+        return tuple(value.columns)
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.columns)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.itertuples(index=False, name=None))
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        pandas = _pandas()
+        columns = [
+            pandas.Series([record[at] for record in records], dtype=dtype)
+            for at, dtype in enumerate(example.dtypes)
+        ]
+        if not columns:
+            return pandas.DataFrame(index=range(len(records)))
+        made = pandas.concat(columns, axis=1)
+        made.columns = example.columns
+        return made
+
+    def words(self, detail: Any) -> str:
+        return f"a data frame with the columns {describe(list(detail))}"
+
+
+class Series(_Pandas):
+    """A series."""
+
+    name, brackets, vector = "Series", ("Series([", "])"), True
+
+    def classes(self) -> tuple[type, ...]:
+        return loaded(_pandas(), ["Series"])
+
+    def detail(self, value: Any) -> Any:
+        return value.name
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.tolist())
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        return _pandas().Series(list(records), dtype=example.dtype, name=example.name)
+
+    def words(self, detail: Any) -> str:
+        return "a Series" if detail is None else f"a Series named {detail!r}"

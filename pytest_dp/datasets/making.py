@@ -1,0 +1,115 @@
+"""Records from datasets, and datasets from records."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from math import isclose
+from typing import Any
+
+from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.records import key
+from pytest_dp.datasets.types import DataType, Kind, type_of
+from pytest_dp.errors import ClaimError
+
+
+def kind_of(value: Any) -> Kind:
+    """What sort of dataset this is; empty if it is none.
+
+    Two datasets of one kind can exchange records. The second entry is the shape of a record in an
+    array, the columns of a data frame, the name of a series.
+    """
+    data = type_of(value)
+    return (data.name, data.detail(value)) if data else ()
+
+
+def in_words(value: Any) -> str:
+    """What sort of dataset this is: ``"a list"``."""
+    data = _known(value)
+    return data.words(data.detail(value))
+
+
+def records_of(dataset: Any) -> list[Any]:
+    """The records as plain Python objects, in order; those of a set in an order of their own.
+
+    Rows of tables and of structured arrays are tuples.
+
+    Raises
+    ------
+    ClaimError
+        If the object is no dataset.
+    """
+    return _known(dataset).records(dataset)
+
+
+def rebuilt(example: Any, records: Sequence[Any]) -> Any:
+    """A dataset like the example, of its type and dtypes, that holds these records instead.
+
+    Parameters
+    ----------
+    example : dataset
+    records : sequence
+        In the form of `records_of`.
+
+    Raises
+    ------
+    ClaimError
+        If the example is no dataset, or cannot hold one of the records, such as 0.5 in an array of
+        integers.
+    """
+    data = _known(example)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is lost is looked at here
+            made = data.rebuilt(example, records)
+        lost = [] if data.unique else _unlike(records, data.records(made))
+    except Exception as error:  # whatever the library says
+        raise _unfit(example, list(records)) from error
+    if lost:
+        raise _unfit(example, lost)
+    return made
+
+
+def length(dataset: Any) -> int:
+    """How many records a dataset has."""
+    return _known(dataset).length(dataset)
+
+
+def joined_as(dataset: Any) -> str:
+    """What has to agree, beside the kind, to join records without converting them; "" if empty."""
+    data = _known(dataset)
+    return data.content(dataset) if data.length(dataset) else ""
+
+
+def _known(value: Any) -> DataType:
+    data = type_of(value)
+    if data is None:
+        raise ClaimError(
+            f"{describe(value)}, of type {type(value).__name__}, is no dataset. Allowed: {ALLOWED}."
+        )
+    return data
+
+
+def _unlike(given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    return [one for one, other in zip(given, made, strict=True) if not _same(one, other)]
+
+
+def _same(given: Any, made: Any) -> bool:
+    """Whether nothing but digits of a float were lost: float16 has three."""
+    if isinstance(given, float) and isinstance(made, float) and isclose(given, made, rel_tol=1e-3):
+        return True
+    if isinstance(given, list | tuple) and isinstance(made, list | tuple):
+        return len(given) == len(made) and all(map(_same, given, made))
+    return key(given) == key(made)
+
+
+def _unfit(example: Any, records: list[Any]) -> ClaimError:
+    return ClaimError(
+        f"{describe(records[0] if len(records) == 1 else records)} does not fit into a dataset "
+        f"like {describe(example)}, whose type and dtypes are kept. Write records that it can "
+        "hold, or an example that can hold them."
+    )
+
+
+ALLOWED = "lists, tuples, sets, arrays or data frames of records"
+"""What datasets there are."""

@@ -1,0 +1,99 @@
+"""Pools of records, of which datasets are made by the positions of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from pytest_dp.datasets.making import rebuilt
+from pytest_dp.datasets.records import ends_first, key
+from pytest_dp.datasets.types import DataType, type_of
+
+Positions = tuple[int, ...]
+
+
+class Pool:
+    """The records of datasets of one kind; another dataset is a tuple of positions in it.
+
+    Parameters
+    ----------
+    datasets : sequence of dataset
+        Of one kind, at least one.
+
+    Attributes
+    ----------
+    records : list
+        Those of all datasets, one after the other, and those that were added.
+    same : list of int
+        For each position, the first one that holds an equal record.
+    """
+
+    def __init__(self, datasets: Sequence[Any]) -> None:
+        self._type: DataType = type_of(datasets[0])  # type: ignore[assignment]
+        filled = [one for one in datasets if self._type.length(one)] or datasets[:1]
+        self._example, self._rows = filled[0], self._type.joined(filled)
+        self.records = [record for one in datasets for record in self._type.records(one)]
+        self._native = len(self.records)
+        self._first: dict[Hashable, int] = {}
+        self.same = [self._entered(record, at) for at, record in enumerate(self.records)]
+        self._distinct: list[int] = []
+
+    def _entered(self, record: Any, at: int) -> int:
+        return self._first.setdefault(key(record), at)
+
+    def add(self, record: Any) -> int:
+        """The position of a record, which is a new one if no dataset holds it."""
+        at = self._entered(record, len(self.records))
+        if at == len(self.records):
+            self.records.append(record)
+            self.same.append(at)
+        return at
+
+    @property
+    def distinct(self) -> list[int]:
+        """The first position of each distinct record, smallest and largest ahead."""
+        if len(self._distinct) != len(self._first):
+            seen = list(self._first.values())
+            orders = ends_first([self.records[at] for at in seen])
+            self._distinct = [seen[order] for order in orders]
+        return self._distinct
+
+    @property
+    def unique(self) -> bool:
+        """Whether a dataset holds a record at most once."""
+        return self._type.unique
+
+    def dataset(self, positions: Positions) -> Any:
+        """The dataset at these positions, always a new object."""
+        added = sorted({at for at in positions if at >= self._native})
+        if not added:
+            return self._type.taken(self._rows, positions)
+        # Added records come from no dataset: they are made to fit.
+        more = rebuilt(self._example, [self.records[at] for at in added])
+        natives = [at for at in positions if at < self._native]
+        rows = self._type.joined([*self._parts(natives), more])
+        place = {at: len(natives) + order for order, at in enumerate(added)}
+        own = iter(range(len(natives)))
+        return self._type.taken(rows, [place[at] if at in place else next(own) for at in positions])
+
+    def _parts(self, natives: Sequence[int]) -> list[Any]:
+        return [self._type.taken(self._rows, natives)] if natives else []
+
+    def content(self, positions: Positions) -> int:
+        """Equal for equal datasets: a hash, since the content itself would fill the memory."""
+        found = [self.same[at] for at in positions]
+        return hash((id(self), *(sorted(found) if self.unique else found)))
+
+
+def in_turn(iterables: Iterable[Iterable[Any]]) -> Iterator[Any]:
+    """The first of each, the second of each, ..."""
+    for batch in zip_longest(*iterables):
+        yield from (item for item in batch if item is not None)
+
+
+def diagonally(first: Sequence[Any], second: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """All combinations, those of early elements ahead."""
+    for total in range(len(first) + len(second) - 1):
+        for at in range(max(0, total - len(second) + 1), min(total + 1, len(first))):
+            yield first[at], second[total - at]

@@ -1,0 +1,102 @@
+"""Datasets of any type: which objects are one, their records, and how to make another one of them.
+
+Each type is a `DataType`. Nothing of numpy, pandas and their like is imported: an array can only be
+met if its library is loaded.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+Kind = tuple[Any, ...]
+"""Name and detail; two datasets of one kind can exchange records."""
+
+
+class DataType(ABC):
+    """One type of dataset. Its *rows* are what records are taken from by their positions."""
+
+    name: ClassVar[str]
+    brackets: ClassVar[tuple[str, str]]
+    """What stands around the records in a description."""
+    unique: ClassVar[bool] = False
+    """Whether a record occurs at most once, and order says nothing."""
+    vector: ClassVar[bool] = False
+    """Whether it may hold the answers of queries."""
+
+    @abstractmethod
+    def classes(self) -> tuple[type, ...]:
+        """The classes whose objects are of this type; none while their library is not loaded."""
+
+    def fits(self, value: Any) -> bool:  # noqa: ARG002  what only some types ask
+        """Whether this object of one of the classes is a dataset."""
+        return True
+
+    def detail(self, value: Any) -> Any:  # noqa: ARG002
+        """What else has to agree for two datasets to exchange records, such as the columns."""
+        return None
+
+    def content(self, value: Any) -> str:  # noqa: ARG002
+        """What else has to agree for their records to be joined without being converted."""
+        return "filled"
+
+    def columns(self, value: Any) -> list[Any] | None:  # noqa: ARG002
+        """The names of the columns, if the records have named entries."""
+        return None
+
+    def length(self, value: Any) -> int:
+        return len(value)
+
+    @abstractmethod
+    def records(self, value: Any) -> list[Any]:
+        """The records as plain Python objects, in order."""
+
+    @abstractmethod
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        """The rows of all datasets, at least one; those of a set in the order of `records`."""
+
+    @abstractmethod
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        """The dataset of the rows at these positions, always a new object."""
+
+    @abstractmethod
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        """A dataset like the example with other records, which it may convert."""
+
+    def words(self, detail: Any) -> str:  # noqa: ARG002
+        """A dataset of this kind in words."""
+        return f"a {self.name}"
+
+
+_TYPES: list[DataType] = []
+
+
+def register(*types: DataType) -> None:
+    """Enter types of datasets."""
+    _TYPES.extend(types)
+
+
+_BY_CLASS: dict[type, DataType | None] = {}
+
+
+def _type_by_class(given: type) -> DataType | None:
+    if given not in _BY_CLASS:
+        if len(_BY_CLASS) > 1000:  # such as classes that are made anew in each run
+            _BY_CLASS.clear()
+        fitting = (one for one in _TYPES if issubclass(given, one.classes()))
+        _BY_CLASS[given] = next(fitting, None)
+    return _BY_CLASS[given]
+
+
+def type_of(value: Any) -> DataType | None:
+    """The type of a dataset; None if the object is none."""
+    found = _type_by_class(type(value))
+    return found if found is not None and found.fits(value) else None
+
+
+def loaded(module: Any, names: Iterable[str]) -> tuple[type, ...]:
+    """The classes of these names, as far as the module is loaded and has them."""
+    # A module that is only half imported has no classes yet, and so no objects.
+    found = (getattr(module, name, None) for name in names)
+    return tuple(one for one in found if one is not None)
