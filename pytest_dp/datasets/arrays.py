@@ -32,6 +32,9 @@ class Array(DataType):
         family = "number" if value.dtype.kind in "iufc" else value.dtype.kind
         return str(value.dtype) if family == "V" else str(family)
 
+    def columns(self, value: Any) -> list[Any] | None:
+        return list(value.dtype.names) if value.dtype.names and value.ndim == 1 else None
+
     def records(self, value: Any) -> list[Any]:
         return list(value.tolist())
 

@@ -10,8 +10,8 @@ from pytest_dp.datasets.records import set_order
 from pytest_dp.datasets.types import DataType
 
 
-class _Collection(DataType):
-    """Records of any kind; the rows are a list of them."""
+class Collection(DataType):
+    """Records that one class is called with; the rows are a list of them."""
 
     make: type
 
@@ -31,13 +31,13 @@ class _Collection(DataType):
         return self.make(records)
 
 
-class List(_Collection):
+class List(Collection):
     """A list."""
 
     name, brackets, vector, make = "list", ("[", "]"), True, list
 
 
-class Tuple(_Collection):
+class Tuple(Collection):
     """A tuple, unless it is a named one."""
 
     name, brackets, vector, make = "tuple", ("(", ")"), True, tuple
@@ -46,7 +46,7 @@ class Tuple(_Collection):
         return not hasattr(value, "_fields")  # a named tuple is one record
 
 
-class _Set(_Collection):
+class _Set(Collection):
     unique = True
 
     def records(self, value: Any) -> list[Any]:

@@ -44,8 +44,10 @@ def _listed(value: Any, data: DataType, width: int, depth: int) -> str:
     names = data.columns(value)
     if n <= width:
         if names is not None:
+            opening, closing = data.small_brackets or _of_a_table(data)
             opening, closing = f"{opening}{{", f"}}{closing}"
-            inside = _columns(value, data, names, width, depth + 1)
+            cells = data.cells(value) or [[] for _ in names]
+            inside = _columns(names, cells, width, depth + 1)
         elif not n and data.name in ("array", "set", "frozenset"):
             return repr(value)
         else:
@@ -57,7 +59,7 @@ def _listed(value: Any, data: DataType, width: int, depth: int) -> str:
         if depth:
             return f"{text[: width - 3 - len(closing)]}...{closing}"
     if names is not None:
-        opening, closing = data.brackets
+        opening, closing = _of_a_table(data)
         opening = f"{opening}{cut(', '.join(map(str, names)), width // 3)}: "
     note = "" if depth else f" ({n:,} record{'s' if n != 1 else ''})"
     room = width - len(opening + closing + note) - len("... ")
@@ -92,13 +94,15 @@ def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:
     return shown
 
 
-def _columns(
-    value: Any, data: DataType, names: Iterable[Any], width: int, depth: int
-) -> Iterator[str]:
+def _of_a_table(data: DataType) -> tuple[str, str]:
+    """Brackets around columns by their names, such as those of a structured array."""
+    opening, closing = data.brackets
+    return opening.removesuffix("["), closing.removeprefix("]")
+
+
+def _columns(names: Iterable[Any], columns: Iterable[Any], width: int, depth: int) -> Iterator[str]:
     """Each column of a table by its name."""
-    records = data.records(value)
-    for at, name in enumerate(names):
-        cells = [record[at] for record in records]
+    for name, cells in zip(names, columns, strict=True):
         yield f"{_described(name, width, depth)}: {_described(cells, width, depth)}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import isclose
 from typing import Any
 
+from pytest_dp.datasets.columns import column_lengths
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.records import key
 from pytest_dp.datasets.types import DataType, Kind, type_of
@@ -70,6 +71,14 @@ def rebuilt(example: Any, records: Sequence[Any]) -> Any:
     return made
 
 
+def no_dataset(value: Any) -> str:
+    """What to say of an object that is no dataset."""
+    lengths = column_lengths(value) if isinstance(value, dict) else None
+    if lengths:
+        return f"a dict, is no dataset: its columns have {min(lengths)} to {max(lengths)} entries"
+    return f"of type {type(value).__name__}, is no dataset. Allowed: {ALLOWED}"
+
+
 def length(dataset: Any) -> int:
     """How many records a dataset has."""
     return _known(dataset).length(dataset)
@@ -84,9 +93,7 @@ def joined_as(dataset: Any) -> str:
 def _known(value: Any) -> DataType:
     data = type_of(value)
     if data is None:
-        raise ClaimError(
-            f"{describe(value)}, of type {type(value).__name__}, is no dataset. Allowed: {ALLOWED}."
-        )
+        raise ClaimError(f"{describe(value)}, {no_dataset(value)}.")
     return data
 
 
@@ -111,5 +118,8 @@ def _unfit(example: Any, records: list[Any]) -> ClaimError:
     )
 
 
-ALLOWED = "lists, tuples, sets, arrays or data frames of records"
+ALLOWED = (
+    "lists, tuples, sets, arrays, strings, dicts of columns, data frames (pandas, polars) or "
+    "PyArrow tables"
+)
 """What datasets there are."""

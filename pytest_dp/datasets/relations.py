@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.making import in_words, kind_of, length, rebuilt, records_of
+from pytest_dp.datasets.making import in_words, kind_of, length, no_dataset, rebuilt, records_of
 from pytest_dp.datasets.pool import Pool, Positions, diagonally, in_turn
 from pytest_dp.datasets.records import is_real, key
 from pytest_dp.datasets.types import type_of
@@ -107,10 +107,7 @@ class OfRecords(Relation):
     def fault(self, d1: Any, d2: Any) -> str:
         for name, value in (("D", d1), ("D'", d2)):
             if not kind_of(value):
-                return (
-                    f"{name} is of type {type(value).__name__}, which is no dataset (a list, "
-                    "tuple, set, array or data frame of records)"
-                )
+                return f"{name} is {no_dataset(value).replace(', is', ', which is')}"
         if kind_of(d1) != kind_of(d2):
             return _two_kinds(d1, d2)
         records = [Counter(map(key, records_of(dataset))) for dataset in (d1, d2)]

@@ -20,6 +20,8 @@ class DataType(ABC):
     name: ClassVar[str]
     brackets: ClassVar[tuple[str, str]]
     """What stands around the records in a description."""
+    small_brackets: ClassVar[tuple[str, str] | None] = None
+    """Instead of `brackets` around all columns of a table that is described in full."""
     unique: ClassVar[bool] = False
     """Whether a record occurs at most once, and order says nothing."""
     vector: ClassVar[bool] = False
@@ -44,6 +46,10 @@ class DataType(ABC):
     def columns(self, value: Any) -> list[Any] | None:  # noqa: ARG002
         """The names of the columns, if the records have named entries."""
         return None
+
+    def cells(self, value: Any) -> list[Any]:
+        """The columns themselves, for a description."""
+        return [list(cells) for cells in zip(*self.records(value), strict=True)]
 
     def length(self, value: Any) -> int:
         return len(value)

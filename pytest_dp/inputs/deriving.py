@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pytest_dp.datasets import describe, kind_of
-from pytest_dp.datasets.making import ALLOWED, joined_as, length
+from pytest_dp.datasets.making import joined_as, length, no_dataset
 from pytest_dp.datasets.pool import Pool, Positions, in_turn
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.datasets.types import Kind
@@ -66,9 +66,8 @@ def _check(examples: Sequence[Any]) -> None:
     for at, example in enumerate(examples):
         if not kind_of(example):
             raise ClaimError(
-                f"inputs[{at}] is {describe(example)}, of type {type(example).__name__}, which is "
-                f"no dataset. Allowed: {ALLOWED}. If all of inputs= is one dataset, write a list "
-                f"of it: inputs={describe([examples])}."
+                f"inputs[{at}] is {describe(example)}, {no_dataset(example)}. If all of inputs= "
+                f"is one dataset, write a list of it: inputs={describe([examples])}."
             )
 
 

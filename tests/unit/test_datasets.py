@@ -7,13 +7,19 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from neighbours import pairs
 
 from pytest_dp import ClaimError
 from pytest_dp.datasets import describe, key, kind_of, rebuilt, records_of
+from pytest_dp.datasets.making import length
+from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne
 
+NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 MADRID = "Europe/Madrid"
 EXAMPLES = [
     [1, "a", None],
@@ -28,6 +34,9 @@ EXAMPLES = [
     np.array(["2020-01-01", "NaT"], dtype="M8[D]"),
     np.array([(1, 0.5), (2, 1.5)], dtype=[("age", "i2"), ("income", "f8")]),
     np.array([[1], {"a": 2}, None], dtype=object),
+    "abca",
+    {"age": [30, 40], "name": ["ann", None]},
+    {"age": np.array([3, 4], dtype=np.int8), "name": ("ann", "bob")},
     pd.Series([1, None], dtype="Int64", name="age"),
     pd.Series(pd.date_range("2020", periods=2, tz=MADRID)),
     pd.DataFrame(
@@ -42,6 +51,28 @@ EXAMPLES = [
         index=[7, 7],
     ),
 ]
+EXAMPLES += [
+    pl.DataFrame(
+        {
+            "n": pl.Series([1, None], dtype=pl.UInt8),
+            "sex": pl.Series(["f", "m"], dtype=pl.Enum(["m", "f", "x"])),
+            "city": pl.Series(["a", None], dtype=pl.Categorical),
+            "at": pl.Series([NOON, None], dtype=pl.Datetime("us", MADRID)),
+            "name": ["ann", "bob"],
+            "visits": [[1, 2], []],
+        }
+    ),
+    pl.Series("age", [1, None], dtype=pl.Int8),
+    pa.table(
+        {
+            "n": pa.array([1, None], type=pa.uint8()),
+            "sex": pa.array(["f", "m"]).dictionary_encode(),
+            "at": pa.array([NOON, None], type=pa.timestamp("us", MADRID)),
+            "name": pa.array(["ann", None], type=pa.large_string()),
+            "visits": [[1, 2], None],
+        }
+    ),
+]
 IDS = [describe(example) for example in EXAMPLES]
 
 
@@ -53,10 +84,10 @@ def test_a_dataset_is_rebuilt_of_its_records(example):
     assert list(map(key, records_of(made))) == list(map(key, records_of(example)))
     same_types(made, example)
     few = rebuilt(example, records_of(example)[:1])
-    assert len(few) == 1
+    assert length(few) == 1
     same_types(few, example)
     none = rebuilt(example, [])
-    assert len(none) == 0
+    assert length(none) == 0
     assert kind_of(none) == kind_of(example)
     same_types(none, example)
 
@@ -68,6 +99,15 @@ def same_types(one, other):
     elif isinstance(other, pd.Series):
         assert one.dtype == other.dtype
         assert one.name == other.name
+    elif isinstance(other, pl.DataFrame | pa.Table):
+        assert one.schema == other.schema
+    elif isinstance(other, pl.Series):
+        assert (one.name, one.dtype) == (other.name, other.dtype)
+    elif isinstance(other, dict):
+        assert one.keys() == other.keys()
+        for mine, theirs in zip(one.values(), other.values(), strict=True):
+            assert type(mine) is type(theirs)
+            same_types(mine, theirs)
     elif isinstance(other, np.ndarray) and other.dtype.kind not in "US":
         assert one.dtype == other.dtype
         assert one.shape[1:] == other.shape[1:]
@@ -87,6 +127,15 @@ def same_types(one, other):
         (pd.DataFrame({"a": [1], "b": [2]}), (1, 0.5)),
         (pd.DataFrame({"a": [1], "b": [2]}), (1,)),
         (pd.DataFrame({"a": pd.to_datetime(["2020"])}), ("no date",)),
+        ("abc", 1),
+        ({"a": [1], "b": [2]}, (1,)),
+        ({"a": np.array([1])}, (0.5,)),
+        (pl.DataFrame({"a": [1]}), (0.5,)),
+        (pl.DataFrame({"a": pl.Series([1], dtype=pl.Int8)}), (300,)),
+        (pl.DataFrame({"a": pl.Series(["f"], dtype=pl.Enum(["f"]))}), ("m",)),
+        (pl.Series([1]), "a"),
+        (pa.table({"a": [1]}), (0.5,)),
+        (pa.table([[1]], schema=pa.schema([pa.field("a", pa.int8(), nullable=False)])), (None,)),
     ],
 )
 def test_records_that_do_not_fit_are_refused(example, record):
@@ -119,3 +168,57 @@ def test_rebuilt_holds_exactly_the_records(records, how):
     example = how() if example is None else example
     made = records_of(rebuilt(example, records))
     assert made == (sorted(set(records)) if how is set else records)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("abc", "'abc'"),
+        ({"a": [1, 2], "b": ("x", "y")}, "{'a': [1, 2], 'b': ('x', 'y')}"),
+        ({"a": np.array([1])}, "{'a': array([1])}"),
+        (
+            {"a": [1] * 99, "b": ["x"] * 99},
+            "dict(a, b: (1, 'x'), (1, 'x'), ... (1, 'x')) (99 records)",
+        ),
+        (
+            np.array([(1, 0.5)], dtype=[("age", "i2"), ("pay", "f8")]),
+            "array({'age': [1], 'pay': [0.5]})",
+        ),
+        (
+            np.zeros(99, dtype=[("age", "i2"), ("pay", "f8")]),
+            "array(age, pay: (0, 0.0), (0, 0.0), ... (0, 0.0)) (99 records)",
+        ),
+        (pl.DataFrame({"a": [1], "b": ["x"]}), "pl.DataFrame({'a': [1], 'b': ['x']})"),
+        (pl.DataFrame({"a": []}), "pl.DataFrame({'a': []})"),
+        (
+            pl.DataFrame({"a": range(1_000_000)}),
+            "pl.DataFrame(a: (0,), (1,), ... (999999,)) (1,000,000 records)",
+        ),
+        (pl.Series([1, 2]), "pl.Series([1, 2])"),
+        (pa.table({"a": [1, None]}), "pa.table({'a': [1, None]})"),
+    ],
+)
+def test_each_is_described_on_one_line(value, text):
+    assert describe(value, 62) == text
+
+
+def test_neighbours_of_each_keep_its_types():
+    for example in EXAMPLES:
+        for relation in (AddRemoveOne(), ReplaceOne()):
+            found = list(relation.pairs(example, records_of(example)))
+            assert found or isinstance(example, set | frozenset)
+            for pair in found:
+                assert relation.fault(pair.d1, pair.d2) == ""
+                for one in (pair.d1, pair.d2):
+                    assert type(one) is type(example)
+                    same_types(one, example)
+
+
+def test_examples_of_each_give_pairs_and_empty_ones_join_in():
+    for example in EXAMPLES:
+        empty = rebuilt(example, [])
+        found = pairs(inputs=[example, empty], neighbors="add_remove_one")
+        assert any(length(pair.d1) == 0 for pair in found)
+        for one in (one for pair in found for one in (pair.d1, pair.d2)):
+            assert type(one) is type(example)
+            same_types(one, example)

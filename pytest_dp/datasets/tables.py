@@ -1,0 +1,120 @@
+"""Data frames and series of polars, and tables of PyArrow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.types import DataType, loaded
+
+
+def _polars() -> Any:
+    return sys.modules.get("polars")
+
+
+class _Polars(DataType):
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return _polars().concat(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows[list(positions)] if positions else rows.clear()
+
+
+class PolarsFrame(_Polars):
+    """A data frame of polars."""
+
+    name, brackets = "pl.DataFrame", ("pl.DataFrame(", ")")
+
+    def classes(self) -> tuple[type, ...]:
+        return loaded(_polars(), ["DataFrame"])
+
+    def detail(self, value: Any) -> Any:
+        return tuple(value.columns)
+
+    def content(self, value: Any) -> str:
+        return str(value.schema)
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.columns)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.rows())
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        columns = [
+            _polars().Series(name, [record[at] for record in records], dtype=dtype, strict=True)
+            for at, (name, dtype) in enumerate(example.schema.items())
+        ]
+        return _polars().DataFrame(columns)
+
+    def words(self, detail: Any) -> str:
+        return f"a polars data frame with the columns {describe(list(detail))}"
+
+
+class PolarsSeries(_Polars):
+    """A series of polars."""
+
+    name, brackets, vector = "pl.Series", ("pl.Series([", "])"), True
+
+    def classes(self) -> tuple[type, ...]:
+        return loaded(_polars(), ["Series"])
+
+    def detail(self, value: Any) -> Any:
+        return value.name
+
+    def content(self, value: Any) -> str:
+        return str(value.dtype)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.to_list())
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        return _polars().Series(example.name, list(records), dtype=example.dtype, strict=True)
+
+    def words(self, detail: Any) -> str:
+        return f"a polars Series named {detail!r}" if detail else "a polars Series"
+
+
+class ArrowTable(DataType):
+    """A table of PyArrow."""
+
+    name, brackets = "pa.Table", ("pa.table(", ")")
+
+    def classes(self) -> tuple[type, ...]:
+        return loaded(_arrow(), ["Table"])
+
+    def detail(self, value: Any) -> Any:
+        return tuple(value.column_names)
+
+    def content(self, value: Any) -> str:
+        return str(value.schema.remove_metadata())
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.column_names)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(zip(*(column.to_pylist() for column in value.columns), strict=True))
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return _arrow().concat_tables(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows.take(_arrow().array(positions, type=_arrow().int64()))
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        columns = []
+        for at, field in enumerate(example.schema):
+            cells = [record[at] for record in records]
+            if None in cells and not field.nullable:
+                raise ValueError(field)
+            columns.append(_arrow().array(cells, type=field.type))
+        return _arrow().Table.from_arrays(columns, schema=example.schema)
+
+    def words(self, detail: Any) -> str:
+        return f"a PyArrow table with the columns {describe(list(detail))}"
+
+
+def _arrow() -> Any:
+    return sys.modules.get("pyarrow")
