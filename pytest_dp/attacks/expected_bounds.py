@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.evidence import shown
-from pytest_dp.evidence.boundary import boundary
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.privacy import Guarantee
 
 CALIBRATION_ERROR = 0.1
@@ -22,8 +21,6 @@ MAX_PROBABILITY = 0.9
 LOSS_CAUTION = 1.5
 """Standard errors by which a loss is taken to be smaller than it looks: the best of many events
 mostly is one that was lucky."""
-MANY = 1e6
-"""Runs by which probabilities are told from 0 and from 1 where errors are compared."""
 MIN_SHARE = 0.05
 """Of the samples of the test, what each input gets at least."""
 
@@ -169,12 +166,12 @@ def expected_bounds(
     expected, coupled = np.full(len(c1), -np.inf), np.zeros(len(c1), bool)
     if usable.any():
         a, b = p1[usable], p2[usable]
-        claim, runs, alpha = plan.guarantee, plan.runs, plan.alpha
-        share = first_share(a, b, claim)
-        given = shown.predicted(a, runs * share, b, runs * (1 - share), claim, alpha)
+        test, runs, alpha = event_test(plan.guarantee), plan.runs, plan.alpha
+        share = first_share(a, b, plan.guarantee)
+        given = test.predicted(a, runs * share, b, runs * (1 - share), alpha)
         if both is not None:
             in_both = both[usable] / n1
-            together = shown.paired_predicted(a, b, in_both, runs / 2, claim, alpha)
+            together = test.paired_predicted(a, b, in_both, runs / 2, alpha)
             coupled[usable] = together > given
             given = np.fmax(given, together)
         expected[usable] = np.where(np.isnan(given), -np.inf, given)
@@ -208,18 +205,9 @@ def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Fl
 
 def first_share(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
     """The share of samples for the likelier side by which an event shows most (Neyman)."""
-    s1, s2 = _errors(p1, p2, guarantee)
+    s1, s2 = event_test(guarantee).errors(p1, p2)
     share: Floats = np.clip(s1 / (s1 + s2), MIN_SHARE, 1 - MIN_SHARE)
     return share
-
-
-def _errors(p1: Floats, p2: Floats, guarantee: Guarantee) -> tuple[Floats, Floats]:
-    """What either frequency adds, by one run, to the standard error of what an event shows."""
-    if guarantee.largest_ratio is not None:
-        s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
-        return s1, s2
-    v1, v2 = boundary(guarantee).variances(p1, MANY, p2, MANY)
-    return np.sqrt(MANY * v1), np.sqrt(MANY * v2)
 
 
 def rough_bounds(c1: Ints, c2: Ints, searched: int, plan: Plan) -> Floats:

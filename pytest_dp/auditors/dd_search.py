@@ -27,7 +27,7 @@ from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fi
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of
-from pytest_dp.evidence.shown import shows
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.outputs.event_search import Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table, tabulate
@@ -261,7 +261,7 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
             likelier, rarer = likelier_first(sign, *p)
             # As in the paper, probabilities below c are not told from c.
             chances = np.array(max(likelier, c)), np.array(max(rarer, c))
-            power = float(shows(context.guarantee, *chances))
+            power = float(event_test(context.guarantee).shows(*chances))
             if best is None or power > best[0]:
                 witness = Witness(rival, attack, None, sign, max(likelier, c), max(rarer, c))
                 best = power, with_examples(witness, table)

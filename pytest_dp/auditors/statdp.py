@@ -24,8 +24,8 @@ from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_shown
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.evidence import clopper_pearson
-from pytest_dp.evidence.counts import Bound, classical, classical_resolution, runs_to_refute
-from pytest_dp.evidence.shown import shows
+from pytest_dp.evidence.counts import Bound, classical
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.sampling.sampler import Draw
 
 MIN_TESTED = 1_000
@@ -73,7 +73,7 @@ def _runs_of_test(context: Context, best: Suspect) -> int:
         return most
     p1 = clopper_pearson.lower(round(witness.p1 * best.runs), best.runs, 0.01)
     p2 = clopper_pearson.upper(round(witness.p2 * best.runs), best.runs, 0.01)
-    enough = runs_to_refute(p1, p2, claim, context.alpha / 2, most)
+    enough = event_test(claim).classical_runs(p1, p2, context.alpha / 2, most)
     return most if enough is None else min(most, max(2 * enough, MIN_TESTED))
 
 
@@ -113,6 +113,7 @@ def _resolution(bound: Bound, largest: float) -> float:
     is then needed in the same proportion.
     """
     c1, runs, c2, _ = bound.counts.four
-    caught: float = classical_resolution(bound.counts, bound.guarantee, bound.alpha)
+    test = event_test(bound.guarantee)
+    caught = test.classical_resolution(min(c1 / runs, 0.5), runs, bound.alpha)
     chances = (np.array(min((c + 0.5) / runs, 1.0)) for c in (c1, c2))
-    return caught * max(1.0, largest / max(float(shows(bound.guarantee, *chances)), 1e-3))
+    return caught * max(1.0, largest / max(float(test.shows(*chances)), 1e-3))

@@ -22,8 +22,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
-from pytest_dp.evidence import closest
-from pytest_dp.evidence.shown import shows
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.outputs.event_search import Found, Rank, search
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.deadline import OutOfTime
@@ -127,14 +126,14 @@ def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Ran
     Events have to come at least five times. On D' their probability is `rarest` or more if the
     claim is used up: the paper's filter, by default.
     """
-    sticks = guarantee.hockey_sticks
+    sticks, test = guarantee.hockey_sticks, event_test(guarantee)
 
     def of_runs(runs: int) -> Rank:
         fewest = max(5.0, runs * min(stick.most(rarest) for stick in sticks))
 
         def rank(c1: Ints, c2: Ints) -> Floats:
             high, low = np.maximum(c1, c2), np.minimum(c1, c2)
-            score = closest.score(high, low, runs, guarantee)
+            score = test.score(high, low, runs)
             excess = score - LUCK
             seldom, often = np.maximum(high - 4 * np.sqrt(high), 0.1), low + 4 * np.sqrt(low) + 4.0
             allowed = np.min([stick.most(often, runs) for stick in sticks], axis=0)
@@ -166,4 +165,4 @@ def largest_shown(contender: Contender, pool: Pool, guarantee: Guarantee) -> flo
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)
-    return float(shows(guarantee, *cautious(*counts, runs)))
+    return float(event_test(guarantee).shows(*cautious(*counts, runs)))

@@ -27,7 +27,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.reading import Read, excess_of, read, taken_apart
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
-from pytest_dp.evidence.shown import predicted, shows
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.sampling.deadline import OutOfTime, within
 
@@ -212,13 +212,14 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
     """
     claim, claimed = context.guarantee, context.guarantee.claimed
     p1, p2 = np.array([max(witness.p1, 1e-12)]), np.array([witness.p2])
-    best, share = float(shows(claim, p1, p2)[0]), first_share(p1, p2, claim)
+    test = event_test(claim)
+    best, share = float(test.shows(p1, p2)[0]), first_share(p1, p2, claim)
 
     def needed(wanted: float, total: int) -> int:
         while total < left and best > claimed:
             n1, n2 = total * share, total * (1 - share)
             level = held_out.ATTACK_SHARE * context.alpha
-            if predicted(p1, n1, p2, n2, claim, level)[0] > wanted:
+            if test.predicted(p1, n1, p2, n2, level)[0] > wanted:
                 return 2 * total  # as what was found by searching looks stronger than it is
             total *= 2
         return left

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
-from pytest_dp.evidence import statdp
 from pytest_dp.evidence._region import Floats
 from pytest_dp.evidence._validation import check_count
 from pytest_dp.evidence.boundary import PLACES, Boundary, boundary
@@ -43,8 +42,6 @@ def score(c1: ArrayLike, c2: ArrayLike, runs: int, guarantee: Guarantee) -> Floa
     ValueError
         If shapes differ, or `runs` is impossible.
     """
-    if guarantee.largest_ratio is not None:
-        return statdp.score(c1, c2, runs, guarantee.largest_ratio)
     counts1, counts2 = np.asarray(c1), np.asarray(c2)
     if counts1.shape != counts2.shape:
         raise ValueError(f"c1 and c2 must have one shape, not {counts1.shape} and {counts2.shape}.")

@@ -1,288 +1,348 @@
 """Tests of any guarantee, and bounds on its parameter, from the counts of one event.
 
-A guarantee allows an event of probability p1 on one input no more than some p1 for each p2 on the
-other. What two probabilities show of its parameter rises with p1 and falls with p2, and the
-confidence regions of `pytest_dp.evidence.ratio` and `pytest_dp.evidence.paired` hold for both
-probabilities at once. So the least that any point of such a region shows is a bound, and the
-largest p-value of the points that the claim allows is a p-value:
-docs/proofs/bounds-on-any-claim.md.
-
-For a claim of ε alone these are the bounds on the log ratio. For others the weights follow the
-boundary of what the claim allows, and pairs also need the probability that any of both outputs is
-in the event, which gets a small share of alpha.
+A claim of ε alone bounds the ratio of two probabilities: there are sharp bounds on that ratio
+(`pytest_dp.evidence.ratio`, `pytest_dp.evidence.paired`) and the tests of the papers. For any other
+claim, what two probabilities p1 and p2 show of its parameter rises with p1 and falls with p2, and
+the confidence regions of the same two modules hold for both probabilities at once. So the least
+that any point of such a region shows is a bound, and the largest p-value of the points that the
+claim allows is a p-value: docs/proofs/bounds-on-any-claim.md. The weights then follow the boundary
+of what the claim allows, and pairs also need the probability that any of both outputs is in the
+event, which gets a small share of alpha.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from pytest_dp.evidence import _region, clopper_pearson, paired, ratio
-from pytest_dp.evidence._region import MIN_LEVEL, Floats, Indices
-from pytest_dp.evidence._validation import check_count, check_level
+from pytest_dp.evidence import _region, clopper_pearson, closest, combined, paired, ratio, statdp
+from pytest_dp.evidence._known import ANY, Known, apart, in_pairs, largest_p_value, probabilities
+from pytest_dp.evidence._region import Floats
+from pytest_dp.evidence._search import MAX_EXCESS, smallest, smallest_loss
+from pytest_dp.evidence._validation import check_level
 from pytest_dp.evidence.boundary import boundary
 from pytest_dp.privacy import Guarantee
 
-ANY = 0.02
-"""Share of alpha for how often any output of a pair is in the event."""
-DOWN, UP = 1 - 1e-15, 1 + 1e-15
-"""For the rounding of products."""
+MANY = 1e6
+"""Runs by which probabilities are told from 0 and from 1 where errors are compared."""
+SHOWN_AT = 1e-9
+"""A p-value that is only shown is computed with a level; it is sharpest for p-values around this.
+"""
+SPREAD = 2.326 / math.sqrt(2)
+"""Standard errors that either of two frequencies is off: by chance, less than 1 % of all bounds are
+lower than what is then expected."""
 
 
-def lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> float:
-    """Lower confidence bound on the parameter of a guarantee.
+def event_test(guarantee: Guarantee) -> EventTest:
+    """How counts of an event are held against a claim: nothing else asks which kind of claim it is.
 
     Parameters
     ----------
-    c1, n1 : int
-        Outputs in the event, and runs, on the input that makes the event likelier.
-    c2, n2 : int
-        The same for the neighbour; an independent sample.
     guarantee : Guarantee
         The kind of claim, with what it fixes, such as δ.
-    alpha : float
-        Probability that the bound is too high. More than 0.5 gains nothing.
-
-    Returns
-    -------
-    float
-        In units of the parameter, `-inf` if `c1` is 0. It exceeds the claim if its `p_value` is at
-        most `alpha`; the claim matters elsewhere too, as the bound is made to be sharp there. It
-        may be negative, which says nothing but how far it is from showing anything.
-
-    Raises
-    ------
-    ValueError
-        If the counts or `alpha` are impossible.
     """
-    if guarantee.largest_ratio is not None:
-        return ratio.eps_lower(c1, n1, c2, n2, alpha)
-    return _least(_apart(c1, n1, c2, n2, guarantee, alpha), guarantee)
+    eps = guarantee.largest_ratio
+    return EventTest(guarantee) if eps is None else RatioTest(guarantee, eps)
 
 
-def p_value(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> float:
-    """A valid p-value of a claim: the largest over all probabilities that it allows.
+@dataclass(frozen=True)
+class EventTest:
+    """What counts of one event prove of a claim. Parameters that recur are those of `lower`.
 
-    Parameters
+    Attributes
     ----------
-    c1, n1, c2, n2, guarantee
-        As in `lower`.
-    alpha : float
-        The level that the p-value will be compared with. It must be fixed before the counts are
-        seen: the p-value is never below `0.01 * alpha`, and sharpest around `alpha`.
-
-    Returns
-    -------
-    float
-        1.0 instead of anything above 0.5.
-
-    Raises
-    ------
-    ValueError
-        If the counts or `alpha` are impossible.
+    guarantee : Guarantee
+        The claim, with what it fixes, such as δ.
     """
-    if guarantee.largest_ratio is not None:
-        return ratio.p_value(c1, n1, c2, n2, guarantee.largest_ratio, alpha)
-    return _largest_p_value(_apart(c1, n1, c2, n2, guarantee, alpha), guarantee, alpha)
 
+    guarantee: Guarantee
 
-def predicted(
-    p1: ArrayLike,
-    n1: ArrayLike,
-    p2: ArrayLike,
-    n2: ArrayLike,
-    guarantee: Guarantee,
-    alpha: float,
-) -> Floats:
-    """About the median of `lower` over samples: for choosing between events, proves nothing.
+    def lower(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
+        """Lower confidence bound on the parameter of the guarantee.
 
-    Parameters as in `ratio.predicted`.
-    """
-    if guarantee.largest_ratio is not None:
-        return ratio.predicted(p1, n1, p2, n2, alpha)
-    check_level("alpha", alpha)
-    given = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
-    chance1, runs1, chance2, runs2 = np.broadcast_arrays(*given)
-    edge, z = boundary(guarantee), _region.critical(alpha)
+        Parameters
+        ----------
+        c1, n1 : int
+            Outputs in the event, and runs, on the input that makes the event likelier.
+        c2, n2 : int
+            The same for the neighbour; an independent sample.
+        alpha : float
+            Probability that the bound is too high. More than 0.5 gains nothing.
 
-    def odds(at1: Floats, at2: Floats) -> Floats:
-        one, two = edge.variances(at1, runs1, at2, runs2)
-        plain = ratio.variance(at1, runs1) + ratio.variance(at2, runs2)
-        found: Floats = two / one * ratio.tilt(z, plain)
-        return found
+        Returns
+        -------
+        float
+            In units of the parameter, `-inf` if `c1` is 0. It exceeds the claim if its `p_value` is
+            at most `alpha`; the claim matters elsewhere too, as the bound is made to be sharp
+            there. It may be negative, which says nothing but how far it is from showing anything.
 
-    smallest = _region.predicted(
-        (chance1, chance2), (runs1, runs2), alpha, lambda a, b: shows(guarantee, a, b), odds, True
-    )
-    return np.where(chance1 > 0, smallest, -np.inf)
+        Raises
+        ------
+        ValueError
+            If the counts or `alpha` are impossible.
+        """
+        return self._least(apart(c1, n1, c2, n2, self.guarantee, alpha))
 
+    def p_value(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
+        """A valid p-value of the claim: the largest over all probabilities that it allows.
 
-def paired_lower(
-    both: int, only1: int, only2: int, pairs: int, guarantee: Guarantee, alpha: float
-) -> float:
-    """`lower` for outputs that come in pairs.
+        Parameters
+        ----------
+        alpha : float
+            The level that the p-value will be compared with. It must be fixed before the counts are
+            seen: the p-value is never below `0.01 * alpha`, and sharpest around `alpha`.
 
-    Parameters
-    ----------
-    both, only1, only2 : int
-        Pairs with both outputs, only that of the first input, and only that of the second input, in
-        the event. Pairs are independent of each other.
-    pairs : int
-        All of them.
-    guarantee, alpha
-        As in `lower`.
-    """
-    if guarantee.largest_ratio is not None:
-        return paired.eps_lower(both, only1, only2, alpha)
-    return _least(_in_pairs(both, only1, only2, pairs, alpha), guarantee)
+        Returns
+        -------
+        float
+            1.0 instead of anything above 0.5.
+        """
+        known = apart(c1, n1, c2, n2, self.guarantee, alpha)
+        return largest_p_value(known, self.guarantee, alpha)
 
+    def interval(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> tuple[float, float]:
+        """Two-sided confidence interval of what the event shows of the parameter."""
+        return self.lower(c1, n1, c2, n2, alpha / 2), self._highest(c1, n1, c2, n2, alpha)
 
-def paired_p_value(
-    both: int, only1: int, only2: int, pairs: int, guarantee: Guarantee, alpha: float
-) -> float:
-    """`p_value` for outputs that come in pairs; parameters as in `paired_lower`."""
-    if guarantee.largest_ratio is not None:
-        return paired.p_value(both, only1, only2, guarantee.largest_ratio, alpha)
-    known = _in_pairs(both, only1, only2, pairs, alpha)
-    found = _largest_p_value(known, guarantee, (1 - ANY) * alpha)
-    return found + ANY * alpha if found < 1 else 1.0
+    def predicted(
+        self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
+    ) -> Floats:
+        """About the median of `lower` over samples: for choosing between events, proves nothing.
 
+        Parameters as in `ratio.predicted`.
+        """
+        check_level("alpha", alpha)
+        given = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
+        chance1, runs1, chance2, runs2 = np.broadcast_arrays(*given)
+        edge, z = boundary(self.guarantee), _region.critical(alpha)
 
-def paired_predicted(
-    p1: ArrayLike,
-    p2: ArrayLike,
-    both: ArrayLike,
-    pairs: ArrayLike,
-    guarantee: Guarantee,
-    alpha: float,
-) -> Floats:
-    """About the median of `paired_lower`; parameters as in `paired.predicted`."""
-    if guarantee.largest_ratio is not None:
-        return paired.predicted(p1, p2, both, pairs, alpha)
-    check_level("alpha", alpha)
-    given = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
-    chance1, chance2, common, runs = np.broadcast_arrays(*given)
-    alone, known, any_of_both = paired.shares(chance1, chance2, common, runs)
-    hits = runs * np.minimum(any_of_both, 1.0)
-    least = betaincinv(np.maximum(hits, 1e-300), runs - hits + 1, ANY * alpha)
+        def odds(at1: Floats, at2: Floats) -> Floats:
+            one, two = edge.variances(at1, runs1, at2, runs2)
+            plain = ratio.variance(at1, runs1) + ratio.variance(at2, runs2)
+            found: Floats = two / one * ratio.tilt(z, plain)
+            return found
 
-    def loss(q: Floats, b: Floats) -> Floats:
-        return shows(guarantee, *_probabilities(least, q, b))
-
-    smallest = _region.predicted(alone, known, (1 - ANY) * alpha, loss, paired.odds, True)
-    return np.where(chance1 > 0, smallest, -np.inf)
-
-
-def shows(guarantee: Guarantee, p1: Floats, p2: Floats) -> Floats:
-    """What probabilities show of the parameter, rounded down; of ε alone, their log ratio.
-
-    Where that is nothing, the log ratio of ``p1 - delta`` and p2: negative, and no more than the
-    distance from showing anything.
-    """
-    one, two = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: Floats = np.log(np.maximum(one - guarantee.delta, 0.0)) - np.log(two)
-    if guarantee.largest_ratio is not None:
-        return ratios
-    proved = guarantee.shown_by(np.maximum(one, two), two)
-    return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
-
-
-class _Known(NamedTuple):
-    """A region, and what is smallest for p1 and largest for p2 in the cells of a row and column."""
-
-    grid: _region.Grid
-    corner: Callable[[Indices, Indices], tuple[Floats, Floats]]
-
-
-def _least(known: _Known | None, guarantee: Guarantee) -> float:
-    """What any point of the region shows at least; `-inf` if there is no region."""
-    if known is None:
-        return -math.inf
-    return float(shows(guarantee, *known.corner(*known.grid.frontier())).min(initial=math.inf))
-
-
-def _largest_p_value(known: _Known | None, guarantee: Guarantee, alpha: float) -> float:
-    """Of any point that the guarantee allows."""
-    if known is None:
-        return 1.0
-    rows, columns = known.grid.cells
-    every = np.arange(columns)
-    # In each column a cell is allowed if those before it are: where is the first that is not?
-    low, high = np.zeros(columns, np.intp), np.full(columns, rows)
-    while (low < high).any():
-        middle = np.minimum((low + high) // 2, rows - 1)
-        p1, p2 = known.corner(middle, every)
-        allowed = (p1 <= guarantee.most(p2)) & (low < high)
-        low, high = np.where(allowed, middle + 1, low), np.where(allowed, high, middle)
-        high = np.maximum(low, high)
-
-    def any_allowed(i: Indices, j: Indices, size: int) -> NDArray[np.bool_]:
-        return i < low[known.grid.ends(i, j, size)[1] - 1]
-
-    return known.grid.largest_p_value(any_allowed, alpha)
-
-
-def _apart(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> _Known | None:
-    """For independent outputs; None if nothing can be proved."""
-    check_count("c1", c1, n1)
-    check_count("c2", c2, n2)
-    check_level("alpha", alpha)
-    if c1 == 0 or alpha < MIN_LEVEL:
-        return None
-    grid = _Apart(c1, n1, c2, n2, guarantee, alpha)
-    return _Known(grid, lambda i, j: (grid.axis1.at[i], grid.axis2.at[j + 1]))
-
-
-def _in_pairs(both: int, only1: int, only2: int, pairs: int, alpha: float) -> _Known | None:
-    """For outputs in pairs; None if nothing can be proved.
-
-    That an event is a random part of another one cannot raise what it shows, so that the
-    probability of any output in the event need only be bounded from below.
-    """
-    paired.check(both, only1, only2, alpha)
-    in_any = both + only1 + only2
-    check_count("both + only1 + only2", in_any, pairs)
-    if both + only1 == 0 or alpha < MIN_LEVEL:
-        return None
-    grid = paired.Pairs(both, only1, only2, (1 - ANY) * alpha)
-    least = np.asarray(clopper_pearson.lower(in_any, pairs, ANY * alpha))
-
-    def corner(i: Indices, j: Indices) -> tuple[Floats, Floats]:
-        p1, p2 = _probabilities(least, grid.axis1.at[i], grid.axis2.at[j + 1])
-        return p1 * DOWN, np.minimum(p2 * UP, 1.0)
-
-    return _Known(grid, corner)
-
-
-def _probabilities(any_of_both: Floats, q: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Of both inputs, from the parameters of pairs."""
-    return any_of_both * (1 - b), any_of_both * ((1 - q) * (1 - b) + b)
-
-
-class _Apart(_region.Grid):
-    """The region of (p1, p2) for independent outputs."""
-
-    def __init__(
-        self, c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float
-    ) -> None:
-        super().__init__(c1, n1, c2, n2, alpha)
-        p1, p2 = self.axis1.at, self.axis2.at
-        self.variance1, self.variance2 = boundary(guarantee).variances(p1, n1, p2, n2)
-        with np.errstate(divide="ignore"):
-            self.plain1, self.plain2 = ratio.variance(p1, n1), ratio.variance(p2, n2)
-
-    def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
-        end_i, end_j = self.ends(i, j, size)
-        with np.errstate(over="ignore"):
-            least = self.variance2[end_j] / self.variance1[i]
-            most = self.variance2[j] / self.variance1[end_i]
-        return (
-            least * ratio.tilt(self.z, self.plain1[end_i] + self.plain2[end_j]),
-            most * ratio.tilt(self.z, self.plain1[i] + self.plain2[j]),
+        smallest = _region.predicted(
+            (chance1, chance2), (runs1, runs2), alpha, self.shows, odds, True
         )
+        return np.where(chance1 > 0, smallest, -np.inf)
+
+    def paired_lower(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
+        """`lower` for outputs that come in pairs.
+
+        Parameters
+        ----------
+        both, only1, only2 : int
+            Pairs with both outputs, only that of the first input, and only that of the second
+            input, in the event. Pairs are independent of each other.
+        pairs : int
+            All of them.
+        """
+        return self._least(in_pairs(both, only1, only2, pairs, alpha))
+
+    def paired_p_value(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
+        """`p_value` for outputs that come in pairs; parameters as in `paired_lower`."""
+        known = in_pairs(both, only1, only2, pairs, alpha)
+        found = largest_p_value(known, self.guarantee, (1 - ANY) * alpha)
+        return found + ANY * alpha if found < 1 else 1.0
+
+    def paired_interval(
+        self, both: int, only1: int, only2: int, pairs: int, alpha: float
+    ) -> tuple[float, float]:
+        """`interval` for outputs that come in pairs; parameters as in `paired_lower`."""
+        highest = self._highest(both + only1, pairs, both + only2, pairs, alpha)
+        return self.paired_lower(both, only1, only2, pairs, alpha / 2), highest
+
+    def paired_predicted(
+        self, p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
+    ) -> Floats:
+        """About the median of `paired_lower`; parameters as in `paired.predicted`."""
+        check_level("alpha", alpha)
+        given = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
+        chance1, chance2, common, runs = np.broadcast_arrays(*given)
+        alone, known, any_of_both = paired.shares(chance1, chance2, common, runs)
+        hits = runs * np.minimum(any_of_both, 1.0)
+        least = betaincinv(np.maximum(hits, 1e-300), runs - hits + 1, ANY * alpha)
+
+        def loss(q: Floats, b: Floats) -> Floats:
+            return self.shows(*probabilities(least, q, b))
+
+        smallest = _region.predicted(alone, known, (1 - ANY) * alpha, loss, paired.odds, True)
+        return np.where(chance1 > 0, smallest, -np.inf)
+
+    def classical(self, c1: int, c2: int, runs: int, alpha: float) -> tuple[float, float]:
+        """The bound and the p-value by which StatDP decides, at half of alpha each.
+
+        StatDP's test looks in both directions. It knows no δ: for other claims than ε alone, both
+        directions are tested with the bound on both probabilities, which is at least as good.
+        """
+        counts = max(c1, c2), runs, min(c1, c2), runs, alpha / 2
+        return self.lower(*counts), min(1.0, 2 * self.p_value(*counts))
+
+    def informal_p_value(
+        self, four: tuple[int, int, int, int], equal: tuple[int, int], common: int
+    ) -> float:
+        """A p-value to show beside a bound; counts as in `Counts`."""
+        del equal, common
+        return self.p_value(*four, SHOWN_AT)
+
+    def classical_runs(self, p1: float, p2: float, alpha: float, most: int) -> int | None:
+        """Runs on each input by which `classical` nearly always refutes the claim; None: too many.
+
+        Parameters
+        ----------
+        p1, p2 : float
+            Probabilities of the event.
+        alpha : float
+            Level of each of the tests that `classical` combines.
+        most : int
+        """
+        runs = 100
+        while runs <= most:
+            if self.expected(p1, runs, p2, runs, alpha) > self.guarantee.claimed:
+                return runs
+            runs = 3 * runs // 2
+        return None
+
+    def classical_resolution(self, p1: float, runs: int, alpha: float) -> float:
+        """The smallest parameter that `classical` would have caught; `alpha` is that of each test.
+
+        By an event that has the probability p1 on the likelier input.
+        """
+        return self.smallest(
+            lambda loss: (p1, p1 * math.exp(-loss)),
+            lambda loss: self.expected(p1, runs, p1 * math.exp(-loss), runs, alpha),
+        )
+
+    def smallest(
+        self,
+        probabilities: Callable[[float], tuple[float, float]],
+        expected: Callable[[float], float],
+    ) -> float:
+        """What an event shows at the smallest loss at which more than the claim is expected."""
+        claimed = self.guarantee.claimed
+        loss = smallest(lambda loss: expected(loss) > claimed, 0.0, 1.0, MAX_EXCESS)
+        return math.inf if math.isinf(loss) else float(self.shows(*probabilities(loss)))
+
+    def score(self, c1: ArrayLike, c2: ArrayLike, runs: int) -> Floats:
+        """Rank many events at once by their evidence against the claim, as `closest.score` does."""
+        return closest.score(c1, c2, runs, self.guarantee)
+
+    def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
+        """What either frequency adds, by one run, to the standard error of what an event shows."""
+        v1, v2 = boundary(self.guarantee).variances(p1, MANY, p2, MANY)
+        return np.sqrt(MANY * v1), np.sqrt(MANY * v2)
+
+    def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
+        """What probabilities show of the parameter, rounded down.
+
+        Where that is nothing, the log ratio of ``p1 - delta`` and p2: negative, and no more than
+        the distance from showing anything.
+        """
+        one, two = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.log(np.maximum(one - self.guarantee.delta, 0.0)) - np.log(two)
+        proved = self.guarantee.shown_by(np.maximum(one, two), two)
+        return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
+
+    def expected(self, p1: float, n1: int, p2: float, n2: int, alpha: float) -> float:
+        """A bound that independent samples exceed nearly always."""
+        low = p1 - SPREAD * math.sqrt(p1 * (1 - p1) / n1)
+        high = p2 + SPREAD * math.sqrt(p2 * (1 - p2) / n2)
+        if low <= 0 or high >= 1:
+            return -math.inf
+        return float(self.predicted(low, n1, high, n2, alpha))
+
+    def _highest(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
+        """What the event shows at most."""
+        share = alpha / 4
+        ends = clopper_pearson.upper(c1, n1, share), clopper_pearson.lower(c2, n2, share)
+        return float(self.shows(*ends))
+
+    def _least(self, known: Known | None) -> float:
+        """What any point of the region shows at least; `-inf` if there is no region."""
+        if known is None:
+            return -math.inf
+        return float(self.shows(*known.corner(*known.grid.frontier())).min(initial=math.inf))
+
+
+@dataclass(frozen=True)
+class RatioTest(EventTest):
+    """For claims of ε alone, the same by sharper bounds on the log ratio of both probabilities."""
+
+    eps: float
+
+    def lower(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
+        return ratio.eps_lower(c1, n1, c2, n2, alpha)
+
+    def p_value(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
+        return ratio.p_value(c1, n1, c2, n2, self.eps, alpha)
+
+    def interval(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> tuple[float, float]:
+        return ratio.interval(c1, n1, c2, n2, alpha)
+
+    def predicted(
+        self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
+    ) -> Floats:
+        return ratio.predicted(p1, n1, p2, n2, alpha)
+
+    def paired_lower(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
+        del pairs  # those with neither output in the event say nothing about a ratio
+        return paired.eps_lower(both, only1, only2, alpha)
+
+    def paired_p_value(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
+        del pairs
+        return paired.p_value(both, only1, only2, self.eps, alpha)
+
+    def paired_interval(
+        self, both: int, only1: int, only2: int, pairs: int, alpha: float
+    ) -> tuple[float, float]:
+        del pairs
+        return paired.interval(both, only1, only2, alpha)
+
+    def paired_predicted(
+        self, p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
+    ) -> Floats:
+        return paired.predicted(p1, p2, both, pairs, alpha)
+
+    def classical(self, c1: int, c2: int, runs: int, alpha: float) -> tuple[float, float]:
+        p_value = combined.p_value(c1, c2, runs, self.eps)
+        return combined.eps_lower(c1, c2, runs, alpha), p_value
+
+    def informal_p_value(
+        self, four: tuple[int, int, int, int], equal: tuple[int, int], common: int
+    ) -> float:
+        del four
+        return statdp.p_value_both(*equal, common, self.eps)
+
+    def classical_runs(self, p1: float, p2: float, alpha: float, most: int) -> int | None:
+        most = max(most, 1)
+        return statdp.runs_for_power(p1, p2, self.eps, alpha, power=0.999, most=most)
+
+    def classical_resolution(self, p1: float, runs: int, alpha: float) -> float:
+        return statdp.smallest_eps(p1, runs, self.eps, alpha, power=0.99)
+
+    def smallest(
+        self,
+        probabilities: Callable[[float], tuple[float, float]],
+        expected: Callable[[float], float],
+    ) -> float:
+        del probabilities  # whose log ratio is the loss itself
+        return smallest_loss(lambda loss: expected(loss) > self.eps, self.eps)
+
+    def score(self, c1: ArrayLike, c2: ArrayLike, runs: int) -> Floats:
+        return statdp.score(c1, c2, runs, self.eps)
+
+    def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
+        s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
+        return s1, s2
+
+    def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios: Floats = np.log(np.asarray(p1, float)) - np.log(np.asarray(p2, float))
+        return ratios

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_dp.evidence import _region, clopper_pearson, shown
+from pytest_dp.evidence import _region, clopper_pearson
 from pytest_dp.evidence.counts import Counts, as_published, classical
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP, ZeroConcentratedDP
 
 CLAIMS = [
@@ -58,7 +59,7 @@ def worst_level(p_values: np.ndarray, weights: np.ndarray) -> float:
 @pytest.mark.parametrize(("n1", "n2", "alpha"), [(12, 6, 0.2), (14, 14, 0.05)])
 def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha):
     """At the boundary and inside, at every level."""
-    p_values = at_counts(shown.p_value, n1, n2, claim, alpha)
+    p_values = at_counts(event_test(claim).p_value, n1, n2, alpha)
     worst = [
         worst_level(p_values, chances(n1, share * claim.most(PLACES), n2, PLACES))
         for share in (1.0, 0.9, 0.4)
@@ -70,12 +71,12 @@ def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("n1", "n2", "alpha"), [(5, 12, 0.05), (16, 16, 0.1)])
 def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha):
-    sharp = at_counts(shown.lower, n1, n2, claim, alpha)
+    sharp = at_counts(event_test(claim).lower, n1, n2, alpha)
     published = at_counts(clopper_pearson.claim_lower, n1, n2, claim, alpha)
     ends = [1e-6, 1e-3, 0.01, 0.99, 0.999, 1.0]
     places = np.concatenate((ends, np.linspace(0.03, 0.97, 33)))
     p1, p2 = (p.ravel() for p in np.meshgrid(places, places))
-    truth = np.maximum(shown.shows(claim, p1, p2), 0)
+    truth = np.maximum(event_test(claim).shows(p1, p2), 0)
     weights = chances(n1, p1, n2, p2)
     for bounds in (sharp, published):
         assert (bounds > 0).any()
@@ -111,7 +112,7 @@ def test_exact_size_at_moderate_counts_is_near_alpha(claim, p2):
     p1 = float(claim.most(p2))
     first, last = (int(q) for q in stats.binom.ppf((alpha * 1e-2, 1 - alpha * 1e-2), runs, p1))
     for c1 in range(first, last + 1):
-        while high < runs and shown.p_value(c1, runs, high + 1, runs, claim, alpha) <= alpha:
+        while high < runs and event_test(claim).p_value(c1, runs, high + 1, runs, alpha) <= alpha:
             high += 1
         size += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(high, runs, p2)
     outside = stats.binom.cdf(first - 1, runs, p1) + stats.binom.sf(last, runs, p1)
@@ -131,8 +132,9 @@ def outcomes(total: int) -> np.ndarray:
 @pytest.mark.parametrize(("pairs", "alpha"), [(4, 0.3), (9, 0.1)])
 def test_bounds_of_pairs_hold(claim, pairs, alpha):
     counts = outcomes(pairs)
-    bounds = np.array([shown.paired_lower(*c, pairs, claim, alpha) for c in counts.tolist()])
-    p_values = np.array([shown.paired_p_value(*c, pairs, claim, alpha) for c in counts.tolist()])
+    test = event_test(claim)
+    bounds = np.array([test.paired_lower(*c, pairs, alpha) for c in counts.tolist()])
+    p_values = np.array([test.paired_p_value(*c, pairs, alpha) for c in counts.tolist()])
     assert ((bounds > claim.claimed) == (p_values <= alpha)).all()
     assert (bounds > 0).any() or claim.delta > 0.1
     rng = np.random.default_rng(3)
@@ -147,7 +149,7 @@ def test_bounds_of_pairs_hold(claim, pairs, alpha):
             np.column_stack([counts, pairs - counts.sum(axis=1)]), pairs, law / law.sum()
         )
         p1, p2 = np.array(law[0] + law[1]), np.array(law[0] + law[2])
-        truth = max(float(shown.shows(claim, p1, p2)), 0.0)
+        truth = max(float(event_test(claim).shows(p1, p2)), 0.0)
         assert weights[bounds > truth + 1e-9].sum() <= alpha
         if p1 <= claim.most(p2):
             order = np.sort(np.unique(p_values))[:-1]
@@ -163,7 +165,8 @@ def test_simulated_misses_of_pairs_at_large_counts(claim):
     p1 = float(claim.most(p2))
     rng = np.random.default_rng(11)
     together = rng.multinomial(pairs, [p2, p1 - p2, 0.0, 1 - p1], size=audits)
-    misses = [shown.paired_lower(*c[:3], pairs, claim, alpha) > claim.claimed for c in together]
+    lower = event_test(claim).paired_lower
+    misses = [lower(*c[:3], pairs, alpha) > claim.claimed for c in together]
     assert sum(misses) <= audits * alpha + 3 * math.sqrt(audits * alpha)
 
 
@@ -179,8 +182,8 @@ def test_broken_claims_are_rejected(claim):
         if p1 < 1.2 * float(claim.most(p2)) and broken:
             continue
         c1, c2 = round(runs * p1), round(runs * p2)
-        assert (shown.p_value(c1, runs, c2, runs, claim, 1e-6) <= 1e-6) == broken
+        assert (event_test(claim).p_value(c1, runs, c2, runs, 1e-6) <= 1e-6) == broken
         both = round(0.9 * c2)
         split = both, c1 - both, c2 - both, runs
-        assert (shown.paired_p_value(*split, claim, 1e-6) <= 1e-6) == broken
-        assert (shown.lower(c1, runs, c2, runs, claim, 1e-6) > claim.claimed) == broken
+        assert (event_test(claim).paired_p_value(*split, 1e-6) <= 1e-6) == broken
+        assert (event_test(claim).lower(c1, runs, c2, runs, 1e-6) > claim.claimed) == broken

@@ -8,7 +8,7 @@ from scipy.stats import norm, spearmanr
 
 from pytest_dp.attacks.expected_bounds import Plan, choice_of, first_share, rough_bounds
 from pytest_dp.attacks.threshold import best_cut, cuts_for
-from pytest_dp.evidence import shown
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
 CLAIMS = [
@@ -35,7 +35,7 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     up = norm.sf(at - distance), norm.sf(at)
     down = norm.cdf(at), norm.cdf(at - distance)
     worth = [
-        shown.predicted(p1, 2e5 * share, p2, 2e5 * (1 - share), claim, 1e-6)
+        event_test(claim).predicted(p1, 2e5 * share, p2, 2e5 * (1 - share), 1e-6)
         for p1, p2 in (up, down)
         for share in (first_share(p1, p2, claim),)
     ]
@@ -86,7 +86,7 @@ def test_samples_are_shared_out_to_show_most_of_a_claim(claim):
         share = float(first_share(p1, p2, claim)[0])
         shares = np.linspace(0.05, 0.95, 37)
         worth = [
-            float(shown.predicted(p1, 1e5 * s, p2, 1e5 * (1 - s), claim, 1e-3)[0])
+            float(event_test(claim).predicted(p1, 1e5 * s, p2, 1e5 * (1 - s), 1e-3)[0])
             for s in (share, *shares)
         ]
         best = float(claim.shown_by(p1, p2)[0])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from pytest_dp.evidence import closest, statdp
+from pytest_dp.evidence import statdp
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
 
 CLAIMS = [
@@ -32,7 +33,7 @@ def test_score_is_the_likelihood_ratio(claim):
         runs = int(rng.choice([5, 40, 1_000, 1_000_000]))
         c1, c2 = (int(c) for c in rng.integers(0, runs + 1, 2))
         f1, f2 = c1 / runs, c2 / runs
-        score = closest.score([c1], [c2], runs, claim)[0]
+        score = event_test(claim).score([c1], [c2], runs)[0]
         p2 = everywhere[everywhere >= f2]
         p1 = np.minimum(claim.most(p2), f1)
         expected = runs * (divergence(f1, p1) + divergence(f2, p2)).min()
@@ -47,7 +48,7 @@ def test_score_is_the_likelihood_ratio(claim):
 def test_of_eps_alone_it_is_that_of_statdp():
     c1, c2 = np.array([[900, 5], [20, 0]]), np.array([[100, 9], [4, 0]])
     theirs = statdp.score(c1, c2, 1_000, 0.7)
-    assert (closest.score(c1, c2, 1_000, ApproximateDP(0.7)) == theirs).all()
+    assert (event_test(ApproximateDP(0.7)).score(c1, c2, 1_000) == theirs).all()
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -55,20 +56,23 @@ def test_score_keeps_shape_and_survives_the_corners(claim):
     runs = 30
     c1, c2 = np.meshgrid(np.arange(runs + 1), np.arange(runs + 1))
     with np.errstate(all="raise", under="ignore"):
-        scores = closest.score(c1, c2, runs, claim)
+        scores = event_test(claim).score(c1, c2, runs)
     assert scores.shape == c1.shape
     assert np.isfinite(scores).all()
     assert (scores[c1 <= c2] == 0).all()
     assert (np.diff(scores, axis=1) >= -1e-9).all()
     assert (np.diff(scores, axis=0) <= 1e-9).all()
-    assert closest.score(np.zeros((0, 2), int), np.zeros((0, 2), int), runs, claim).shape == (0, 2)
+    assert event_test(claim).score(np.zeros((0, 2), int), np.zeros((0, 2), int), runs).shape == (
+        0,
+        2,
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda g: closest.score([1, 2], [1], 5, g), "one shape"),
-        (lambda g: closest.score([1], [1], 0, g), "Invalid runs, 0"),
+        (lambda g: event_test(g).score([1, 2], [1], 5), "one shape"),
+        (lambda g: event_test(g).score([1], [1], 0), "Invalid runs, 0"),
     ],
 )
 def test_impossible_arguments_are_refused(call, message):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from scipy.optimize import brentq
 
-from pytest_dp.evidence import clopper_pearson, combined, paired, ratio, shown
+from pytest_dp.evidence import clopper_pearson, combined, paired, ratio
 from pytest_dp.evidence.counts import (
     NO_COUNTS,
     Bound,
@@ -18,6 +18,7 @@ from pytest_dp.evidence.counts import (
     resolution,
     sharp,
 )
+from pytest_dp.evidence.shown import event_test
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,
@@ -80,8 +81,8 @@ def test_claims_of_other_kinds_are_refuted_if_the_bound_exceeds_them(prove, coun
 
 def shown_p_value(counts, claim):
     if counts.both is not None:
-        return shown.paired_p_value(*counts.in_pairs, counts.n1, claim, 1e-3)
-    return shown.p_value(*counts.four, claim, 1e-3)
+        return event_test(claim).paired_p_value(*counts.in_pairs, counts.n1, 1e-3)
+    return event_test(claim).p_value(*counts.four, 1e-3)
 
 
 def test_a_profile_is_refuted_as_the_guarantee_that_it_describes():
