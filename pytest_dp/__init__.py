@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOME = {
     "dp_claim": "declaration",
     "queries": "declaration",
+    "replace_special": "declaration",
     "values": "declaration",
     "audit": "auditors",
     "AuditResult": "auditors.result",
@@ -36,6 +37,7 @@ __all__ = [
     "audit",
     "dp_claim",
     "queries",
+    "replace_special",
     "values",
 ]
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
         PrivacyViolation,
     )
     from pytest_dp.claim import Claim
-    from pytest_dp.declaration import dp_claim, queries, values
+    from pytest_dp.declaration import dp_claim, queries, replace_special, values
     from pytest_dp.errors import (
         ClaimError,
         InconclusiveWarning,

@@ -9,12 +9,13 @@ from typing import Any
 
 from pytest_dp.datasets.relations import (
     RELATIONS,
-    AddRemoveOne,
     AllQueries,
     AnyTwo,
+    OfFunction,
+    OfRecords,
     OneQuery,
     Relation,
-    ReplaceOne,
+    stated,
 )
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError
@@ -27,7 +28,7 @@ _RELATIONS_OF: Mapping[type, tuple[type[Relation], ...]] = {
     Queries: (AllQueries, OneQuery),
     Values: (AnyTwo,),
 }
-_RELATIONS_OF_DATASETS = (AddRemoveOne, ReplaceOne)
+_RELATIONS_OF_DATASETS = (OfRecords, OfFunction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,15 @@ class Promise:
         Where neighbouring inputs come from, or None if `pairs` are given.
     pairs : tuple of (D, D') or None
         Explicit neighbouring inputs.
+    group : int
+        How many units D and D' differ in.
     """
 
     guarantee: Guarantee
     relation: Relation | None = None
     inputs: Any = None
     pairs: tuple[tuple[Any, Any], ...] | None = None
+    group: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +124,13 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
             "inputs=[[], [1], [1, 0]] with neighbors='add_remove_one', inputs=queries(5), or "
             "pairs=[([1, 0], [1])]."
         )
-    if "group" in given and pairs is None:
-        raise ClaimError(
-            f"group={given['group']!r} is for inputs that differ in so many units, and those that "
-            "follow from inputs= differ in one. Write the pairs themselves, such as "
-            "pairs=[([1, 0, 1], [])] with group=3."
-        )
-    named = given.get("neighbors")
-    relation = fitting(None if named is None else RELATIONS[named](), inputs)
+    relation = fitting(stated(*map(given.get, ("neighbors", "unit", "rows_per_unit"))), inputs)
     effort = {name: value for name, value in given.items() if name in SETTINGS}
     claims = []
     for arguments, label in variants(given):
-        promise = Promise(_guarantee(given, arguments.params), relation, inputs, pairs)
+        promised = _guarantee(given, arguments.params)
+        group = int(_value("group", given.get("group", 1), arguments.params))
+        promise = Promise(promised, of_group(relation, group, inputs), inputs, pairs, group)
         one_unit = _guarantee(_of_one_unit(given), arguments.params)
         check_parts(replace(promise, guarantee=one_unit), given.get("composes", ()))
         claims.append(Claim(promise, arguments, effort, label))
@@ -191,7 +190,11 @@ def _promised(mechanism: Any, whole: Promise) -> list[Guarantee]:
             "that calls it with the parameters used here, and has its own claim."
         )
     alike = [one for one in promises if None in (one.relation, whole.relation)]
-    alike += [one for one in promises if one.relation == whole.relation is not None]
+    alike += [
+        one
+        for one in promises
+        if one.relation and whole.relation and one.relation.covers(whole.relation)
+    ]
     if not alike:
         raise ClaimError(
             f"composes: {name} has {promises[0].relation}, the whole has {whole.relation}. Losses "
@@ -261,18 +264,39 @@ def fitting(relation: Relation | None, inputs: Any) -> Relation | None:
     """
     if not isinstance(inputs, Queries | Values | list | tuple):
         return relation
-    allowed = _RELATIONS_OF.get(type(inputs), _RELATIONS_OF_DATASETS)
+    allowed: tuple[type[Relation], ...] = _RELATIONS_OF.get(type(inputs), _RELATIONS_OF_DATASETS)
     if isinstance(relation, allowed):
         return relation
-    choices = " or ".join(f"neighbors={one.name!r}" for one in allowed)
+    names = [one.name for one in RELATIONS.values() if issubclass(one, allowed)]
+    choices = " or ".join(f"neighbors={name!r}" for name in names)
     if relation is not None:
         raise ClaimError(f"{relation} does not fit inputs={shortened(inputs)}: write {choices}.")
     if type(inputs) in _RELATIONS_OF:
-        return allowed[0]()
+        return _RELATIONS_OF[type(inputs)][0]()
     raise ClaimError(
         f"inputs={shortened(inputs)} are example datasets, so the claim must say which are "
         f"neighbours: {choices}."
     )
+
+
+def of_group(relation: Relation | None, group: int, inputs: Any) -> Relation | None:
+    """The relation of inputs that differ in so many units.
+
+    Raises
+    ------
+    ClaimError
+        If pairs of such a group cannot be derived from the inputs.
+    """
+    if isinstance(relation, OfRecords):
+        return replace(relation, group=group)
+    if group > 1 and isinstance(inputs, Queries | Values | list | tuple):
+        names = [one.name for one in RELATIONS.values() if issubclass(one, OfRecords)]
+        raise ClaimError(
+            f"group={group} with {relation}: pairs that differ in so many units follow from "
+            f"inputs= for {' or '.join(f'neighbors={name!r}' for name in names)}. Write the pairs "
+            "themselves otherwise, such as pairs=[([1, 0, 1], [])] with group=3."
+        )
+    return relation
 
 
 def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee:

@@ -74,6 +74,24 @@ class Values:
         return f"values({list(self.options)!r})"
 
 
+class NullRecord:
+    """The record that stands for nobody; made by `replace_special`."""
+
+    __slots__ = ("record",)
+
+    def __init__(self, record: Any) -> None:
+        self.record = record
+
+    def __repr__(self) -> str:
+        return f"replace_special({self.record!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NullRecord) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
 def queries(*lengths: int) -> Queries:
     """Neighbouring vectors of counting-query answers, in the patterns of StatDP's Table 1.
 
@@ -112,6 +130,23 @@ def values(options: Iterable[Any]) -> Values:
         return Values(tuple(options))
     except TypeError:  # one value, not several: said when the claim is audited
         return Values((options,))
+
+
+def replace_special(record: Any) -> NullRecord:
+    """Neighbours of which one has the null record in place of a record of the other.
+
+    Parameters
+    ----------
+    record : object
+        The null record: what stands in the data for somebody who takes no part. For rows of tables
+        a dict by columns, or a tuple.
+
+    Returns
+    -------
+    NullRecord
+        For ``neighbors=``. ``neighbors="replace_special"`` takes missing values: None, NaN, NaT.
+    """
+    return NullRecord(record)
 
 
 DECLARED: dict[str, tuple[Any, list[tuple[Declaration, str, Any]]]] = {}
@@ -172,7 +207,9 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     tradeoff: Callable[[float], float] | None = None,
     group: int | str | None = None,
     composes: Iterable[Callable[..., Any]] | Mapping[Callable[..., Any], int] | None = None,
-    neighbors: str | None = None,
+    neighbors: str | NullRecord | Callable[..., Any] | None = None,
+    unit: str | int | Callable[[Any], Any] | None = None,
+    rows_per_unit: int | None = None,
     inputs: Any = None,
     pairs: Iterable[tuple[Any, Any]] | None = None,
     params: Mapping[str, Any] | None = None,
@@ -215,12 +252,20 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     tradeoff : callable
         ``tradeoff(a)`` is the least type II error of a test with type I error a (f-DP).
     group : int or str, optional
-        The inputs of each of `pairs` differ in so many units, each of which is promised the above.
+        D and D' differ in so many units, each of which is promised the above.
     composes : iterable of callable, or dict, optional
         Mechanisms with claims of their own that this one is made of; a dict says how often each is
         used. It is an error to claim less than what they add up to.
-    neighbors : {"add_remove_one", "replace_one", "one_query", "all_queries", "any_two"}, optional
-        Which inputs differ in one unit of privacy.
+    neighbors : str, replace_special(record) or callable, optional
+        Which inputs differ in one unit of privacy: ``"add_remove_one"``, ``"replace_one"``,
+        ``"replace_special"``, ``"one_query"``, ``"all_queries"``, ``"any_two"``; a function of D
+        that returns or yields its neighbours, or one of D and D' that says whether they are.
+    unit : str, int or callable, optional
+        What owns records, if one of the first three is promised for all rows of a user, say: the
+        name of a column, a key or an attribute of records, the index in tuples, or a function from
+        a record to its unit. By default each record is a unit of its own.
+    rows_per_unit : int, optional
+        The promise is only for data of which each unit has at most so many rows.
     inputs : optional
         Where neighbouring inputs come from: `queries`, `values`, a list of example datasets, a
         function of no arguments that returns one of these, or ``"module:attribute"`` naming one.

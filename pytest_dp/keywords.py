@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from pytest_dp.datasets.relations import RELATIONS
-from pytest_dp.declaration import UNNAMED, dp_claim
+from pytest_dp.declaration import UNNAMED, NullRecord, dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.reprs import on_one_line, shortened
 
@@ -189,6 +189,39 @@ def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
     return tuple((mechanism, int(n)) for mechanism, n in parts)
 
 
+def _neighbors(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return _choice(name, value, tuple(RELATIONS))
+    if isinstance(value, NullRecord) or (callable(value) and not isinstance(value, type)):
+        return value
+    choices = ", ".join(map(repr, RELATIONS))
+    raise invalid(
+        name,
+        value,
+        f"Valid choices: {choices}, replace_special(record), a function of D that yields its "
+        "neighbours, or one of D and D' that says whether they are.",
+    )
+
+
+def _unit(name: str, value: Any) -> Any:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return value
+    if callable(value):
+        return value
+    raise invalid(
+        name,
+        value,
+        "Allowed: the name of a column such as 'user_id', a key or an attribute of the records, "
+        "the index in tuples, or a function from a record to its unit.",
+    )
+
+
+def _rows_per_unit(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise invalid(name, value, "Allowed: a whole number from 1, such as 3.")
+    return int(value)
+
+
 def _pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
@@ -203,7 +236,9 @@ def _pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(PRIVACY, lambda _, value: value),  # numbers, or names of parameters
     "composes": _composes,
-    "neighbors": partial(_choice, choices=tuple(RELATIONS)),
+    "neighbors": _neighbors,
+    "unit": _unit,
+    "rows_per_unit": _rows_per_unit,
     "inputs": lambda _, value: value,  # checked once they are looked up
     "pairs": _pairs,
     "params": _params,

@@ -57,5 +57,23 @@ class Array(DataType):
             return numpy.array(list(records), dtype=example.dtype.kind).reshape(shape)
         return numpy.array(list(records), dtype=example.dtype).reshape(shape)
 
+    def missing(self, example: Any) -> Any:
+        numpy = _numpy()
+        missing = numpy.empty(example.shape[1:], dtype=example.dtype)
+        _blank(missing, numpy)
+        return missing.tolist()
+
     def words(self, detail: Any) -> str:
         return f"an array with records of shape {detail}"
+
+
+def _blank(array: Any, numpy: Any) -> None:
+    """Fill an array with missing values."""
+    if array.dtype.names:
+        for name in array.dtype.names:
+            _blank(array[name], numpy)
+    elif array.dtype.kind in "fcMmO":
+        value = {"M": "NaT", "m": "NaT", "O": None}.get(array.dtype.kind, numpy.nan)
+        array[...] = value
+    else:
+        raise TypeError(f"the dtype {array.dtype} has none")

@@ -30,6 +30,9 @@ class Collection(DataType):
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:  # noqa: ARG002
         return self.make(records)
 
+    def missing(self, example: Any) -> Any:  # noqa: ARG002
+        return None
+
 
 class List(Collection):
     """A list."""

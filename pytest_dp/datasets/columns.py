@@ -21,6 +21,9 @@ class String(Collection):
     def rebuilt(self, example: Any, records: Sequence[Any]) -> str:  # noqa: ARG002
         return "".join(records)
 
+    def missing(self, example: Any) -> Any:  # noqa: ARG002
+        raise TypeError("every character is one")
+
     def words(self, detail: Any) -> str:  # noqa: ARG002
         return "a string"
 
@@ -74,6 +77,9 @@ class Columns(DataType):
             name: _type(column).rebuilt(column, [record[at] for record in records])
             for at, (name, column) in enumerate(example.items())
         }
+
+    def missing(self, example: Any) -> Any:
+        return tuple(_type(column).missing(column) for column in example.values())
 
     def words(self, detail: Any) -> str:
         return f"a dict of the columns {describe([name for name, _ in detail])}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
@@ -37,7 +38,8 @@ class DataFrame(_Pandas):
         return list(value.columns)
 
     def records(self, value: Any) -> list[Any]:
-        return list(value.itertuples(index=False, name=None))
+        columns = [value.iloc[:, at].tolist() for at in range(len(value.columns))]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(value)
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         pandas = _pandas()
@@ -50,6 +52,9 @@ class DataFrame(_Pandas):
         made = pandas.concat(columns, axis=1)
         made.columns = example.columns
         return made
+
+    def missing(self, example: Any) -> Any:
+        return tuple(_missing(dtype) for dtype in example.dtypes)
 
     def words(self, detail: Any) -> str:
         return f"a data frame with the columns {describe(list(detail))}"
@@ -72,5 +77,16 @@ class Series(_Pandas):
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         return _pandas().Series(list(records), dtype=example.dtype, name=example.name)
 
+    def missing(self, example: Any) -> Any:
+        return _missing(example.dtype)
+
     def words(self, detail: Any) -> str:
         return "a Series" if detail is None else f"a Series named {detail!r}"
+
+
+def _missing(dtype: Any) -> Any:
+    with suppress(TypeError, ValueError):
+        cell = _pandas().Series([None], dtype=dtype)
+        if cell.isna().all() and cell.dtype == dtype:
+            return cell.tolist()[0]
+    raise TypeError(f"the dtype {dtype} has none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isclose
 from typing import Any
 
@@ -88,6 +88,39 @@ def joined_as(dataset: Any) -> str:
     """What has to agree, beside the kind, to join records without converting them; "" if empty."""
     data = _known(dataset)
     return data.content(dataset) if data.length(dataset) else ""
+
+
+def null_of(example: Any, record: Any) -> Any:
+    """The null record of such a dataset, in the form of `records_of`.
+
+    Parameters
+    ----------
+    example : dataset
+    record : object
+        The record, which may be a dict for rows of tables; None for one of missing values.
+
+    Raises
+    ------
+    ClaimError
+        If the dataset cannot hold it, or has no missing values.
+    """
+    data = _known(example)
+    columns = data.columns(example)
+    if record is None:
+        try:
+            return data.missing(example)
+        except Exception as error:  # whatever the library says
+            names = [0] if columns is None else columns
+            null: Any = dict.fromkeys(names, 0) if columns is not None else 0
+            null = "-" if isinstance(example, str) else null
+            raise ClaimError(
+                f"neighbors='replace_special' needs a null record, and {describe(example)} cannot "
+                f"hold missing values: {error}. Write the record that stands for nobody, such as "
+                f"neighbors=replace_special({describe(null)})."
+            ) from error
+    if columns is not None and isinstance(record, Mapping) and set(record) == set(columns):
+        record = tuple(record[name] for name in columns)
+    return data.records(rebuilt(example, [record]))[0]
 
 
 def _known(value: Any) -> DataType:

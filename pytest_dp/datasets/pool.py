@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import zip_longest
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 from pytest_dp.datasets.making import rebuilt
 from pytest_dp.datasets.records import ends_first, key
 from pytest_dp.datasets.types import DataType, type_of
 
+T = TypeVar("T")
 Positions = tuple[int, ...]
 
 
@@ -27,12 +29,14 @@ class Pool:
         Those of all datasets, one after the other, and those that were added.
     same : list of int
         For each position, the first one that holds an equal record.
+    example : dataset
+        One of them, with records if any has.
     """
 
     def __init__(self, datasets: Sequence[Any]) -> None:
         self._type: DataType = type_of(datasets[0])  # type: ignore[assignment]
         filled = [one for one in datasets if self._type.length(one)] or datasets[:1]
-        self._example, self._rows = filled[0], self._type.joined(filled)
+        self.example, self._rows = filled[0], self._type.joined(filled)
         self.records = [record for one in datasets for record in self._type.records(one)]
         self._native = len(self.records)
         self._first: dict[Hashable, int] = {}
@@ -70,7 +74,7 @@ class Pool:
         if not added:
             return self._type.taken(self._rows, positions)
         # Added records come from no dataset: they are made to fit.
-        more = rebuilt(self._example, [self.records[at] for at in added])
+        more = rebuilt(self.example, [self.records[at] for at in added])
         natives = [at for at in positions if at < self._native]
         rows = self._type.joined([*self._parts(natives), more])
         place = {at: len(natives) + order for order, at in enumerate(added)}
@@ -86,10 +90,18 @@ class Pool:
         return hash((id(self), *(sorted(found) if self.unique else found)))
 
 
-def in_turn(iterables: Iterable[Iterable[Any]]) -> Iterator[Any]:
+def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
     """The first of each, the second of each, ..."""
-    for batch in zip_longest(*iterables):
-        yield from (item for item in batch if item is not None)
+    waiting: deque[Iterator[T]] = deque()
+    for iterator in chain(map(iter, iterables), _popped(waiting)):
+        for item in islice(iterator, 1):
+            yield item
+            waiting.append(iterator)
+
+
+def _popped(waiting: deque[T]) -> Iterator[T]:
+    while waiting:
+        yield waiting.popleft()
 
 
 def diagonally(first: Sequence[Any], second: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
 from itertools import islice
@@ -48,7 +49,7 @@ def _content(value: Any) -> Hashable:
     if is_dataclass(value) and not isinstance(value, type):
         parts = (getattr(value, field.name) for field in fields(value))
         return (type(value), *map(_content, parts))
-    if not bool(value == value):
+    if value is getattr(sys.modules.get("pandas"), "NA", ...) or not bool(value == value):
         return ("nan",)
     if not any("__eq__" in vars(base) for base in type(value).__mro__[:-1]):
         raise TypeError("equality says nothing about the content")

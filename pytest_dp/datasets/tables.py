@@ -49,6 +49,9 @@ class PolarsFrame(_Polars):
         ]
         return _polars().DataFrame(columns)
 
+    def missing(self, example: Any) -> Any:
+        return (None,) * example.width
+
     def words(self, detail: Any) -> str:
         return f"a polars data frame with the columns {describe(list(detail))}"
 
@@ -72,6 +75,9 @@ class PolarsSeries(_Polars):
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         return _polars().Series(example.name, list(records), dtype=example.dtype, strict=True)
+
+    def missing(self, example: Any) -> Any:  # noqa: ARG002
+        return None
 
     def words(self, detail: Any) -> str:
         return f"a polars Series named {detail!r}" if detail else "a polars Series"
@@ -111,6 +117,12 @@ class ArrowTable(DataType):
                 raise ValueError(field)
             columns.append(_arrow().array(cells, type=field.type))
         return _arrow().Table.from_arrays(columns, schema=example.schema)
+
+    def missing(self, example: Any) -> Any:
+        full = [field.name for field in example.schema if not field.nullable]
+        if full:
+            raise TypeError(f"the column {full[0]!r} has none")
+        return (None,) * example.num_columns
 
     def words(self, detail: Any) -> str:
         return f"a PyArrow table with the columns {describe(list(detail))}"

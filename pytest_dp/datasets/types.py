@@ -70,6 +70,16 @@ class DataType(ABC):
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         """A dataset like the example with other records, which it may convert."""
 
+    @abstractmethod
+    def missing(self, example: Any) -> Any:
+        """A record of missing values.
+
+        Raises
+        ------
+        Exception
+            If there are none, with the type that has none as its text.
+        """
+
     def words(self, detail: Any) -> str:  # noqa: ARG002
         """A dataset of this kind in words."""
         return f"a {self.name}"

@@ -9,12 +9,12 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.claim import Promise, fitting
+from pytest_dp.claim import Promise, fitting, of_group
 from pytest_dp.datasets import describe, ends_first, key
-from pytest_dp.datasets.relations import OfRecords, OneQuery, Pair
+from pytest_dp.datasets.relations import OfFunction, OfRecords, OneQuery, Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.deriving import MAX_PAIRS, derived
+from pytest_dp.inputs.deriving import MAX_PAIRS, derived, told
 from pytest_dp.inputs.given import stated_pair
 from pytest_dp.inputs.resolving import resolve
 
@@ -38,7 +38,8 @@ def resolved(promise: Promise, root: Path | None = None) -> Promise:
     if promise.inputs is None:
         return promise
     inputs = resolve(promise.inputs, root)
-    return replace(promise, inputs=inputs, relation=fitting(promise.relation, inputs))
+    relation = of_group(fitting(promise.relation, inputs), promise.group, inputs)
+    return replace(promise, inputs=inputs, relation=relation)
 
 
 def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
@@ -74,7 +75,9 @@ def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
         return _queries(inputs, one_query=isinstance(relation, OneQuery))
     if isinstance(inputs, Values):
         return _values(inputs)
-    assert isinstance(relation, OfRecords)  # what fits datasets
+    if isinstance(relation, OfFunction):
+        return told(inputs, relation)
+    assert isinstance(relation, OfRecords)  # what else fits datasets
     return derived(inputs, relation)
 
 

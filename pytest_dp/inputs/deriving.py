@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
-from pytest_dp.datasets import describe, kind_of
+from pytest_dp.datasets import describe, key, kind_of, records_of
+from pytest_dp.datasets.exchanges import pair_of
 from pytest_dp.datasets.making import joined_as, length, no_dataset
 from pytest_dp.datasets.pool import Pool, Positions, in_turn
-from pytest_dp.datasets.relations import OfRecords, Pair
+from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate
+from pytest_dp.datasets.steps import Step
 from pytest_dp.datasets.types import Kind
 from pytest_dp.errors import ClaimError
 
@@ -24,18 +27,15 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> list[Pair]:
 
     Where there are more than `MAX_PAIRS`, the smallest and largest records are tried first.
     """
-    if not examples:
-        raise ClaimError(
-            f"inputs={examples!r} holds no dataset. Write at least one, such as inputs=[[1, 0]]."
-        )
-    _check(examples)
+    _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
     sources = sorted(_pooled(examples), key=lambda source: len(source[1]))
     pairs: list[Pair] = []
     seen: set[frozenset[int]] = set()
     records = 0
-    for pool, d1, content, moved, words in in_turn(
-        _neighbours(pool, own, relation) for pool, own in sources
+    offered = {pool: [own for other, own in sources if other is pool] for pool, _ in sources}
+    for pool, d1, content, moved, steps in in_turn(
+        _neighbours(pool, own, offered[pool], relation) for pool, own in sources
     ):
         both = frozenset((content, pool.content(moved)))
         if both in seen:
@@ -44,7 +44,7 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> list[Pair]:
             break
         seen.add(both)
         records += len(moved)
-        pairs.append(Pair(d1, pool.dataset(moved), words))
+        pairs.append(pair_of(d1, pool.dataset(moved), steps))
     if not pairs:
         raise ClaimError(
             f"inputs={describe(examples)} give no pair under {relation}: at least "
@@ -54,20 +54,64 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> list[Pair]:
 
 
 def _neighbours(
-    pool: Pool, own: Positions, relation: OfRecords
-) -> Iterator[tuple[Pool, Any, int, Positions, str]]:
-    """The pool, a dataset and its content; a neighbour's positions and how it differs."""
+    pool: Pool, own: Positions, offered: Sequence[Positions], relation: OfRecords
+) -> Iterator[tuple[Pool, Any, int, Positions, Sequence[Step]]]:
+    """The pool, a dataset and its content; a neighbour's positions and what leads to it."""
     d1, content = pool.dataset(own), pool.content(own)
-    for moved, words in relation.moves(pool, own, pool.distinct):
-        yield pool, d1, content, moved, words
+    for moved, steps in relation.moves(pool, own, offered):
+        yield pool, d1, content, moved, steps
 
 
-def _check(examples: Sequence[Any]) -> None:
+def told(examples: Sequence[Any], relation: OfFunction) -> list[Pair]:
+    """Pairs that a function tells, of examples that may be anything.
+
+    Those of two examples by a predicate, then each example with each of its neighbours, in turn.
+    """
+    if not examples:
+        raise _none(examples)
+    known = [record for one in examples for record in (records_of(one) if kind_of(one) else [one])]
+    ways = [relation.pairs(one, known) for one in sorted(examples, key=_size)]
+    if isinstance(relation, Predicate):
+        both = (Pair(a, b) for a, b in combinations(examples, 2) if key(a) != key(b))
+        ways.insert(0, relation.accepted(both))
+    pairs: dict[frozenset[Hashable], Pair] = {}
+    for pair in in_turn(ways):
+        pairs.setdefault(frozenset((hash(key(pair.d1)), hash(key(pair.d2)))), pair)
+        if len(pairs) == MAX_PAIRS:
+            break
+    if not pairs:
+        raise ClaimError(
+            f"inputs={describe(examples)} give no pair under {relation}: {relation.called} accepts "
+            "or yields none. Write examples that have neighbours, or the pairs themselves, such as "
+            "pairs=[([1, 0], [1])]."
+        )
+    return list(pairs.values())
+
+
+def _size(example: Any) -> int:
+    return length(example) if kind_of(example) else 0
+
+
+def _none(examples: Sequence[Any]) -> ClaimError:
+    return ClaimError(
+        f"inputs={examples!r} holds no dataset. Write at least one, such as inputs=[[1, 0]]."
+    )
+
+
+def _check(examples: Sequence[Any], relation: OfRecords) -> None:
+    if not examples:
+        raise _none(examples)
     for at, example in enumerate(examples):
         if not kind_of(example):
             raise ClaimError(
                 f"inputs[{at}] is {describe(example)}, {no_dataset(example)}. If all of inputs= "
                 f"is one dataset, write a list of it: inputs={describe([examples])}."
+            )
+        unfit = relation.check(example)
+        if unfit:
+            raise ClaimError(
+                f"inputs[{at}] is {describe(example)}: {unfit}. Leave some of them out, or promise "
+                "more."
             )
 
 

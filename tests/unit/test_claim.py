@@ -173,7 +173,10 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({"mu": "1.5", "pairs": PAIRS}, "Write mu=1.5, without quotes"),
         ({"rdp": (1.0, 0.5), "pairs": PAIRS}, "rdp"),
         ({"rdp": (8, 0.5), "group": 2, "pairs": PAIRS}, "group=2"),
-        ({"eps": 1, "group": 3, "inputs": queries(3)}, "group=3 is for inputs that differ"),
+        (
+            {"eps": 1, "group": 3, "inputs": queries(3)},
+            "group=3 with neighbors='all_queries': pairs that differ",
+        ),
         ({"profile": lambda eps: eps, "pairs": PAIRS}, "profile"),
         ({"tradeoff": lambda x: 1 - x * x, "pairs": PAIRS}, "tradeoff"),
         ({**GOOD, "neighbors": "remove_one"}, "Valid choices: 'add_remove_one'"),

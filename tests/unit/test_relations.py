@@ -36,7 +36,7 @@ def rows(records, make):
 def test_relations_are_values():
     assert AddRemoveOne() == RELATIONS["add_remove_one"]()
     assert AddRemoveOne() != ReplaceOne()
-    assert len({one() for one in RELATIONS.values()}) == 5
+    assert len({one() for one in RELATIONS.values()}) == 6
     assert str(AnyTwo()) == "neighbors='any_two'"
 
 

@@ -1,0 +1,387 @@
+"""Relations of datasets that differ in a record, or in all rows of a unit."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar
+
+from pytest_dp.datasets.making import kind_of, length, no_dataset, null_of, records_of
+from pytest_dp.datasets.members import Member, Records, Units, addable, exchanged
+from pytest_dp.datasets.neighbours import Pair, Relation, of_two_kinds
+from pytest_dp.datasets.pool import Pool, Positions, diagonally, in_turn
+from pytest_dp.datasets.records import key
+from pytest_dp.datasets.steps import Step, in_words
+from pytest_dp.datasets.units import grouped, name_of, owners, too_many
+from pytest_dp.declaration import NullRecord
+
+Keys = tuple[Hashable, ...]
+Moves = Iterator[tuple[Positions, Step, Keys, Keys]]
+"""A neighbour's positions, what was done, and the keys of what left and of what came in."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfRecords(Relation):
+    """Datasets that differ in records, or in units that own some, whatever their order.
+
+    Attributes
+    ----------
+    unit : str, int, callable or None
+        What owns records, as for `pytest_dp.datasets.units`; None if each is a unit of its own.
+    rows_per_unit : int or None
+        How many rows a unit has at most.
+    group : int
+        How many units may differ at most; so many do where neighbours are derived.
+    """
+
+    unit: Any = None
+    rows_per_unit: int | None = None
+    group: int = 1
+
+    keeps_length: ClassVar[bool] = False
+    needs: ClassVar[str]
+    """What examples have to hold for a pair to follow from them."""
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        stated = {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
+        if self.group > 1:
+            stated["group"] = self.group
+        return {"neighbors": self._given()} | {
+            name: value for name, value in stated.items() if value is not None
+        }
+
+    def _given(self) -> Any:
+        return self.name
+
+    def covers(self, other: Relation) -> bool:
+        if not isinstance(other, OfRecords):
+            return False
+        rows = math.inf if self.rows_per_unit is None else self.rows_per_unit
+        of_any = replace(self, group=other.group, rows_per_unit=other.rows_per_unit)
+        return of_any == other and rows >= (other.rows_per_unit or math.inf)
+
+    def check(self, dataset: Any) -> str:
+        if self.unit is None:
+            return ""
+        _, units = self._real(dataset)  # raises if the records have none
+        return too_many(units, self.unit, self.rows_per_unit)
+
+    # What makes two inputs neighbours
+
+    def fault(self, d1: Any, d2: Any) -> str:
+        for name, dataset in (("D", d1), ("D'", d2)):
+            if not kind_of(dataset):
+                return f"{name} is {no_dataset(dataset).replace(', is', ', which is')}"
+            unfit = self.check(dataset)
+            if unfit:
+                return f"in {name}, {unfit}"
+        if kind_of(d1) != kind_of(d2):
+            return of_two_kinds(d1, d2)
+        steps = self._between(d1, d2)
+        if isinstance(steps, str):
+            return steps
+        if not steps:
+            return "they hold the same records"
+        return "" if len(steps) <= self.group else _too_far(steps)
+
+    def difference(self, d1: Any, d2: Any) -> str:
+        steps = self._between(d1, d2)
+        return steps if isinstance(steps, str) else in_words(steps)
+
+    def _between(self, d1: Any, d2: Any) -> list[Step] | str:
+        """The least steps that lead from D to D', or why none do."""
+        if self.keeps_length and length(d1) != length(d2):
+            return f"D has {_count(length(d1))} and D' {_count(length(d2))}"
+        rows1, rows2 = self._rows(d1), self._rows(d2)
+        if self.unit is None:
+            one, two = (next(iter(rows.values()), (_NONE, ""))[0] for rows in (rows1, rows2))
+            return self._record_steps((one - two).total(), (two - one).total())
+        changed: list[tuple[str, int, int]] = []
+        for unit in {**rows1, **rows2}:
+            (one, name), (two, other) = rows1.get(unit, _NO_ROWS), rows2.get(unit, _NO_ROWS)
+            if one != two:
+                changed.append((name or other, one.total(), two.total()))
+        return self._unit_steps(changed)
+
+    def _rows(self, dataset: Any) -> dict[Hashable, tuple[Counter[Hashable], str]]:
+        """For each unit how often each of its records occurs, and its name."""
+        records, owners = self._real(dataset)
+        if self.unit is None:
+            return {None: (Counter(map(key, records)), "")}
+        return {
+            unit: (Counter(key(records[at]) for at in rows), name_of(self.unit, owners[rows[0]]))
+            for unit, rows in grouped(owners).items()
+        }
+
+    def _real(self, dataset: Any) -> tuple[list[Any], list[Any]]:
+        """The records apart from null records, and the unit of each."""
+        records = records_of(dataset)
+        null = self._null_key(dataset)
+        if null is not _NO_NULL:
+            records = [record for record in records if key(record) != null]
+        return records, [] if self.unit is None else owners(dataset, records, self.unit)
+
+    def _null_key(self, example: Any) -> Hashable:  # noqa: ARG002
+        """What is equal for the null record, where there is one."""
+        return _NO_NULL
+
+    def _null_in(self, pool: Pool) -> int | None:  # noqa: ARG002
+        """The position of the null record, where there is one."""
+        return None
+
+    @abstractmethod
+    def _record_steps(self, only1: int, only2: int) -> list[Step] | str:
+        """The steps between datasets with so many records only in D, and only in D'."""
+
+    @abstractmethod
+    def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
+        """The steps between datasets of which these units differ: name, rows in D and in D'."""
+
+    # The neighbours of a dataset
+
+    def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
+        own = tuple(range(len(records_of(dataset))))
+        pool = Pool([dataset])
+        offered = tuple(map(pool.add, records))
+        d1 = pool.dataset(own)
+        seen = {pool.content(own)}
+        for moved, steps in self.moves(pool, own, [offered]):
+            content = pool.content(moved)
+            if content not in seen:
+                seen.add(content)
+                yield pair_of(d1, pool.dataset(moved), steps)
+
+    def moves(
+        self, pool: Pool, own: Positions, sources: Sequence[Positions]
+    ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
+        """The positions of each neighbour, and the steps that lead to it; some may repeat.
+
+        Parameters
+        ----------
+        pool : Pool
+        own : tuple of int
+            The positions of the dataset.
+        sources : sequence of tuple of int
+            Datasets whose records, or units, may come into it.
+        """
+        null = self._null_in(pool)
+        units: Records | Units = Records(pool, null)
+        if self.unit is not None:
+            units = Units(pool, null, self.unit, self.rows_per_unit)
+        new = units.new(sources)
+
+        def walk(
+            own: Positions, left: int, done: tuple[Step, ...], out: Keys, into: Keys
+        ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
+            if not left:
+                yield own, done
+                return
+            known: set[tuple[Keys, Keys]] = set()
+            yield from in_turn(
+                walk(moved, left - 1, (*done, step), (*out, *leave), (*into, *come))
+                for moved, step, leave, come in self._moves(units, own, new)
+                if self._onwards((*out, *leave), (*into, *come), known)
+            )
+
+        return walk(own, self.group, (), (), ())
+
+    def _onwards(self, out: Keys, into: Keys, known: set[tuple[Keys, Keys]]) -> bool:
+        """Whether a step leads further away, and elsewhere than those before."""
+        if self.group == 1:
+            return True
+        if set(out) & set(into) or (self.unit is not None and len({*out}) < len(out)):
+            return False
+        fresh = (out, into) not in known
+        known.add((out, into))
+        return fresh
+
+    @abstractmethod
+    def _moves(self, units: Records | Units, own: Positions, new: Sequence[Member]) -> Moves:
+        """One step away."""
+
+
+class _Coming(OfRecords):
+    """Records that come and go by themselves, or are null for that while."""
+
+    __slots__ = ()
+    verbs: ClassVar[tuple[str, str]]
+
+    def _record_steps(self, only1: int, only2: int) -> list[Step] | str:
+        return [Step(self.verbs[0])] * only1 + [Step(self.verbs[1])] * only2
+
+    def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
+        for name, rows1, rows2 in changed:
+            if rows1 and rows2:
+                return f"{name} has {rows1} rows in D and {rows2} in D', not all of the same"
+        return [
+            Step(self.verbs[0], name, rows1) if rows1 else Step(self.verbs[1], name, rows2)
+            for name, rows1, rows2 in changed
+        ]
+
+
+class AddRemoveOne(_Coming):
+    """One record more, or one less; or all rows of one unit."""
+
+    __slots__ = ()
+    name = "add_remove_one"
+    verbs = ("removed", "added")
+    example = "([1, 0], [1])"
+    needs = "a record"
+
+    @property
+    def required(self) -> str:
+        what = _what(self, "exactly one record", "all rows of exactly one unit", "records")
+        return f"D' is D with {what} removed or added, in any order"
+
+    def _moves(self, units: Records | Units, own: Positions, new: Sequence[Member]) -> Moves:
+        rounds = units.rounds(own)
+        removed = (
+            (exchanged(own, one.at), Step("removed", one.name, len(one.at)), (one.key,), ())
+            for one in chain(*rounds)
+        )
+        added = (
+            ((*own, *one.at), Step("added", one.name, len(one.at)), (), (one.key,))
+            for one in addable(units, rounds, new)
+        )
+        return in_turn((removed, added))
+
+
+class ReplaceOne(OfRecords):
+    """One record is another; or the rows of one unit are others."""
+
+    __slots__ = ()
+    name = "replace_one"
+    example = "([1, 0], [1, 1])"
+    needs = "two different records"
+
+    @property
+    def required(self) -> str:
+        what = _what(self, "exactly one of them", "the rows of exactly one of them", "of them")
+        many = "records" if self.unit is None else "units"
+        return f"D and D' have as many {many} and {what} differs, in any order"
+
+    def _record_steps(self, only1: int, only2: int) -> list[Step] | str:
+        return [Step("replaced")] * only1 if only1 == only2 else _only(only1, only2)
+
+    def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
+        kept = [Step("replaced", name, n, "", m) for name, n, m in changed if n and m]
+        gone = [(name, n) for name, n, m in changed if not m]
+        come = [(name, m) for name, n, m in changed if not n]
+        if len(gone) != len(come):
+            return _only(len(gone), len(come), "unit")
+        return kept + [Step("replaced", *a, *b) for a, b in zip(gone, come, strict=True)]
+
+    def _moves(self, units: Records | Units, own: Positions, new: Sequence[Member]) -> Moves:
+        rounds = units.rounds(own)
+        if self.unit is None:
+            new = addable(units, rounds, new)
+        for leaving, offered in chain.from_iterable(diagonally(some, new) for some in rounds):
+            for coming in units.instead(leaving, offered, own):
+                step = Step("replaced", leaving.name)
+                if leaving.name:
+                    by = "" if coming.key == leaving.key else coming.name
+                    step = Step("replaced", leaving.name, len(leaving.at), by, len(coming.at))
+                into = (coming.key,) if coming.key != leaving.key else ()
+                yield exchanged(own, leaving.at, coming.at), step, (leaving.key,), into
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceSpecial(_Coming):
+    """One record is the null record; or all rows of one unit are.
+
+    Attributes
+    ----------
+    null : NullRecord or None
+        The null record; None stands for one of missing values.
+    """
+
+    null: NullRecord | None = None
+
+    keeps_length = True
+    name = "replace_special"
+    verbs = ("nulled", "restored")
+    example = "([1, 0], [1, None])"
+    needs = "a record other than the null record"
+
+    @property
+    def required(self) -> str:
+        what = _what(self, "exactly one record", "all rows of exactly one unit", "records")
+        return f"D' is D with {what} turned into the null record, or back"
+
+    def _given(self) -> Any:
+        return self.null or self.name
+
+    def _null(self, example: Any) -> Any:
+        return null_of(example, self.null and self.null.record)
+
+    def _null_key(self, example: Any) -> Hashable:
+        return key(self._null(example))
+
+    def _null_in(self, pool: Pool) -> int:
+        return pool.add(self._null(pool.example))
+
+    def _moves(self, units: Records | Units, own: Positions, new: Sequence[Member]) -> Moves:
+        pool = units.pool
+        null = self._null_in(pool)
+        blank = tuple(index for index, at in enumerate(own) if pool.same[at] == null)
+        rounds = units.rounds(own)
+        nulled = (
+            (
+                exchanged(own, one.at, (null,) * len(one.at)),
+                Step("nulled", one.name, len(one.at)),
+                (one.key,),
+                (),
+            )
+            for one in chain(*rounds)
+            if not pool.unique or (len(one.at) == 1 and not blank)
+        )
+        restored = (
+            (
+                exchanged(own, blank[: len(one.at)], one.at),
+                Step("restored", one.name, len(one.at)),
+                (),
+                (one.key,),
+            )
+            for one in addable(units, rounds, new)
+            if len(one.at) <= len(blank)
+        )
+        return in_turn((nulled, restored))
+
+
+def pair_of(d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
+    """A pair with what was done, in words."""
+    return Pair(d1, d2, in_words(steps), in_words([step.reversed() for step in steps]))
+
+
+def _what(relation: OfRecords, record: str, rows: str, records: str) -> str:
+    if relation.group > 1:
+        return f"at most {relation.group} {'units' if relation.unit is not None else records}"
+    return record if relation.unit is None else rows
+
+
+def _too_far(steps: Sequence[Step]) -> str:
+    if steps[0].unit:
+        shown = ", ".join(step.unit for step in steps[:3])
+        return f"{len(steps)} units differ: {shown}{', ...' if len(steps) > 3 else ''}"
+    one = sum(step.verb not in ("added", "restored") for step in steps)
+    two = sum(step.verb not in ("removed", "nulled") for step in steps)
+    nulls = any(step.verb in ("nulled", "restored") for step in steps)
+    return _only(one, two) + ", null records apart" * nulls
+
+
+_NO_NULL = object()
+_NONE: Counter[Hashable] = Counter()
+_NO_ROWS = (_NONE, "")
+
+
+def _only(only1: int, only2: int, what: str = "record") -> str:
+    return f"{_count(only1, what)} only in D and {_count(only2, what)} only in D'"
+
+
+def _count(n: int, what: str = "record") -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -1,0 +1,200 @@
+"""Relations that a function of the user's tells: the neighbours of an input, or whether two are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from itertools import islice
+from typing import Any
+
+from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.exchanges import AddRemoveOne, ReplaceOne
+from pytest_dp.datasets.making import kind_of, records_of
+from pytest_dp.datasets.neighbours import Pair, Relation
+from pytest_dp.datasets.pool import in_turn
+from pytest_dp.datasets.records import key
+from pytest_dp.errors import ClaimError
+
+MAX_TAKEN = 512
+"""Neighbours of one input that are taken from a function, which may yield without end."""
+MAX_REFUSED = 20_000
+"""Pairs in a row that may be no neighbours by a predicate, after which no more are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfFunction(Relation):
+    """A relation that a function tells.
+
+    Attributes
+    ----------
+    function : callable
+    """
+
+    function: Callable[..., Any]
+
+    name = "function"
+    example = "([1, 0], [1])"
+
+    @property
+    def called(self) -> str:
+        """The function's name."""
+        return str(getattr(self.function, "__name__", "the function"))
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return {"neighbors": self.function}
+
+
+class Neighbours(OfFunction):
+    """``function(D)`` returns or yields the neighbours of D."""
+
+    __slots__ = ()
+
+    @property
+    def required(self) -> str:
+        return f"{self.called}(D) yields D', or {self.called}(D') yields D"
+
+    def fault(self, d1: Any, d2: Any) -> str:
+        wanted = {key(d1), key(d2)}
+        taken = []
+        for one in (d1, d2):
+            found = list(self._taken(one))
+            if any(key(neighbour) in wanted for neighbour in found):
+                return ""
+            taken.append(f"{len(found)}")
+        return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
+
+    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
+        return f"neighbours by {self.called}"
+
+    def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
+        """The dataset with what the function yields, `MAX_TAKEN` at most."""
+        seen = set()
+        for neighbour in self._taken(dataset):
+            content = key(neighbour)
+            if content not in seen:
+                seen.add(content)
+                yield Pair(dataset, neighbour, self.difference(dataset, neighbour))
+
+    def _taken(self, dataset: Any) -> Iterator[Any]:
+        call = f"neighbors={self.called}"
+        kind, content = kind_of(dataset), key(dataset)
+        found = _told(self.function, (dataset,), call, "returns its neighbours, or yields them")
+        if isinstance(found, str) or not hasattr(found, "__iter__"):
+            raise ClaimError(
+                f"{call} returned {describe(found)}, of type {type(found).__name__}, for D = "
+                f"{describe(dataset)}. Return a list of the inputs that are neighbours of D, or "
+                "yield them one by one."
+            )
+        neighbours = islice(iter(found), MAX_TAKEN)
+        while True:
+            try:
+                neighbour = next(neighbours)
+            except StopIteration:
+                return
+            except Exception as error:
+                raise _raised(call, error, (dataset,), "yields the neighbours of D") from error
+            if neighbour is dataset or key(neighbour) == content:
+                raise ClaimError(
+                    f"{call} yields D itself, for D = {describe(dataset)}: no mechanism could tell "
+                    "these apart. Yield a changed copy, and leave out those that are equal to D."
+                )
+            if kind and not kind_of(neighbour):
+                raise ClaimError(
+                    f"{call} yields {describe(neighbour)}, of type {type(neighbour).__name__}, as "
+                    f"a neighbour of D = {describe(dataset)}. Yield whole inputs, each like D."
+                )
+            yield neighbour
+
+
+class Predicate(OfFunction):
+    """``function(D, D')`` says whether they are neighbours."""
+
+    __slots__ = ()
+
+    @property
+    def required(self) -> str:
+        return f"{self.called}(D, D') or {self.called}(D', D) is true"
+
+    def fault(self, d1: Any, d2: Any) -> str:
+        return "" if self._near(d1, d2) or self._near(d2, d1) else f"{self.called} says no"
+
+    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
+        return f"neighbours by {self.called}"
+
+    def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
+        """Those of what a record more, less or other gives that the function accepts.
+
+        Of what is no dataset: those of `records`.
+        """
+        if kind_of(dataset):
+            relations = AddRemoveOne(), ReplaceOne()
+            offered = [*records, *records_of(dataset)]
+            given = in_turn(relation.pairs(dataset, offered) for relation in relations)
+        else:
+            given = (Pair(dataset, other) for other in records if key(other) != key(dataset))
+        yield from self.accepted(given)
+
+    def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+        """The pairs that are neighbours, until too many in a row are not."""
+        refused = 0
+        for pair in pairs:
+            if not self.fault(pair.d1, pair.d2):
+                refused = 0
+                yield Pair(pair.d1, pair.d2, self.difference(pair.d1, pair.d2))
+            elif (refused := refused + 1) == MAX_REFUSED:
+                return
+
+    def _near(self, d1: Any, d2: Any) -> bool:
+        call = f"neighbors={self.called}"
+        answer = _told(self.function, (d1, d2), call, "returns whether they are neighbours")
+        try:
+            return bool(answer)
+        except Exception as error:
+            raise ClaimError(
+                f"{call} returned {describe(answer)}, of type {type(answer).__name__}. Return True "
+                "or False: whether D and D' are neighbours."
+            ) from error
+
+
+def of_function(function: Callable[..., Any]) -> OfFunction:
+    """The relation that a function tells: by one input, or by two.
+
+    Raises
+    ------
+    ClaimError
+        If it takes neither one nor two.
+    """
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return Neighbours(function)
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = sum(p.default is Parameter.empty for p in places)
+    if needed == 2:
+        return Predicate(function)
+    if needed == 1 or (places and not needed):
+        return Neighbours(function)
+    raise ClaimError(
+        f"neighbors={getattr(function, '__name__', describe(function))} needs {needed} arguments. "
+        "Allowed: a function of D that yields its neighbours, or one of D and D' that says whether "
+        "they are."
+    )
+
+
+def _told(function: Callable[..., Any], given: tuple[Any, ...], call: str, returns: str) -> Any:
+    try:
+        return function(*given)
+    except Exception as error:
+        raise _raised(call, error, given, returns) from error
+
+
+def _raised(call: str, error: Exception, given: tuple[Any, ...], returns: str) -> ClaimError:
+    shown = " and ".join(
+        f"{name} = {describe(one)}" for name, one in zip(("D", "D'"), given, strict=False)
+    )
+    return ClaimError(
+        f"{call} raised {type(error).__name__}: {error}, for {shown}. It is called with "
+        f"{'one input' if len(given) == 1 else 'two inputs'}, and {returns}."
+    )

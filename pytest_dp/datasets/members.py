@@ -1,0 +1,172 @@
+"""What may leave a dataset, or come into it: a record, or all rows of a unit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from pytest_dp.datasets.pool import Pool, Positions, in_turn
+from pytest_dp.datasets.records import key
+from pytest_dp.datasets.units import moved_to, name_of, reader
+
+_NOBODY = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One unit of privacy of a dataset.
+
+    Attributes
+    ----------
+    key : hashable
+        Equal for equal records, or for rows of one unit.
+    at : tuple of int
+        Where it stands: indices into the positions of a dataset; of newcomers, positions in the
+        pool.
+    name : str
+        ``"user_id=7"``; empty for a record.
+    """
+
+    key: Hashable
+    at: Positions
+    name: str = ""
+
+
+class Records:
+    """Each record is a unit by itself.
+
+    Parameters
+    ----------
+    pool : Pool
+    null : int or None
+        The position of the record that is no unit.
+    """
+
+    def __init__(self, pool: Pool, null: int | None) -> None:
+        self.pool, self._null = pool, null
+
+    def rounds(self, own: Positions) -> list[list[Member]]:
+        """The members of a dataset, extreme ones ahead; first one of each, then its repetitions.
+
+        What repetitions add matters to few mechanisms.
+        """
+        same, rank = self.pool.same, {at: order for order, at in enumerate(self.pool.distinct)}
+        times: Counter[int] = Counter()
+        rounds: dict[int, list[Member]] = {}
+        for index, at in enumerate(own):
+            if same[at] == self._null:
+                continue
+            times[same[at]] += 1
+            rounds.setdefault(times[same[at]], []).append(Member(same[at], (index,)))
+        for members in rounds.values():
+            members.sort(key=lambda member: rank[member.key])  # type: ignore[index]
+        return list(rounds.values())
+
+    def new(self, sources: Iterable[Positions]) -> list[Member]:
+        """What datasets have to offer, extreme records ahead."""
+        offered = {self.pool.same[at] for at in chain.from_iterable(sources)} - {self._null}
+        return [Member(at, (at,)) for at in self.pool.distinct if at in offered]
+
+    def instead(self, leaving: Member, coming: Member, own: Positions) -> list[Member]:  # noqa: ARG002
+        """What may take the place of a member."""
+        return [] if coming.key == leaving.key else [coming]
+
+
+class Units:
+    """All rows of a unit go together.
+
+    Parameters
+    ----------
+    pool : Pool
+    null : int or None
+        The position of the record that is of no unit.
+    unit : str, int or callable
+    most : int or None
+        Rows of a unit that come in at most.
+    """
+
+    def __init__(self, pool: Pool, null: int | None, unit: Any, most: int | None) -> None:
+        self.pool, self._null, self._unit, self._most = pool, null, unit, most
+        self._read: Callable[[Any], Any] = reader(pool.example, unit)
+        self._keys: dict[int, Hashable] = {}
+
+    def _key(self, at: int) -> Hashable:
+        if at not in self._keys:
+            nobody = self.pool.same[at] == self._null
+            self._keys[at] = _NOBODY if nobody else key(self._read(self.pool.records[at]))
+        return self._keys[at]
+
+    def _members(self, positions: Positions) -> list[Member]:
+        """The units of a dataset, with indices: many rows and extreme ones ahead."""
+        rank = {at: order for order, at in enumerate(self.pool.distinct)}
+        groups: dict[Hashable, list[int]] = {}
+        for index, at in enumerate(positions):
+            groups.setdefault(self._key(at), []).append(index)
+        groups.pop(_NOBODY, None)
+        first = {
+            unit: min(rank[self.pool.same[positions[index]]] for index in indices)
+            for unit, indices in groups.items()
+        }
+        extreme = sorted(groups, key=first.__getitem__)
+        largest = sorted(extreme, key=lambda unit: -len(groups[unit]))
+        return [
+            Member(unit, tuple(groups[unit]), self._name(positions[groups[unit][0]]))
+            for unit in dict.fromkeys(in_turn((largest, extreme)))
+        ]
+
+    def _name(self, at: int) -> str:
+        return name_of(self._unit, self._read(self.pool.records[at]))
+
+    def rounds(self, own: Positions) -> list[list[Member]]:
+        """The units of a dataset."""
+        return [self._members(own)]
+
+    def new(self, sources: Sequence[Positions]) -> list[Member]:
+        """The units of datasets, those of each in turn."""
+        offered = [
+            [
+                Member(one.key, tuple(source[index] for index in one.at[: self._most]), one.name)
+                for one in self._members(source)
+            ]
+            for source in sources
+        ]
+        same = self.pool.same
+        rows = {(one.key, *(same[at] for at in one.at)): one for one in in_turn(offered)}
+        return list(rows.values())
+
+    def instead(self, leaving: Member, coming: Member, own: Positions) -> list[Member]:
+        """The rows of the other unit: as its own if the dataset has none, and as of this one."""
+        found = [] if coming.key in {self._key(at) for at in own} else [coming]
+        owner = self._read(self.pool.records[own[leaving.at[0]]])
+        moved = [
+            moved_to(self.pool.example, self.pool.records[at], self._unit, owner)
+            for at in coming.at
+        ]
+        if None not in moved:
+            at = tuple(map(self.pool.add, moved))
+            before = Counter(self.pool.same[own[index]] for index in leaving.at)
+            if Counter(self.pool.same[one] for one in at) != before:
+                found.append(Member(leaving.key, at, leaving.name))
+        return found
+
+
+def exchanged(own: Positions, leaving: Positions, coming: Positions = ()) -> Positions:
+    """The positions without those at some indices; others at the first of these."""
+    if len(leaving) == 1:  # of thousands, quickly
+        return (*own[: leaving[0]], *coming, *own[leaving[0] + 1 :])
+    gone = set(leaving)
+    rest = tuple(at for index, at in enumerate(own) if index not in gone)
+    return (*rest[: leaving[0]], *coming, *rest[leaving[0] :])
+
+
+def addable(
+    units: Records | Units, rounds: Sequence[Sequence[Member]], new: Sequence[Member]
+) -> Sequence[Member]:
+    """What may come in: a set cannot hold a record twice, nor a dataset one unit."""
+    if not units.pool.unique and isinstance(units, Records):
+        return new
+    held = {one.key for some in rounds for one in some}
+    return [one for one in new if one.key not in held]

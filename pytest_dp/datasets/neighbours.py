@@ -1,0 +1,130 @@
+"""Neighbours: inputs that differ in one unit of privacy, and what a relation says of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pytest_dp.datasets.making import in_words
+
+_OPPOSITE = {"removed": "added", "added": "removed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighbouring inputs.
+
+    Attributes
+    ----------
+    d1, d2 : object
+        D and D', as the mechanism takes them.
+    difference : str
+        How D' differs from D, such as ``"one record removed"``; empty if no relation was stated.
+    opposite : str
+        How D differs from D', where that is more than an exchange of "removed" and "added".
+    """
+
+    d1: Any
+    d2: Any
+    difference: str = ""
+    opposite: str = field(default="", compare=False)
+
+    def reversed(self) -> Pair:
+        """The same pair with D and D' exchanged."""
+        words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
+        return Pair(self.d2, self.d1, self.opposite or " ".join(words), self.difference)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation(ABC):
+    """When two inputs are neighbours; a value, equal to another one that says the same.
+
+    Attributes
+    ----------
+    name : str
+        As in ``neighbors=``.
+    example : str
+        A pair that fits.
+    """
+
+    name: ClassVar[str]
+    example: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def required(self) -> str:
+        """What it asks of a pair, in words."""
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """How a claim states it."""
+        return {"neighbors": self.name}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={shown(value)}" for name, value in self.keywords.items())
+
+    def covers(self, other: Relation) -> bool:
+        """Whether what is promised for these neighbours is promised for the other ones too.
+
+        Groups count by their units.
+        """
+        return self == other
+
+    @property
+    def label(self) -> str:
+        """What tells it from others in the id of a test."""
+        return "-".join(
+            value if isinstance(value, str) else shown(value) for value in self.keywords.values()
+        )
+
+    def check(self, dataset: Any) -> str:  # noqa: ARG002  what only some relations ask
+        """What keeps a dataset from being an input, whatever its neighbours; empty if nothing does.
+
+        Raises
+        ------
+        ClaimError
+            If its records have no unit, where they should.
+        """
+        return ""
+
+    @abstractmethod
+    def fault(self, d1: Any, d2: Any) -> str:
+        """What keeps two inputs from being neighbours; empty if they are."""
+
+    @abstractmethod
+    def difference(self, d1: Any, d2: Any) -> str:
+        """How D' differs from D, for neighbours."""
+
+    @abstractmethod
+    def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
+        """The dataset with each of its neighbours, one after the other, each at most once.
+
+        Parameters
+        ----------
+        dataset : object
+            An input as the relation takes them.
+        records : sequence
+            What may be added to it, or take the place of its records, in the form of `records_of`.
+
+        Yields
+        ------
+        Pair
+            Those of small and extreme records first. Each has the same D, a copy of `dataset`.
+
+        Raises
+        ------
+        ClaimError
+            If the dataset is none, or cannot hold a record.
+        """
+
+
+def shown(value: Any) -> str:
+    """What a claim says, as it was written: functions by their names."""
+    return str(value.__name__) if hasattr(value, "__name__") else repr(value)
+
+
+def of_two_kinds(d1: Any, d2: Any) -> str:
+    """What to say of datasets that cannot exchange records."""
+    return f"one is {in_words(d1)}, the other {in_words(d2)}"

@@ -1,0 +1,406 @@
+"""Neighbours that differ in all rows of a unit, in null records, or in groups."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from neighbours import content, pairs, refusal
+
+from pytest_dp import ClaimError, queries, replace_special, values
+from pytest_dp.claim import expand
+from pytest_dp.datasets import key, kind_of, records_of
+from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne, ReplaceSpecial
+
+rows = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=4)
+
+
+def frame(records):
+    return pd.DataFrame({"user": [r[0] for r in records], "v": [r[1] for r in records]}, dtype=int)
+
+
+def structured(records):
+    return np.array(records, dtype=[("user", int), ("v", int)])
+
+
+MAKERS = {
+    "tuples": (list, 0),
+    "dicts": (lambda records: [{"user": u, "v": v} for u, v in records], "user"),
+    "frame": (frame, "user"),
+    "polars": (lambda records: pl.from_pandas(frame(records)), "user"),
+    "arrow": (lambda records: pa.Table.from_pandas(frame(records)), "user"),
+    "structured": (structured, "user"),
+    "columns": (lambda r: {"user": [u for u, _ in r], "v": [v for _, v in r]}, "user"),
+}
+
+
+def bag(records):
+    """Records of any form, as a multiset of (user, v)."""
+    plain = [tuple(r.values()) if isinstance(r, dict) else tuple(r) for r in records]
+    return frozenset(Counter(plain).items())
+
+
+def by_user(records):
+    users = {}
+    for record in records:
+        users.setdefault(record[0], []).append(record)
+    return users
+
+
+# All rows of a unit, against brute force
+
+
+@given(rows, rows, st.sampled_from(sorted(MAKERS)))
+def test_units_come_and_go(own, other, how):
+    make, unit = MAKERS[how]
+    relation = AddRemoveOne(unit=unit)
+    found = list(relation.pairs(make(own), records_of(make(other))))
+    users, new = by_user(own), by_user(other)
+    expected = {bag([r for r in own if r[0] != user]) for user in users}
+    expected |= {bag([*own, *new[user]]) for user in new if user not in users}
+    assert {bag(records_of(pair.d2)) for pair in found} == expected
+    check(relation, found, make(own))
+
+
+@given(rows, rows, st.sampled_from(sorted(MAKERS)))
+def test_units_are_replaced(own, other, how):
+    make, unit = MAKERS[how]
+    relation = ReplaceOne(unit=unit)
+    found = list(relation.pairs(make(own), records_of(make(other))))
+    users, new = by_user(own), by_user(other)
+    expected = set()
+    for user, coming in product(users, new):
+        rest = [r for r in own if r[0] != user]
+        expected.add(bag([*rest, *((user, v) for _, v in new[coming])]))
+        if coming not in users:
+            expected.add(bag([*rest, *new[coming]]))
+    assert {bag(records_of(pair.d2)) for pair in found} == expected - {bag(own)}
+    check(relation, found, make(own))
+
+
+def check(relation, found, dataset):
+    assert len(set(map(content, found))) == len(found)
+    for pair in found:
+        assert relation.fault(pair.d1, pair.d2) == ""
+        assert relation.fault(pair.d2, pair.d1) == ""
+        assert relation.difference(pair.d1, pair.d2) == pair.difference
+        assert relation.difference(pair.d2, pair.d1) == pair.reversed().difference
+        assert pair.reversed().reversed().difference == pair.difference
+        assert kind_of(pair.d2) == kind_of(dataset)
+        assert key(pair.d1) == key(dataset)
+
+
+@given(rows, rows)
+def test_faults_of_units_against_their_definition(d1, d2):
+    one, two = ({u: bag(r) for u, r in by_user(d).items()} for d in (d1, d2))
+    changed = [user for user in {**one, **two} if one.get(user) != two.get(user)]
+    gone = len(one.keys() - two.keys())
+    come = len(two.keys() - one.keys())
+    whole = len(changed) == 1 and gone + come == 1
+    assert (AddRemoveOne(unit=0).fault(d1, d2) == "") == whole
+    replaced = bool(changed) and gone == come and len(changed) - gone == 1
+    assert (ReplaceOne(unit=0).fault(d1, d2) == "") == replaced
+
+
+@pytest.mark.parametrize(
+    ("relation", "d1", "d2", "why"),
+    [
+        (AddRemoveOne(unit=0), [(7, 1), (7, 2)], [(7, 1)], "record[0]=7 has 2 rows in D and 1"),
+        (AddRemoveOne(unit=0), [(7, 1), (8, 2)], [], "2 units differ: record[0]=7, record[0]=8"),
+        (AddRemoveOne(unit=0), [(7, 1)], [(7, 1)], "they hold the same records"),
+        (AddRemoveOne(unit=0, rows_per_unit=1), [(7, 1), (7, 1)], [], "in D, record[0]=7 has 2"),
+        (ReplaceOne(unit=0), [(7, 1)], [], "1 unit only in D and 0 units only in D'"),
+        (ReplaceSpecial(), [1, 2], [1], "D has 2 records and D' 1 record"),
+        (ReplaceSpecial(), [1, 2], [1, 3], "1 record only in D and 1 record only in D'"),
+        (ReplaceSpecial(), [1, 2], [None, None], "2 records only in D and 0 records only in D'"),
+        (AddRemoveOne(group=2), [1, 2, 3], [], "3 records only in D and 0 records only in D'"),
+    ],
+)
+def test_what_is_said_of_inputs_that_are_no_neighbours(relation, d1, d2, why):
+    assert why in relation.fault(d1, d2)
+
+
+def test_a_person_reads_which_unit_it_was():
+    visits = pd.DataFrame({"user_id": [7, 7, 7, 8, 8, 9], "paid": range(6)})
+    keywords = {"inputs": [visits], "unit": "user_id"}
+    told = [pair.difference for pair in pairs(neighbors="add_remove_one", **keywords)]
+    assert sorted(told) == [
+        "all 3 rows of user_id=7 removed",
+        "both rows of user_id=8 removed",
+        "the one row of user_id=9 removed",
+    ]
+    first = pairs(neighbors="replace_one", **keywords)[0]
+    assert first.difference == "all 3 rows of user_id=7 replaced by 2"
+    assert first.reversed().difference == "both rows of user_id=7 replaced by 3"
+    claim = expand({"eps": 1.0, "neighbors": "add_remove_one", "rows_per_unit": 3, **keywords})[0]
+    stated = "neighbors='add_remove_one', unit='user_id', rows_per_unit=3"
+    assert stated in str(claim)
+    assert claim.promise.relation.label == "add_remove_one-user_id-3"
+
+
+def test_units_of_other_examples_come_in():
+    one, two = frame([(7, 1), (7, 2)]), frame([(8, 5), (8, 5), (8, 6)])
+    found = pairs(inputs=[one, two], neighbors="add_remove_one", unit="user")
+    assert {pair.difference for pair in found} == {
+        f"{rows} of user={user} {done}"
+        for rows, user in (("both rows", 7), ("all 3 rows", 8))
+        for done in ("removed", "added")
+    }
+
+
+class Visit(NamedTuple):
+    user: int
+    paid: int
+
+
+@dataclass(frozen=True)
+class Stay:
+    user: int
+    paid: int
+
+
+class Plain:
+    def __init__(self, user, paid):
+        self.user, self.paid = user, paid
+
+
+@pytest.mark.parametrize("make", [Visit, Stay, Plain, lambda u, p: [u, p], lambda u, p: (u, p)])
+@pytest.mark.parametrize("how", ["name", "function"])
+def test_records_of_any_form_have_units(make, how):
+    records = [make(1, 5), make(1, 6), make(2, 7)]
+    name = 0 if isinstance(records[0], list) or type(records[0]) is tuple else "user"
+    unit = name
+    if how == "function":
+        unit = lambda r: r[0] if name == 0 else r.user  # noqa: E731
+    found = pairs(inputs=[records], neighbors="add_remove_one", unit=unit)
+    assert sorted(len(pair.d2) for pair in found) == [1, 2]
+    replaced = pairs(inputs=[records], neighbors="replace_one", unit=unit) if how == "name" else []
+    assert all(type(record) is type(records[0]) for pair in replaced for record in pair.d2)
+    assert len(replaced) == (2 if how == "name" else 0)
+
+
+# Null records
+
+
+@given(st.lists(st.integers(0, 2), max_size=3), st.lists(st.integers(0, 2), max_size=2))
+def test_null_records_against_brute_force(own, other):
+    for make in (
+        list,
+        tuple,
+        lambda n: pd.Series(n, dtype="Int64"),
+        lambda n: pl.Series(n, dtype=pl.Int8),
+    ):
+        relation = ReplaceSpecial()
+        null = pd.NA if isinstance(make([]), pd.Series) else None
+        with_null = [*own, null]
+        for dataset in (own, with_null):
+            found = list(relation.pairs(make(dataset), other))
+            expected = {
+                multiset([*own[:at], *own[at + 1 :], None, *[None] * (dataset is with_null)])
+                for at in range(len(own))
+            }
+            if dataset is with_null:
+                expected |= {multiset([*own, one]) for one in other}
+            assert {multiset(records_of(pair.d2)) for pair in found} == expected
+            check(relation, found, make(dataset))
+
+
+def multiset(records):
+    return frozenset(Counter(None if r is pd.NA else r for r in records).items())
+
+
+@pytest.mark.parametrize(
+    ("dataset", "null"),
+    [
+        ([1], None),
+        (np.array([1.0]), math.nan),
+        (np.array([[1.0, 2.0]]), [math.nan, math.nan]),
+        (np.array(["2020"], dtype="M8[D]"), None),
+        (np.array([(1.0, None)], dtype=[("a", "f4"), ("b", "O")]), (math.nan, None)),
+        (pd.DataFrame({"a": [1.0], "b": ["x"]}), (math.nan, math.nan)),
+        (pd.DataFrame({"a": pd.array([1], dtype="Int64")}), (pd.NA,)),
+        (pd.DataFrame({"a": pd.Categorical(["x"])}), (math.nan,)),
+        (pl.DataFrame({"a": [1], "b": ["x"]}), (None, None)),
+        (pa.table({"a": [1]}), (None,)),
+        ({"a": np.array([1.0]), "b": ["x"]}, (math.nan, None)),
+    ],
+    ids=str,
+)
+def test_missing_values_are_null(dataset, null):
+    (pair,) = ReplaceSpecial().pairs(dataset)
+    assert key(records_of(pair.d2)[0]) == key(null)
+    assert pair.difference == "one record nulled"
+    assert pair.reversed().difference == "one record restored"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "said"),
+    [
+        (np.array([1]), "the dtype int64 has none. Write"),
+        (np.array(["a"]), "the dtype <U1 has none"),
+        (pd.DataFrame({"a": [1], "b": [2]}), "replace_special({'a': 0, 'b': 0})"),
+        (pd.Series([True]), "the dtype bool has none"),
+        ("abc", "replace_special('-')"),
+        (pa.table([[1]], pa.schema([pa.field("a", pa.int8(), False)])), "the column 'a' has none"),
+    ],
+    ids=str,
+)
+def test_types_without_missing_values(dataset, said):
+    message = refusal(inputs=[dataset], neighbors="replace_special")
+    assert "cannot hold missing values" in message
+    assert said in message
+
+
+def test_a_null_record_of_ones_own():
+    visits = frame([(1, 5), (2, 7)])
+    for null in ({"v": 0, "user": -1}, (-1, 0)):
+        found = pairs(inputs=[visits], neighbors=replace_special(null))
+        assert {bag(records_of(pair.d2)) for pair in found} == {
+            bag([(-1, 0), (2, 7)]),
+            bag([(1, 5), (-1, 0)]),
+        }
+    found = pairs(inputs=[visits], neighbors=replace_special((-1, 0)), unit="user")
+    assert {pair.difference for pair in found} == {
+        "the one row of user=1 nulled",
+        "the one row of user=2 nulled",
+    }
+    assert "does not fit" in refusal(inputs=[visits], neighbors=replace_special((0.5, "a")))
+    assert replace_special({"a": 1}) == replace_special({"a": 1}) != replace_special({"a": 2})
+
+
+# Groups
+
+
+@given(st.lists(st.integers(0, 2), max_size=3), st.lists(st.integers(0, 2), min_size=1, max_size=2))
+def test_groups_differ_in_so_many_records(own, other):
+    """Against brute force: every multiset at that distance."""
+    known = sorted({*own, *other})
+    new = sorted(set(other))
+    for relation in (AddRemoveOne(group=2), ReplaceOne(group=2)):
+        found = list(relation.pairs(own, other))
+        expected = set()
+        for size in range(len(own) + 3):
+            for bagged in combinations_with_replacement(known, size):
+                gone, come = Counter(own) - Counter(bagged), Counter(bagged) - Counter(own)
+                fits = set(come) <= set(new)
+                if isinstance(relation, AddRemoveOne):
+                    fits &= gone.total() + come.total() == 2
+                else:
+                    fits &= gone.total() == come.total() == 2
+                if fits:
+                    expected.add(bagged)
+        assert {tuple(sorted(pair.d2)) for pair in found} == expected
+        for pair in found:
+            assert relation.fault(pair.d1, pair.d2) == ""
+            assert sorted(relation.difference(pair.d1, pair.d2).split()) == sorted(
+                pair.difference.split()
+            )
+
+
+def test_groups_of_many_records_come_one_by_one():
+    found = pairs(inputs=[list(range(300))], neighbors="add_remove_one", group=5, eps=0.1)
+    assert found[0].difference == "5 records removed"
+    assert len(found) == 512
+    assert str(expand({"eps": 0.1, "group": 5, "neighbors": "add_remove_one", "inputs": [[1]]})[0])
+    visits = frame([(user, 0) for user in range(9) for _ in range(user % 3 + 1)])
+    first = pairs(inputs=[visits], neighbors="add_remove_one", unit="user", group=3, eps=0.1)[0]
+    assert first.difference.endswith("and 1 more units") or "removed and" in first.difference
+    found = pairs(pairs=[([1, 2, 3], [])], neighbors="add_remove_one", group=3, eps=0.1)
+    assert found[0].difference == "3 records removed"
+
+
+# What goes together
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"inputs": [[1]], "neighbors": "add_remove_one", "rows_per_unit": 3}, "needs unit="),
+        ({"inputs": queries(3), "unit": "a"}, "unit='a' with no neighbors="),
+        ({"inputs": queries(3), "neighbors": "one_query", "unit": "a"}, "have no records"),
+        ({"inputs": values([0, 1]), "neighbors": "any_two", "unit": "a"}, "have no records"),
+        ({"inputs": [[1]], "neighbors": "add_remove_one", "unit": 2.5}, "Invalid unit=2.5"),
+        ({"inputs": [[1]], "neighbors": "add_remove_one", "unit": True}, "Invalid unit=True"),
+        (
+            {"inputs": [[1]], "neighbors": "add_remove_one", "unit": 0, "rows_per_unit": 0},
+            "Invalid rows_per_unit=0. Allowed: a whole number from 1",
+        ),
+        ({"inputs": [[1, 2]], "neighbors": "add_remove_one", "unit": "user"}, "no such entry"),
+        ({"inputs": [np.ones(2)], "neighbors": "add_remove_one", "unit": 0}, "no such entry"),
+        ({"inputs": [frame([(1, 2)])], "neighbors": "replace_one", "unit": "usr"}, "mean 'user'"),
+        (
+            {"inputs": [[{"user": 1}]], "neighbors": "replace_one", "unit": "usr"},
+            "Did you mean 'user'",
+        ),
+        (
+            {
+                "inputs": [frame([(1, 2)]).set_index("user")],
+                "neighbors": "replace_one",
+                "unit": "user",
+            },
+            "It is the index, which is no data. Write frame.reset_index",
+        ),
+        (
+            {
+                "inputs": [frame([(7, 2), (7, 3)])],
+                "neighbors": "replace_one",
+                "unit": "user",
+                "rows_per_unit": 1,
+            },
+            "user=7 has 2 rows, more than rows_per_unit=1",
+        ),
+        (
+            {"inputs": [[1]], "neighbors": "add_remove_one", "unit": lambda r: r.user},
+            "raised Attrib",
+        ),
+        ({"inputs": [[1]], "neighbors": 3}, "Invalid neighbors=3. Valid choices: 'add_remove_one'"),
+        ({"inputs": [[1]], "neighbors": int}, "Invalid neighbors="),
+    ],
+)
+def test_what_does_not_go_together(keywords, message):
+    assert message in refusal(**keywords)
+
+
+def test_composition_is_of_the_same_units():
+    def claimed(**keywords):
+        from pytest_dp import dp_claim
+
+        @dp_claim(eps=0.5, inputs=[[{"user": 1}]], neighbors="add_remove_one", **keywords)
+        def part(data):
+            return data
+
+        return part
+
+    def whole(part, **keywords):
+        expand(
+            {
+                "eps": 1.0,
+                "inputs": [[{"user": 1}]],
+                "neighbors": "add_remove_one",
+                "composes": [part],
+                **keywords,
+            }
+        )
+
+    whole(claimed(unit="user"), unit="user")
+    whole(claimed(unit="user"), unit="user", rows_per_unit=2)
+    whole(claimed(unit="user", rows_per_unit=3), unit="user", rows_per_unit=2)
+    whole(claimed(unit="user"), unit="user", group=2)
+    for part, keywords in (
+        (claimed(), {"unit": "user"}),
+        (claimed(unit="user"), {}),
+        (claimed(unit="user", rows_per_unit=2), {"unit": "user"}),
+        (claimed(unit="user", rows_per_unit=2), {"unit": "user", "rows_per_unit": 3}),
+    ):
+        with pytest.raises(ClaimError, match="Losses add up for the same neighbours only"):
+            whole(part, **keywords)
