@@ -16,6 +16,7 @@ from pytest_dp.plugin.failure import relative, represent
 from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
+from pytest_dp.plugin.remembered import remember, remembered
 from pytest_dp.report.text import Row, headline, violation
 from pytest_dp.sampling.streams import claim_seed
 
@@ -32,7 +33,11 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
     ends_early = settings.method == "sequential" and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
-        return run(claim, mechanism, settings, item.nodeid, item.config.rootpath, progress.show)
+        known = remembered(item, number)
+        root = item.config.rootpath
+        result = run(claim, mechanism, settings, item.nodeid, root, progress.show, known)
+    remember(item, number, result)
+    return result
 
 
 def conclude(item: pytest.Item, result: AuditResult) -> None:
