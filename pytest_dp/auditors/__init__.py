@@ -12,7 +12,8 @@ from typing import Any
 from pytest_dp.auditors.afresh import confirmed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import Claim, expand
+from pytest_dp.claim import Claim, Promise, expand
+from pytest_dp.datasets.relations import Pair
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs import pairs_of, resolved
@@ -105,11 +106,16 @@ def run(
     name: str,
     root: Path | None = None,
     progress: Progress | None = None,
+    known: Callable[[Promise], list[Pair]] = lambda promise: [],  # noqa: ARG005
 ) -> AuditResult:
-    """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
+    """Audit a validated claim.
+
+    `root` is where ``"module:attribute"`` inputs are looked up; `known` gives pairs that broke the
+    promise before, to be tried first.
+    """
     call = prepare(mechanism, claim.arguments)
     claim = replace(claim, promise=resolved(claim.promise, root))
-    source = PairSource(pairs_of(claim.promise))
+    source = PairSource([*known(claim.promise), *pairs_of(claim.promise)])
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
     context = Context(claim, call, source, settings, name, progress)
     useless = unused(claim.effort, settings.method)

@@ -17,6 +17,7 @@ from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.pool import cannot_be_read, never_varies
 from pytest_dp.auditors.result import AuditResult, Counterexample, Distance, Verdict
+from pytest_dp.auditors.smaller import smallest
 from pytest_dp.auditors.strongest import (
     MIN_SHOWN,
     Strongest,
@@ -61,7 +62,12 @@ def conclude(game: Game) -> AuditResult:
         return context.result("inconclusive", **bets)
     violated = ledger.refuted
     caught = would_catch(known, len(game.arms), context.guarantee, game.share * context.alpha)
-    shown = _counted(game, known)
+    shown_of = game
+    if violated:
+        shown_of, winner = smallest(game, max(known, key=lambda arm: arm.earned))
+        known = [winner]
+    shown = _counted(shown_of, known, game)
+    game.late |= shown_of.late
     _note_if_late(game)
     silent = not violated and never_varies(context, game.pool)  # which notes it
     verdict: Verdict = "violated" if violated else "no violation"
@@ -83,15 +89,24 @@ def conclude(game: Game) -> AuditResult:
     )
 
 
-def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
-    """What was found, with its counts on held-out samples, and the bound by these and by bets."""
-    context, violated = game.context, game.ledger.refuted
-    said: dict[str, Any] = {"lower": game.ledger.lower}
-    bet = [arm.kept.pairs for arm in game.arms]
-    distance = None
-    if violated:
-        known, distance = _apart(game, known)
-        said["lower"] = max(said["lower"], 0.0 if distance is None else distance.lower)
+def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
+    """What was found, with its counts on held-out samples, and the bound by these and by bets.
+
+    Parameters
+    ----------
+    game : Game
+        That of the pair to show, if the claim was refuted.
+    known : list of Arm
+        The pairs in question; only one of them if the claim was refuted.
+    played : Game
+        The one that decided the verdict.
+    """
+    context, violated = game.context, played.ledger.refuted
+    said: dict[str, Any] = {"lower": played.ledger.lower}
+    bet = known[0].kept.pairs
+    distance = _apart(game, known[0]) if violated else None
+    if distance is not None:
+        said["lower"] = max(said["lower"], distance.lower)
     best = _shown(game, known)
     if best is None:
         return said
@@ -106,8 +121,10 @@ def _counted(game: Game, known: list[Arm]) -> dict[str, Any]:
         said["loss"] = bounded[0].loss
     if violated:
         with contextlib.suppress(OutOfTime):
-            example = _counterexample(game, best, bounded, bet[best.arm.number])
-            said["counterexample"] = replace(example, divergence=distance)
+            example = _counterexample(game, best, bounded, bet)
+            longer = _compared(played)
+            diagnosis = (*example.diagnosis, longer) if longer else example.diagnosis
+            said["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
         said["lower"] = max([said["lower"], *(one.lower for one in bounded)])
     return said
 
@@ -128,9 +145,7 @@ def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int)
     shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
     seen = partial(seen_before, best.arm, witness, pairs=bet)
     show = partial(held_out.counterexample, game.context, game.pool, witness, shown, seen)
-    example = within(game.context.to_conclude(), show)
-    longer = _compared(game, best.arm)
-    return replace(example, diagnosis=(*example.diagnosis, longer)) if longer else example
+    return within(game.context.to_conclude(), show)
 
 
 def _note_if_late(game: Game) -> None:
@@ -147,9 +162,11 @@ def _note_if_late(game: Game) -> None:
             context.sampler.note(f"the margin takes about {about:,} runs, {context.a_run} each")
 
 
-def _compared(game: Game, worst: Arm) -> str:
+def _compared(game: Game) -> str:
     """Whether inputs that are shorter lose less, by a few more samples; empty if not."""
-    others = shorter([arm for arm in game.seen if arm.binnings], worst)
+    known = [arm for arm in game.seen if arm.binnings]
+    worst = max(known, key=lambda arm: arm.earned)
+    others = shorter(known, worst)
     try:
         for arm in (worst, *others) if others else ():
             game.look_closer(arm, PAIRS_TO_COMPARE)
@@ -158,18 +175,17 @@ def _compared(game: Game, worst: Arm) -> str:
     return grows(others, worst)
 
 
-def _apart(game: Game, known: list[Arm]) -> tuple[list[Arm], Distance | None]:
-    """The pair of inputs that was bet on best, and how far apart its outputs are as a whole."""
-    winner = max(known, key=lambda arm: arm.earned)
+def _apart(game: Game, winner: Arm) -> Distance | None:
+    """How far apart the outputs on the pair that was bet on best are as a whole."""
     alpha = divergence.ALPHA_SHARE * game.context.alpha
     try:
         game.look_closer(winner, PAIRS_TO_CHOOSE)
-        return [winner], divergence.count(game.context, game.pool, winner, alpha)
+        return divergence.count(game.context, game.pool, winner, alpha)
     except OutOfTime as out:
         if out.stack:
             raise game.context.hung(out) from None
         game.late = True
-        return [winner], None
+        return None
 
 
 def _shown(game: Game, known: list[Arm]) -> Strongest | None:

@@ -22,7 +22,7 @@ from pytest_dp.auditors.outlook import MIN_AT_MARGIN, in_doubt, would_catch
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs import Pair
-from pytest_dp.inputs.sources import Tried
+from pytest_dp.inputs.sources import PairSource, Tried
 from pytest_dp.outputs.table import concatenated
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 
@@ -69,13 +69,24 @@ class Game:
         The part of alpha that it may spend.
     coupled : bool
         As in a claim, until a mechanism proves unfit for it.
+    source : PairSource, optional
+        Where its pairs come from, if not from where the claim's do.
     """
 
-    def __init__(self, context: Context, key: int, share: float, *, coupled: bool) -> None:
+    def __init__(
+        self,
+        context: Context,
+        key: int,
+        share: float,
+        *,
+        coupled: bool,
+        source: PairSource | None = None,
+    ) -> None:
         self.key, self.share = key, share
         self.context, self.pool, self.coupled = context, Pool(), coupled
+        self.source = context.source if source is None else source
         self.arms: list[Arm] = []
-        for pair in context.source.pairs:
+        for pair in self.source.pairs:
             self._join(pair)
         self.ledger = Ledger(context.guarantee, share * context.alpha)
         self.seen: list[Arm] = []
@@ -87,15 +98,22 @@ class Game:
     def _join(self, pair: Pair) -> Arm:
         """A pair that takes part from now on: at any time, as bets are made before draws."""
         inputs = self.pool.add(pair.d1), self.pool.add(pair.d2)
-        kept = Kept(max(MIN_ROOM, TOTAL_ROOM // len(self.context.pairs)))
+        kept = Kept(max(MIN_ROOM, TOTAL_ROOM // len(self.source.given)))
         arm = Arm(len(self.arms), pair, *inputs, [], kept)
         self.arms.append(arm)
         return arm
 
-    def play(self, deadline: Deadline) -> None:
-        """Bet until the claim is refuted, enough is known, or only the reserve is left."""
+    def play(self, deadline: Deadline, most: float = math.inf) -> None:
+        """Bet until the claim is refuted, enough is known, or only the reserve is left.
+
+        Parameters
+        ----------
+        deadline : Deadline
+        most : float, optional
+            Runs of the audit in all at which to give up.
+        """
         context = self.context
-        budget = (1 - RESERVE) * context.max_samples
+        budget = min(most, (1 - RESERVE) * context.max_samples)
         while not self.ledger.refuted:
             arm = self._next()
             size = self._size(arm)
@@ -165,13 +183,13 @@ class Game:
         if self._proposed > max(MIN_SEARCHED, SEARCH_SHARE * self.drawn):
             return None
         past = [Tried(arm.pair, arm.drawn, arm.hope) for arm in self.seen]
-        pair = self.context.source.more(past)
+        pair = self.source.more(past)
         return None if pair is None else self._join(pair)
 
     @property
     def _proposed(self) -> int:
         """Pairs of outputs that were drawn for pairs of inputs which the claim does not give."""
-        return sum(arm.drawn for arm in self.seen[len(self.context.pairs) :])
+        return sum(arm.drawn for arm in self.seen[len(self.source.given) :])
 
     @property
     def e_value(self) -> float:
@@ -190,7 +208,7 @@ class Game:
         context, guarantee = self.context, self.context.guarantee
         level = guarantee, self.share * context.alpha
         told = context.sampler.progress is not None and all(arm.binnings for arm in self.seen)
-        searched = context.source.exhausted or self._proposed >= MIN_SEARCHED
+        searched = self.source.exhausted or self._proposed >= MIN_SEARCHED
         may_end = searched and len(self.seen) == len(self.arms) and self.drawn >= MIN_AT_MARGIN
         doubts = None
         if told or may_end:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
     ends_early = settings.method == "sequential" and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
-        known = remembered(item, number)
+        known = partial(remembered, item, number)
         root = item.config.rootpath
         result = run(claim, mechanism, settings, item.nodeid, root, progress.show, known)
     remember(item, number, result)

@@ -17,15 +17,25 @@ from typing import Any
 import pytest
 
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.inputs import Pair
+from pytest_dp.claim import Promise
+from pytest_dp.datasets.relations import Pair
 
 _FORMAT = 1
 """Version of what is kept; other ones are not read."""
 
 
-def remembered(item: pytest.Item, number: int) -> list[Pair]:
-    """The pairs that broke this claim the last time; none where an audit is repeated by its seed."""
-    file = _file(item, number)
+def remembered(item: pytest.Item, number: int, promise: Promise) -> list[Pair]:
+    """The pair that broke this promise the last time; none where an audit is repeated by its seed.
+
+    Parameters
+    ----------
+    item : Item
+    number : int
+        Counts the audits of a test.
+    promise : Promise
+        With its inputs looked up.
+    """
+    file = _file(item, number, promise)
     if file is None or item.config.getoption("dp_seed", None) is not None:
         return []
     try:
@@ -39,9 +49,9 @@ def remembered(item: pytest.Item, number: int) -> list[Pair]:
 
 def remember(item: pytest.Item, number: int, result: AuditResult) -> None:
     """Keep the pair that broke the claim; forget one that does so no more."""
-    file = _file(item, number)
-    if file is None or result.claim.promise.pairs is not None:
-        return  # those that the claim itself names are tried first in any case
+    file = _file(item, number, result.claim.promise)
+    if file is None:
+        return
     example = result.counterexample
     try:
         if example is not None:
@@ -54,13 +64,14 @@ def remember(item: pytest.Item, number: int, result: AuditResult) -> None:
         item.warn(pytest.PytestCacheWarning(said))
 
 
-def _file(item: pytest.Item, number: int) -> Path | None:
+def _file(item: pytest.Item, number: int, promise: Promise) -> Path | None:
+    """Where the pair is kept: another place once the claim promises something for other inputs."""
     cache: Any = getattr(item.config, "cache", None)
-    if cache is None:  # -p no:cacheprovider
+    if cache is None or promise.pairs is not None:  # which are tried in any case
         return None
-    name = hashlib.sha256(f"{item.nodeid}#{number}".encode()).hexdigest()[:20]
-    folder = Path(cache.mkdir("pytest-dp"))
-    return folder / f"{name}.pickle"
+    about = f"{item.nodeid}#{number} {promise.relation!r} {promise.inputs!r}"
+    name = hashlib.sha256(about.encode()).hexdigest()[:20]
+    return Path(cache.mkdir("pytest-dp")) / f"{name}.pickle"
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WIDTH = 76
 LINES = 6
 """Longest that one input or event may get."""
+MAX_PASTED = 300
+"""Characters of a pair that is shown as source; longer ones are in the result."""
 
 
 def headline(result: AuditResult) -> str:
@@ -73,7 +75,7 @@ def violation(result: AuditResult) -> str:
             "another run will show slightly different counts."
         )
     lines += ["", *(line for text in said for line in _wrapped(text)), *reproduce(result)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *keep(result)])
 
 
 def _leak(result: AuditResult, example: Counterexample | None) -> list[str]:
@@ -192,6 +194,21 @@ def reproduce(result: AuditResult) -> list[str]:
         command = f"audit(..., seed=0x{seed})"
     line = f"Reproduce:  {command}"
     return [line] if len(line) <= WIDTH else ["Reproduce:", f"  {command}"]
+
+
+def keep(result: AuditResult) -> list[str]:
+    """The pair as source, for a test of its own; nothing if the claim names it, or it is long."""
+    example = result.counterexample
+    if example is None or result.claim.promise.pairs is not None:
+        return []
+    from pytest_dp.report.pasting import as_source
+
+    sources = as_source(example.d1), as_source(example.d2)
+    line = f"pairs=[({sources[0]}, {sources[1]})]"
+    if None in sources or len(line) > MAX_PASTED:
+        return []
+    label = "As a test:  "
+    return [f"{label}{line}"] if len(label + line) <= WIDTH else [label.rstrip(), f"  {line}"]
 
 
 def _options(result: AuditResult) -> list[str]:

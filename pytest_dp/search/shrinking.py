@@ -19,10 +19,13 @@ from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
 from pytest_dp.datasets.relations import OfRecords, Pair, Relation
+from pytest_dp.datasets.vectors import OfQueries
 
 Breaks = Callable[[Pair], bool]
 Rows = tuple[list[Any], list[Any]]
 """Records of D and of D'."""
+Columns = dict[Hashable, dict[Hashable, Any]]
+"""Values by the name, or the place, of a field, and by their content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,9 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks) -> Pair:
         The pair itself if nothing smaller breaks the claim.
     """
     seen: set[Hashable] = set()
+    columns = _columns(pair) if isinstance(relation, OfRecords) else {}
     while True:
-        for smaller in _smaller(pair, relation):
+        for smaller in _smaller(pair, relation, columns):
             content = key(smaller.d1), key(smaller.d2)
             if content not in seen:
                 seen.add(content)
@@ -98,12 +102,23 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks) -> Pair:
             return pair
 
 
-def _smaller(pair: Pair, relation: Relation) -> Iterator[Pair]:
+def _columns(pair: Pair) -> Columns:
+    """All values that the records of a pair hold."""
+    rows = [*records_of(pair.d1), *records_of(pair.d2)]
+    columns: Columns = {}
+    for row in rows:
+        for name, value in _fields(row):
+            columns.setdefault(name, {}).setdefault(key(value), value)
+    return columns
+
+
+def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]:
     """Pairs of neighbours that are smaller, those ahead that are much smaller."""
+    smaller: Iterator[Rows] = iter(())
     if isinstance(relation, OfRecords):
         cut = Cut.of(pair)
-        smaller = chain(_fewer(cut), _simpler(cut))
-    else:  # a vector, of which the order matters and the length is given
+        smaller = chain(_fewer(cut), _simpler(cut, columns))
+    elif isinstance(relation, OfQueries):  # the order matters, and the length is given
         answers = records_of(pair.d1), records_of(pair.d2)
         smaller = _simpler_answers(*answers)
     for rows1, rows2 in smaller:
@@ -124,21 +139,17 @@ def _fewer(cut: Cut) -> Iterator[Rows]:
         size //= 2
 
 
-def _simpler(cut: Cut) -> Iterator[Rows]:
+def _simpler(cut: Cut, columns: Columns) -> Iterator[Rows]:
     """With one value simplified wherever it occurs, then in one record after the other.
 
-    Numbers stay between those that the pair holds, and other values are among them: nothing is
-    known of what else the mechanism takes.
+    Numbers stay between those that the pair held at first, and other values are among them: nothing
+    is known of what else the mechanism takes.
     """
     rows = cut.rows1, cut.rows2
-    columns: dict[Hashable, dict[Hashable, Any]] = {}
-    for row in chain(*rows):
-        for name, value in _fields(row):
-            columns.setdefault(name, {}).setdefault(key(value), value)
+    now = {(name, key(v)): v for row in chain(*rows) for name, v in _fields(row)}
     simpler = {
-        (name, content): simpler_values(value, seen.values())
-        for name, seen in columns.items()
-        for content, value in seen.items()
+        (name, content): simpler_values(value, columns[name].values())
+        for (name, content), value in now.items()
     }
     for (name, content), values in simpler.items():
         for new in values:
@@ -159,14 +170,14 @@ def _simpler_answers(rows1: list[Any], rows2: list[Any]) -> Iterator[Rows]:
     """With both answers at a place moved by as much; first at all places where they agree."""
     places = list(enumerate(zip(rows1, rows2, strict=True)))
     agree = {at for at, (a, b) in places if a == b}
-    for new in (0, 1):
-        if any(_rank(new) < _rank(rows1[at]) for at in agree):
+    for same in (0, 1):
+        if any(_rank(same) < _rank(rows1[at]) for at in agree):
             yield (
-                [type(a)(new) if at in agree else a for at, a in enumerate(rows1)],
-                [type(b)(new) if at in agree else b for at, b in enumerate(rows2)],
+                [type(a)(same) if at in agree else a for at, a in enumerate(rows1)],
+                [type(b)(same) if at in agree else b for at, b in enumerate(rows2)],
             )
     for at, (a, b) in places:
-        for new in simpler_numbers(a):
+        for new in sorted(set(simpler_numbers(a)), key=_rank):
             if _rank(new) < _rank(a):
                 yield _at(rows1, at, type(a)(new)), _at(rows2, at, type(b)(new + (b - a)))
 
@@ -185,16 +196,16 @@ def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
     if type(value) not in (int, float) or not math.isfinite(value):
         return []
     numbers = [v for v in seen if type(v) in (int, float) and v == v]
-    towards = [*simpler_numbers(value), *numbers]
+    towards: list[float] = [*simpler_numbers(value), *numbers]
     kept = {type(value)(v) for v in towards if min(numbers) <= v <= max(numbers)}
     return sorted((v for v in kept if _rank(v) < _rank(value)), key=_rank)
 
 
 def simpler_numbers(value: float) -> list[float]:
-    """Towards 0, with fewer digits and no sign."""
+    """Towards 0, in steps that are halved, with fewer digits and no sign."""
     whole = int(value)
-    closer = whole - 1 if value > 0 else whole + 1
-    return [0, 1, whole, -value, round(value, 1), int(value / 2), closer]
+    halved = [whole - int(whole / 2**k) for k in range(1, 12)]
+    return [0, 1, *halved, whole - 1 if value > 0 else whole + 1, whole, -value, round(value, 1)]
 
 
 def _rank(number: float) -> tuple[int, float, bool]:

@@ -1,0 +1,84 @@
+"""After a claim is refuted: the smallest pair of inputs on which it can be refuted again.
+
+Nothing here decides the verdict. What is shown in the end is counted on held-out samples, whichever
+pair it is of.
+"""
+
+from __future__ import annotations
+
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.game import Game
+from pytest_dp.datasets.relations import OfRecords, Pair
+from pytest_dp.errors import MechanismError
+from pytest_dp.inputs.sources import PairSource
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.search.shrinking import shrunk
+
+SMALLER_KEY = 9
+"""First part of the keys of samples on smaller pairs; each pair gets the same random numbers."""
+MAX_SECONDS, TIME_SHARE = 10.0, 0.1
+"""Seconds that may be spent on it, and share of those that the audit may take."""
+SAMPLES_SHARE = 0.25
+"""Share of the samples that are left."""
+TIMES_AS_MANY, MIN_RUNS = 2, 1_000
+"""Runs on a smaller pair, in terms of what it took to refute the claim on the one at hand, and at
+least: luck differs, and a pair that needs many more has lost what broke the claim."""
+
+
+def smallest(game: Game, winner: Arm) -> tuple[Game, Arm]:
+    """The game that was won on the smallest pair, and that pair; at worst the ones given.
+
+    Parameters
+    ----------
+    game : Game
+        One that refuted the claim.
+    winner : Arm
+        The pair that was bet on best.
+    """
+    promise = game.context.claim.promise
+    given = winner.number < len(game.context.pairs)
+    if promise.pairs is not None or promise.relation is None:
+        return game, winner
+    if given and not isinstance(promise.relation, OfRecords):
+        return game, winner  # the patterns of a paper, which readers know
+    search = _Search(game, winner)
+    shrunk(winner.pair, promise.relation, search.breaks)
+    return search.won
+
+
+class _Search:
+    """Plays for one pair after the other, as long as there is time."""
+
+    def __init__(self, game: Game, winner: Arm) -> None:
+        context = game.context
+        self.context, self.won = context, (game, winner)
+        self.raises = _raises(winner)
+        seconds = min(MAX_SECONDS, TIME_SHARE * context.settings.max_seconds)
+        self.deadline = Deadline(min(seconds, context.deadline.remaining()))
+        left = max(context.max_samples - context.sampler.runs, 0)
+        self.most = context.sampler.runs + SAMPLES_SHARE * left
+        self.runs = max(MIN_RUNS, TIMES_AS_MANY * 2 * winner.drawn)
+
+    def breaks(self, pair: Pair) -> bool:
+        """Whether the claim is refuted on this pair too, and in the same way."""
+        runs = self.context.sampler.runs
+        if runs + self.runs > self.most or self.deadline.remaining() <= 0:
+            return False
+        game, arm = self.won
+        own = PairSource([pair])
+        trial = Game(self.context, SMALLER_KEY, game.share, coupled=arm.coupled, source=own)
+        try:
+            trial.play(self.deadline, runs + self.runs)
+        except (CannotCouple, MechanismError, OutOfTime):
+            return False
+        broken = trial.ledger.refuted and _raises(trial.arms[0]) <= self.raises
+        if broken:
+            self.won = trial, trial.arms[0]
+        return broken
+
+
+def _raises(arm: Arm) -> bool:
+    """Whether any output that was kept was raised: a mechanism may not take a smaller input."""
+    return any(isinstance(output, Raised) for output in arm.kept.examples().raw)

@@ -1,0 +1,107 @@
+"""Pairs that broke a claim are tried first the next time, on new samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import pytest_dp.auditors
+from pytest_dp.auditors.context import Context
+from pytest_dp.datasets.relations import Pair
+
+STATS = """
+@dp_claim(eps=1.0, neighbors="add_remove_one", inputs={inputs}, max_samples=20_000)
+def noisy(records, rng):
+    return len(records) + rng.laplace(scale={scale} if 9 in records else 1.0)
+"""
+INPUTS = [[0, 1, 2, 3, 4, 9]]
+LONG = 5
+"""Records on either input, at least, where nothing is remembered."""
+
+
+class Watched:
+    """A project, and the pair that the last audit looked at first."""
+
+    def __init__(self, project) -> None:
+        self.project = project
+        self.first = Pair(None, None)
+
+    def audit(self, scale: float, *options: str, inputs: object = INPUTS) -> pytest.RunResult:
+        self.project.write("test_stats.py", STATS.format(scale=scale, inputs=inputs))
+        run = self.project.pytester.runpytest_inprocess
+        return run("-p", "no:hypothesispytest", "--dp-jobs=1", *options)
+
+    @property
+    def kept(self) -> list[Path]:
+        return sorted(self.project.root.glob(".pytest_cache/d/pytest-dp/*"))
+
+
+@pytest.fixture
+def watched(project, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    watching = Watched(project)
+
+    def context(claim, call, source, *rest) -> Context:
+        watching.first = source.given[0]
+        return Context(claim, call, source, *rest)
+
+    monkeypatch.setattr(pytest_dp.auditors, "Context", context)
+    return watching
+
+
+def test_it_is_tried_first_until_it_breaks_the_claim_no_more(watched: Watched) -> None:
+    watched.audit(0.3).assert_outcomes(failed=1)
+    assert len(watched.first.d1) >= LONG
+    assert len(watched.kept) == 1
+    watched.audit(0.3).assert_outcomes(failed=1)
+    found = watched.first
+    assert len(found.d1) < LONG
+    assert 9 in found.d1 or 9 in found.d2
+    watched.audit(1.0).assert_outcomes(passed=1)
+    assert watched.first == found
+    assert not watched.kept
+    watched.audit(1.0).assert_outcomes(passed=1)
+    assert watched.first != found
+
+
+def test_an_audit_that_is_repeated_by_its_seed_is_the_same(watched: Watched) -> None:
+    watched.audit(0.3)
+    watched.audit(0.3, "--dp-seed=1")
+    assert len(watched.first.d1) >= LONG
+
+
+def test_other_inputs_have_a_memory_of_their_own(watched: Watched) -> None:
+    watched.audit(0.3)
+    watched.audit(0.3, inputs=[[1, 2]]).assert_outcomes(passed=1)
+    assert 9 not in watched.first.d1
+    assert len(watched.kept) == 1
+
+
+def test_what_cannot_be_read_is_as_good_as_forgotten(watched: Watched) -> None:
+    watched.audit(0.3)
+    watched.kept[0].write_bytes(b"not a pickle")
+    watched.audit(0.3).assert_outcomes(failed=1)
+    assert len(watched.first.d1) >= LONG
+    assert watched.kept[0].read_bytes() != b"not a pickle"
+
+
+def test_a_cache_that_cannot_be_written_is_a_warning(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, target: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", full)
+    result = watched.audit(0.3)
+    result.assert_outcomes(failed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*could not keep the pair that broke the claim: no space left*"])
+    assert not watched.kept
+
+
+def test_without_a_cache_nothing_is_kept(watched: Watched) -> None:
+    watched.audit(0.3, "-p", "no:cacheprovider").assert_outcomes(failed=1)
+    assert not watched.kept
+
+
+def test_the_pair_can_be_pasted(watched: Watched) -> None:
+    watched.audit(0.3).stdout.fnmatch_lines(["E   As a test:  pairs=[[](*9*"])

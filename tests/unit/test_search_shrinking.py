@@ -1,0 +1,112 @@
+"""Smaller pairs: they stay neighbours, keep what breaks the claim, and are as small as can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pytest_dp.datasets import records_of
+from pytest_dp.datasets.relations import RELATIONS, AddRemoveOne, AllQueries, Pair, ReplaceOne
+from pytest_dp.search.shrinking import Cut, shrunk, simpler_numbers
+
+RECORDS = st.lists(st.integers(-50, 50), max_size=8)
+
+
+def shown(pair: Pair) -> tuple[list[Any], list[Any]]:
+    return list(records_of(pair.d1)), list(records_of(pair.d2))
+
+
+def test_records_that_do_not_matter_are_left_out() -> None:
+    pair = Pair([*range(30), 77], list(range(30)), "one record removed")
+    small = shrunk(pair, AddRemoveOne(), lambda p: 7 in p.d2)
+    assert 7 in small.d2
+    assert (len(small.d1), len(small.d2)) == (2, 1)
+    assert small.difference == "one record removed"
+
+
+def test_values_become_simpler_down_to_the_gate() -> None:
+    pair = Pair([93, 0, 12], [0, 12])
+    small = shrunk(pair, AddRemoveOne(), lambda p: any(r > 60 for r in p.d1))
+    assert (small.d1, small.d2) == ([61], [])
+
+
+def test_numbers_stay_between_those_that_the_pair_holds() -> None:
+    small = shrunk(Pair([40, 18, 33], [18, 33]), AddRemoveOne(), lambda p: True)
+    assert (small.d1, small.d2) == ([18], [])
+
+
+def test_texts_become_one_of_those_that_the_pair_holds() -> None:
+    pair = Pair([("zoe", 3), ("al", 1)], [("al", 1)])
+    assert shrunk(pair, AddRemoveOne(), lambda p: True).d1 == [("al", 1)]
+
+
+def test_a_pair_that_nothing_smaller_breaks_stays_as_it_is() -> None:
+    pair = Pair([3, 1], [1])
+    assert shrunk(pair, AddRemoveOne(), lambda p: False) is pair
+
+
+def test_both_records_of_a_replacement_become_simpler() -> None:
+    pair = Pair([9, 40, 5], [9, 17, 5])
+    small = shrunk(pair, ReplaceOne(), lambda p: len(p.d1) == len(p.d2))
+    assert sorted([small.d1, small.d2]) == [[5], [6]] or len(small.d1) == 1
+    assert small.d1 != small.d2
+
+
+@pytest.mark.parametrize("name", ["one_query", "all_queries"])
+def test_answers_become_simpler_in_place(name: str) -> None:
+    relation = RELATIONS[name]()
+    pair = Pair([40, 7, -3], [41, 7, -3])
+    small = shrunk(pair, relation, lambda p: max(p.d1) > 20)
+    assert (small.d1, small.d2) == ([21, 0, 0], [22, 0, 0])
+    assert not relation.fault(small.d1, small.d2)
+
+
+def test_all_answers_may_differ() -> None:
+    small = shrunk(Pair([5, 8], [6, 7]), AllQueries(), lambda p: True)
+    assert (small.d1, small.d2) == ([0, 0], [1, -1])
+
+
+def test_frames_keep_their_columns_and_types() -> None:
+    frame = pd.DataFrame(
+        {"city": pd.Categorical(list("abca")), "age": np.array([30, 20, 40, 50], np.int8)}
+    )
+    pair = Pair(frame, frame.iloc[:3].reset_index(drop=True))
+    small = shrunk(pair, AddRemoveOne(), lambda p: len(p.d1) > len(p.d2))
+    assert (len(small.d1), len(small.d2)) == (1, 0)
+    assert list(small.d2.dtypes) == list(frame.dtypes)
+
+
+@given(RECORDS, st.integers(-50, 50), st.sets(st.integers(-50, 50), min_size=1))
+def test_what_is_kept_are_neighbours_that_break_the_claim(
+    shared: list[int], own: int, gate: set[int]
+) -> None:
+    relation, pair = AddRemoveOne(), Pair([*shared, own], shared)
+
+    def breaks(tried: Pair) -> bool:
+        assert not relation.fault(tried.d1, tried.d2)
+        assert len(tried.d1) <= len(pair.d1)
+        return bool(gate & set(tried.d1))
+
+    assume(gate & set(pair.d1))
+    small = shrunk(pair, relation, breaks)
+    assert gate & set(small.d1)
+    assert len(small.d1) <= 2  # the one that the pair differs in, and the one of the gate
+
+
+@given(RECORDS, RECORDS)
+def test_the_parts_of_a_pair(rows1: list[int], rows2: list[int]) -> None:
+    cut = Cut.of(Pair(rows1, rows2))
+    assert all(rows1[a] == rows2[b] for a, b in cut.common)
+    assert len({a for a, _ in cut.common}) == len({b for _, b in cut.common}) == len(cut.common)
+    only1, only2 = cut.without(cut.common)
+    assert not set(only1) & set(only2)
+
+
+@given(st.integers(-(10**6), 10**6))
+def test_numbers_get_no_larger(value: int) -> None:
+    assert all(abs(new) <= abs(value) or new in (0, 1) for new in simpler_numbers(value))
