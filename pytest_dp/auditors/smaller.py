@@ -22,7 +22,7 @@ MAX_SECONDS, TIME_SHARE = 10.0, 0.1
 """Seconds that may be spent on it, and share of those that the audit may take."""
 SAMPLES_SHARE = 0.25
 """Share of the samples that are left."""
-TIMES_AS_MANY, MIN_RUNS = 2, 1_000
+TIMES_AS_MANY, MIN_RUNS = 4, 2_000
 """Runs on a smaller pair, in terms of what it took to refute the claim on the one at hand, and at
 least: luck differs, and a pair that needs many more has lost what broke the claim."""
 

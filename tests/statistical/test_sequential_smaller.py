@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit
+from pytest_dp.auditors import smaller
 
 
 def crowded(records: list[int], rng: np.random.Generator) -> float:
     """Half of the noise that is needed, but only where somebody is over 60."""
     return len(records) + rng.laplace(scale=0.5 if max(records, default=0) > 60 else 1.0)
+
+
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is."""
+    monkeypatch.setattr(smaller, "MAX_SECONDS", 120.0)
+    monkeypatch.setattr(smaller, "TIME_SHARE", 1.0)
 
 
 EXAMPLES = [list(map(int, np.random.default_rng(k).integers(20, 90, 25))) for k in range(2)]
@@ -26,6 +34,7 @@ def test_it_is_shown_on_few_records(coupled: bool) -> None:
         coupled=coupled,
         seed=4,
         n_jobs=1,
+        max_seconds=600,
     )
     example = result.counterexample
     assert example is not None
@@ -42,7 +51,13 @@ def test_a_mechanism_that_does_not_take_smaller_inputs_is_shown_on_what_it_takes
         return len(records) + rng.laplace(scale=0.5)
 
     result = audit(
-        needs_five, eps=1.0, neighbors="add_remove_one", inputs=[[1, 2] * 9], seed=4, n_jobs=1
+        needs_five,
+        eps=1.0,
+        neighbors="add_remove_one",
+        inputs=[[1, 2] * 9],
+        seed=4,
+        n_jobs=1,
+        max_seconds=600,
     )
     example = result.counterexample
     assert example is not None
