@@ -18,9 +18,6 @@ from pytest_dp.outputs.table import Table, tabulate
 
 BinNumbers = npt.NDArray[np.uint8]
 
-MAX_SCORE_BINS, MAX_FINE_BINS = 24, 40
-"""For claims of eps alone, and for others: what tells against those is rarer, or is a sum to which
-all outputs add."""
 TAIL_SCORES = 3
 """Scores beyond the outermost cut."""
 
@@ -96,7 +93,7 @@ class Reader:
         return bins, table if self.extract is None else self.extract(table)
 
 
-def cuts_of(odds: Floats, most: int = MAX_SCORE_BINS) -> Floats:
+def cuts_of(odds: Floats, most: int) -> Floats:
     """Cut points for scores: between all values if they are few, else even and far into tails."""
     values = np.unique(odds)
     if len(values) <= most:

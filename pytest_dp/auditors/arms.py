@@ -18,8 +18,6 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.binning import (
-    MAX_FINE_BINS,
-    MAX_SCORE_BINS,
     Binning,
     BinNumbers,
     ByEvent,
@@ -30,9 +28,10 @@ from pytest_dp.attacks.binning import (
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.kept import Kept
+from pytest_dp.auditors.pace import pace_of
 from pytest_dp.auditors.pool import Contender, Pool
 from pytest_dp.auditors.statdp_search import rank_for
-from pytest_dp.evidence.betting import Record, is_of_eps_alone
+from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.edges import edges
 from pytest_dp.evidence.event_bets import independent
 from pytest_dp.outputs.event_search import search
@@ -52,9 +51,6 @@ MAX_UNPAIRED_PLACES = 256
 then no pairs of outputs show which places matter."""
 MAX_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones."""
-MAX_LEARNED_FROM, MAX_LEARNED_BEYOND = 20_000, 100_000
-"""Pairs of outputs from which each half learns, and among which it looks for events, at most: for
-claims of eps alone, and for others, which what is rare may break."""
 HOPE_ERRORS = 1.5
 """Standard errors by which a pair of inputs may be better than it looks: larger values try more
 pairs, smaller ones stay with the best so far (as in a bandit)."""
@@ -115,7 +111,7 @@ def learn(context: Context, arm: Arm) -> None:
     """Make new binnings from all that was kept, and the record of what they would have shown."""
     kept = arm.kept
     table, on_d = kept.table()
-    most = _most(context)
+    most = pace_of(context.guarantee).learned_from
     middle = kept.pairs // 2
     lower = np.arange(len(on_d)) % kept.pairs < middle
     paired = min(kept.coupled, middle), max(kept.coupled - middle, 0)
@@ -139,18 +135,12 @@ def learn(context: Context, arm: Arm) -> None:
     final = scores(model, table)
     for half in (lower, ~lower):
         odds[half] = _on_the_scale_of(odds[half], final[half])
-    bins_at_most = MAX_SCORE_BINS if is_of_eps_alone(context.guarantee) else MAX_FINE_BINS
-    by_score = ByScore(model, cuts_of(odds, bins_at_most))
+    by_score = ByScore(model, cuts_of(odds, pace_of(context.guarantee).bins))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
     joint.insert(0, _joint(bins, on_d, by_score.width))
     record = Record(joint, arm.record.soft, not arm.coupled, _on_average(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
     arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, kept.pairs
-
-
-def _most(context: Context) -> int:
-    """Pairs of outputs from which each half learns at most."""
-    return MAX_LEARNED_FROM if is_of_eps_alone(context.guarantee) else MAX_LEARNED_BEYOND
 
 
 def make_room(context: Context, arm: Arm) -> None:
@@ -200,7 +190,7 @@ def _events(
     context: Context, arm: Arm, table: Table, on_d: Bools, about: list[Feature]
 ) -> list[Event]:
     half = len(on_d) // 2
-    most = _most(context)
+    most = pace_of(context.guarantee).learned_from
     if half > most:
         some = np.arange(len(on_d)) % half < most
         table, on_d, half = table.rows(some), on_d[some], most

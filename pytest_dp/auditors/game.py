@@ -19,6 +19,7 @@ from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
 from pytest_dp.auditors.kept import MIN_ROOM, TOTAL_ROOM, Kept
 from pytest_dp.auditors.outlook import MIN_AT_MARGIN, in_doubt, would_catch
+from pytest_dp.auditors.pace import pace_of
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs import Pair
@@ -32,12 +33,9 @@ agrees on both inputs shows in so few."""
 GROWTH_OF_ARM, GROWTH_OF_ALL = 0.2, 0.04
 """The next batch, as a share of what its own pair of inputs, and of what all pairs, have been
 given. Bets on a batch are fixed before it is drawn, so smaller batches let them learn sooner."""
-SMALLEST_SHARE = 0.1
-"""Of a batch, to which it is cut where less should do to win."""
-RELEARN, RELEARN_BEYOND, RELEARN_FIRST = 8, 3, 4
-"""What a pair has to grow by until its binnings are made anew, under claims of eps alone and under
-others, where rare or fine differences decide; and after the first look, from which only what never
-agrees can be learned."""
+RELEARN_FIRST = 4
+"""What a pair has to grow by after the first look, from which only what never agrees can be
+learned, until its binnings are made anew; later as its `Pace` says."""
 LEARNING_TIME_SHARE = 0.5
 """Share of max_seconds that learning may take; after that, what was learned will do."""
 RESERVE = 0.1
@@ -45,9 +43,6 @@ RESERVE = 0.1
 HOPE_UNSEEN = 0.6
 """What `Arm.hope` is taken to be for pairs of inputs that were not looked at: a pair of which more
 is hoped is bet on before new ones are tried."""
-MAX_KEPT, MAX_KEPT_BEYOND = 100_000, 200_000
-"""Pairs of outputs, for one pair of inputs, that are kept at most: under claims of eps alone, and
-under others."""
 CHECK_GROWTH = 1.15
 """How many times more samples there are until the next look whether to stop."""
 SEARCH_SHARE, MIN_SEARCHED = 0.05, 500
@@ -58,7 +53,12 @@ BATCH_TIME_SHARE = 0.2
 
 
 class Game:
-    """An audit under way.
+    """An audit under way: a bandit, whose arms are pairs of inputs and whose gains are bets won.
+
+    In each round (`play`), the arm is picked whose edge may be the largest (`_pick`). If it is new,
+    a first batch is only looked at (`_look`); otherwise all bets on the next batch are placed
+    before it is drawn (`_bet`). Then what the arm has taught is brought up to date (`_learn`), and
+    it is asked whether enough is known (`_knows_enough`).
 
     Parameters
     ----------
@@ -89,6 +89,7 @@ class Game:
         for pair in self.source.pairs:
             self._join(pair)
         self.ledger = Ledger(context.guarantee, share * context.alpha)
+        self.pace = pace_of(context.guarantee)
         self.seen: list[Arm] = []
         self.late = self.satisfied = False
         self._next_look_up = 0.0
@@ -115,7 +116,7 @@ class Game:
         context = self.context
         budget = min(most, (1 - RESERVE) * context.max_samples)
         while not self.ledger.refuted:
-            arm = self._next()
+            arm = self._pick()
             size = self._size(arm)
             if context.sampler.runs + 2 * size > budget:
                 size = int(budget - context.sampler.runs) // 2
@@ -134,12 +135,11 @@ class Game:
 
     def _has_outgrown(self, arm: Arm) -> bool:
         """Whether the binnings of a pair have been made from too few outputs."""
-        later = RELEARN if self.ledger.pure else RELEARN_BEYOND
-        if arm.kept.pairs >= arm.learned * (later if arm.learned > FIRST_BATCH else RELEARN_FIRST):
+        kept, growth = arm.kept.pairs, self.pace.relearn
+        if kept >= arm.learned * (growth if arm.learned > FIRST_BATCH else RELEARN_FIRST):
             return True
-        return (
-            not self.ledger.pure and arm.learned < arm.kept.pairs < arm.drawn
-        )  # no more will be kept
+        no_more_is_kept = kept < arm.drawn
+        return self.pace.relearn_last and no_more_is_kept and arm.learned < kept
 
     def _learn(self, arm: Arm, deadline: Deadline) -> None:
         """Make new binnings, unless learning has had its share; the first ones in any case."""
@@ -161,7 +161,7 @@ class Game:
         if arm.coupled and self.ledger.prefers_apart(arm.record):
             arm.draw_apart()
 
-    def _next(self) -> Arm:
+    def _pick(self) -> Arm:
         """The pair with the largest edge that is possible by all that is known.
 
         Before an audit ends at its margin: what is in doubt.
@@ -233,10 +233,10 @@ class Game:
             if arm.drawn
             else FIRST_BATCH
         )
-        if not self.ledger.pure and arm.earned > 0:
+        if arm.earned > 0:
             rate = arm.earned / arm.drawn
             missing = self.ledger.enough - self.ledger.log_e_value
-            size = max(MIN_BATCH, int(np.clip(missing / rate, SMALLEST_SHARE * size, size)))
+            size = max(MIN_BATCH, int(np.clip(missing / rate, self.pace.least_batch * size, size)))
         return self._at_most(size)
 
     def _at_most(self, size: int) -> int:
@@ -280,8 +280,7 @@ class Game:
         kept = arm.kept
         if kept.extract is None and not kept.has_room(size):
             within(deadline.remaining(), partial(make_room, self.context, arm))
-        most = MAX_KEPT if self.ledger.pure else MAX_KEPT_BEYOND
-        keep = kept.pairs + size <= most and kept.has_room(size)
+        keep = kept.pairs + size <= self.pace.kept and kept.has_room(size)
         draws = arm.draws(self.pool, size, self.key, arm.batches)
         arm.batches += 1
         reader = Reader(arm.binnings, keep, kept.extract)

@@ -93,11 +93,6 @@ class Wager:
     attacks: Attacks
 
 
-def is_of_eps_alone(guarantee: Guarantee) -> bool:
-    """Whether a claim is one of pure differential privacy."""
-    return not guarantee.divergences and not any(stick.delta for stick in guarantee.hockey_sticks)
-
-
 class Ledger:
     """Wealth, in bets against each of a ladder of guarantees; the claim is the highest rung.
 
@@ -137,7 +132,7 @@ class Ledger:
         self.orders = [divergence.order for divergence in bounded]
         bounds = [dict(rung.divergences) for rung in ladder]
         self.bounds = np.array([[held.get(o, math.inf) for o in self.orders] for held in bounds])
-        self.pure = is_of_eps_alone(guarantee)
+        self.pure = guarantee.largest_ratio is not None
         self.sharpness = SHARPNESS[:1] if self.pure or most > 1 else SHARPNESS
         beyond = SHARE_UNDER_DIVERGENCES if self.orders else SHARE_UNDER_DELTA
         self.soft_share = SHARE_UNDER_EPS if self.pure else beyond
