@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import count, cpu_seconds, progress, table
-from pytest_dp import audit
+from benchmarks.common import count, pairs_taken, progress, table
 from pytest_dp.privacy import ZeroConcentratedDP
 
 ALPHA = 1e-6
@@ -121,40 +120,23 @@ MOST_FOR_DELTA = 1.05
 """Times the samples for pure eps that a claim with delta = 1e-6 may take with Laplace noise."""
 
 
-def pairs_taken(
+def trials(
+    seeds: int,
     mechanism: Callable[..., Any],
     claim: dict[str, Any],
     params: dict[str, float],
     coupled: bool,
-    seed: int,
-    most: float,
-) -> tuple[float, float]:
-    """Pairs of outputs until the claim was refuted (infinite if it was not), and CPU seconds."""
-    before = cpu_seconds()
-    result = audit(
-        mechanism,
-        **claim,
-        params=params,
-        pairs=[(1.0, 0.0)],
-        vectorized="size",
-        alpha=ALPHA,
-        max_samples=int(most),
-        max_seconds=3600,
-        margin=None,
-        coupled=coupled,
-        seed=seed,
-        n_jobs=1,
-    )
-    taken = result.bet_samples / 2 if result.violated else math.inf
-    return taken, cpu_seconds() - before
-
-
-def trials(
-    seeds: int, *about: Any, limit: float, least: float = 200_000
+    *,
+    limit: float,
+    least: float = 200_000,
 ) -> tuple[float, float, float]:
     """Pairs taken: median and largest; median CPU seconds."""
-    most = least if math.isnan(limit) else max(least, 12 * limit)
-    found = [pairs_taken(*about, seed, most) for seed in range(seeds)]
+    most = int(least if math.isnan(limit) else max(least, 12 * limit))
+    fixed = {"params": params, "pairs": [(1.0, 0.0)], "alpha": ALPHA, "coupled": coupled}
+    found = [
+        pairs_taken(mechanism, **claim, **fixed, max_samples=most, seed=seed)
+        for seed in range(seeds)
+    ]
     taken = [pairs for pairs, _ in found]
     return median(taken), max(taken), median(seconds for _, seconds in found)
 

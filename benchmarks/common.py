@@ -1,16 +1,29 @@
-"""What the benchmark scripts share: processor time, progress and Markdown tables."""
+"""What the benchmark scripts share: processor time, bets until a claim falls, Markdown tables."""
 
 from __future__ import annotations
 
+import math
 import resource
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pytest_dp import audit
 
 
 def cpu_seconds() -> float:
     """Processor time of this process and of its finished children."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def pairs_taken(mechanism: Callable[..., Any], **keywords: Any) -> tuple[float, float]:
+    """Pairs of outputs until the claim was refuted (infinite if it was not), and CPU seconds."""
+    before = cpu_seconds()
+    fixed = {"vectorized": "size", "max_seconds": 3600, "margin": None, "n_jobs": 1}
+    result = audit(mechanism, **fixed, **keywords)
+    taken = result.bet_samples / 2 if result.violated else math.inf
+    return taken, cpu_seconds() - before
 
 
 def progress(text: str) -> None:

@@ -22,8 +22,7 @@ from scipy.stats import geom, norm
 from scipy.stats import laplace as laplace_law
 
 from benchmarks import truth, vectorized
-from benchmarks.common import count, cpu_seconds, progress, table
-from pytest_dp import audit
+from benchmarks.common import count, pairs_taken, progress, table
 
 ALPHA = 1e-6
 CLAIMS = (0.1, 1.0, 3.0)
@@ -116,25 +115,18 @@ SINGLES = {
 }
 
 
-def pairs_taken(single: Single, claim: float, ratio: float, coupled: bool, seed: int, most: int):
+def trial(single: Single, claim: float, ratio: float, coupled: bool, seed: int, most: int):
     """Pairs of outputs until the claim was refuted (infinite if it was not), and CPU seconds."""
-    before = cpu_seconds()
-    result = audit(
+    return pairs_taken(
         single.mechanism,
         eps=claim,
         params={"eps": claim * ratio},
         pairs=[single.pair],
-        vectorized="size",
         alpha=ALPHA,
         max_samples=most,
-        max_seconds=3600,
-        margin=None,
         coupled=coupled,
         seed=seed,
-        n_jobs=1,
     )
-    taken = result.bet_samples / 2 if result.violated else math.inf
-    return taken, cpu_seconds() - before
 
 
 def main() -> None:
@@ -156,7 +148,7 @@ def main() -> None:
                 row = [name, claim, ratio, f"{limit:,.0f}"]
                 for coupled in (False, True):
                     trials = [
-                        pairs_taken(single, claim, ratio, coupled, seed, int(20 * limit) + 50_000)
+                        trial(single, claim, ratio, coupled, seed, int(20 * limit) + 50_000)
                         for seed in range(options.seeds)
                     ]
                     over = sorted(taken / limit for taken, _ in trials)

@@ -26,7 +26,7 @@ from pytest_dp.privacy import Guarantee
 KEPT_RANK = 0.8
 """Share of the rank that a simpler event must keep."""
 
-MAX_RECURRING = 0.1
+RECURRING_SHARE = 0.1
 """Share of numbers that recur below which they seem to be continuous."""
 
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
@@ -201,7 +201,7 @@ def stands_out(event: Event | None, table: Table) -> bool:
             others = numbers[(codes == NUMBER) & (numbers != condition.value)]
             others = others[np.isfinite(others)]
             recur = 1 - len(np.unique(others)) / max(len(others), 1)
-            return math.isfinite(condition.value) and len(others) > 1 and recur < MAX_RECURRING
+            return math.isfinite(condition.value) and len(others) > 1 and recur < RECURRING_SHARE
     return False
 
 

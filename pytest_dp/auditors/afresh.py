@@ -48,10 +48,10 @@ OVERTIME_SHARE = 0.05
 """Share of the time that this may take when there is none left."""
 COPIES_ELSEWHERE = 24
 """Copies that are made in another process."""
-MIN_COPIES, MAX_NUMBERS = 8, 1_000_000
+MIN_COPIES, MAX_COPIED_NUMBERS = 8, 1_000_000
 """Copies up to which outputs may be of any length, and numbers on an input up to which there are
 more: one long output tells as much as many short ones."""
-MAX_PLACES = 32
+MAX_COMPARED_PLACES = 32
 """Numbers in an output that are looked at one by one."""
 
 _REMEMBERING: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -138,7 +138,7 @@ def _on_copies(
     for number in range(copies):
         if (
             number >= MIN_COPIES
-            and number * runs * leaves_of(tabulate(outputs[0][:8])) > MAX_NUMBERS
+            and number * runs * leaves_of(tabulate(outputs[0][:8])) > MAX_COPIED_NUMBERS
         ):
             break
         try:
@@ -191,7 +191,7 @@ def _halves(table: Table, event: Any) -> Iterator[Bools]:
         yield event.mask(table)
     elif isinstance(event, Attack):
         yield Tally(event, None).hits(table)[0]
-    for place in table.places[:MAX_PLACES]:
+    for place in table.places[:MAX_COMPARED_PLACES]:
         numbers, codes = table.leaf(place)
         is_number = codes == NUMBER
         if is_number.any():

@@ -18,7 +18,7 @@ from pytest_dp.privacy import Renyi
 
 ALPHA_SHARE = 0.5
 """Share of alpha for the divergence; the rest is for events, which hold at the same time."""
-MIN_PAIRS, PAIRS_A_BET, MAX_PAIRS = 4_000, 4, 50_000
+MIN_HELD_OUT, PAIRS_A_BET, MAX_HELD_OUT = 4_000, 4, 50_000
 """Held-out pairs of outputs: at least, for each pair that was bet on, and at most."""
 
 
@@ -42,7 +42,7 @@ def count(context: Context, pool: Pool, arm: Arm, alpha: float) -> Distance | No
     guarantee, record = context.guarantee, arm.record
     if not guarantee.divergences or len(record.joint[0]) < 2:
         return None
-    pairs = int(np.clip(PAIRS_A_BET * arm.drawn, MIN_PAIRS, MAX_PAIRS))
+    pairs = int(np.clip(PAIRS_A_BET * arm.drawn, MIN_HELD_OUT, MAX_HELD_OUT))
     pairs = int(min(pairs, context.to_test / 4, context.affordable() / 4))
     if pairs < 2:
         return None

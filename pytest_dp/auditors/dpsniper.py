@@ -27,21 +27,8 @@ FAR_ABOVE = 0.6
 def audit(context: Context) -> AuditResult:
     """Audit one claim with DP-Sniper.
 
-    Parameters
-    ----------
-    context : Context
-
-    Returns
-    -------
-    AuditResult
-        ``violated`` exactly if the lower bound exceeds the claim; ``inconclusive`` as for StatDP.
-
-    Raises
-    ------
-    ClaimError
-        If the user's classifier or features cannot be used on the mechanism's outputs.
-    MechanismError
-        If every run of the mechanism raises, or if it hangs.
+    The result is ``violated`` exactly if the lower bound exceeds the claim, and ``inconclusive`` as
+    for StatDP. Errors are those of `sequential.audit`.
     """
     return search_then_test(context, find_witness, _test, _conclude)
 

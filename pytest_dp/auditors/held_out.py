@@ -34,16 +34,18 @@ from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 
-MIN_TESTED = 100
-"""Samples of the less frequent input below which both inputs get as many."""
+MIN_ON_A_SIDE = 100
+"""Held-out samples that either input has to get before one gets more than the other: with fewer,
+what an uneven split gains is lost to how roughly it is known."""
 ATTACK_SHARE = 0.9
 """Share of alpha for the attack's bound where a readable event is counted as well; the event gets
 the rest. That costs either next to nothing."""
 PAIRED_SHARE = 0.98
 """Share of alpha for counts of pairs of outputs with the same random numbers; what is left is for
 counting again, should the mechanism prove unfit for sharing them."""
-RERUN_SHARE = 0.06
-"""Share of the runs in pairs that are run again on a copy, at most; they count as samples."""
+RESERVED_FOR_RERUNS = 0.06
+"""Share of the runs in pairs that is set aside for those which are run again on a copy, to see that
+random numbers are really shared: at most 5 %, and what is rounded up. They count as samples."""
 MAX_BATCH = 500_000
 """Pairs of outputs that are counted at a time."""
 
@@ -84,7 +86,7 @@ def count(context: Context, pool: Pool, witness: Witness, total: int) -> Tested 
 
 def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> Tested | None:
     """Count in so many pairs of outputs, each drawn with the same random numbers."""
-    pairs = int((1 - RERUN_SHARE) * pairs)
+    pairs = int((1 - RESERVED_FOR_RERUNS) * pairs)
     if pairs < 1:
         return None
     sides = witness.sides
@@ -123,7 +125,7 @@ def _count_apart(context: Context, pool: Pool, witness: Witness, total: int) -> 
     if context.fixed_c is None:
         chances = np.array(witness.p1), np.array(witness.p2)
         share = float(first_share(*chances, context.guarantee))
-    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > MIN_TESTED
+    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > MIN_ON_A_SIDE
     n1 = int(total * share) if uneven else total // 2
     n2 = total - n1
     common = min(n1, n2)

@@ -29,7 +29,7 @@ from pytest_dp.outputs.quantities import comes_alone
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 
-MAX_COMPARED = 3
+MAX_COMPARED_PAIRS = 3
 """Pairs of inputs, those that are told apart best, whose scales are compared."""
 MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. A value that is released once in a
@@ -43,9 +43,9 @@ MIN_RELEASES = 3
 """Times that such a value has to come on one input, and never on the other."""
 MIN_LOSS = 1e-3
 """Nats below which losses on two pairs of inputs are not compared."""
-MAX_ROWS, MIN_ROWS = 1_000_000, 1_000
+MAX_SHARING_NUMBERS, MIN_SHARING_OUTPUTS = 1_000_000, 1_000
 """Numbers in all places, and outputs at least, by which it is estimated how many share a loss."""
-MAX_CATEGORIES = 30
+MAX_TOLD_CATEGORIES = 30
 """Categories at a place that are told from each other."""
 
 
@@ -70,7 +70,7 @@ def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: fl
     """
     bets = Bets(guarantee, _runs(arms, available), alpha)
     losses = [most_shown(arm.record, guarantee) for arm in arms]
-    order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED].tolist()
+    order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED_PAIRS].tolist()
     largest: float = losses[order[0]]
     if largest >= guarantee.claimed and not any(_telling(arm) for arm in arms):
         return math.inf  # too few outputs to say anything
@@ -147,7 +147,7 @@ def _may_release(arm: Arm) -> bool:
     if arm.kept.extract is not None:
         return False
     table, on_d = arm.kept.table()
-    rows = np.arange(len(on_d)) % arm.kept.pairs < MAX_ROWS // len(table.places or [0])
+    rows = np.arange(len(on_d)) % arm.kept.pairs < MAX_SHARING_NUMBERS // len(table.places or [0])
     part, sides = (table, on_d) if rows.all() else (table.rows(rows), on_d[rows])
     return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.places)
 
@@ -188,7 +188,7 @@ def _sharing(arm: Arm) -> float:
     places = list(table.places)
     if len(places) < 2:
         return 1.0
-    most = max(MAX_ROWS // len(places), MIN_ROWS)
+    most = max(MAX_SHARING_NUMBERS // len(places), MIN_SHARING_OUTPUTS)
     if arm.kept.pairs > most:
         some = np.arange(len(on_d)) % arm.kept.pairs < most
         table, on_d = table.rows(some), on_d[some]
@@ -200,7 +200,7 @@ def _labels(place: str, table: Table) -> Ints:
     """Numbers at one place by whether they are below, at or above their median; categories."""
     numbers, codes = table.leaf(place)
     is_number = (codes == NUMBER) & ~np.isnan(numbers)
-    labels: Ints = 3 * (np.minimum(codes, MAX_CATEGORIES) - ABSENT)
+    labels: Ints = 3 * (np.minimum(codes, MAX_TOLD_CATEGORIES) - ABSENT)
     if is_number.any():
         middle = np.median(numbers[is_number])
         labels[is_number] += np.sign(numbers[is_number] - middle).astype(np.int64) + 1

@@ -29,26 +29,14 @@ from pytest_dp.evidence.shown import event_test
 from pytest_dp.sampling.sampler import Draw
 
 MIN_TESTED = 1_000
+"""Held-out runs on each input, at least, where so many are left: so few cost next to nothing."""
 
 
 def audit(context: Context) -> AuditResult:
     """Audit one claim with StatDP.
 
-    Parameters
-    ----------
-    context : Context
-
-    Returns
-    -------
-    AuditResult
-        ``violated`` exactly if the p-value is at most alpha; ``inconclusive`` if the outputs never
-        vary, if there were not enough samples for every pair, or if there were too few
-        samples to catch anything.
-
-    Raises
-    ------
-    MechanismError
-        If every run of the mechanism raises, or if it hangs.
+    The result is ``violated`` exactly if the p-value is at most alpha, and ``inconclusive`` as by
+    `sequential.audit`, whose errors it raises as well.
     """
     return search_then_test(context, find_suspect, _test, _conclude)
 

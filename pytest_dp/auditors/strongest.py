@@ -86,7 +86,7 @@ def strongest(
         return None
     if refuted:
         left = min(left, max(MAX_SHOWN, SHOWN_PER_BET * 2 * sum(arm.drawn for arm in arms)))
-    planned = max(left, held_out.MIN_TESTED)
+    planned = max(left, held_out.MIN_ON_A_SIDE)
     choices = [_choice(context, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].expected)
     arm, choice = arms[best], choices[best]
@@ -228,7 +228,7 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
     quick = context.runs_within(SHOWING_TIME_SHARE * context.settings.max_seconds, clear)
     if best <= claimed:
         return quick
-    return max(quick, min(needed(claimed, held_out.MIN_TESTED), left))
+    return max(quick, min(needed(claimed, held_out.MIN_ON_A_SIDE), left))
 
 
 def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:

@@ -24,7 +24,7 @@ from pytest_dp.evidence.event_bets import FRACTIONS
 SHARPNESS = np.array([1.0, 3.0, 10.0])
 """Factors of a soft attack before it is cut off at 1, for claims with a delta: by it, more may be
 bet on ratios of probabilities that are far above the claim."""
-FLATTERY = 2.0
+ATTACK_FLATTERY = 2.0
 """Of a soft attack, in nats."""
 LEAST_LOSS = 1e-9
 """Of an attack, by which stakes are limited even if it cannot lose."""
@@ -150,5 +150,5 @@ def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floa
         return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(joint), each)
 
     r_of_each = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
-    flattery = np.full(each, FLATTERY)
+    flattery = np.full(each, ATTACK_FLATTERY)
     return Attacks(by_bin(one), by_bin(two), r_of_each.reshape(rungs, each), flattery)

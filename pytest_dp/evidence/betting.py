@@ -34,7 +34,7 @@ SHARE_UNDER_EPS, SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.1, 0.5, 0.7
 """Share of the prior that attacks have: soft ones, or on divergences if a claim bounds any."""
 PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
 """Prior of fractions of soft attacks if a delta is claimed, as what is rare asks for large ones."""
-MARGIN = 1.0
+APART_MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
 """What is bet against, as shares of the claim's parameter."""
@@ -230,7 +230,7 @@ class Ledger:
             self._best(Record(joint, apart=drawn_apart, scores=record.scores))
             for joint, drawn_apart in ((record.joint, False), (apart, True))
         ]
-        return best[1] > max(best[0], 0.0) + MARGIN
+        return best[1] > max(best[0], 0.0) + APART_MARGIN
 
     def _best(self, record: Record) -> float:
         """Log growth of the best bet against the claim, all of the record being bet on."""

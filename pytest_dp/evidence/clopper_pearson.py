@@ -15,7 +15,7 @@ from scipy.special import betainccinv, betaincinv
 from pytest_dp.evidence._validation import check_count, check_delta, check_finite, check_level
 from pytest_dp.privacy import Guarantee
 
-MARGIN = 1e-14
+PRODUCT_ROUNDING = 1e-14
 """For the rounding of a product."""
 
 
@@ -134,7 +134,7 @@ def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) ->
     """
     check_finite(eps)
     rarer = upper(c2, n2, alpha / 2)
-    return max(lower(c1, n1, alpha / 2) - math.exp(eps) * rarer * (1 + MARGIN), 0.0)
+    return max(lower(c1, n1, alpha / 2) - math.exp(eps) * rarer * (1 + PRODUCT_ROUNDING), 0.0)
 
 
 def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> float:

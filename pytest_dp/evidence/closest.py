@@ -15,7 +15,7 @@ from pytest_dp.evidence._validation import check_count
 from pytest_dp.evidence.boundary import PLACES, Boundary, boundary
 from pytest_dp.privacy import Guarantee
 
-STEPS = 12
+HALVINGS = 12
 """Halvings of the way between two places at which the boundary is known."""
 
 
@@ -67,7 +67,7 @@ def _divergence(edge: Boundary, f1: Floats, f2: Floats) -> Floats:
         high = np.maximum(low, high)
     start, slope = PLACES[low], edge.slope[low]
     near, far = np.maximum(start, f2), PLACES[low + 1]
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         at = (near + far) / 2
         falls = _derivative(edge.p1[low] + slope * (at - start), at, slope, f1, f2) < 0
         near, far = np.where(falls, at, near), np.where(falls, far, at)

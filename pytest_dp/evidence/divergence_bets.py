@@ -24,10 +24,10 @@ POWERS = (0.7, 1.0)
 """Of the estimated ratio: below 1, less is won and far less is lost."""
 CUT_OFF = np.arange(1, 7) / 6
 """Largest size of log ratios, as shares of the largest that there is."""
-FLATTERY = 0.5
+FLATTERY_A_NUMBER = 0.5
 """Log growth that each estimated number adds on the record that it was estimated from."""
-STEPS = 30
-STEEPEST, LARGEST = 30.0, 300.0
+NEWTON_STEPS = 30
+LARGEST_LOG_RATIO, LARGEST_LOG_PAID = 30.0, 300.0
 """Largest log ratio, and logarithm of what is paid, in nats."""
 
 
@@ -53,7 +53,7 @@ def log_ratios(joint: Ints | Floats, scores: Floats) -> tuple[Floats, Floats]:
     weight = one + two + 1.0
     steps = increasing((one + 0.5) / weight, weight)
     line = _logistic(one, two, scores)
-    ratios = np.clip(np.stack([logit(steps), line]), -STEEPEST, STEEPEST)
+    ratios = np.clip(np.stack([logit(steps), line]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     return ratios, np.array([float(len(np.unique(steps))), 2.0])
 
 
@@ -67,7 +67,7 @@ def _logistic(one: Floats, two: Floats, scores: Floats) -> Floats:
     about = np.stack([np.ones(len(scores)), centred / spread])
     prior = np.diag([1.0, 0.1])
     line = np.zeros(2)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         p = expit(line @ about)
         bend = (about * (runs * p * (1 - p))) @ about.T + prior
         step = np.linalg.solve(bend, about @ (one - runs * p) - prior @ line)
@@ -117,12 +117,14 @@ def against_divergences(
     ]
     shape = np.stack(shapes)
     for k, order in enumerate(orders):
-        held = np.clip(shape, -LARGEST / order, LARGEST / order)
+        held = np.clip(shape, -LARGEST_LOG_PAID / order, LARGEST_LOG_PAID / order)
         (gain, cost), (back, price) = paid(held, order), paid(-held, order)
         one += [gain, price, gain + price]
         two += [cost, back, back + cost]
         limit = allowed(order, bounds[:, k])[:, None]
         r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
-    flattery = np.tile(np.repeat(FLATTERY * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders))
+    flattery = np.tile(
+        np.repeat(FLATTERY_A_NUMBER * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders)
+    )
     paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (one, two))
     return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), flattery)

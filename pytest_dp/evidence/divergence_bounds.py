@@ -19,9 +19,9 @@ from pytest_dp.evidence._validation import check_level
 from pytest_dp.evidence.divergence_bets import against_divergences
 from pytest_dp.privacy import Guarantee
 
-FRACTIONS = 0.98 * 0.7 ** np.arange(30)
+FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
 """What may be staked, as shares of the largest stake that cannot ruin."""
-ROUNDING = 1e-15
+LOG_WEALTH_ROUNDING = 1e-15
 """Of log wealth, with each pair."""
 
 
@@ -102,7 +102,7 @@ def _best_of_order(
     attacks = against_divergences(joint, scores, [order], np.zeros((1, 1)))
     one, two = attacks.one[0], attacks.two[0]
     ways = np.repeat([1, 1, 2], one.shape[1] // 3)
-    stakes = FRACTIONS[:, None] / attacks.largest_loss
+    stakes = FINE_FRACTIONS[:, None] / attacks.largest_loss
     i, j = np.nonzero(joint)
     pays = one[i] + two[j]
     runs = joint.sum()
@@ -120,7 +120,7 @@ def _shown(
 
     Rounded down: the error of the sum of logarithms is far below what is taken off.
     """
-    r = np.expm1(np.asarray(growth) - ROUNDING + math.log(alpha) / pairs) / stake
+    r = np.expm1(np.asarray(growth) - LOG_WEALTH_ROUNDING + math.log(alpha) / pairs) / stake
     r = np.maximum(r, 0.0)
     shown: Floats = r if order == 1 else np.log1p(r) / (order - 1)
     return shown * (1 - 1e-14)

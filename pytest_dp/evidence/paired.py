@@ -30,20 +30,8 @@ def p_value(both: int, only1: int, only2: int, eps: float, alpha: float) -> floa
     both, only1, only2 : int
         Pairs with both outputs, only that of the first input, and only that of the second input, in
         the event. Pairs are independent of each other.
-    eps : float
-        The claim in nats; may be negative.
-    alpha : float
-        The level that the p-value will be compared with, as in `ratio.p_value`.
-
-    Returns
-    -------
-    float
-        At most `alpha` for every `eps` below `eps_lower`; 1.0 instead of anything above 0.5.
-
-    Raises
-    ------
-    ValueError
-        If the counts, `eps` or `alpha` are impossible.
+    eps, alpha
+        As in `ratio.p_value`, like what is returned and raised.
 
     Examples
     --------
@@ -58,26 +46,10 @@ def p_value(both: int, only1: int, only2: int, eps: float, alpha: float) -> floa
 
 
 def eps_lower(both: int, only1: int, only2: int, alpha: float) -> float:
-    """Lower confidence bound on `ln(p1 / p2)`.
+    """Lower confidence bound on `ln(p1 / p2)`, as `ratio.eps_lower`; counts as in `p_value`.
 
-    Parameters
-    ----------
-    both, only1, only2 : int
-        As in `p_value`; the first input is the one that makes the event likelier.
-    alpha : float
-        Probability that the bound is too high. More than 0.5 gains nothing.
-
-    Returns
-    -------
-    float
-        The bound in nats, `-inf` if the first input had no output in the event, or too few for a
-        tiny alpha. It may be negative and is never infinite upwards. Every smaller ε has a
-        `p_value` of at most `alpha`.
-
-    Raises
-    ------
-    ValueError
-        If the counts or `alpha` are impossible.
+    The first input is the one that makes the event likelier. The bound is `-inf` if it had no
+    output in the event, or too few for a tiny alpha.
 
     Examples
     --------
@@ -115,18 +87,8 @@ def predicted(
         second, and on both, broadcast against each other.
     pairs : array_like of float
         Pairs of outputs.
-    alpha : float
-        As in `eps_lower`.
-
-    Returns
-    -------
-    ndarray of float
-        In nats; `-inf` where `p1` is 0.
-
-    Raises
-    ------
-    ValueError
-        If `alpha` is impossible.
+    alpha
+        As in `ratio.predicted`, like what is returned and raised.
     """
     check_level("alpha", alpha)
     given = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))

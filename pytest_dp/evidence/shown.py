@@ -65,42 +65,18 @@ class EventTest:
     def lower(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
         """Lower confidence bound on the parameter of the guarantee.
 
-        Parameters
-        ----------
-        c1, n1 : int
-            Outputs in the event, and runs, on the input that makes the event likelier.
-        c2, n2 : int
-            The same for the neighbour; an independent sample.
-        alpha : float
-            Probability that the bound is too high. More than 0.5 gains nothing.
-
-        Returns
-        -------
-        float
-            In units of the parameter, `-inf` if `c1` is 0. It exceeds the claim if its `p_value` is
-            at most `alpha`; the claim matters elsewhere too, as the bound is made to be sharp
-            there. It may be negative, which says nothing but how far it is from showing anything.
-
-        Raises
-        ------
-        ValueError
-            If the counts or `alpha` are impossible.
+        Parameters and errors as in `ratio.eps_lower`, which it is of eps alone. In units of the
+        parameter, `-inf` if `c1` is 0. It exceeds the claim if its `p_value` is at most `alpha`;
+        the claim matters elsewhere too, as the bound is made to be sharp there. It may be negative,
+        which says nothing but how far it is from showing anything.
         """
         return self._least(apart(c1, n1, c2, n2, self.guarantee, alpha))
 
     def p_value(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
         """A valid p-value of the claim: the largest over all probabilities that it allows.
 
-        Parameters
-        ----------
-        alpha : float
-            The level that the p-value will be compared with. It must be fixed before the counts are
-            seen: the p-value is never below `0.01 * alpha`, and sharpest around `alpha`.
-
-        Returns
-        -------
-        float
-            1.0 instead of anything above 0.5.
+        Parameters and errors as in `ratio.p_value`: `alpha`, around which it is sharpest, must be
+        fixed before the counts are seen.
         """
         known = apart(c1, n1, c2, n2, self.guarantee, alpha)
         return largest_p_value(known, self.guarantee, alpha)

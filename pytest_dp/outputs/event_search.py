@@ -50,7 +50,7 @@ MAX_INTERVAL_ENDS = 28
 """Thresholds between which intervals are placed: there are half the square of that many."""
 MAX_VALUES = 48
 """Single values, or categories, of a quantity that are counted: the commonest ones."""
-CONSTANT = frozenset({"relation", "remainder"})
+DISCRETE_KINDS = frozenset({"relation", "remainder"})
 """Kinds that take few values: single ones are what a person would speak of."""
 MAX_PATTERNS, MAX_IN_A_SET = 256, 5
 """Different outputs up to which whole outputs are spoken of, and how many a person reads in a set.
@@ -191,7 +191,7 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
         return
     sides = np.sort(numbers[valid & on_d]), np.sort(numbers[valid & ~on_d])
     around = room(feature, table)
-    if feature.kind in CONSTANT:
+    if feature.kind in DISCRETE_KINDS:
         yield from _recurring(feature, *sides, around)
     cuts = thresholds(np.concatenate(sides), around)
     below1, below2 = (np.searchsorted(side, cuts - around.at(cuts)) for side in sides)
@@ -216,7 +216,7 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
         lambda k: half_line(low=int(low[k]), high=int(high[k])),
         COST["interval"],
     )
-    if feature.kind not in CONSTANT:
+    if feature.kind not in DISCRETE_KINDS:
         yield from _recurring(feature, *sides, around)
 
 

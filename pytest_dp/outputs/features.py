@@ -15,9 +15,9 @@ from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.readings import readings
 from pytest_dp.outputs.rounding import room_of
 from pytest_dp.outputs.screening import (
+    MAX_CHOOSING_NUMBERS,
     MAX_CHOSEN,
     MAX_IN_PAIRS,
-    MAX_NUMBERS,
     MIN_PAIRS,
     Places,
     at_most,
@@ -223,7 +223,7 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
         return _spread([_difference(*pair) for pair in pairs], MAX_CHOSEN)
     pairs = list(dict.fromkeys([*pairs, *places.partners]))
     if len(pairs) > (MAX_CHOSEN if places.all else MAX_IN_PAIRS):
-        rows = some_rows(on_d, MAX_NUMBERS // len(pairs))
+        rows = some_rows(on_d, MAX_CHOOSING_NUMBERS // len(pairs))
         index, numbers, _ = table.matrix(rows)
         column = {place: i for i, place in enumerate(index)}
         of, less = np.array([[column[place] for place in pair] for pair in pairs]).T
@@ -273,7 +273,7 @@ def affordable(found: list[Feature], table: Table, on_d: Bools, a_quantity: int)
         some = [feature for feature in found if feature.kind == kind]
         most = at_most(on_d, a_quantity)
         if len(some) > most:
-            rows = some_rows(on_d, MAX_NUMBERS // len(some))
+            rows = some_rows(on_d, MAX_CHOOSING_NUMBERS // len(some))
             columns = [feature.columns(table) for feature in some]
             numbers = np.stack([values[rows] for values, _ in columns], axis=1)
             codes = np.stack([kinds[rows] for _, kinds in columns], axis=1)

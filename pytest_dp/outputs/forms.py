@@ -21,7 +21,7 @@ from pytest_dp.outputs.table import Table
 MAX_ASPECTS, MAX_KEYS = 64, 16
 """Aspects of forms that are spoken about, the commonest ones, and keys whose rank is: each is a
 quantity to learn from."""
-MAX_PLACES, MAX_READ, MAX_LOOKED_AT = 4, 3, 1_000
+MAX_MAPPINGS, MAX_KEYS_READ, MAX_ORDERS = 4, 3, 1_000
 """Mappings of which keys are read, how many keys of each, and by how many different orders of them
 it is decided what to read."""
 
@@ -167,11 +167,11 @@ def _varying(table: Table) -> Iterator[Observed]:
 
 def _read_keys(table: Table, places: list[str]) -> Iterator[KeyReading]:
     """What to read out of keys, if there are too many different ones to speak of each."""
-    for place in places[:MAX_PLACES]:
+    for place in places[:MAX_MAPPINGS]:
         known = [_keys(form, place) for form in _forms(table)]
         if len(set(known)) <= MAX_ASPECTS:
             continue
-        for which in range(MAX_READ):
-            texts = [keys[which] for keys in known[:MAX_LOOKED_AT] if which < len(keys)]
+        for which in range(MAX_KEYS_READ):
+            texts = [keys[which] for keys in known[:MAX_ORDERS] if which < len(keys)]
             if len(set(texts)) > 1:
                 yield from (KeyReading(place, which, *wanted) for wanted in of_texts(texts))

@@ -14,14 +14,14 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.outputs.table import Table
 
-ROUNDING = 5e-9, 2e-4
+NO_STEP = 5e-9, 2e-4
 """Below which a number counts as 0, relative to how far outputs spread, in common divisors: errors
 of doubles grow to so much on the way, and those of single precision."""
 ON_GRID = 1e-3
 """How close to the grid an output on it lies, relative to the step."""
-SINGLE = 2.0**-20
+SINGLE_DIGITS = 2.0**-20
 """Relative size below which powers of 2 are the digits of single-precision numbers."""
-SHARE = 0.9
+MOST = 0.9
 """Of the outputs on one input, what has to lie on the grid: others were clipped, or are special."""
 MIN_VALUES = 6
 """Different outputs by which a grid is recognised, at least."""
@@ -45,7 +45,7 @@ class Grid:
         if not len(finite):
             return True  # nothing that says otherwise
         room = max(ON_GRID * self.step, self.error) + 1e-13 * np.abs(finite)
-        return bool(np.mean(np.abs(_around(finite - self.offset, self.step)) <= room) >= SHARE)
+        return bool(np.mean(np.abs(_around(finite - self.offset, self.step)) <= room) >= MOST)
 
 
 def grids(numbers: Floats) -> list[Grid | None]:
@@ -80,8 +80,8 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     differences, others = (np.abs(numbers[:sets] - numbers[k : sets + k]) for k in (1, 3))
     spread = np.max(differences, axis=0, initial=0.0, where=np.isfinite(differences))
     width = numbers.shape[1]
-    smallest = np.concatenate([error * spread for error in ROUNDING])
-    steps = _divisor(np.tile(differences, len(ROUNDING)), np.tile(others, len(ROUNDING)), smallest)
+    smallest = np.concatenate([error * spread for error in NO_STEP])
+    steps = _divisor(np.tile(differences, len(NO_STEP)), np.tile(others, len(NO_STEP)), smallest)
     steps = np.sort(np.where(steps > 4 * smallest, steps, 0.0), axis=0)
     same = (np.diff(steps, axis=0) <= ON_GRID * steps[1:]) & (steps[:-1] > 0)
     found: dict[int, list[float]] = {}
@@ -119,7 +119,7 @@ def _fitted(values: Floats, step: float) -> Grid | None:
         middle = _median_around(rest, step)
         rest = _around(rest - middle, step)
         on = np.abs(rest) <= ON_GRID * step + 1e-13 * np.abs(values)
-        if on.mean() < SHARE or on.sum() < MIN_VALUES:
+        if on.mean() < MOST or on.sum() < MIN_VALUES:
             return None
         start += middle
         multiples = np.round((values[on] - start) / step)
@@ -129,7 +129,7 @@ def _fitted(values: Floats, step: float) -> Grid | None:
     error = float(np.max(np.abs(_around(values[on] - start, step))))
     error += 4e-16 * float(np.max(np.abs(values[on])))
     step = nice(step, error / float(np.max(np.abs(multiples))))
-    if math.frexp(step)[0] == 0.5 and step < SINGLE * float(np.max(np.abs(values))):
+    if math.frexp(step)[0] == 0.5 and step < SINGLE_DIGITS * float(np.max(np.abs(values))):
         return None
     return Grid(step, float(start % step), 4 * error)
 

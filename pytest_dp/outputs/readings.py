@@ -21,11 +21,11 @@ from pytest_dp.arrays import Floats
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table
 
-MAX_RECURRING = 64
+MAX_LABELS = 64
 """Different categories at a place up to which nothing is read out of them, if each recurs."""
-MAX_LOOKED_AT = 2_000
+MAX_CATEGORIES = 2_000
 """Categories at a place by which it is decided what to read out of them."""
-MAX_NUMBERS, MAX_CHARACTERS, MAX_WORDS = 6, 32, 64
+MAX_NUMBERS_IN_TEXT, MAX_CHARACTERS, MAX_WORDS = 6, 32, 64
 """Numbers and characters of a text that are read, and words, marks and beginnings, of each the
 commonest: every one is a quantity to learn from."""
 BEGINNINGS = (2, 4, 8, 16)
@@ -124,11 +124,11 @@ def readings(place: str, table: Table) -> list[Reading]:
     counts = np.bincount(codes)
     counts = counts[counts > 0]
     if not len(codes) or (
-        len(counts) <= MAX_RECURRING and counts.min() > 4
+        len(counts) <= MAX_LABELS and counts.min() > 4
     ):  # which then tell all there is
         return []
     found: list[Reading] = []
-    some = codes[:: max(1, len(codes) // MAX_LOOKED_AT)].tolist()
+    some = codes[:: max(1, len(codes) // MAX_CATEGORIES)].tolist()
     for family in _WRITTEN:
         known = _contents(table, family)
         contents = [known[code] for code in some if known[code] is not None]
@@ -145,7 +145,7 @@ def _of_integers(held: list[int]) -> _Wanted:
     middle = sorted(held)[len(held) // 2]
     found: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
     found += [("modulo", modulus) for modulus in MODULI]
-    words = min(max(number.bit_length() for number in held) // 32, MAX_NUMBERS)
+    words = min(max(number.bit_length() for number in held) // 32, MAX_NUMBERS_IN_TEXT)
     return found + [("word", i) for i in range(1, words + 1)]
 
 
@@ -164,7 +164,7 @@ def of_texts(held: list[str]) -> _Wanted:
     counts = [len(_NUMBER.findall(text)) for text in held]
     if min(counts) < max(counts):
         found.append(("numbers", 0))
-    found += [("number", i) for i in range(min(max(counts), MAX_NUMBERS))]
+    found += [("number", i) for i in range(min(max(counts), MAX_NUMBERS_IN_TEXT))]
     ends = [*range(min(longest, MAX_CHARACTERS)), *range(-min(longest, 4), 0)]
     found += [("character", at) for at in ends]
     marks = Counter(mark for text in held for mark in set(text) if not mark.isdigit())

@@ -17,22 +17,22 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.outputs.lattices import nice
 from pytest_dp.outputs.table import Table
 
-MAX_COMPARED = 12
+MAX_EXHAUSTIVE = 12
 """Numbers up to which each is compared with all others, and with several at once."""
-MIN_OUTPUTS, MAX_OUTPUTS = 8, 256
+MIN_RELATION_OUTPUTS, MAX_RELATION_OUTPUTS = 8, 256
 """Outputs on an input by which relations are recognised, at least and at most."""
 MAX_RELATIONS = 128
 """Relations that are looked at, where there are very many numbers."""
 SPARE = 4
 """Outputs beyond those that fix the coefficients of a relation: chance alone gives none for them.
 """
-EXACT = 1e-5
+EXACT_RESIDUAL = 1e-5
 """Noise that is left in an exact relation, as a share."""
 TOGETHER = 0.5
 """Noise (variance) that is left of a number in the best difference with another, at most."""
 CHANCE = 4.0
 """Standard errors by which numbers have to go together for that."""
-CONSTANT = 0.9
+CONSTANT_SHARE = 0.9
 """Share of outputs for which a constant is one."""
 _COEFFICIENT = 1e-4
 
@@ -124,11 +124,11 @@ def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
     finite = np.isfinite(side)
     columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
     rows = finite[:, columns].all(axis=1)
-    some = side[np.ix_(rows, columns)][:MAX_OUTPUTS]
-    if len(some) < MIN_OUTPUTS:
+    some = side[np.ix_(rows, columns)][:MAX_RELATION_OUTPUTS]
+    if len(some) < MIN_RELATION_OUTPUTS:
         return columns[:0], some[:, :0]
     spread = np.median(np.abs(some - np.median(some, axis=0)), axis=0)
-    varies = spread > EXACT * 1e-6 * np.abs(np.median(some, axis=0))
+    varies = spread > EXACT_RESIDUAL * 1e-6 * np.abs(np.median(some, axis=0))
     return columns[varies], some[:, varies]
 
 
@@ -137,11 +137,11 @@ def _related(some: Floats) -> list[Floats]:
     n, width = some.shape
     if width < 2:
         return []
-    if width > MAX_COMPARED:
+    if width > MAX_EXHAUSTIVE:
         return _equal_shapes(some)
     x, scales = _scaled_alike(some)
     sizes = np.linalg.svd(x, compute_uv=False)
-    if n > width and sizes[-1] > EXACT * sizes[0]:
+    if n > width and sizes[-1] > EXACT_RESIDUAL * sizes[0]:
         return []
     free: list[int] = []
     found = []
@@ -168,7 +168,7 @@ def _scaled_alike(some: Floats) -> tuple[Floats, Floats]:
 def _explained(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | None:
     """The weights of a column less what others make of it, if nearly nothing is left."""
     slopes = np.linalg.lstsq(x[:, by], x[:, j], rcond=1e-9)[0]
-    usual = EXACT * np.median(np.abs(x[:, j]))
+    usual = EXACT_RESIDUAL * np.median(np.abs(x[:, j]))
     if not np.median(np.abs(x[:, j] - x[:, by] @ slopes)) <= usual:
         return None
     weights = np.zeros(x.shape[1])
@@ -194,7 +194,7 @@ def _scaled(weights: Floats) -> Floats:
 def _equal_shapes(some: Floats) -> list[Floats]:
     """The same for very many columns: those that are equal but for a shift and a scale."""
     shape = (some - some[0]) / (some[1] - some[0])
-    marks = np.round(shape[2:MIN_OUTPUTS], 5).T
+    marks = np.round(shape[2:MIN_RELATION_OUTPUTS], 5).T
     order = np.lexsort(marks.T)
     equal = (np.abs(np.diff(marks[order], axis=0)) <= 2e-5).all(axis=1)
     x, scales = _scaled_alike(some)
@@ -222,7 +222,7 @@ def _rounded(
     error = max(error, 1e-15 * abs(middle), 1e-300)
     away = [np.abs(relation.of(list(numbers.T)) - middle) for numbers in (numbers1, numbers2)]
     away = [gaps[np.isfinite(gaps)] for gaps in away]
-    if not all(map(len, away)) or min(np.mean(gaps <= error) for gaps in away) > CONSTANT:
+    if not all(map(len, away)) or min(np.mean(gaps <= error) for gaps in away) > CONSTANT_SHARE:
         return None
     error = max(error, 1e-4 * float(max(map(np.median, away))))
     return replace(relation, digits=math.floor(-math.log10(error)))
@@ -246,7 +246,7 @@ def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> lis
             best = np.argmax(np.abs(together), axis=0)
             for j, i in enumerate(best.tolist()):
                 r = float(together[i, j])
-                if r**2 < max(1 - TOGETHER, CHANCE**2 / len(some)) or r**2 > 1 - EXACT**2:
+                if r**2 < max(1 - TOGETHER, CHANCE**2 / len(some)) or r**2 > 1 - EXACT_RESIDUAL**2:
                     continue
                 ratio = float(np.std(some[:, i]) / np.std(some[:, j]))
                 # Either may be the other and some more noise; by so much the weight is open.
@@ -255,4 +255,4 @@ def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> lis
                 pair = places[columns[i]], places[columns[j]]
                 found.setdefault(pair, (r**2, Relation(pair, (1.0, -math.copysign(weight, r)))))
     closest = sorted(found.values(), key=lambda each: -each[0])
-    return [relation for _, relation in closest[:MAX_COMPARED]]
+    return [relation for _, relation in closest[:MAX_EXHAUSTIVE]]

@@ -28,9 +28,9 @@ OF_SPREAD = 2.0**-20
 OF_SPREAD_SINGLE = 2.0**-12
 TOUCHED = 0.2
 """Share of numbers that use the last digit of single precision, if they come from there."""
-MAX_NUMBERS = 2_000
+MAX_ROOM_NUMBERS = 2_000
 """Numbers by which the room is found."""
-MAX_PLACES = 64
+MAX_MERGED_PLACES = 64
 """Numbers in an output up to which whole outputs are compared up to rounding."""
 _TOTALS = frozenset({"difference", "sum", "mean", "relation"})
 """Kinds that are as inexact as what they are made of."""
@@ -97,7 +97,7 @@ def room_of(numbers: Floats, *made_of: Floats) -> Room:
 
 def _some(numbers: Floats) -> Floats:
     """Some of the numbers, but no infinities."""
-    some = numbers[:: max(1, len(numbers) // MAX_NUMBERS)]
+    some = numbers[:: max(1, len(numbers) // MAX_ROOM_NUMBERS)]
     return some[np.isfinite(some)]
 
 
@@ -203,7 +203,7 @@ Merging = tuple[tuple[str, Clusters], ...]
 
 def merging(table: Table) -> Merging:
     """Where numbers of outputs are equal but for rounding, by these outputs."""
-    if table.is_extract or len(table.places) > MAX_PLACES:
+    if table.is_extract or len(table.places) > MAX_MERGED_PLACES:
         return ()
     found = []
     for place in table.places:

@@ -20,14 +20,14 @@ MAX_CHOSEN, MAX_IN_PAIRS, MIN_CHOSEN = 64, 32, 32
 matter, they are chosen from fewer on; and so many are chosen however few outputs there are."""
 RUNS_PER_QUANTITY = 30
 """Outputs for each quantity to learn from: with fewer, what is learned is mostly noise."""
-MAX_NUMBERS = 1_000_000
+MAX_CHOOSING_NUMBERS = 1_000_000
 """Numbers by which places are chosen, on either input."""
 
-MAX_SORTED = 1_000_000
+MAX_RANKED_NUMBERS = 1_000_000
 """Numbers, over all quantities, that are sorted to see how far the two sides are apart."""
-MAX_COMPARED = 1_000_000
+MAX_PAIRED_NUMBERS = 1_000_000
 """Numbers that are compared between the two outputs of pairs at a time."""
-ROUNDING = 1e-9
+NEARLY_SAME = 1e-9
 """Relative difference up to which two numbers may be the same but for rounding."""
 MIN_PAIRS = 8
 """Pairs below which nobody knows what differs."""
@@ -65,7 +65,7 @@ def choose(table: Table, on_d: Bools | None, paired: int, most: int = 0) -> Plac
     places = list(table.places)
     if on_d is None or len(places) <= (MAX_IN_PAIRS if paired >= MIN_PAIRS else MAX_CHOSEN):
         return Places(places)
-    rows = some_rows(on_d, MAX_NUMBERS // len(places))
+    rows = some_rows(on_d, MAX_CHOOSING_NUMBERS // len(places))
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
     chosen, partners = telling(numbers, kinds, on_d[rows], max(most, at_most(on_d)), paired)
@@ -126,7 +126,7 @@ def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> 
     some = np.abs(numbers[rows1[:: max(1, len(rows1) // 100)]])
     with np.errstate(all="ignore"):
         usual = np.median(np.where(np.isfinite(some), some, 0.0), axis=0)
-    step = max(1, MAX_COMPARED // width)
+    step = max(1, MAX_PAIRED_NUMBERS // width)
     for start in range(0, len(rows1), step):
         rows, others = rows1[start : start + step], rows2[start : start + step]
         a, b = numbers[rows], numbers[others]
@@ -141,7 +141,7 @@ def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> 
             continue
         a, b, unequal = a[:, at], b[:, at], unequal[:, at]
         with np.errstate(all="ignore"):
-            near = np.abs(a - b) <= ROUNDING * (np.abs(a) + np.abs(b) + usual[at])
+            near = np.abs(a - b) <= NEARLY_SAME * (np.abs(a) + np.abs(b) + usual[at])
         near &= np.isfinite(a) & np.isfinite(b)
         if codes is not None:
             near &= ~other_kind[:, at]
@@ -155,7 +155,7 @@ def _furthest(
     """Of some columns, those at which the two sides are furthest apart."""
     if len(among) <= most:
         return among
-    rows = min(len(rows1), len(rows2), max(MIN_PAIRS, MAX_SORTED // (2 * len(among))))
+    rows = min(len(rows1), len(rows2), max(MIN_PAIRS, MAX_RANKED_NUMBERS // (2 * len(among))))
     some = np.concatenate([rows1[:rows], rows2[:rows]])
     kinds = None if codes is None else codes[np.ix_(some, among)]
     found = gaps(numbers[np.ix_(some, among)], kinds)

@@ -10,7 +10,7 @@ from pytest_dp.outputs.relations import Relation, near_relations, relations
 from pytest_dp.outputs.screening import some_rows
 from pytest_dp.outputs.table import Table
 
-MAX_NUMBERS, MIN_OUTPUTS, MAX_OUTPUTS = 400_000, 48, 200
+MAX_TRACED_NUMBERS, MIN_TRACED_OUTPUTS, MAX_TRACED_OUTPUTS = 400_000, 48, 200
 """Numbers to look at on either input, and outputs, at least and at most."""
 
 
@@ -29,9 +29,8 @@ def traces(
     among : list of str
         Places to look at.
     """
-    rows = some_rows(
-        on_d, int(np.clip(MAX_NUMBERS // max(len(among), 1), MIN_OUTPUTS, MAX_OUTPUTS))
-    )
+    affordable = MAX_TRACED_NUMBERS // max(len(among), 1)
+    rows = some_rows(on_d, int(np.clip(affordable, MIN_TRACED_OUTPUTS, MAX_TRACED_OUTPUTS)))
     places, numbers, _ = table.matrix(rows)
     if len(among) < len(places):
         wanted = set(among)

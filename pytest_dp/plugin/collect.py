@@ -78,13 +78,12 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
     lost = lost_claims(collector.obj, written_here, kept)
     names = [name for _, name, _ in lost]
     return [
-        ClaimItem.from_parent(
+        _item(
             collector,
-            name=f"{name}[{_labelled('lost claim', names.count(name), declaration)}]",
-            callobj=_stand_in(None),
-            mechanism=None,
-            declaration=declaration,
-            claim=error,
+            f"{name}[{_labelled('lost claim', names.count(name), declaration)}]",
+            None,
+            declaration,
+            error,
         )
         for declaration, name, error in lost
     ]
@@ -168,17 +167,25 @@ def _items(
             label = next(labels)
         else:
             label = _labelled("invalid claim", broken, declaration)
-        items.append(
-            ClaimItem.from_parent(
-                collector,
-                name=f"{name}[{label}]",
-                callobj=_stand_in(obj),
-                mechanism=obj,
-                declaration=declaration,
-                claim=claim,
-            )
-        )
+        items.append(_item(collector, f"{name}[{label}]", obj, declaration, claim))
     return items
+
+
+def _item(
+    collector: pytest.Module,
+    name: str,
+    mechanism: Any,
+    declaration: Declaration,
+    claim: Claim | ClaimError,
+) -> pytest.Item:
+    return ClaimItem.from_parent(
+        collector,
+        name=name,
+        callobj=_stand_in(mechanism),
+        mechanism=mechanism,
+        declaration=declaration,
+        claim=claim,
+    )
 
 
 def _stand_in(mechanism: Any) -> Any:

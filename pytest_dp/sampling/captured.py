@@ -24,11 +24,11 @@ import numpy as np
 MAX_OBJECTS, MAX_FOREIGN_OBJECTS = 5_000, 500
 """How many objects the search looks at: reached from the mechanism's own code and data, and from
 what packages that others wrote provide. Compiled functions, say, drag a whole compiler along."""
-MAX_MEMBERS = 1_000
-"""Members of a container that are looked at."""
+MAX_SEARCHED_MEMBERS = 1_000
+"""Members of a container among which generators are looked for: larger ones hold data."""
 
 _LEAVES = {str, bytes, int, float, complex, bool, type(None), np.ndarray}
-_KINDS = (np.random.Generator, np.random.RandomState, random.Random)
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def find(*roots: Any) -> Captured:
         if id(thing) in seen:
             continue
         seen.add(id(thing))
-        if issubclass(type(thing), _KINDS):
+        if issubclass(type(thing), _GENERATORS):
             if id(thing) not in known and not isinstance(thing, random.SystemRandom):
                 generators[id(thing)] = (thing, place)
             continue
@@ -134,13 +134,13 @@ def _of_partial(partial: functools.partial[Any], place: str) -> Iterator[tuple[A
 
 
 def _of_dict(some: dict[Any, Any], place: str) -> Iterator[tuple[Any, str]]:
-    items = list(islice(some.items(), MAX_MEMBERS))
+    items = list(islice(some.items(), MAX_SEARCHED_MEMBERS))
     if not _all_leaves(value for _, value in items):
         yield from ((value, f"{place}[{key!r}]") for key, value in items)
 
 
 def _of_container(some: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
-    values = list(islice(some, MAX_MEMBERS))
+    values = list(islice(some, MAX_SEARCHED_MEMBERS))
     if not _all_leaves(values):
         yield from ((value, place) for value in values)
 
@@ -190,7 +190,7 @@ def _of_object(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
         yield from (
             (value, f"{place}.{name}")
             for name, value in attributes.items()
-            if isinstance(value, _KINDS)
+            if isinstance(value, _GENERATORS)
         )
         return
     for name, value in (getattr(thing, "__dict__", None) or {}).items():
@@ -208,7 +208,7 @@ def _of_class(cls: type, _: str = "") -> Iterator[tuple[Any, str]]:
         return
     for name, value in list(vars(cls).items()):
         inner = getattr(value, "__func__", value)
-        if isinstance(inner, (types.FunctionType, *_KINDS)):
+        if isinstance(inner, (types.FunctionType, *_GENERATORS)):
             yield inner, f"{cls.__name__}.{name}"
 
 

@@ -16,8 +16,8 @@ from pytest_dp.outputs.contents import attributes, opens
 
 FIRST_OUTPUTS, LAST_OUTPUTS = 8, 2
 """Outputs that are looked at all the way down; of the others, only what they are themselves."""
-MAX_MEMBERS = 1_000
-"""Things in each of them that are looked at."""
+MAX_THINGS = 1_000
+"""Things in each output by which it is seen what two outputs share: more take too long."""
 
 
 def is_reused(outputs: Sequence[Any]) -> bool:
@@ -55,7 +55,7 @@ def held(output: Any) -> Iterator[Any]:
     Of arrays, those that own the memory.
     """
     left, seen = [output], dict[int, Any]()
-    while left and len(seen) < MAX_MEMBERS:
+    while left and len(seen) < MAX_THINGS:
         thing = left.pop()
         if id(thing) in seen or never_changes(thing):
             continue
@@ -70,14 +70,14 @@ _PLAIN = {int, float, bool, str, bytes, complex, type(None), np.float64, np.int6
 
 def _inside(thing: Any) -> list[Any]:
     if isinstance(thing, np.ndarray):
-        return thing.ravel().tolist()[:MAX_MEMBERS] if thing.dtype.kind == "O" else []
+        return thing.ravel().tolist()[:MAX_THINGS] if thing.dtype.kind == "O" else []
     if hasattr(thing, "iloc"):  # of pandas
         columns = [thing.iloc[:, j] for j in range(thing.shape[1])] if thing.ndim > 1 else [thing]
         return [column.to_numpy() for column in columns]
     if isinstance(thing, Mapping):
-        return list(thing.values())[:MAX_MEMBERS]
+        return list(thing.values())[:MAX_THINGS]
     if isinstance(thing, list | tuple | deque | AbstractSet):
-        return list(thing)[:MAX_MEMBERS]
+        return list(thing)[:MAX_THINGS]
     return list((attributes(thing) or {}).values())
 
 

@@ -156,15 +156,7 @@ class Sampler(Subject):
         return self._in_process([(given, [[chunk]])], _themselves, deadline)[0][0]
 
     def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
-        """The outputs of each draw.
-
-        Raises
-        ------
-        OutOfTime
-            If the deadline passed before all of them were done.
-        MechanismError
-            If the mechanism hangs or takes its process down.
-        """
+        """The outputs of each draw; errors are those of `measure`."""
         return [joined(parts) for parts in self.measure(draws, _themselves, deadline)]
 
     def measure(
