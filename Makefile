@@ -5,6 +5,8 @@ REGRESSION ?= 01
 
 # Hundreds of processes start in the tests: what they import is compiled once, whatever is set here.
 test quick: export PYTHONDONTWRITEBYTECODE =
+# The tests run side by side; threads for small matrices would only wait for each other.
+test quick: export OMP_NUM_THREADS = 1
 
 .PHONY: all demo test quick lint types
 all: lint types test

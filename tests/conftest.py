@@ -1,5 +1,8 @@
 """For all tests."""
 
+import gc
+
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["pytester"]
@@ -7,3 +10,9 @@ pytest_plugins = ["pytester"]
 # The same examples every time, and no wall-clock limits: a red build means something.
 settings.register_profile("tests", deadline=None, derandomize=True)
 settings.load_profile("tests")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Each run of pytest inside this process collects garbage: not among thousands of tests."""
+    gc.collect()
+    gc.freeze()

@@ -34,16 +34,15 @@ def lost_claims(
         return []  # of another module of that name, or from before it was imported again
     tested = {id(declaration) for declaration in kept}
     missing = [
-        (declaration, name, mechanism)
+        (declaration, name, mechanism, _named(module, name))
         for declaration, name, mechanism in declared
         if id(declaration) not in tested and written_here(declaration)
     ]
-    if missing:
+    if any(now is _NOTHING for *_, now in missing):
         gc.collect()  # classes refer to themselves
     lost = []
-    for declaration, name, mechanism in missing:
+    for declaration, name, mechanism, now in missing:
         short = name.rpartition("<locals>.")[2] or "mechanism"
-        now = _NOTHING if "<locals>" in name else _named(module, name)
         if now is not _NOTHING:
             lost.append((declaration, short, ClaimError(_replaced(short, now, mechanism))))
         elif _held(mechanism) is not None:
@@ -67,6 +66,8 @@ def _attribute(of: Any, name: str, default: Any) -> Any:
 
 def _named(module: Any, name: str) -> Any:
     """What a name stands for in a module, now; `_NOTHING` if its first part stands for nothing."""
+    if "<locals>" in name:
+        return _NOTHING
     first, *rest = name.split(".")
     place = vars(module).get(first, _NOTHING)
     for part in rest if place is not _NOTHING else ():

@@ -12,6 +12,7 @@ from projects import Project
 
 # Loaded here, so that the runs inside this process do not load (and forget) them one by one.
 import pytest_dp.auditors.dpsniper
+import pytest_dp.auditors.sequential
 import pytest_dp.auditors.statdp
 import pytest_dp.plugin.collect
 import pytest_dp.plugin.summary
