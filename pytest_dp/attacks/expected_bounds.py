@@ -34,7 +34,7 @@ def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedTest:
     """A test that is to be made.
 
     Attributes
@@ -78,7 +78,9 @@ class Choice:
     coupled: bool = False
 
 
-def choice_of(c1: int, n1: int, c2: int, n2: int, plan: Plan, both: int | None = None) -> Choice:
+def choice_of(
+    c1: int, n1: int, c2: int, n2: int, plan: PlannedTest, both: int | None = None
+) -> Choice:
     """The bound to expect of an event, in the better of both directions, by its counts on D and D'.
 
     `both` counts pairs with both outputs in it, if outputs were drawn in pairs.
@@ -140,7 +142,7 @@ class Searched(NamedTuple):
 
 def expected_bounds(
     searched: Searched,
-    plan: Plan,
+    plan: PlannedTest,
     hints: Hints | None = None,
     caution: float = 1.0,
 ) -> ExpectedBounds:
@@ -210,7 +212,7 @@ def first_share(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
     return share
 
 
-def rough_bounds(c1: Ints, c2: Ints, searched: int, plan: Plan) -> Floats:
+def rough_bounds(c1: Ints, c2: Ints, searched: int, plan: PlannedTest) -> Floats:
     """Roughly `choice_of`, on the scale of `apart`, for events by the thousand."""
     high, low = np.maximum(c1, c2), np.minimum(c1, c2)
     p1, p2 = cautious(high, searched, low, searched)

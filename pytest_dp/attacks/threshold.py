@@ -19,7 +19,14 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.counting import Counted
-from pytest_dp.attacks.expected_bounds import Choice, Hints, Plan, Searched, expected_bounds, losses
+from pytest_dp.attacks.expected_bounds import (
+    Choice,
+    Hints,
+    PlannedTest,
+    Searched,
+    expected_bounds,
+    losses,
+)
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit
 
@@ -77,7 +84,7 @@ def best_cut(
     profile1: Ints,
     profile2: Ints,
     cuts: Cuts,
-    plan: Plan,
+    plan: PlannedTest,
     favoured: int = 0,
     lower: Ints | None = None,
 ) -> Choice | None:
@@ -88,7 +95,7 @@ def best_cut(
     profile1, profile2 : ndarray of int, shape (k + 1,)
         How many held-out outputs on D, and on D', score between the cuts.
     cuts : Cuts
-    plan : Plan
+    plan : PlannedTest
     favoured : int
         A direction (1 or -1) to take if nearly as much is to be expected of it as of the other.
     lower : ndarray of int, shape (k + 1,), optional
@@ -123,7 +130,7 @@ def best_cut(
 
 
 def bold_cut(
-    held_out: Counted, known: Counted, cuts: Cuts, plan: Plan, than: Choice
+    held_out: Counted, known: Counted, cuts: Cuts, plan: PlannedTest, than: Choice
 ) -> Choice | None:
     """A rarer cut than that of a choice, in its direction, with a much larger bound to expect.
 

@@ -196,8 +196,8 @@ def _events(
         table, on_d, half = table.rows(some), on_d[some], most
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_for(context.guarantee, rarest=0.0)(half)
-    found = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)
-    return [one.event for one in found]
+    ranked = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)
+    return [each.event for each in ranked]
 
 
 def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:

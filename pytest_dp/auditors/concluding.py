@@ -125,7 +125,7 @@ def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
             longer = _compared(played)
             diagnosis = (*example.diagnosis, longer) if longer else example.diagnosis
             said["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
-        said["lower"] = max([said["lower"], *(one.lower for one in bounded)])
+        said["lower"] = max([said["lower"], *(bound.lower for bound in bounded)])
     return said
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from joblib import cpu_count
 
-from pytest_dp.attacks.expected_bounds import Plan
+from pytest_dp.attacks.expected_bounds import PlannedTest
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.claim import Claim
 from pytest_dp.errors import MechanismError
@@ -103,9 +103,9 @@ class Context:
         speed = 1 + 0.6 * (self.sampler.n_jobs - 1) if cost * self.max_samples > 5 else 1.0
         return math.inf if cost == 0 else 0.5 * speed * max(self.deadline.remaining(), 0) / cost
 
-    def plan(self, runs: float, share: float = 1.0) -> Plan:
+    def plan(self, runs: float, share: float = 1.0) -> PlannedTest:
         """A test of the claim with so many samples, at a share of alpha."""
-        return Plan(self.guarantee, runs, share * self.alpha)
+        return PlannedTest(self.guarantee, runs, share * self.alpha)
 
     def to_conclude(self) -> float:
         """Seconds left for what only shows what is known already."""

@@ -15,8 +15,8 @@ from pytest_dp.auditors.arms import Arm
 from pytest_dp.evidence.edges import edges, most_shown, smallest_divergence_scale
 from pytest_dp.evidence.resolution import (
     OTHER_PAIRS_SHARE,
-    Bets,
     Curve,
+    PlannedBets,
     clearest_event,
     curve,
     smallest_event,
@@ -68,7 +68,7 @@ def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: fl
     float
         In the claim's parameter, with 95 % power; infinite if nothing would have been.
     """
-    bets = Bets(guarantee, _runs(arms, available), alpha)
+    bets = PlannedBets(guarantee, _runs(arms, available), alpha)
     losses = [most_shown(arm.record, guarantee) for arm in arms]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED_PAIRS].tolist()
     largest: float = losses[order[0]]
@@ -78,7 +78,7 @@ def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: fl
     return min(_caught(arms[k], bets) * max(1.0, largest / max(losses[k], MIN_LOSS)) for k in order)
 
 
-def _caught(arm: Arm, bets: Bets) -> float:
+def _caught(arm: Arm, bets: PlannedBets) -> float:
     """The smallest loss on a pair of inputs that would have been caught.
 
     The largest of three: what a single event shows, if it is as likely as the clearest one; what
@@ -101,7 +101,7 @@ def _caught(arm: Arm, bets: Bets) -> float:
     share = now / guarantee.claimed if guarantee.claimed else 1.0
     then = share * guarantee.with_noise_over(times)
     if guarantee.largest_ratio is not None:
-        then = min(then, max(one.loss(times) for one in curves))
+        then = min(then, max(each.loss(times) for each in curves))
     return max(least, then)
 
 
@@ -155,7 +155,7 @@ def _may_release(arm: Arm) -> bool:
 def runs_to_margin(available: int, guarantee: Guarantee, alpha: float, margin: float) -> int:
     """Roughly how many runs reach a margin, by powers of two; 0 if none do."""
     for runs in 2 ** np.arange(6, 25):
-        caught = smallest_event(0.5, Bets(guarantee, float(runs), alpha))
+        caught = smallest_event(0.5, PlannedBets(guarantee, float(runs), alpha))
         if guarantee.noise_below(caught) <= margin:
             return int(2 * runs * (1 + OTHER_PAIRS_SHARE * (available - 1)))
     return 0

@@ -123,9 +123,9 @@ def _read(
     unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, context.plan(planned))
     all1, all2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
     expected = choice_of(all1, runs, all2, runs, context.plan(planned)).expected
-    one, two = likelier_first(unseen.sign, c1, c2)
+    high, low = likelier_first(unseen.sign, c1, c2)
     sticks = context.guarantee.hockey_sticks
-    excess = excess_of(np.array([one]), np.array([two]), runs - runs // 2, sticks)
+    excess = excess_of(np.array([high]), np.array([low]), runs - runs // 2, sticks)
     return Read(event, unseen, expected, float(excess[0]) * math.sqrt(2), _is_small(table))
 
 

@@ -195,7 +195,7 @@ def _clearest(arm: Arm, sticks: Sequence[HockeyStick]) -> _Clearest | None:
     total = float(joint.sum())
     above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
     below = [total - side for side in above[::-1]]
-    excess = [excess_of(one, two, total, sticks) for one, two in (above, below)]
+    excess = [excess_of(likelier, rarer, total, sticks) for likelier, rarer in (above, below)]
     down = bool(excess[1].max() > excess[0].max())
     k = int(np.argmax(excess[down]))
     c1, c2 = (float(side[k]) for side in (below if down else above))

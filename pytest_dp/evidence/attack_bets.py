@@ -32,11 +32,11 @@ LEAST_LOSS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Attacks:
-    """Attacks that are bet on, for some rungs: a pair of bins (i, j) pays ``one[i] + two[j] - r``.
+    """Attacks that are bet on, for some rungs; bins (i, j) pay ``paid1[i] + paid2[j] - r``.
 
     Attributes
     ----------
-    one, two : ndarray, shape (rungs or 1, b, attacks)
+    paid1, paid2 : ndarray, shape (rungs or 1, b, attacks)
         Paid for the bin of the output on D, and on D'; the same for all rungs if there is one row.
     r : ndarray, shape (rungs, attacks)
         What the claim allows, at least 0.
@@ -44,8 +44,8 @@ class Attacks:
         Log growth on the record that comes of having been made from it.
     """
 
-    one: Floats
-    two: Floats
+    paid1: Floats
+    paid2: Floats
     r: Floats
     flattery: Floats
 
@@ -62,7 +62,7 @@ class Attacks:
     @property
     def largest_loss(self) -> Floats:
         """The most that any pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
-        loss: Floats = np.maximum(-(self.one.min(axis=1) + self.two.min(axis=1)), LEAST_LOSS)
+        loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), LEAST_LOSS)
         return loss
 
     def growth(self, joint: Ints | Floats) -> Floats:
@@ -76,7 +76,7 @@ class Attacks:
         i, j = np.nonzero(joint)
         times = joint[i, j].astype(np.float64)
         stakes = self.stakes
-        pays = self.one[:, i] + self.two[:, j]
+        pays = self.paid1[:, i] + self.paid2[:, j]
         growth = np.log1p(pays[:, None] * stakes[:, :, None])
         gained = np.moveaxis(growth, -1, 1) @ times
         shift = times.sum() * np.log1p(stakes * self.r[:, None])
@@ -87,7 +87,7 @@ class Attacks:
         """The mean of what a pair pays, over its standard deviation, shape (rungs, attacks)."""
         i, j = np.nonzero(joint)
         share = joint[i, j] / joint.sum()
-        pays = self.one[:, i] + self.two[:, j]
+        pays = self.paid1[:, i] + self.paid2[:, j]
         mean, square = share @ pays, share @ pays**2
         # What was seen as often as never is not known to be certain.
         variance = np.maximum(square - mean**2, 0) + square / joint.sum()
@@ -109,8 +109,8 @@ def soft_attacks(joint: Floats, prices: Floats) -> Floats:
     prices : ndarray
         Exponentials of the losses that are bet against.
     """
-    one, two = joint.sum(1) + 0.5, joint.sum(0) + 0.5
-    p = increasing(one / (one + two), one + two)
+    counts1, counts2 = joint.sum(1) + 0.5, joint.sum(0) + 0.5
+    p = increasing(counts1 / (counts1 + counts2), counts1 + counts2)
     price = prices[:, None]
     size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
     most = size.max(axis=1, keepdims=True)
@@ -139,10 +139,14 @@ def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floa
     )
     price = prices[:, :, None, None]
     up, down = towards_d, towards_d2[:, :, ::-1]
-    one, two = [up, -price * down], [-price * up, down]
+    paid1, paid2 = [up, -price * down], [-price * up, down]
     r = [delta, delta]
     if len(sharpness) > 1:
-        one, two, r = [*one, one[0] + one[1]], [*two, two[0] + two[1]], [*r, 2 * delta]
+        paid1, paid2, r = (
+            [*paid1, paid1[0] + paid1[1]],
+            [*paid2, paid2[0] + paid2[1]],
+            [*r, 2 * delta],
+        )
 
     each = sticks * len(sharpness) * len(r)
 
@@ -151,4 +155,4 @@ def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floa
 
     r_of_each = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
     flattery = np.full(each, ATTACK_FLATTERY)
-    return Attacks(by_bin(one), by_bin(two), r_of_each.reshape(rungs, each), flattery)
+    return Attacks(by_bin(paid1), by_bin(paid2), r_of_each.reshape(rungs, each), flattery)

@@ -55,11 +55,11 @@ class Boundary:
         with either probability; as if half a run at least were in the event, and half a run not.
         """
         runs1, runs2 = np.asarray(n1, dtype=np.float64), np.asarray(n2, dtype=np.float64)
-        one, two = np.clip(p1, 0.5 / runs1, 1 - 0.5 / runs1), np.maximum(p2, 0.5 / runs2)
-        above = one - self.p1[0]
+        likelier, rarer = np.clip(p1, 0.5 / runs1, 1 - 0.5 / runs1), np.maximum(p2, 0.5 / runs2)
+        above = likelier - self.p1[0]
         with np.errstate(divide="ignore", over="ignore"):
-            first = np.where(above > 0, one * (1 - one) / above**2, np.inf) / runs1
-        second = np.exp(np.interp(np.log(two), np.log(_INNER), self.spread)) / runs2
+            first = np.where(above > 0, likelier * (1 - likelier) / above**2, np.inf) / runs1
+        second = np.exp(np.interp(np.log(rarer), np.log(_INNER), self.spread)) / runs2
         return np.minimum(first, MAX_VARIANCE), np.minimum(second, MAX_VARIANCE)
 
 

@@ -79,9 +79,9 @@ def _divergence(edge: Boundary, f1: Floats, f2: Floats) -> Floats:
 def _derivative(p1: Floats, p2: Floats, slope: Floats, f1: Floats, f2: Floats) -> Floats:
     """Of both divergences, along the edge."""
     with np.errstate(all="ignore"):
-        one = np.where(p1 < f1, (p1 - f1) / (p1 * (1 - p1)) * slope, 0.0)
-        two = np.where(p2 > f2, (p2 - f2) / (p2 * (1 - p2)), 0.0)
-    return one + two
+        part1 = np.where(p1 < f1, (p1 - f1) / (p1 * (1 - p1)) * slope, 0.0)
+        part2 = np.where(p2 > f2, (p2 - f2) / (p2 * (1 - p2)), 0.0)
+    return part1 + part2
 
 
 def _from(observed: Floats, expected: Floats) -> Floats:

@@ -49,17 +49,17 @@ def log_ratios(joint: Ints | Floats, scores: Floats) -> tuple[Floats, Floats]:
     known : ndarray, shape (2,)
         How many numbers were estimated.
     """
-    one, two = joint.sum(1), joint.sum(0)
-    weight = one + two + 1.0
-    steps = increasing((one + 0.5) / weight, weight)
-    line = _logistic(one, two, scores)
+    counts1, counts2 = joint.sum(1), joint.sum(0)
+    weight = counts1 + counts2 + 1.0
+    steps = increasing((counts1 + 0.5) / weight, weight)
+    line = _logistic(counts1, counts2, scores)
     ratios = np.clip(np.stack([logit(steps), line]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     return ratios, np.array([float(len(np.unique(steps))), 2.0])
 
 
-def _logistic(one: Floats, two: Floats, scores: Floats) -> Floats:
+def _logistic(counts1: Floats, counts2: Floats, scores: Floats) -> Floats:
     """Log odds of D, linear in the score, of largest likelihood; hardly steeper than is known."""
-    runs = one + two
+    runs = counts1 + counts2
     centred = scores - np.average(scores, weights=runs)
     spread = math.sqrt(np.average(centred**2, weights=runs))
     if spread == 0:
@@ -70,7 +70,7 @@ def _logistic(one: Floats, two: Floats, scores: Floats) -> Floats:
     for _ in range(NEWTON_STEPS):
         p = expit(line @ about)
         bend = (about * (runs * p * (1 - p))) @ about.T + prior
-        step = np.linalg.solve(bend, about @ (one - runs * p) - prior @ line)
+        step = np.linalg.solve(bend, about @ (counts1 - runs * p) - prior @ line)
         line = line + np.clip(step, -1, 1)
         if np.abs(step).max() < 1e-9:
             break
@@ -107,7 +107,7 @@ def against_divergences(
         Of the divergences, in nats.
     """
     ratios, known = log_ratios(joint, scores)
-    one, two, r = [], [], []
+    paid1, paid2, r = [], [], []
     shapes = [
         np.clip(power * ratio, -share * most, share * most)
         for ratio in ratios
@@ -119,12 +119,12 @@ def against_divergences(
     for k, order in enumerate(orders):
         held = np.clip(shape, -LARGEST_LOG_PAID / order, LARGEST_LOG_PAID / order)
         (gain, cost), (back, price) = paid(held, order), paid(-held, order)
-        one += [gain, price, gain + price]
-        two += [cost, back, back + cost]
+        paid1 += [gain, price, gain + price]
+        paid2 += [cost, back, back + cost]
         limit = allowed(order, bounds[:, k])[:, None]
         r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
     flattery = np.tile(
         np.repeat(FLATTERY_A_NUMBER * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders)
     )
-    paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (one, two))
+    paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (paid1, paid2))
     return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), flattery)

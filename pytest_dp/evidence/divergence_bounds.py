@@ -32,7 +32,7 @@ class DivergenceBet:
     Attributes
     ----------
     order : float
-    one, two : ndarray, shape (b,)
+    paid1, paid2 : ndarray, shape (b,)
         Paid for the bin of the output on D, and on D'.
     stake : float
         At most the inverse of the largest loss.
@@ -41,8 +41,8 @@ class DivergenceBet:
     """
 
     order: float
-    one: Floats
-    two: Floats
+    paid1: Floats
+    paid2: Floats
     stake: float
     ways: int
 
@@ -67,7 +67,7 @@ class DivergenceBet:
         if runs == 0:
             return 0.0
         i, j = np.nonzero(joint)
-        won = float(np.log1p(self.stake * (self.one[i] + self.two[j])) @ joint[i, j])
+        won = float(np.log1p(self.stake * (self.paid1[i] + self.paid2[j])) @ joint[i, j])
         return float(_shown(won / runs, runs, self.stake * self.ways, self.order, alpha))
 
 
@@ -100,16 +100,16 @@ def _best_of_order(
 ) -> tuple[DivergenceBet, float]:
     """The best bet on the divergence of one order, and what it should show, in nats."""
     attacks = against_divergences(joint, scores, [order], np.zeros((1, 1)))
-    one, two = attacks.one[0], attacks.two[0]
-    ways = np.repeat([1, 1, 2], one.shape[1] // 3)
+    paid1, paid2 = attacks.paid1[0], attacks.paid2[0]
+    ways = np.repeat([1, 1, 2], paid1.shape[1] // 3)
     stakes = FINE_FRACTIONS[:, None] / attacks.largest_loss
     i, j = np.nonzero(joint)
-    pays = one[i] + two[j]
+    pays = paid1[i] + paid2[j]
     runs = joint.sum()
     won = joint[i, j] @ np.log1p(pays * stakes[:, None])
     shown = _shown((won - attacks.flattery) / runs, pairs, stakes * ways, order, alpha)
     f, k = np.unravel_index(np.argmax(shown), shown.shape)
-    bet = DivergenceBet(order, one[:, k], two[:, k], float(stakes[f, k]), int(ways[k]))
+    bet = DivergenceBet(order, paid1[:, k], paid2[:, k], float(stakes[f, k]), int(ways[k]))
     return bet, float(shown[f, k])
 
 

@@ -15,7 +15,13 @@ from pytest_dp.evidence._search import smallest
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.divergence_bets import allowed, log_ratios, paid
 from pytest_dp.evidence.event_bets import all_contingencies, payoffs
-from pytest_dp.evidence.resolution import CURVE_CAUTION, MAX_SCALE, Bets, largest_shown, wealth_for
+from pytest_dp.evidence.resolution import (
+    CURVE_CAUTION,
+    MAX_SCALE,
+    PlannedBets,
+    largest_shown,
+    wealth_for,
+)
 from pytest_dp.privacy import Guarantee
 
 LEARNING_FACTOR = 1.5
@@ -111,7 +117,7 @@ def most_shown(record: Record, guarantee: Guarantee) -> float:
     return most
 
 
-def smallest_divergence_scale(record: Record, bets: Bets) -> float:
+def smallest_divergence_scale(record: Record, bets: PlannedBets) -> float:
     """By how much noise has to be scaled down for bets on divergences to catch it (approximate).
 
     Returns

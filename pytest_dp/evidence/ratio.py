@@ -132,8 +132,8 @@ def predicted(p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha:
     z = _region.critical(alpha)
 
     def odds(at1: Floats, at2: Floats) -> Floats:
-        one, two = variance(at1, runs1), variance(at2, runs2)
-        return two / one * tilt(z, one + two)
+        variance1, variance2 = variance(at1, runs1), variance(at2, runs2)
+        return variance2 / variance1 * tilt(z, variance1 + variance2)
 
     smallest = _region.predicted(
         (chance1, chance2), (runs1, runs2), alpha, lambda at1, at2: np.log(at1) - np.log(at2), odds

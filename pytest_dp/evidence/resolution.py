@@ -152,7 +152,7 @@ def _implied(q: Floats, shift: float, where: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Bets:
+class PlannedBets:
     """So many bets against a claim, and what they would have caught.
 
     Attributes
@@ -174,7 +174,7 @@ class Bets:
         return growth(p, q, shared, self.guarantee) * self.runs >= wealth_for(self.alpha)
 
 
-def smallest_scale(curves: list[Curve], bets: Bets) -> float:
+def smallest_scale(curves: list[Curve], bets: PlannedBets) -> float:
     """By how much noise has to be scaled down to be caught, with 95 % power (approximate).
 
     Returns
@@ -187,19 +187,19 @@ def smallest_scale(curves: list[Curve], bets: Bets) -> float:
         return math.inf
 
     def caught(times: float) -> bool:
-        return any(bets.catch(*one.scaled(times)) for one in telling)
+        return any(bets.catch(*each.scaled(times)) for each in telling)
 
     return 1.0 if caught(1.0) else smallest(caught, 1.0, 2.0, MAX_SCALE)
 
 
-def smallest_event(p1: float, bets: Bets, shared: float = 0.0) -> float:
+def smallest_event(p1: float, bets: PlannedBets, shared: float = 0.0) -> float:
     """What the weakest event shows that bets would have found, with 95 % power (approximate).
 
     Parameters
     ----------
     p1 : float
         Probability of the event on the input that makes it likelier.
-    bets : Bets
+    bets : PlannedBets
     shared : float
         As in `Curve`.
 
@@ -281,11 +281,11 @@ def growth(p: Floats, q: Floats, shared: Floats, guarantee: Guarantee) -> float:
         The claim.
     """
     best = -math.inf
-    for one, two in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
-        most, least = np.minimum(one, two), np.maximum(0.0, one + two - 1)
-        room = np.where(shared > 0, most - one * two, one * two - least)
-        both = one * two + shared * room
-        cells = np.stack([both, one - both, two - both, 1 - one - two + both], axis=1)
+    for p1, p2 in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
+        most, least = np.minimum(p1, p2), np.maximum(0.0, p1 + p2 - 1)
+        room = np.where(shared > 0, most - p1 * p2, p1 * p2 - least)
+        both = p1 * p2 + shared * room
+        cells = np.stack([both, p1 - both, p2 - both, 1 - p1 - p2 + both], axis=1)
         for eps, delta in guarantee.hockey_sticks:
             stakes = STAKES / (math.exp(eps) + delta)
             paid = np.log1p(payoffs(eps, delta)[:, None] * stakes)

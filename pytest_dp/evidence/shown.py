@@ -98,9 +98,9 @@ class EventTest:
         edge, z = boundary(self.guarantee), _region.critical(alpha)
 
         def odds(at1: Floats, at2: Floats) -> Floats:
-            one, two = edge.variances(at1, runs1, at2, runs2)
+            first, second = edge.variances(at1, runs1, at2, runs2)
             plain = ratio.variance(at1, runs1) + ratio.variance(at2, runs2)
-            found: Floats = two / one * ratio.tilt(z, plain)
+            found: Floats = second / first * ratio.tilt(z, plain)
             return found
 
         smallest = _region.predicted(
@@ -220,10 +220,10 @@ class EventTest:
         Where that is nothing, the log ratio of ``p1 - delta`` and p2: negative, and no more than
         the distance from showing anything.
         """
-        one, two = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
+        first, second = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.log(np.maximum(one - self.guarantee.delta, 0.0)) - np.log(two)
-        proved = self.guarantee.shown_by(np.maximum(one, two), two)
+            ratios = np.log(np.maximum(first - self.guarantee.delta, 0.0)) - np.log(second)
+        proved = self.guarantee.shown_by(np.maximum(first, second), second)
         return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
 
     def expected(self, p1: float, n1: int, p2: float, n2: int, alpha: float) -> float:

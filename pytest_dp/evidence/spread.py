@@ -24,7 +24,7 @@ from scipy.special import bdtrc
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence._search import smallest_loss
-from pytest_dp.evidence.resolution import MIN_PROBABILITY, Bets
+from pytest_dp.evidence.resolution import MIN_PROBABILITY, PlannedBets
 
 STANDS_OUT_ERRORS = 4.0
 """Standard errors from which a place loses more than the others: by chance one of 16,000 does."""
@@ -94,14 +94,14 @@ def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]
     return float(((c1 - c2) ** 2 / size).sum()) - by_chance, by_chance + 2 / n**2
 
 
-def smallest_shared_loss(places: float, bets: Bets, shared: float = 0.0) -> float:
+def smallest_shared_loss(places: float, bets: PlannedBets, shared: float = 0.0) -> float:
     """The smallest loss, shared evenly by some places, that bets would have found (approximate).
 
     Parameters
     ----------
     places : float
         At least 1.
-    bets : Bets
+    bets : PlannedBets
     shared : float
         As in `resolution.Curve`.
 
@@ -117,7 +117,7 @@ def smallest_shared_loss(places: float, bets: Bets, shared: float = 0.0) -> floa
     return least + (places - low) * (_smallest(low + 1, bets, shared) - least)
 
 
-def _smallest(places: int, bets: Bets, shared: float) -> float:
+def _smallest(places: int, bets: PlannedBets, shared: float) -> float:
     steps = max((places + 1) // MAX_THRESHOLDS, 1)
     fewest: Ints = np.arange(0, places + 1, steps)
     alike = np.full(len(fewest), shared)

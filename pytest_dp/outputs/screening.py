@@ -69,7 +69,7 @@ def choose(table: Table, on_d: Bools | None, paired: int, most: int = 0) -> Plac
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
     chosen, partners = telling(numbers, kinds, on_d[rows], max(most, at_most(on_d)), paired)
-    named = [(places[one], places[other]) for one, other in partners]
+    named = [(places[place], places[partner]) for place, partner in partners]
     return Places([places[i] for i in chosen.tolist()], named, all=False)
 
 
@@ -113,7 +113,7 @@ def telling(
     moved, touched = differing(numbers, codes, rows1[:paired], rows2[:paired])
     chosen = _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), most)
     partners = _partners(numbers, rows1, chosen, ~moved & ~touched)
-    others = np.array([other for _, other in partners], dtype=np.int64)
+    others = np.array([partner for _, partner in partners], dtype=np.int64)
     return np.unique(np.concatenate([chosen, others])), partners
 
 

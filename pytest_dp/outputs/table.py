@@ -240,31 +240,33 @@ def concatenated(tables: Sequence[Table]) -> Table:
     """
     if len(tables) == 1:
         return tables[0]
-    raw = joined([one.raw for one in tables])
+    raw = joined([table.raw for table in tables])
     whole = None
-    if any(isinstance(one.raw, np.ndarray) for one in tables):
+    if any(isinstance(table.raw, np.ndarray) for table in tables):
         whole = tabulate(raw)
     elif set(map(type, raw)) == {np.ndarray}:
         whole = _of_arrays(raw)
     levels = {} if whole is None else whole.levels
-    new_codes = [_new_codes(one.levels, levels) for one in tables]
+    new_codes = [_new_codes(table.levels, levels) for table in tables]
     if whole is None:
         structures = Named.joined([Named(tuple(t.structures), t.structure) for t in tables])
-        types: Any = {name for one in tables for name in one.types.names} - {UNKNOWN} or {UNKNOWN}
+        types: Any = {name for table in tables for name in table.types.names} - {UNKNOWN} or {
+            UNKNOWN
+        }
         whole = Table(
             list(structures.names),  # type: ignore[arg-type]
             structures.which,
-            np.concatenate([[0], np.cumsum(np.concatenate([one.sizes for one in tables]))]),
-            np.concatenate([one.numbers for one in tables]),
-            _recoded([one.codes for one in tables], new_codes),
+            np.concatenate([[0], np.cumsum(np.concatenate([table.sizes for table in tables]))]),
+            np.concatenate([table.numbers for table in tables]),
+            _recoded([table.codes for table in tables], new_codes),
             levels,
-            Named.joined([one.types for one in tables], sorted(types)),
-            Named.joined([one.forms for one in tables]),
+            Named.joined([table.types for table in tables], sorted(types - {UNKNOWN} or types)),
+            Named.joined([table.forms for table in tables]),
             raw,
         )
     for key in tables[0].results:
-        if all(key in one.results for one in tables):
-            numbers, codes = zip(*(one.results[key] for one in tables), strict=True)
+        if all(key in table.results for table in tables):
+            numbers, codes = zip(*(table.results[key] for table in tables), strict=True)
             whole.results[key] = np.concatenate(numbers), _recoded(codes, new_codes)
     return whole
 

@@ -208,8 +208,8 @@ def _line_in(declaration: Declaration, path: Path) -> int | None:
     return None
 
 
-def _same_file(one: str, other: Path) -> bool:
-    path = Path(one)
+def _same_file(file: str, other: Path) -> bool:
+    path = Path(file)
     try:
         return path == other or path.samefile(other)
     except OSError:

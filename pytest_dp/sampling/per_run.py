@@ -186,8 +186,8 @@ def _of_a_run(sequence: np.random.SeedSequence, run: int, spawned: int | None) -
 
 def _all_of(restarts: list[Restart]) -> Restart:
     def restart(run: int) -> None:
-        for one in restarts:
-            one(run)
+        for restart in restarts:
+            restart(run)
 
     return restart
 

@@ -37,7 +37,7 @@ def _recur(owners: Iterable[list[Any]]) -> bool:
     """Whether any two outputs hold the same thing."""
     seen: dict[int, Any] = {}  # which keeps them, so that no other thing gets their place
     for some in owners:
-        known = {id(one): one for one in some}
+        known = {id(thing): thing for thing in some}
         if not seen.keys().isdisjoint(known):
             return True
         seen |= known

@@ -138,8 +138,8 @@ class Sampler(Subject):
         if rows < NEW_TRIAL_GROWTH * self._rows:
             return
         self._rows = rows
-        for one, other in pairwise(shared):
-            if not self.can_couple(one.given, other.given, deadline, rows):
+        for draw, following in pairwise(shared):
+            if not self.can_couple(draw.given, following.given, deadline, rows):
                 raise CannotCouple(self._refused)
 
     def _foresee(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, spearmanr
 
-from pytest_dp.attacks.expected_bounds import Plan, choice_of, first_share, rough_bounds
+from pytest_dp.attacks.expected_bounds import PlannedTest, choice_of, first_share, rough_bounds
 from pytest_dp.attacks.threshold import best_cut, cuts_for
 from pytest_dp.evidence.shown import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
@@ -30,7 +30,7 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     rng = np.random.default_rng(57)
     found = [rng.normal(d, 1, 100_000) * distance for d in (distance, 0.0)]
     cuts = cuts_for(np.concatenate(found), 100_000)
-    choice = best_cut(*(between(cuts, side) for side in found), cuts, Plan(claim, 2e5, 1e-6))
+    choice = best_cut(*(between(cuts, side) for side in found), cuts, PlannedTest(claim, 2e5, 1e-6))
     at = cuts.at / distance
     up = norm.sf(at - distance), norm.sf(at)
     down = norm.cdf(at), norm.cdf(at - distance)
@@ -51,7 +51,7 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_the_bound_to_expect_of_an_event_in_the_parameter_of_a_claim(claim):
-    n, ahead = 10_000, Plan(claim, 50_000, 1e-3)
+    n, ahead = 10_000, PlannedTest(claim, 50_000, 1e-3)
     for c1, c2 in ((500, 100), (4_000, 3_000), (6_000, 3_000)):
         choice, turned = choice_of(c1, n, c2, n, ahead), choice_of(c2, n, c1, n, ahead)
         assert choice.sign == -turned.sign == 1
@@ -69,7 +69,7 @@ def test_events_are_ranked_about_as_by_the_bound_to_expect(claim):
     c2 = rng.integers(50, 3_000, 60)
     # Of events in most outputs the complement would show more of ε.
     c1 = np.minimum(c2 * rng.uniform(1.3, 4, 60), 5_000).astype(int)
-    ahead = Plan(claim, 50_000, 1e-3)
+    ahead = PlannedTest(claim, 50_000, 1e-3)
     rough = rough_bounds(c1, c2, 10_000, ahead)
     exact = [
         choice_of(int(a), 10_000, int(b), 10_000, ahead).expected

@@ -15,7 +15,7 @@ from scipy.stats import laplace, norm
 from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
 from pytest_dp.attacks.expected_bounds import (
     Choice,
-    Plan,
+    PlannedTest,
     cautious,
     choice_of,
     first_share,
@@ -99,7 +99,7 @@ PURE = ApproximateDP(1.0)
 
 
 def plan(runs, alpha, claim=PURE):
-    return Plan(claim, runs, alpha)
+    return PlannedTest(claim, runs, alpha)
 
 
 def bounds_to_expect(p1, p2, runs, alpha):

@@ -102,7 +102,7 @@ def test_all_wealth_is_spread_out(eps, seed):
     for r in range(len(RUNGS)):
         everything = np.concatenate([wager.hard[r].ravel(), wager.soft[r].ravel(), [wager.cash[r]]])
         assert logsumexp(everything) == pytest.approx(0.0)
-    for paid in (wager.attacks.one, wager.attacks.two):
+    for paid in (wager.attacks.paid1, wager.attacks.paid2):
         assert -math.exp(eps) <= paid.min() <= paid.max() <= 1
 
 
@@ -213,7 +213,7 @@ def test_wealth_is_the_product_of_all_factors(apart):
     batch = [(3, 0), (2, 2), (0, 3), (3, 3), (1, 0), (3, 1)]
     wealth = math.exp(wager.cash[-1])
     bet_on = wager.attacks
-    attacks = list(zip(bet_on.one[-1].T, bet_on.two[-1].T, bet_on.r[-1], strict=True))
+    attacks = list(zip(bet_on.paid1[-1].T, bet_on.paid2[-1].T, bet_on.r[-1], strict=True))
     stakes = FRACTIONS / (math.exp(eps) + delta)
     for f, stake in enumerate(stakes):
 

@@ -59,7 +59,7 @@ def test_what_is_bet_on_pays_the_divergences_and_no_more(order):
     joint, scores = known(p, q)
     value = divergence(p, q, order)
     attacks = against_divergences(joint, scores, [order], np.array([[value]]))
-    mean = p @ attacks.one[0] + q @ attacks.two[0] - attacks.r[0]
+    mean = p @ attacks.paid1[0] + q @ attacks.paid2[0] - attacks.r[0]
     assert mean.max() <= 1e-6  # both directions have the same divergence here
     assert mean.max() >= -1e-6 * (1 + attacks.r.max())
     ways = np.sum(mean > -1e-6 * (1 + attacks.r[0]))
@@ -74,7 +74,7 @@ def test_soft_attacks_pay_nothing_on_average_where_the_claim_is_attained(eps, de
     q = p[::-1]
     joint = known(p + 1e-9, q + 1e-9, 1e6)[0]
     attacks = against_sticks(joint, *np.exp([[[eps]]]), np.array([[delta]]), SHARPNESS)
-    mean = p @ attacks.one[0] + q @ attacks.two[0] - attacks.r[0]
+    mean = p @ attacks.paid1[0] + q @ attacks.paid2[0] - attacks.r[0]
     # Each is 1 on what tells for certain, and elsewhere ratios are at most exp(eps).
     assert mean == pytest.approx(np.zeros(3 * len(SHARPNESS)), abs=1e-9)
     assert attacks.r[0].tolist() == [delta, delta, 2 * delta] * 3
@@ -92,7 +92,7 @@ def test_no_pair_of_outputs_can_ruin(order, seed):
     for attacks in (several, sticks):
         stakes, r = attacks.stakes, attacks.r[:, None]
         staked = stakes / (1 + stakes * r)
-        pays = attacks.one[:, :, None] + attacks.two[:, None]
+        pays = attacks.paid1[:, :, None] + attacks.paid2[:, None]
         worst = staked * (pays.min(axis=(1, 2))[:, None] - r)
         assert worst.min() > -1
         # Without r, the largest stake is nearly all that can be borne.
@@ -109,7 +109,7 @@ def test_growth_is_that_of_all_factors_for_every_rung(order):
     for rung, k, f in itertools.product(range(2), (0, 7, 30, 71), (0, 4, 8)):
         odds, r = attacks.stakes[0, f, k], attacks.r[rung, k]
         share = odds / (1 + odds * r)
-        pays = attacks.one[0, :, None, k] + attacks.two[0, None, :, k] - r
+        pays = attacks.paid1[0, :, None, k] + attacks.paid2[0, None, :, k] - r
         assert found[rung, k, f] == pytest.approx(np.sum(joint * np.log1p(share * pays)))
 
 

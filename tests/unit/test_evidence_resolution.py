@@ -12,7 +12,7 @@ from scipy.stats import binom, laplace, norm
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.resolution import (
     LEARNING_COST,
-    Bets,
+    PlannedBets,
     curve,
     largest_shown,
     smallest_event,
@@ -56,12 +56,12 @@ def test_randomised_response_scaled(times):
 def test_the_scale_does_not_depend_on_where_one_starts(distance):
     """Laplace noise for a loss of 1, 0.2 or 0.02 is caught at the same loss in the end."""
     caught = [
-        distance * smallest_scale([curve(seen(laplace, distance))], Bets(CLAIM, runs, 1e-6))
+        distance * smallest_scale([curve(seen(laplace, distance))], PlannedBets(CLAIM, runs, 1e-6))
         for runs in (3_000, 30_000, 1_000_000)
     ]
     assert caught == sorted(caught, reverse=True)
     half_lines = [
-        smallest_event(0.5, Bets(CLAIM, runs, 1e-6)) for runs in (3_000, 30_000, 1_000_000)
+        smallest_event(0.5, PlannedBets(CLAIM, runs, 1e-6)) for runs in (3_000, 30_000, 1_000_000)
     ]
     assert caught == pytest.approx(half_lines, rel=0.02)
 
@@ -75,7 +75,7 @@ def test_inputs_that_chance_may_tell_apart_are_not():
         np.add.at(joint, (np.sort(one % 20), two), 1)
         found = curve(joint)
         told += found.shift.max() > 0
-        assert math.isinf(smallest_scale([found], Bets(CLAIM, 1e9, 1e-6))) == (
+        assert math.isinf(smallest_scale([found], PlannedBets(CLAIM, 1e9, 1e-6))) == (
             not found.shift.any()
         )
     assert told <= 20
@@ -145,7 +145,7 @@ def test_where_no_place_stands_out_all_of_them_share_the_loss():
 def test_a_shared_loss_is_caught_where_the_count_of_places_that_show_it_is():
     """Brute force: the best threshold of the count, and the best stake, at what is reported."""
     runs, places = 1_000_000, 5  # so many that learning costs next to nothing
-    loss = smallest_shared_loss(places, Bets(CLAIM, runs, 1e-6))
+    loss = smallest_shared_loss(places, PlannedBets(CLAIM, runs, 1e-6))
     p = binom.sf(np.arange(-1, places), places, 0.5)
     q = binom.sf(np.arange(-1, places), places, 0.5 * math.exp(-loss / places))
     best = max(
@@ -161,11 +161,13 @@ def test_a_shared_loss_is_caught_where_the_count_of_places_that_show_it_is():
 
 def test_a_loss_is_harder_to_catch_the_more_places_share_it():
     def found(places, runs=9_000):
-        return smallest_shared_loss(places, Bets(CLAIM, runs, 1e-6))
+        return smallest_shared_loss(places, PlannedBets(CLAIM, runs, 1e-6))
 
     shared = [found(places) for places in (1, 1.5, 2, 3, 10, 100, 1_000)]
     assert shared == sorted(shared)
-    assert shared[0] == pytest.approx(smallest_event(0.5, Bets(CLAIM, 9_000, 1e-6)), rel=0.01)
+    assert shared[0] == pytest.approx(
+        smallest_event(0.5, PlannedBets(CLAIM, 9_000, 1e-6)), rel=0.01
+    )
     assert found(100, 30_000) < found(100)
     assert math.isinf(found(3, 10))
 
@@ -177,8 +179,8 @@ def test_tails_in_which_few_outputs_are_do_not_decide():
     losses = []
     for _ in range(100):
         found = curve(np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000)
-        losses.append(found.loss(smallest_scale([found], Bets(CLAIM, 9_000, 1e-6))))
-    exact = smallest_event(0.5, Bets(CLAIM, 9_000, 1e-6))
+        losses.append(found.loss(smallest_scale([found], PlannedBets(CLAIM, 9_000, 1e-6))))
+    exact = smallest_event(0.5, PlannedBets(CLAIM, 9_000, 1e-6))
     assert np.quantile(losses, 0.9) < 1.25 * exact
 
 
@@ -190,13 +192,13 @@ def test_the_shape_of_noise_is_seen_through_much_of_it():
     losses = []
     for _ in range(50):
         found = curve(np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000)
-        losses.append(found.loss(smallest_scale([found], Bets(CLAIM, 9_000, 1e-6))))
-    assert np.median(losses) > 1.15 * smallest_event(0.5, Bets(CLAIM, 9_000, 1e-6))
+        losses.append(found.loss(smallest_scale([found], PlannedBets(CLAIM, 9_000, 1e-6))))
+    assert np.median(losses) > 1.15 * smallest_event(0.5, PlannedBets(CLAIM, 9_000, 1e-6))
 
 
 def test_the_resolution_improves_with_samples_and_with_shared_randomness():
     def found(pairs, shared=0.0):
-        return smallest_event(0.5, Bets(ApproximateDP(0.5), pairs, 1e-6), shared)
+        return smallest_event(0.5, PlannedBets(ApproximateDP(0.5), pairs, 1e-6), shared)
 
     assert math.isinf(found(10))
     assert found(1_000) > found(10_000) > found(100_000) > 0.5
@@ -207,7 +209,7 @@ def test_the_resolution_improves_with_samples_and_with_shared_randomness():
 def test_the_resolution_is_where_the_best_single_stake_just_suffices(eps, delta):
     """At the loss that it names, the best growth of one stake on the event pays for 1/alpha."""
     p1, pairs, alpha = 0.6, 3_000, 1e-3
-    shown = smallest_event(p1, Bets(ApproximateDP(eps, delta), pairs, alpha))
+    shown = smallest_event(p1, PlannedBets(ApproximateDP(eps, delta), pairs, alpha))
     p2 = (p1 - delta) * math.exp(-shown)
     cells = np.array([p1 * p2, p1 * (1 - p2), (1 - p1) * p2, (1 - p1) * (1 - p2)])
     worst = math.exp(eps) + delta
