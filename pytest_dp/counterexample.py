@@ -24,7 +24,8 @@ from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 
 KEPT_RANK = 0.8
-"""Share of the rank that a simpler event must keep."""
+"""Share of its rank (how clearly it breaks the claim) that an event may lose at most for being
+simpler to read."""
 
 RECURRING_SHARE = 0.1
 """Share of numbers that recur below which they seem to be continuous."""

@@ -30,15 +30,19 @@ from pytest_dp.outputs.feature import PLACE_KINDS, Feature
 from pytest_dp.outputs.table import Table
 
 MAX_FEATURE_BINS = 48
+"""Bins that the values of a quantity are sorted into: more follow the loss more closely where there
+are outputs enough, and take longer everywhere."""
 MAX_PARAMETERS = 300
 """Steps of all functions together, roughly; fewer where there are few outputs."""
 CURVATURE_WORK = 5e7
 """Outputs times squared number of columns, for the curvature of the likelihood: it may be taken
 from some of the outputs. Its slope is taken from all."""
 MAX_PASSES = 10
-"""Passes over the outputs at most."""
+"""Passes over the outputs in which the model is fitted, at most: it is nearly always there by then.
+"""
 UPDATES = 3
-"""Updates of the prior in each pass, and a quarter of those in the first."""
+"""How often the prior of a quantity's weights is fitted anew in each pass; four times as often in
+the first."""
 ALWAYS_WHOLE, MAX_WHOLE = 5, 200
 """Different outputs up to which nothing else is looked at, and up to which they are at all."""
 FREEDOM = 3.0

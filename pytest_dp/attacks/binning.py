@@ -19,7 +19,8 @@ from pytest_dp.outputs.table import Table, tabulate
 BinNumbers = npt.NDArray[np.uint8]
 
 TAIL_SCORES = 3
-"""Scores beyond the outermost cut."""
+"""Scores, about, beyond the outermost cut: fewer make rarer and stronger events to bet on, of which
+less is known."""
 
 
 class Binning(Protocol):

@@ -25,9 +25,13 @@ from pytest_dp.outputs.table import Table
 BinCodes = npt.NDArray[np.uint16]
 
 MAX_ATOMS = 64
+"""Different values up to which each gets a bin of its own: a lattice is not blurred, and continuous
+numbers are still pooled."""
 MAX_CATEGORIES = 256
+"""Categories of a quantity that get a bin of their own; all others share one."""
 TAIL_SAMPLES = 10.0
-"""Samples beyond the outermost cut point."""
+"""Samples, about, beyond the outermost cut point: so many as a bin needs to say anything of the
+tail."""
 MAX_SORTED = 4_000_000
 """Numbers, over all columns, from which cut points are taken."""
 

@@ -28,7 +28,7 @@ RIDGE = 1e-6
 MAX_DEVIATION = 1e6
 """Deviations beyond which all numbers count as the same, so that sums stay finite."""
 MAX_FLAGS = 64
-"""Categories of a quantity that have flags."""
+"""Categories of a quantity that the linear model has a weight for: those that appear first."""
 
 Flag = tuple[str, Hashable]
 _SPECIAL: tuple[Flag, ...] = (("absent", None), ("nan", None), ("inf", None), ("-inf", None))

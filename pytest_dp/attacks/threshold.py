@@ -31,6 +31,8 @@ from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit
 
 MAX_CUTS = 512
+"""Cut points of a score among which a threshold is chosen: more find a slightly better one, and
+each is counted."""
 NEARLY = 0.97
 """Share of an expected bound that is worth giving up for something that is easier to read."""
 

@@ -50,7 +50,8 @@ MAX_UNPAIRED_PLACES = 256
 """Places in an output that extracts keep where inputs are not run with the same random numbers:
 then no pairs of outputs show which places matter."""
 MAX_EVENTS = 2
-"""Readable events that each half of the samples proposes, beside rare ones."""
+"""Readable events that each half of the samples proposes, beside rare ones. Each takes a share of
+every stake; by one alone, a mechanism of which two things leak is caught later."""
 HOPE_ERRORS = 1.5
 """Standard errors by which a pair of inputs may be better than it looks: larger values try more
 pairs, smaller ones stay with the best so far (as in a bandit)."""

@@ -22,7 +22,8 @@ from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings
 
 CONCLUDE_TIME_SHARE = 0.05
-"""Share of max_seconds that may be taken beyond it to show what was found."""
+"""Share of max_seconds by which an audit may be late, to show what was found: a violation that
+cannot be read helps nobody."""
 CONFIRM_SHARE, MAX_CONFIRM = 0.1, 2_048
 """Share of the samples, and at most how many, that are kept for copies of the mechanism, by which a
 violation is confirmed; the search cannot have them."""

@@ -38,9 +38,9 @@ from pytest_dp.sampling.sampler import Draw
 SEARCH_SHARE = 0.25
 """Share of the samples, and of the time, in which pairs are compared and the model is trained."""
 CHOICE_SHARE = 0.1
-"""Share of the samples on which the threshold is chosen."""
+"""Share of the samples on which the threshold is chosen; what it takes is lost to the test."""
 MAX_CHOICE = 2_000_000
-"""So many samples are enough for that."""
+"""Samples beyond which the threshold gets no better, so that the rest goes into the test."""
 MAX_KEPT, MAX_LEAVES = 500_000, 10_000_000
 """Samples of each input, and leaves in them, that are kept in memory at most."""
 FIRST_LOOK = 16

@@ -44,7 +44,8 @@ HOPE_UNSEEN = 0.6
 """What `Arm.hope` is taken to be for pairs of inputs that were not looked at: a pair of which more
 is hoped is bet on before new ones are tried."""
 CHECK_GROWTH = 1.15
-"""How many times more samples there are until the next look whether to stop."""
+"""By what factor samples grow between two looks whether to stop: audits end so much later than they
+could, and a look costs as much as many outputs."""
 SEARCH_SHARE, MIN_SEARCHED = 0.05, 500
 """Share of the pairs of outputs that goes to pairs of inputs which the claim does not give, and how
 many they get at least before an audit may end at its margin."""

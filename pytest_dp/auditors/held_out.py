@@ -47,7 +47,8 @@ RESERVED_FOR_RERUNS = 0.06
 """Share of the runs in pairs that is set aside for those which are run again on a copy, to see that
 random numbers are really shared: at most 5 %, and what is rounded up. They count as samples."""
 MAX_BATCH = 500_000
-"""Pairs of outputs that are counted at a time."""
+"""Pairs of outputs that are counted at a time: what bounds the memory, and how late it is seen that
+time is up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,12 @@ shows in one event of 40. Where few samples are left it takes more, as less coul
 MIN_RELEASES = 3
 """Times that such a value has to come on one input, and never on the other."""
 MIN_LOSS = 1e-3
-"""Nats below which losses on two pairs of inputs are not compared."""
+"""Nats below which losses on two pairs of inputs are not compared: both are chance."""
 MAX_SHARING_NUMBERS, MIN_SHARING_OUTPUTS = 1_000_000, 1_000
 """Numbers in all places, and outputs at least, by which it is estimated how many share a loss."""
 MAX_TOLD_CATEGORIES = 30
-"""Categories at a place that are told from each other."""
+"""Categories at a place that are told from each other, those that appear first: where there are
+more, each comes too seldom to say how many places share a loss."""
 
 
 def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: float) -> float:

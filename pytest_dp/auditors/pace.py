@@ -41,7 +41,10 @@ class Pace:
 
 
 OF_RATIOS = Pace(8, False, 24, 20_000, 100_000, 1.0)
+"""Learning seldom and from few outputs costs no power here, and saves much of the time."""
 OF_RARE_EVENTS = Pace(3, True, 40, 100_000, 200_000, 0.1)
+"""Learning as seldom as for ratios takes 12 % more samples (42 % of Gaussian noise under a delta).
+"""
 
 
 def pace_of(guarantee: Guarantee) -> Pace:

@@ -28,7 +28,8 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.deadline import OutOfTime
 
 SEARCH_SHARE = 0.4
-"""Share of the samples, and of the time, that goes into the search."""
+"""Share of the samples, and of the time, that goes into the search: the test, which has to prove
+what was found, gets the rest."""
 FIRST_ROUND = 500
 """Samples of each input in the first round of the search, where there are enough in all."""
 LUCK = 8.0

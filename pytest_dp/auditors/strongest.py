@@ -36,14 +36,16 @@ MIN_SHOWN = 8_000
 MAX_SHOWN, SHOWN_PER_BET = 20_000, 10
 """The same, at most: the larger of so many, and of so many for each sample that was bet on."""
 MAX_SHORTER = 3
-"""Pairs with shorter inputs that the worst is compared with."""
+"""Pairs with shorter inputs that the worst is compared with: each takes as long as a small audit.
+"""
 MIN_COUNTED = 20
-"""Outputs in an event on either side by which losses are compared."""
+"""Outputs in an event, on either side, from which losses are compared: below, their standard errors
+are no longer those of counts that are nearly normal."""
 READABLE_WORTH = 0.7
 """An event that a person can read is shown in place of the learned attack if it exceeds the claim
 by at least this share of the standard errors by which the attack does."""
 SHOWING_TIME_SHARE = 0.1
-"""Share of max_seconds that may go into showing it."""
+"""Share of max_seconds that may go into held-out samples that only make the picture clearer."""
 READING_TIME_SHARE = 0.4
 """Share of the time that is left that may go into looking for an event that a person can read."""
 CLEAR_SHARE = 0.4

@@ -24,9 +24,10 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 
 MAX_SEARCHED = 200_000
-"""Samples of each input among which a readable event is looked for."""
+"""Samples of each input among which a readable event is looked for: more hardly change which one it
+is, and take longer."""
 MAX_CONDITIONS = 4
-"""Conditions that a readable event is made of, at most."""
+"""Conditions that a readable event is made of, at most: nobody reads a fifth."""
 NEEDLESS_RANK = 0.97
 """A condition is dropped as needless if the event keeps at least this share of its rank without
 it."""

@@ -15,7 +15,8 @@ from pytest_dp.evidence.boundary import boundary
 from pytest_dp.privacy import Guarantee
 
 ANY = 0.02
-"""Share of alpha for how often any output of a pair is in the event."""
+"""Share of alpha for how often any output of a pair is in the event, which changes little of what
+is shown; the rest is for what decides it."""
 DOWN, UP = 1 - 1e-15, 1 + 1e-15
 """For the rounding of products."""
 

@@ -25,9 +25,11 @@ SHARPNESS = np.array([1.0, 3.0, 10.0])
 """Factors of a soft attack before it is cut off at 1, for claims with a delta: by it, more may be
 bet on ratios of probabilities that are far above the claim."""
 ATTACK_FLATTERY = 2.0
-"""Of a soft attack, in nats."""
+"""Log growth, in nats, that a soft attack is taken to have on the record only because it was made
+from that record. More makes bets wait until the record speaks clearly."""
 LEAST_LOSS = 1e-9
-"""Of an attack, by which stakes are limited even if it cannot lose."""
+"""What an attack is taken to cost at least, so that the stake on one that cannot lose stays finite.
+"""
 
 
 @dataclass(frozen=True, slots=True)

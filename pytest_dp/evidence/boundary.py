@@ -19,7 +19,7 @@ _INNER = expit(np.linspace(-35, 30, 3_001))
 PLACES: Floats = np.concatenate([[0.0], _INNER, [1.0]])
 """Probabilities on the rarer side at which the boundary is known; in between it is interpolated."""
 MAX_VARIANCE = 1e300
-"""Variance in place of an infinite one."""
+"""What stands for an infinite variance, so that ratios of variances stay numbers."""
 
 
 @dataclass(frozen=True, eq=False)

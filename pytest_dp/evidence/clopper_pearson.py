@@ -16,7 +16,8 @@ from pytest_dp.evidence._validation import check_count, check_delta, check_finit
 from pytest_dp.privacy import Guarantee
 
 PRODUCT_ROUNDING = 1e-14
-"""For the rounding of a product."""
+"""What a product of two bounds may be off by rounding, relatively; bounds are moved by it to the
+safe side."""
 
 
 def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:

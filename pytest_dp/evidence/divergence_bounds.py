@@ -22,7 +22,7 @@ from pytest_dp.privacy import Guarantee
 FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
 """What may be staked, as shares of the largest stake that cannot ruin."""
 LOG_WEALTH_ROUNDING = 1e-15
-"""Of log wealth, with each pair."""
+"""What each pair of outputs adds to log wealth by rounding, at most; it is taken off."""
 
 
 @dataclass(frozen=True, slots=True)

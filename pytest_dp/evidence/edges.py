@@ -28,7 +28,7 @@ LEARNING_FACTOR = 1.5
 """How much more has to be won by bets on divergences: the ratio of probabilities in every bin has
 to be learned meanwhile. By simulation of audits at the loss that is reported."""
 LARGEST_LOG = 300.0
-"""Of a moment: larger ones are taken to be so large."""
+"""Logarithm of a moment that is counted at most: floats hold no more than twice that."""
 
 
 def edges(record: Record, guarantee: Guarantee) -> tuple[Floats, Floats, Floats]:

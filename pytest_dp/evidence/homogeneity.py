@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, chdtrc, gammaln
 
 MAX_GROUPS = 16
+"""Stretches that runs are divided into: more see shorter disturbances, and each holds fewer runs.
+"""
 MIN_EXPECTED = 4
 """Runs inside, and outside, the event that each group is expected to hold."""
 

@@ -35,12 +35,15 @@ OTHER_PAIRS_SHARE = 0.35
 CURVE_CAUTION = 1.0
 """Standard errors by which two inputs are taken to be less far apart than they look."""
 MIN_CURVE_ERRORS = 3.0
-"""Standard errors from which two inputs are told apart at all."""
+"""Standard errors from which two inputs are told apart at all: below, a curve would be one of
+chance."""
 MIN_CONTINUOUS_BINS = 8
-"""Bins of a score from which outputs count as continuous."""
+"""Bins of a score from which outputs count as continuous, so that less noise is a matter of scale.
+"""
 STAKES = np.geomspace(1e-3, 0.98, 40)
 """Shares of the largest stake, one of which is near the best."""
 MAX_SCALE = 1e4
+"""How many times too small noise is looked for; beyond, nothing would have been caught."""
 MIN_PROBABILITY = 0.01
 """Probability from which an event is not too rare for its loss to show: in the 9,000 pairs of
 outputs that 20,000 samples leave for bets, it comes 90 times, give or take a tenth."""

@@ -21,6 +21,8 @@ from pytest_dp.evidence._validation import check_count, check_eps, check_level, 
 
 # Which quantile of the thinnings' p-values counts. Fixed: choosing it by the counts is not valid.
 THINNING_SHARE = 0.1
+"""Probability with which a thinned count is at least as large as it is taken to be. The p-value is
+divided by it: a smaller one takes a better count, and pays more for it."""
 
 SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 

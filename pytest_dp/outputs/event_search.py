@@ -56,11 +56,12 @@ MAX_PATTERNS, MAX_IN_A_SET = 256, 5
 """Different outputs up to which whole outputs are spoken of, and how many a person reads in a set.
 """
 RARE = 0.01
-"""Share of outputs below which a single value is rare."""
+"""Share of outputs below which events are rare: a few of them are proposed beside the others, which
+would outrank them."""
 MAX_CONTEXTS = 6
 """Lengths and counts among which numbers are looked at again, each for the price of a search."""
 MAX_OF_A_KIND = 3
-"""Events that one block may propose, so that others are heard."""
+"""Events that one block of similar ones may propose, so that others are heard."""
 COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
 """What an event that is harder to read must be better by, in units of rank."""
 

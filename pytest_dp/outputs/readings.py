@@ -30,7 +30,8 @@ MAX_NUMBERS_IN_TEXT, MAX_CHARACTERS, MAX_WORDS = 6, 32, 64
 commonest: every one is a quantity to learn from."""
 BEGINNINGS = (2, 4, 8, 16)
 OFTEN = 0.01
-"""Share of the texts that a word or a beginning needs to be spoken about."""
+"""Share of the texts that a word or a beginning needs to be spoken of: rarer ones could not be bet
+on."""
 MODULI = (2, 10, 1_000, 2**32)
 """What the remainders of huge whole numbers are taken by."""
 

@@ -22,7 +22,8 @@ MAX_EXHAUSTIVE = 12
 MIN_RELATION_OUTPUTS, MAX_RELATION_OUTPUTS = 8, 256
 """Outputs on an input by which relations are recognised, at least and at most."""
 MAX_RELATIONS = 128
-"""Relations that are looked at, where there are very many numbers."""
+"""Relations that are looked at where there are very many numbers: each is a quantity to learn from,
+and costs as much."""
 SPARE = 4
 """Outputs beyond those that fix the coefficients of a relation: chance alone gives none for them.
 """
@@ -31,7 +32,8 @@ EXACT_RESIDUAL = 1e-5
 TOGETHER = 0.5
 """Noise (variance) that is left of a number in the best difference with another, at most."""
 CHANCE = 4.0
-"""Standard errors by which numbers have to go together for that."""
+"""Standard errors by which numbers have to go together to be looked at as related: one pair of
+16,000 does so by chance."""
 CONSTANT_SHARE = 0.9
 """Share of outputs for which a constant is one."""
 _COEFFICIENT = 1e-4

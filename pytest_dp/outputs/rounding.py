@@ -29,7 +29,8 @@ OF_SPREAD_SINGLE = 2.0**-12
 TOUCHED = 0.2
 """Share of numbers that use the last digit of single precision, if they come from there."""
 MAX_ROOM_NUMBERS = 2_000
-"""Numbers by which the room is found."""
+"""Numbers by which it is found how far apart two may be and still be equal but for rounding: more
+say the same."""
 MAX_MERGED_PLACES = 64
 """Numbers in an output up to which whole outputs are compared up to rounding."""
 _TOTALS = frozenset({"difference", "sum", "mean", "relation"})

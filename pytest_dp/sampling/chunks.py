@@ -19,7 +19,11 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.sampling.pickling import cloudpickle
 
 MAX_CHUNK = 512
+"""Runs in a chunk, at most: so few that work is shared out evenly, so many that setting a chunk up
+costs next to nothing."""
 MAX_VECTORIZED_CHUNK = 32_768
+"""Outputs that are asked of a vectorised mechanism in one call, at most: bounds the memory that its
+own work takes."""
 MIN_CHUNK, MIN_SHARED_CHUNK = 64, 256
 """Runs in a chunk, at least, where a draw has so many: every chunk costs time to set up."""
 MIN_SLOW_CHUNK, SLOW_CHUNKS = 2, 32
@@ -55,7 +59,7 @@ class Done:
 
 
 MAX_BYTES = 2**25
-"""Memory, about, for outputs that are drawn at a time."""
+"""Memory, about, for outputs that are drawn at a time: enough for calls to cost next to nothing."""
 LEAF_BYTES = 32
 """Bytes for a number in a list, about."""
 
