@@ -19,7 +19,7 @@ from pytest_dp.datasets.relations import (
 )
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import PRIVACY, invalid, read
+from pytest_dp.keywords import PRIVACY, invalid, is_strategy, read
 from pytest_dp.privacy import NOTIONS, Guarantee, guarantee, smallest
 from pytest_dp.reprs import on_one_line, shortened
 from pytest_dp.settings import NAMES as SETTINGS
@@ -45,7 +45,7 @@ class Promise:
     inputs : object
         Where neighbouring inputs come from, or None if `pairs` are given.
     pairs : tuple of (D, D') or None
-        Explicit neighbouring inputs.
+        Explicit neighbouring inputs, or a strategy of such.
     group : int
         How many units D and D' differ in.
     """
@@ -53,7 +53,7 @@ class Promise:
     guarantee: Guarantee
     relation: Relation | None = None
     inputs: Any = None
-    pairs: tuple[tuple[Any, Any], ...] | None = None
+    pairs: Any = None
     group: int = 1
 
 
@@ -65,6 +65,8 @@ class Arguments:
     ----------
     params : dict
         Arguments with their values.
+    drawn : dict
+        Arguments with strategies, whose values are drawn with the inputs.
     privacy_param : str or None
         That of `params` which carries ε, ρ or µ, if the claim names one.
     vectorized : str or None
@@ -77,6 +79,7 @@ class Arguments:
     privacy_param: str | None = None
     vectorized: str | None = None
     rng: str = "rng"
+    drawn: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +225,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
     given : dict
         Keywords as `pytest_dp.keywords.read` returns them.
     """
-    choices = given.get("params", {})
+    choices, drawn = _fixed_and_drawn(given)
     named = {name: given[name] for name in PRIVACY if isinstance(given.get(name), str)}
     varied = [name for name in choices if len(choices[name]) > 1 and name not in named.values()]
     claimed = any(name in given for name in NOTIONS)
@@ -236,8 +239,23 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
             label = "-".join([_guarantee(given, params).label, *others])
         carries = next((named[name] for name in NOTIONS if name in named), None)
         taken = {name: given[name] for name in ("vectorized", "rng") if name in given}
-        combinations.append((Arguments(params, carries, **taken), label))
+        combinations.append((Arguments(params, carries, drawn=drawn, **taken), label))
     return combinations
+
+
+def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """The ``params`` whose values are given, and those that have a strategy."""
+    choices: dict[str, list[Any]] = dict(given.get("params", {}))
+    drawn = {name: choices.pop(name)[0] for name in list(choices) if is_strategy(choices[name][0])}
+    for name in PRIVACY:
+        if isinstance(given.get(name), str) and given[name] in drawn:
+            raise ClaimError(
+                f"{name}={given[name]!r} is what the claim promises, and params[{given[name]!r}] "
+                f"is a strategy: {on_one_line(drawn[given[name]])}. Each audit tests one promise. "
+                f"Write a list, which gives an audit for each: params={{{given[name]!r}: "
+                "[0.1, 1.0]}."
+            )
+    return choices, drawn
 
 
 def distinct_labels(claims: Iterable[Claim]) -> list[str]:
@@ -289,7 +307,8 @@ def of_group(relation: Relation | None, group: int, inputs: Any) -> Relation | N
     """
     if isinstance(relation, OfRecords):
         return replace(relation, group=group)
-    if group > 1 and isinstance(inputs, Queries | Values | list | tuple):
+    derived = isinstance(inputs, Queries | Values | list | tuple) or is_strategy(inputs)
+    if group > 1 and derived:
         names = [one.name for one in RELATIONS.values() if issubclass(one, OfRecords)]
         raise ClaimError(
             f"group={group} with {relation}: pairs that differ in so many units follow from "

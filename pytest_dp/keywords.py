@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -43,6 +44,12 @@ def read_one(name: str, value: Any) -> Any:
     if value is None:
         return NO_MARGIN if name == "margin" else None
     return _READERS[name](name, value)
+
+
+def is_strategy(value: object) -> bool:
+    """Whether this is a Hypothesis strategy: it can only be one if Hypothesis is loaded."""
+    strategy = getattr(sys.modules.get("hypothesis.strategies"), "SearchStrategy", ())
+    return isinstance(value, strategy)
 
 
 def invalid(name: str, value: object, allowed: str) -> ClaimError:
@@ -164,11 +171,18 @@ def _parameter(name: str, value: Any, true_means: str | None = None) -> str | No
 
 def _params(name: str, value: Any) -> dict[str, list[Any]]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        allowed = "Allowed: a mapping from parameter names to a value or a list of values."
+        allowed = (
+            "Allowed: a mapping from parameter names to a value, a list of values or a strategy."
+        )
         raise invalid(name, value, allowed)
     choices = {}
     for key, given in value.items():
         choices[key] = list(given) if isinstance(given, list | tuple) else [given]
+        if len(choices[key]) > 1 and any(map(is_strategy, choices[key])):
+            raise ClaimError(
+                f"params[{key!r}] is a list with a strategy in it. Write a list of values, which "
+                "gives an audit for each, or one strategy, whose values are drawn with the inputs."
+            )
         if not choices[key]:
             raise ClaimError(f"params[{key!r}] is empty. Give at least one value, or leave it out.")
     return choices
@@ -222,7 +236,9 @@ def _rows_per_unit(name: str, value: Any) -> int:
     return int(value)
 
 
-def _pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
+def _pairs(name: str, value: Any) -> Any:
+    if is_strategy(value):
+        return value
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
         pairs = list(value)

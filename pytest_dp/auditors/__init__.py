@@ -16,11 +16,12 @@ from pytest_dp.claim import Claim, Promise, expand
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs import pairs_of, resolved
-from pytest_dp.inputs.sources import PairSource
+from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import invalid
+from pytest_dp.reprs import on_one_line
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.sampler import Progress
+from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings, unused
 
 
@@ -114,10 +115,13 @@ def run(
     promise before, to be tried first.
     """
     call = prepare(mechanism, claim.arguments)
+    where = "pairs" if claim.promise.inputs is None else "inputs"
+    written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     claim = replace(claim, promise=resolved(claim.promise, root))
-    source = PairSource([*known(claim.promise), *pairs_of(claim.promise)])
+    seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
+    source = source_of(claim, seed, written, known(claim.promise))
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
-    context = Context(claim, call, source, settings, name, progress)
+    context = Context(claim, call, source, replace(settings, seed=seed), name, progress)
     useless = unused(claim.effort, settings.method)
     if useless:
         context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")

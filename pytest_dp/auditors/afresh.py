@@ -28,6 +28,7 @@ from pytest_dp.auditors.kept import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import homogeneity
+from pytest_dp.inputs import Pair
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.hashing import hashes
@@ -71,7 +72,8 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     if _is_known(context.call.mechanism):
         _refuse(context, "an earlier audit found that its runs depend on each other")
     example = result.counterexample
-    pair = (example.d1, example.d2) if example else (context.pairs[0].d1, context.pairs[0].d2)
+    first = context.pairs[0]
+    pair = (Pair(example.d1, example.d2, params=example.params) if example else first).inputs
     event = example.event if example else None
     wanted = _wanted(context, result)
     deadline = Deadline(

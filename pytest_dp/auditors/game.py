@@ -99,9 +99,9 @@ class Game:
 
     def _join(self, pair: Pair) -> Arm:
         """A pair that takes part from now on: at any time, as bets are made before draws."""
-        inputs = self.pool.add(pair.d1), self.pool.add(pair.d2)
+        input1, input2 = map(self.pool.add, pair.inputs)
         kept = Kept(max(MIN_ROOM, TOTAL_ROOM // len(self.source.given)))
-        arm = Arm(len(self.arms), pair, *inputs, [], kept)
+        arm = Arm(len(self.arms), pair, input1, input2, [], kept)
         self.arms.append(arm)
         return arm
 
@@ -265,9 +265,7 @@ class Game:
         self.seen.append(arm)
         if len(self.seen) == len(self.arms):
             always_raises(self.context, self.pool)
-        answers = [
-            self.context.sampler.noiseless(d, privacy_param) for d in (arm.pair.d1, arm.pair.d2)
-        ]
+        answers = [self.context.sampler.noiseless(d, privacy_param) for d in arm.pair.inputs]
         arm.references = [answer for answer in answers if answer is not None]
 
     def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:

@@ -282,6 +282,7 @@ def counterexample(
         eps_clopper_pearson=bound.eps_clopper_pearson,
         delta_lower=bound.delta_lower,
         difference=witness.pair.difference,
+        params=witness.pair.params,
         diagnosis=(
             diagnose(readable, *known, context.guarantee, (constant1, constant2), stands_out=recurs)
             if all(known[1])

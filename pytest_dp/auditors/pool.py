@@ -136,9 +136,10 @@ def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[
     for number, pair in enumerate(context.pairs):
         if number and (len(pool.inputs) + 1) * MIN_FIRST_LOOK > budget / 2:
             break
-        answers = [context.sampler.noiseless(d, context.privacy_param) for d in (pair.d1, pair.d2)]
+        answers = [context.sampler.noiseless(d, context.privacy_param) for d in pair.inputs]
         references = [answer for answer in answers if answer is not None]
-        contenders.append(kind(number, pair, pool.add(pair.d1), pool.add(pair.d2), references))
+        input1, input2 = map(pool.add, pair.inputs)
+        contenders.append(kind(number, pair, input1, input2, references))
     if len(contenders) < len(context.pairs):
         context.sampler.note(
             f"tried {len(contenders)} of {len(context.pairs):,} pairs: raise max_samples or "

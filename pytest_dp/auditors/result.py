@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_dp.claim import Claim
@@ -73,6 +73,8 @@ class Counterexample:
         claim's parameter, and the order and value that were `shown` and are `allowed`.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
+    params : dict
+        Values of the parameters that were drawn with the inputs, where `params` has strategies.
     diagnosis : tuple of str
         What the counterexample is consistent with; never a certainty.
     attack : callable or None
@@ -101,6 +103,7 @@ class Counterexample:
     delta_lower: float | None = None
     divergence: Distance | None = None
     difference: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
     diagnosis: tuple[str, ...] = ()
     attack: Callable[[Any], float] | None = None
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
@@ -110,7 +113,7 @@ class Counterexample:
 
     def __repr__(self) -> str:
         """The inputs, the event and what was counted, a line each."""
-        names = ("d1", "d2", "difference", "event", "counts", "runs", "lower", "p_value")
+        names = ("d1", "d2", "difference", "params", "event", "counts", "runs", "lower", "p_value")
         return _listed("Counterexample", {name: getattr(self, name) for name in names})
 
 

@@ -50,7 +50,7 @@ def audit(context: Context) -> AuditResult:
     MechanismError
         If every run of the mechanism raises, or if it hangs.
     """
-    given = Input(context.pairs[0].d1)
+    given = Input(context.pairs[0].inputs[0])
     try:
         context.sampler.warm_up(given, context.deadline)
     except OutOfTime as out:

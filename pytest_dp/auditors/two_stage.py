@@ -46,7 +46,7 @@ def search_then_test(
     """
     pool = Pool()
     try:
-        context.sampler.warm_up(pool.inputs[pool.add(context.pairs[0].d1)], context.deadline)
+        context.sampler.warm_up(pool.inputs[pool.add(context.pairs[0].inputs[0])], context.deadline)
         context.limit_to_time()
         contenders, best = search(context, pool)
         tested = test(context, pool, best) if best is not None else None

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pytest_dp.datasets.making import in_words
 
 _OPPOSITE = {"removed": "added", "added": "removed"}
+
+
+@dataclass(frozen=True, slots=True)
+class WithParams:
+    """An input that comes with values of some of the mechanism's parameters."""
+
+    data: Any
+    params: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +32,28 @@ class Pair:
         How D' differs from D, such as ``"one record removed"``; empty if no relation was stated.
     opposite : str
         How D differs from D', where that is more than an exchange of "removed" and "added".
+    params : dict
+        Values of parameters that were drawn with the inputs, the same for both.
     """
 
     d1: Any
     d2: Any
     difference: str = ""
     opposite: str = field(default="", compare=False)
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> tuple[Any, Any]:
+        """D and D' with their parameters, as a `Call` takes them."""
+        if not self.params:
+            return self.d1, self.d2
+        return WithParams(self.d1, self.params), WithParams(self.d2, self.params)
 
     def reversed(self) -> Pair:
         """The same pair with D and D' exchanged."""
         words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
-        return Pair(self.d2, self.d1, self.opposite or " ".join(words), self.difference)
+        difference = self.opposite or " ".join(words)
+        return Pair(self.d2, self.d1, difference, self.difference, self.params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_dp.datasets.exchanges import AddRemoveOne, OfRecords, ReplaceOne, ReplaceSpecial
 from pytest_dp.datasets.functions import Neighbours, OfFunction, Predicate, of_function
-from pytest_dp.datasets.neighbours import Pair, Relation, shown
+from pytest_dp.datasets.neighbours import Pair, Relation, WithParams, shown
 from pytest_dp.datasets.records import key
 from pytest_dp.datasets.vectors import AllQueries, OneQuery
 from pytest_dp.declaration import NullRecord
@@ -27,6 +27,7 @@ __all__ = [
     "Relation",
     "ReplaceOne",
     "ReplaceSpecial",
+    "WithParams",
 ]
 
 

@@ -9,7 +9,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.claim import Promise, fitting, of_group
+from pytest_dp.claim import Claim, Promise, fitting, of_group
 from pytest_dp.datasets import describe, ends_first, key
 from pytest_dp.datasets.relations import OfFunction, OfRecords, OneQuery, Pair
 from pytest_dp.declaration import Queries, Values
@@ -17,8 +17,49 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import MAX_PAIRS, derived, told
 from pytest_dp.inputs.given import stated_pair
 from pytest_dp.inputs.resolving import resolve
+from pytest_dp.inputs.sources import PairSource
+from pytest_dp.keywords import is_strategy
 
-__all__ = ["MAX_PAIRS", "Pair", "describe", "pairs_of", "resolved"]
+__all__ = ["MAX_PAIRS", "Pair", "describe", "pairs_of", "resolved", "source_of"]
+
+
+def source_of(claim: Claim, seed: int, written: str, known: Sequence[Pair] = ()) -> PairSource:
+    """Where the pairs of an audit come from: those of `pairs_of`, or what a strategy yields.
+
+    Parameters
+    ----------
+    claim : Claim
+        With a promise that is `resolved`.
+    seed : int
+        What is drawn follows from it.
+    written : str
+        How the claim says where they come from, for errors: ``"inputs='tests.dp_inputs:records'"``.
+    known : sequence of Pair
+        Those that broke the promise before, which come first.
+
+    Raises
+    ------
+    ClaimError
+        As `pairs_of`; or if a strategy yields no pairs.
+    """
+    promise, params = claim.promise, claim.arguments.drawn
+    known = [pair for pair in known if pair.params.keys() == params.keys()]
+    drawn = is_strategy(promise.inputs) or is_strategy(promise.pairs)
+    given = [] if drawn else pairs_of(promise)
+    if given and not params:
+        return PairSource([*known, *given])
+    # Hypothesis is loaded by now.
+    from pytest_dp.inputs.generated import Generated
+    from pytest_dp.inputs.pair_strategies import listed, neighbours, stated
+
+    if is_strategy(promise.inputs):
+        pairs = neighbours(promise.inputs, promise.relation, seed, written)
+    elif is_strategy(promise.pairs):
+        pairs = stated(promise.pairs, promise.relation)
+    else:
+        pairs = listed(given)
+    generated = Generated(pairs.with_params(params), seed, written)
+    return PairSource([*known, *generated.pairs], [generated], generated)
 
 
 def resolved(promise: Promise, root: Path | None = None) -> Promise:
@@ -67,7 +108,8 @@ def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
     """
     if promise.pairs is not None:
         return [
-            stated_pair(at, d1, d2, promise.relation) for at, (d1, d2) in enumerate(promise.pairs)
+            stated_pair(f"pairs[{at}]", d1, d2, promise.relation)
+            for at, (d1, d2) in enumerate(promise.pairs)
         ]
     promise = resolved(promise, root)
     inputs, relation = promise.inputs, promise.relation

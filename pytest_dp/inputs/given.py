@@ -9,12 +9,12 @@ from pytest_dp.datasets.relations import AddRemoveOne, Pair, Relation
 from pytest_dp.errors import ClaimError
 
 
-def stated_pair(at: int, d1: Any, d2: Any, relation: Relation | None) -> Pair:
-    """The pair that the claim states at this index, checked."""
+def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
+    """The pair that the claim states, checked; errors say where."""
     both = f"D = {describe(d1)} and D' = {describe(d2)}"
     if key(d1) == key(d2):
         raise ClaimError(
-            f"pairs[{at}] is not a pair of neighbours: {both} are identical, so no mechanism "
+            f"{where} is not a pair of neighbours: {both} are identical, so no mechanism "
             "could tell them apart. Write two inputs that differ, such as "
             f"{(relation or AddRemoveOne()).example}."
         )
@@ -23,7 +23,7 @@ def stated_pair(at: int, d1: Any, d2: Any, relation: Relation | None) -> Pair:
     fault = relation.fault(d1, d2)
     if fault:
         raise ClaimError(
-            f"pairs[{at}] is not a pair of neighbours under {relation}: {both}; {fault}. Required: "
+            f"{where} is not a pair of neighbours under {relation}: {both}; {fault}. Required: "
             f"{relation.required}, such as {relation.example}. Correct the pair, or leave "
             "neighbors= out to audit it as it stands."
         )

@@ -15,10 +15,10 @@ from typing import Any
 from pytest_dp.datasets import describe, kind_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import invalid
+from pytest_dp.keywords import invalid, is_strategy
 
 
-def resolve(given: Any, root: Path | None) -> Queries | Values | list[Any] | tuple[Any, ...]:
+def resolve(given: Any, root: Path | None) -> Any:
     """Look up a name, then call a function."""
     name = repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
     origin = "inputs="
@@ -26,7 +26,7 @@ def resolve(given: Any, root: Path | None) -> Queries | Values | list[Any] | tup
         origin = f"inputs={name} is "
         given = _look_up(given, root)
     _refuse_strategies(given, name)
-    if callable(given):
+    if callable(given) and not is_strategy(given):
         try:
             given = given()
         except Exception as error:
@@ -36,7 +36,7 @@ def resolve(given: Any, root: Path | None) -> Queries | Values | list[Any] | tup
             ) from error
         _refuse_strategies(given, name)
         origin = f"inputs={name}: the function returned "
-    if isinstance(given, Queries | Values | list) or type(given) is tuple:
+    if isinstance(given, Queries | Values | list) or type(given) is tuple or is_strategy(given):
         return given
     allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
     if kind_of(given):
@@ -47,14 +47,13 @@ def resolve(given: Any, root: Path | None) -> Queries | Values | list[Any] | tup
 
 
 def _refuse_strategies(given: Any, name: str) -> None:
-    # A strategy can only be met if Hypothesis is loaded.
-    strategy = getattr(sys.modules.get("hypothesis.strategies"), "SearchStrategy", ())
-    for entry in given if isinstance(given, list | tuple) else [given]:
-        if isinstance(entry, strategy):
+    """Refuse strategies among examples."""
+    for at, entry in enumerate(given if isinstance(given, list | tuple) else ()):
+        if is_strategy(entry):
             raise ClaimError(
-                f"inputs={name or describe(given)}: Hypothesis strategies are not yet "
-                "supported. Write example datasets, such as inputs=[[], [1], [1, 0]], "
-                "or a function of no arguments that returns them."
+                f"inputs={name or describe(given)}: a strategy stands at index {at} of a list of "
+                "examples. Write the strategy alone, or st.one_of(...) of several; what examples "
+                "are to come too, as st.just([1, 0]) in it."
             )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol
 
 from pytest_dp.datasets import key
@@ -46,6 +47,20 @@ class Proposer(Protocol):
         ...
 
 
+class Drawer(Proposer, Protocol):
+    """Draws pairs from a strategy; `pytest_dp.inputs.generated.Generated` is one."""
+
+    def mutated(self, pair: Pair, random: Random) -> Pair | None:
+        """Another pair of the same strategy, near one that was drawn; None if there is none."""
+        ...
+
+    def shrunk(
+        self, pair: Pair, still_fails: Callable[[Pair], bool], seconds: float = 10.0
+    ) -> Pair:
+        """The smallest pair found of the same strategy for which `still_fails`."""
+        ...
+
+
 class PairSource:
     """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
 
@@ -54,14 +69,21 @@ class PairSource:
     given : sequence of Pair
         At least one.
     proposers : sequence of Proposer
+    generated : Drawer, optional
+        What the pairs were drawn by, if by a strategy: they can be mutated and shrunk.
     """
 
-    def __init__(self, given: Sequence[Pair], proposers: Sequence[Proposer] = ()) -> None:
-        self.given = tuple(given)
+    def __init__(
+        self,
+        given: Sequence[Pair],
+        proposers: Sequence[Proposer] = (),
+        generated: Drawer | None = None,
+    ) -> None:
+        self.given, self.generated = tuple(given), generated
         self.pairs = list(given)
         """Those that were given, and then those that were proposed so far."""
         self._waiting: list[tuple[Proposer, Iterator[Pair]]] = [(p, iter(())) for p in proposers]
-        self._known = {_content(pair) for pair in self.given} if proposers else set()
+        self._known = {content(pair) for pair in self.given} if proposers else set()
 
     @property
     def exhausted(self) -> bool:
@@ -85,13 +107,14 @@ class PairSource:
     def _new(self, proposed: Iterator[Pair]) -> Pair | None:
         """The next one that is not known yet."""
         for _, pair in zip(range(MAX_REPEATS), proposed, strict=False):
-            content = _content(pair)
-            if content not in self._known:
-                self._known.add(content)
+            known = content(pair)
+            if known not in self._known:
+                self._known.add(known)
                 return pair
         return None
 
 
-def _content(pair: Pair) -> frozenset[int]:
+def content(pair: Pair) -> frozenset[int]:
     """Equal for pairs of equal inputs, in either order; hashes, as the inputs may be large."""
-    return frozenset((hash(key(pair.d1)), hash(key(pair.d2))))
+    params = key(dict(pair.params))
+    return frozenset((hash((key(pair.d1), params)), hash((key(pair.d2), params))))

@@ -99,8 +99,9 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
             return  # `before` shows it when the test is run
         for arguments, label in claims:
             keywords = dict(marker.kwargs)
-            if arguments.params:
-                keywords["params"] = {name: [value] for name, value in arguments.params.items()}
+            if arguments.params or arguments.drawn:
+                params = {name: [value] for name, value in arguments.params.items()}
+                keywords["params"] = params | dict(arguments.drawn)
             variations.append((keywords, label))
     if len(variations) > 1:
         metafunc.parametrize(

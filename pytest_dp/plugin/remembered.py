@@ -55,7 +55,7 @@ def remember(item: pytest.Item, number: int, result: AuditResult) -> None:
     example = result.counterexample
     try:
         if example is not None:
-            pair = example.d1, example.d2, example.difference
+            pair = example.d1, example.d2, example.difference, "", dict(example.params)
             _write(file, pickle.dumps({"format": _FORMAT, "pair": pair}))
         elif result.verdict == "no violation":
             file.unlink(missing_ok=True)

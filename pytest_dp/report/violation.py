@@ -205,7 +205,10 @@ def keep(result: AuditResult) -> list[str]:
 
     sources = as_source(example.d1), as_source(example.d2)
     line = f"pairs=[({sources[0]}, {sources[1]})]"
-    if None in sources or len(line) > MAX_PASTED:
+    params = {name: as_source(value) for name, value in example.params.items()}
+    if params:
+        line += f", params={{{', '.join(f'{name!r}: {value}' for name, value in params.items())}}}"
+    if None in (*sources, *params.values()) or len(line) > MAX_PASTED:
         return []
     label = "As a test:  "
     return [f"{label}{line}"] if len(label + line) <= WIDTH else [label.rstrip(), f"  {line}"]
@@ -248,6 +251,9 @@ def _pair(example: Counterexample, width: int) -> list[str]:
             second[0] = f"{second[0]:{column}}{remark}"
         else:
             second += field(" " * 5, remark, width)
+    if example.params:
+        values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
+        second += field("with ", ", ".join(values), width)
     return first + second
 
 

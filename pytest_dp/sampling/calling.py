@@ -15,6 +15,7 @@ import numpy as np
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.claim import Arguments
+from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.contents import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
@@ -123,10 +124,10 @@ class Call:
             outputs = self._draw_vectorized(data, count, keywords)
             self._refuse_shared_noise(data, outputs, keywords)
             return outputs
-        run_once: Callable[[], Any] = partial(self.mechanism, data, **keywords)
+        run_once = self._called(data, keywords)
         if self.input is not None:
-            given, mechanism = self.input, self.mechanism
-            run_once = lambda: mechanism(given(), **keywords)  # noqa: E731
+            given = self.input
+            run_once = lambda: self._called(given(), keywords)()  # noqa: E731
         outputs = self._collect(run_once, min(count, 1), before)
         if any(map(holds_iterator, outputs)):
             outputs = [read_out(outputs[0], _raised)]
@@ -142,6 +143,12 @@ class Call:
     def rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
         """The outputs of one vectorised call, unchecked."""
         return self._draw_vectorized(data, count, self._keywords(generator))
+
+    def _called(self, data: Any, keywords: dict[str, Any]) -> Callable[[], Any]:
+        """A call of the mechanism, with the parameters that come with the input, if any do."""
+        if isinstance(data, WithParams):
+            return partial(self.mechanism, data.data, **{**keywords, **data.params})
+        return partial(self.mechanism, data, **keywords)
 
     def _given(self, data: Any) -> Any:
         return data if self.input is None else self.input()
@@ -176,7 +183,7 @@ class Call:
         keywords[self.size or ""] = count
         self.made.runs += count
         try:
-            outputs = self.mechanism(self._given(data), **keywords)
+            outputs = self._called(self._given(data), keywords)()
         except (Exception, SystemExit) as error:
             raise MechanismError(
                 f"The vectorised mechanism raised {type(error).__name__} when asked for "
@@ -214,7 +221,7 @@ class Call:
         # By what further calls return, as these were what raised the suspicion.
         self.made.runs += FURTHER_CALLS * FURTHER_ROWS
         calls = [
-            self.mechanism(self._given(data), **{**keywords, self.size or "": FURTHER_ROWS})
+            self._called(self._given(data), {**keywords, self.size or "": FURTHER_ROWS})()
             for _ in range(FURTHER_CALLS)
         ]
         if equal:
@@ -255,13 +262,15 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
     open_ended = any(p.kind is p.VAR_KEYWORD for p in accepts.values())
     written = f"{name}{signature}"
 
+    own = {*params, *arguments.drawn}
+
     def takes(parameter: str) -> bool:
         declared = accepts.get(parameter)
         return open_ended or (
             declared is not None and declared.kind is not declared.POSITIONAL_ONLY
         )
 
-    for parameter in params:
+    for parameter in (*params, *arguments.drawn):
         if not takes(parameter):
             raise ClaimError(f"params has {parameter!r}, but the mechanism is {written}.")
     if arguments.vectorized and not takes(arguments.vectorized):
@@ -270,12 +279,13 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
             "parameter to take the number of draws."
         )
     wanted = arguments.rng in accepts or (open_ended and arguments.rng != "rng")
-    rng = arguments.rng if wanted and arguments.rng not in params else None
-    if rng is None and arguments.rng not in params and arguments.rng != "rng" and not open_ended:
+    rng = arguments.rng if wanted and arguments.rng not in own else None
+    if rng is None and arguments.rng not in own and arguments.rng != "rng" and not open_ended:
         raise ClaimError(
             f"rng={arguments.rng!r}, but the mechanism is {written}: no such parameter."
         )
-    keywords = {**params, **dict.fromkeys(filter(None, (rng, arguments.vectorized)))}
+    given = [*arguments.drawn, *filter(None, (rng, arguments.vectorized))]
+    keywords = {**params, **dict.fromkeys(given)}
     try:
         signature.bind(object(), **keywords)
     except TypeError as error:

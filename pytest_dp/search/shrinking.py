@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -127,7 +127,8 @@ def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]
         except (TypeError, ValueError, OverflowError):  # such as 0 in a column of dates
             continue
         if not relation.fault(d1, d2):
-            yield Pair(d1, d2, relation.difference(d1, d2))
+            difference = relation.difference(d1, d2)
+            yield replace(pair, d1=d1, d2=d2, difference=difference, opposite="")
 
 
 def _fewer(cut: Cut) -> Iterator[Rows]:

@@ -182,9 +182,6 @@ def takes(x): return x
 def array():
     import numpy
     return numpy.array([1])
-def strategy():
-    import hypothesis.strategies
-    return hypothesis.strategies.lists(hypothesis.strategies.integers())
 nothing = None
 """
 
@@ -219,7 +216,6 @@ def test_functions_are_called():
         ("fails", ["raised OSError: no such table", "called without arguments"]),
         ("takes", ["raised TypeError", "missing 1 required", "called without arguments"]),
         ("array", ["the function returned array([1]), of type ndarray", "inputs=[array([1])]"]),
-        ("strategy", ["Hypothesis strategies are not yet supported", "inputs=[[], [1], [1, 0]]"]),
         ("nothing", ["is None, of type NoneType", "values([0, 1])"]),
         ("recods", ["there is no 'recods'", "Did you mean 'records'?", "dpi_errors.py"]),
         ("Group.pattern", ["there is no 'pattern'", "Did you mean 'patterns'?"]),
@@ -288,18 +284,6 @@ def test_modules_that_cannot_be_imported(modules):
     ):
         message = refusal(root, inputs=f"{name}:records")
         assert f"importing '{name}' raised {said}" in message
-
-
-@pytest.mark.parametrize("relation", [None, ADD_REMOVE, "any_two"])
-def test_strategies_are_not_yet_supported(relation):
-    strategy = st.lists(st.integers())
-    given_as = [strategy, lambda: strategy]
-    if relation == ADD_REMOVE:
-        given_as.append([strategy])
-    for inputs in given_as:
-        message = refusal(inputs=inputs, neighbors=relation)
-        assert "Hypothesis strategies are not yet supported" in message
-        assert "inputs=[[], [1], [1, 0]]" in message
 
 
 def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, monkeypatch):

@@ -1,0 +1,312 @@
+"""Draws from Hypothesis strategies: corner cases too, to be drawn again, mutated and shrunk.
+
+A strategy makes a value from a sequence of choices (integers, floats, booleans, strings, bytes),
+each with constraints. Who makes the choices decides what is drawn: `_Corners` prefers the ends of
+their ranges, NaN and infinities, repetitions and given constants, so that every strategy yields its
+own corner cases. A value keeps its choices; edited, they give another value of the same strategy,
+and never one that it cannot yield.
+
+This is the only module that looks inside Hypothesis: what it uses is there since 6.140, and was
+tested with 6.140 and 6.170. Where it is no more, values are drawn by ``@given``, without their
+choices, and can be neither mutated nor shrunk.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any, cast
+
+from hypothesis import HealthCheck, Phase, Verbosity, errors, given, seed, settings
+from hypothesis import strategies as st
+
+try:
+    from hypothesis.control import BuildContext
+    from hypothesis.internal.conjecture.choice import choice_permitted
+    from hypothesis.internal.conjecture.data import ConjectureData, Status
+    from hypothesis.internal.conjecture.engine import ConjectureRunner, RunIsComplete
+    from hypothesis.internal.conjecture.providers import HypothesisProvider
+    from hypothesis.internal.conjecture.shrinker import sort_key
+except ImportError:  # another Hypothesis: `choices_work` says so
+    HypothesisProvider = object  # type: ignore[assignment, misc]
+
+CONSTANT_SHARE = 0.1
+"""How often a choice is one of the given constants, where they are allowed."""
+REPEATS, CORNERS, SIZES = (0.0, 0.0, 0.4, 0.95), (0.0, 0.1, 0.3, 0.9), (-0.9, 0.0, 0.0, 0.5, 0.8)
+"""A value is drawn with one of each: how often a choice repeats an earlier one, how often it is a
+corner of its range, and how much shorter (below 0) or longer collections are than otherwise."""
+MAX_BATCH = 1_000
+"""Values that are drawn by ``@given`` at a time, at most."""
+MAX_RUN = 8
+"""Longest run of choices that a mutation leaves out or repeats."""
+
+QUIET = settings(
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    verbosity=Verbosity.quiet,
+    print_blob=False,
+    report_multiple_bugs=False,
+    derandomize=False,
+    backend="hypothesis",
+)
+"""Of all that a user's profile may say, nothing holds here, and nothing is left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A value, and the choices it was made from with the constraints of each.
+
+    There are no choices where it was drawn by ``@given``.
+    """
+
+    value: Any
+    choices: tuple[Any, ...] = ()
+    constraints: tuple[Mapping[str, Any], ...] = ()
+
+
+class _Corners(HypothesisProvider):
+    """Makes choices: as Hypothesis does, or corners of their ranges, constants, earlier ones."""
+
+    def __init__(self, data: Any, constants: Sequence[Any] = ()) -> None:
+        super().__init__(data)
+        self._constants = constants
+        self._earlier: dict[Any, list[Any]] = {}
+        self._luck = luck = cast("Random", self._random)
+        self._moods = [luck.choice(moods) for moods in (REPEATS, CORNERS, SIZES)]
+
+    def _maybe_draw_constant(self, *_: Any, **__: Any) -> None:
+        # Hypothesis takes those of all modules that were imported so far, so that what is drawn
+        # would depend on which tests are selected.
+        return None
+
+    def draw_boolean(self, p: float = 0.5) -> bool:
+        longer = self._moods[2]
+        p = p * (1 + longer) if longer < 0 else 1 - (1 - p) * (1 - longer)
+        return bool(super().draw_boolean(p)) if 0 < p < 1 else p >= 1
+
+    def draw_integer(self, *args: Any, **constraints: Any) -> int:
+        return int(self._chosen(int, super().draw_integer, args, constraints))
+
+    def draw_float(self, *args: Any, **constraints: Any) -> float:
+        return float(self._chosen(float, super().draw_float, args, constraints))
+
+    def draw_string(self, *args: Any, **constraints: Any) -> str:
+        return str(self._chosen(str, super().draw_string, args, constraints))
+
+    def draw_bytes(self, *args: Any, **constraints: Any) -> bytes:
+        return bytes(self._chosen(bytes, super().draw_bytes, args, constraints))
+
+    def _chosen(
+        self, kind: type, usual: Callable[..., Any], args: Any, constraints: dict[str, Any]
+    ) -> Any:
+        names = ("min_value", "max_value", "min_size", "max_size")
+        repeat, corner, _ = self._moods
+        earlier = self._earlier.setdefault((kind, *map(constraints.get, names)), [])
+        options: list[Any] = []
+        if earlier and self._luck.random() < repeat:
+            options = earlier[-1:]
+        elif self._luck.random() < corner:
+            options = corners(kind, constraints)
+        elif self._luck.random() < CONSTANT_SHARE:
+            options = [c for c in self._constants if type(c) is kind]
+        options = [value for value in options if _is_permitted(value, constraints)]
+        earlier.append(self._luck.choice(options) if options else usual(*args, **constraints))
+        return earlier[-1]
+
+
+def _is_permitted(choice: Any, constraints: Any) -> bool:
+    return choice is not None and choice_permitted(choice, constraints)
+
+
+def corners(kind: type, constraints: Mapping[str, Any]) -> list[Any]:
+    """Corners of the range of a choice; some of them may be not permitted."""
+    if kind is str:
+        return [""]
+    if kind is bytes:
+        return [b""]
+    ends = [constraints.get("min_value"), constraints.get("max_value")]
+    if kind is int:
+        return [0, *ends] if None not in ends else [0, 10**6, -(10**6), 2**31 - 1, -(2**31)]
+    inf, largest = float("inf"), sys.float_info.max
+    return [0.0, -0.0, *ends, inf, -inf, float("nan"), 1e6, -1e6, largest, -largest]
+
+
+def draws(
+    strategy: st.SearchStrategy[Any], number: int, constants: Sequence[Any] = ()
+) -> Iterator[Drawn | None]:
+    """Values of a strategy, without end, the same ones for each `number`; None where it rejects.
+
+    Raises
+    ------
+    Exception
+        Whatever the strategy raises.
+    """
+    random = Random(number)
+    while choices_work():
+        yield _drawn(strategy, (), random, constants)
+    count = 100
+    while True:
+        yield from _given(strategy, random.getrandbits(64), count)
+        count = min(2 * count, MAX_BATCH)
+
+
+def _drawn(
+    strategy: st.SearchStrategy[Any],
+    prefix: Sequence[Any],
+    random: Random,
+    constants: Sequence[Any] = (),
+) -> Drawn | None:
+    """The value whose first choices are these, as far as they are allowed; None if rejected."""
+    data = ConjectureData(
+        random=random,
+        prefix=tuple(prefix),
+        provider=_Corners,
+        provider_kw={"constants": constants},
+    )
+    try:
+        with BuildContext(data, is_final=False, wrapped_test=_drawn):
+            value = data.draw(strategy)
+    except (errors.StopTest, errors.UnsatisfiedAssumption):
+        return None
+    return _as_drawn(value, data)
+
+
+def _as_drawn(value: Any, data: Any) -> Drawn:
+    return Drawn(value, tuple(data.choices), tuple(node.constraints for node in data.nodes))
+
+
+def _given(strategy: st.SearchStrategy[Any], number: int, count: int) -> list[Drawn | None]:
+    """So many values, or fewer if there are not as many, by what is public of Hypothesis."""
+    found: list[Drawn | None] = []
+
+    @seed(number)
+    @settings(QUIET, max_examples=count)
+    @given(strategy)
+    def collect(value: Any) -> None:
+        found.append(Drawn(value))
+
+    try:
+        collect()
+    except errors.Unsatisfiable:
+        return [None] * count
+    return found
+
+
+@cache
+def choices_work() -> bool:
+    """Whether this Hypothesis can be looked into: by drawing, drawing again, and shrinking."""
+    probe = st.lists(st.tuples(st.integers(0, 9), st.floats()))
+    try:
+        drawn = [_drawn(probe, (), Random(number)) for number in range(30)]
+        long = next(one for one in drawn if one and len(one.value) > 2)
+        again = _drawn(probe, long.choices, Random(0))
+        small = _shrunk(probe, long, lambda value: len(value) > 1, 1.0)
+    except Exception:  # whatever another version has in place of it
+        return False
+    return repr(again) == repr(long) and small.value == [(0, 0.0), (0, 0.0)]
+
+
+def mutated(
+    strategy: st.SearchStrategy[Any],
+    drawn: Drawn,
+    other: Drawn,
+    random: Random,
+    constants: Sequence[Any] = (),
+) -> Drawn | None:
+    """A value near `drawn`: a choice changed, or a few left out, repeated, or taken from `other`.
+
+    None if there are no choices, or the strategy rejects the new ones.
+    """
+    if not drawn.choices or not choices_work():
+        return None
+    choices = list(drawn.choices)
+    at = random.randrange(len(choices))
+    end = at + random.randint(1, MAX_RUN)
+    match random.choice(("change", "change", "leave out", "repeat", "move", "tail")):
+        case "change":
+            choices[at] = _changed(choices[at], drawn.constraints[at], random, constants)
+        case "leave out":
+            del choices[at:end]
+        case "repeat":
+            choices[end:end] = choices[at:end]
+        case "move":
+            start = random.randrange(len(other.choices) or 1)
+            choices[at:end] = other.choices[start : start + end - at]
+        case "tail":
+            del choices[at:]
+    return _drawn(strategy, choices, random, constants)
+
+
+def _changed(
+    choice: Any, constraints: Mapping[str, Any], random: Random, constants: Sequence[Any]
+) -> Any:
+    """Another choice of the same kind."""
+    kind = type(choice)
+    if kind is bool:
+        return not choice
+    near: list[Any] = []
+    if kind in (int, float):
+        near = [choice + 1, choice - 1, 2 * choice, -choice, choice + choice / 10]
+    options = [c for c in constants if type(c) is kind]
+    options += [kind(value) for value in near if kind is float or value == int(value)]
+    options += corners(kind, constraints)
+    options = [value for value in options if _is_permitted(value, constraints)]
+    return random.choice(options) if options else choice
+
+
+def shrunk(
+    strategy: st.SearchStrategy[Any],
+    drawn: Drawn,
+    still_fails: Callable[[Any], bool],
+    seconds: float,
+) -> Drawn:
+    """The smallest value found that still fails, by Hypothesis' own shrinking.
+
+    Parameters
+    ----------
+    strategy : SearchStrategy
+    drawn : Drawn
+        A value of it that fails; it is returned if nothing smaller does.
+    still_fails : callable
+        Says the same of equal values.
+    seconds : float
+        After so many, no value counts as failing.
+    """
+    if not drawn.choices or not choices_work():
+        return drawn
+    return _shrunk(strategy, drawn, still_fails, seconds)
+
+
+def _shrunk(
+    strategy: st.SearchStrategy[Any],
+    drawn: Drawn,
+    still_fails: Callable[[Any], bool],
+    seconds: float,
+) -> Drawn:
+    until, smallest = time.monotonic() + seconds, drawn
+    size: Any = None
+
+    def test(data: Any) -> None:
+        nonlocal smallest, size
+        with BuildContext(data, is_final=False, wrapped_test=test):
+            value = data.draw(strategy)
+        if time.monotonic() < until and still_fails(value):
+            if size is None or sort_key(data.nodes) < size:
+                smallest, size = _as_drawn(value, data), sort_key(data.nodes)
+            failing: Any = "still fails"
+            data.mark_interesting(failing)
+
+    allowed = settings(QUIET, phases=[Phase.generate, Phase.shrink])
+    runner = ConjectureRunner(test, settings=allowed, random=Random(0), ignore_limits=True)
+    with suppress(RunIsComplete):
+        first: Any = runner.cached_test_function(drawn.choices)
+        if first.status is Status.INTERESTING:
+            runner.shrink(first, lambda data: data.status is Status.INTERESTING)
+    return smallest

@@ -1,0 +1,167 @@
+"""Pairs of neighbouring inputs from Hypothesis strategies: corner cases first, then ever more.
+
+A pair is drawn as a whole, with the parameters that are drawn beside it, so that it can be drawn
+again, mutated and shrunk as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, cast
+
+from pytest_dp.datasets import kind_of
+from pytest_dp.datasets.making import length
+from pytest_dp.datasets.records import key
+from pytest_dp.datasets.relations import Pair
+from pytest_dp.errors import ClaimError
+from pytest_dp.inputs.corners import ordered
+from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, shrunk
+from pytest_dp.inputs.pair_strategies import FIRST_FEW, MAX_DRAWN, MAX_REJECTED, Pairs, drawing
+from pytest_dp.inputs.sources import Tried, content
+
+UP_FRONT = 24
+"""Pairs that every auditor looks at; where pairs are listed, at least as many as those."""
+POOL = 200
+"""Pairs that are drawn to choose these from."""
+MUTATIONS = 20
+"""Attempts at a mutation that gives a pair."""
+
+
+class Generated:
+    """Pairs that a strategy yields, the same ones for each seed; it is a `Proposer` of more.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    seed : int
+    said : str
+        What to call it in errors: ``"inputs=lists(integers())"``.
+    constants : sequence
+        Numbers and texts that are tried wherever the strategy allows them.
+
+    Attributes
+    ----------
+    pairs : tuple of Pair
+        Those that every auditor looks at, corner cases first.
+    mutable : bool
+        Whether pairs can be mutated and shrunk.
+
+    Raises
+    ------
+    ClaimError
+        If the strategy raises, rejects everything, or yields no pair.
+    """
+
+    def __init__(self, pairs: Pairs, seed: int, said: str, constants: Sequence[Any] = ()) -> None:
+        self._strategy, self._said, self._constants = pairs.strategy, said, constants
+        self.mutable = choices_work()
+        self._drawn: dict[frozenset[int], Drawn] = {}
+        self._more = self._new(draws(pairs.strategy, seed, constants))
+        pool: list[Pair] = []
+        records, enough = 0, max(POOL, 4 * len(pairs.listed))
+        for pair in self._more:
+            pool.append(pair)
+            records += _size(pair.d1) + _size(pair.d2)
+            if len(pool) >= (enough if records <= MAX_DRAWN else FIRST_FEW):
+                break
+        if not pool:
+            raise ClaimError(f"{said}: {pairs.nothing}")
+        pool = each_listed(pairs.listed, ordered(pool))
+        up_front = max(UP_FRONT, len(pairs.listed))
+        self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
+
+    def _new(self, drawn: Iterator[Drawn | None]) -> Iterator[Pair]:
+        """Pairs that were not drawn before, until many draws in a row give none."""
+        rejected = 0
+        while rejected < MAX_REJECTED:
+            one = drawing(drawn, self._said)
+            if one is not None and self._keep(one):
+                rejected = 0
+                yield one.value
+            else:
+                rejected += 1
+
+    def _keep(self, drawn: Drawn) -> bool:
+        """Remember how a pair was drawn, if it is a new one."""
+        known = content(drawn.value)
+        if known in self._drawn or len(known) < 2:
+            return False
+        self._drawn[known] = drawn
+        return True
+
+    def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:  # noqa: ARG002
+        """Further pairs, one by one; the same whatever was learned."""
+        while self._waiting:
+            yield self._waiting.pop(0)
+        yield from self._more
+
+    def mutated(self, pair: Pair, random: Random) -> Pair | None:
+        """Another pair of the same strategy, near a pair that came from here.
+
+        Returns
+        -------
+        Pair or None
+            None if none was found, or the pair came from elsewhere. Pairs come in one order.
+        """
+        drawn = self._drawn.get(content(pair))
+        if drawn is None or not self.mutable:
+            return None
+        others = list(self._drawn.values())
+        for _ in range(MUTATIONS):
+            made = mutated(self._strategy, drawn, random.choice(others), random, self._constants)
+            if made is None:
+                continue
+            which = content(made.value)
+            if len(which) == 2 and which != content(pair):
+                self._drawn.setdefault(which, made)
+                return cast("Pair", made.value)
+        return None
+
+    def shrunk(
+        self, pair: Pair, still_fails: Callable[[Pair], bool], seconds: float = 10.0
+    ) -> Pair:
+        """The smallest pair found of the same strategy for which `still_fails`.
+
+        Parameters
+        ----------
+        pair : Pair
+            That came from here; others are returned as they are.
+        still_fails : callable
+            Says the same of equal pairs.
+        seconds : float
+            For all of it; the last call of `still_fails` may end later.
+        """
+        drawn = self._drawn.get(content(pair))
+        if drawn is None or not self.mutable:
+            return pair
+        backwards = key(drawn.value.d1) != key(pair.d1)
+        known: dict[Hashable, bool] = {}
+
+        def fails(other: Pair) -> bool:
+            what = key((other.d1, other.d2, dict(other.params)))
+            if what not in known:
+                turned = other.reversed() if backwards else other
+                known[what] = len(content(other)) == 2 and still_fails(turned)
+            return known[what]
+
+        smallest = shrunk(self._strategy, drawn, fails, seconds)
+        self._keep(smallest)
+        found = cast("Pair", smallest.value)
+        return found.reversed() if backwards else found
+
+
+def each_listed(listed: Sequence[Pair], drawn: Sequence[Pair]) -> list[Pair]:
+    """The same drawn pairs; the first ones are each of the listed once, with some parameters."""
+    first: dict[frozenset[int], int] = {}
+    for at, pair in enumerate(drawn if listed else ()):
+        first.setdefault(content(replace(pair, params={})), at)
+    chosen = dict.fromkeys(first[one] for one in map(content, listed) if one in first)
+    return [drawn[at] for at in chosen] + [
+        pair for at, pair in enumerate(drawn) if at not in chosen
+    ]
+
+
+def _size(data: Any) -> int:
+    return length(data) if kind_of(data) else 1

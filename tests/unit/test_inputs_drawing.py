@@ -1,0 +1,147 @@
+"""What is drawn from strategies: the same for each seed, corners, mutations, shrunk values."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from random import Random
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
+
+from pytest_dp.inputs import drawing
+from pytest_dp.inputs.drawing import choices_work, draws, mutated, shrunk
+
+NUMBERS = st.lists(st.integers(-50, 1_000))
+
+
+def values(strategy, number=1, count=100, constants=()):
+    drawn = islice(draws(strategy, number, constants), count)
+    return [one.value for one in drawn if one is not None]
+
+
+@pytest.fixture
+def by_given_only(monkeypatch):
+    monkeypatch.setattr(drawing, "choices_work", lambda: False)
+
+
+def test_this_hypothesis_can_be_looked_into():
+    assert choices_work()
+
+
+def test_the_same_is_drawn_for_each_seed():
+    strategy = st.lists(st.tuples(st.floats(), st.text(max_size=3)))
+    assert repr(values(strategy)) == repr(values(strategy))
+    assert repr(values(strategy)) != repr(values(strategy, 2))
+
+
+def test_the_same_is_drawn_for_each_seed_by_given(by_given_only):
+    assert values(NUMBERS) == values(NUMBERS) != values(NUMBERS, 2)
+    assert len(values(NUMBERS, count=350)) == 350
+
+
+def test_corners_are_drawn_of_any_strategy():
+    found = values(st.lists(st.integers(-7, 10**9)))
+    assert [] in found
+    assert {-7, 0, 10**9} <= {n for numbers in found for n in numbers}
+    assert any(len(numbers) > 3 and len(set(numbers)) == 1 for numbers in found)
+    floats = [x for numbers in values(st.lists(st.floats())) for x in numbers]
+    assert any(map(math.isnan, floats))
+    assert {math.inf, -math.inf, 0.0} <= set(floats)
+
+
+def test_what_a_strategy_does_not_allow_is_not_drawn():
+    floats = st.floats(-1.5, 2.5) | st.sampled_from([7.0, 8.0])
+    for numbers in values(st.lists(floats, max_size=4), constants=[99.0, 2.25, -3]):
+        assert len(numbers) <= 4
+        assert all(-1.5 <= x <= 2.5 or x in (7.0, 8.0) for x in numbers)
+    unique = values(st.lists(st.integers(0, 9), unique=True))
+    assert all(len(set(numbers)) == len(numbers) for numbers in unique)
+    assert all(n % 2 == 0 for n in values(st.integers().filter(lambda n: n % 2 == 0)))
+
+
+def test_constants_are_drawn_where_they_are_allowed():
+    found = values(st.integers(0, 10**12), constants=[123_456_789, -5, "x"])
+    assert 123_456_789 in found
+    assert -5 not in found
+
+
+def test_modules_that_happen_to_be_imported_change_nothing(monkeypatch):
+    from hypothesis.internal.conjecture import providers
+
+    def refuse():
+        raise AssertionError("what is drawn would depend on sys.modules")
+
+    before = values(st.lists(st.integers()))
+    monkeypatch.setattr(providers, "_get_local_constants", refuse)
+    assert values(st.lists(st.integers())) == before
+
+
+def test_what_is_rejected_is_none():
+    assert values(st.integers().filter(lambda n: False)) == []
+    assert values(st.nothing()) == []
+
+
+def test_what_is_rejected_is_none_by_given(by_given_only):
+    assert values(st.integers().filter(lambda n: False), count=9) == []
+
+
+def test_mutations_stay_in_the_strategy_and_are_near():
+    strategy = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc")), max_size=6)
+    pool = [one for one in islice(draws(strategy, 1), 50) if one]
+    drawn = next(one for one in pool if len(one.value) >= 4)
+    random, kept = Random(1), []
+    for _ in range(60):
+        made = mutated(strategy, drawn, random.choice(pool), random)
+        if made is not None:
+            assert len(made.value) <= 6
+            assert all(0 <= n <= 9 and c in "abc" for n, c in made.value)
+            kept.append(len([1 for record in made.value if record in drawn.value]))
+    assert len(kept) > 45
+    assert sum(n >= 2 for n in kept) > 20
+    assert max(len(drawn.value) for drawn in pool) >= 4
+
+
+def test_mutations_of_what_has_no_choices():
+    empty = drawing.Drawn([])
+    assert mutated(NUMBERS, empty, empty, Random(1)) is None
+    assert shrunk(NUMBERS, empty, lambda _: True, 1.0) is empty
+
+
+def test_values_are_shrunk_inside_of_their_strategy():
+    drawn = next(one for one in draws(NUMBERS, 1) if one and sum(one.value) > 700)
+    assert shrunk(NUMBERS, drawn, lambda numbers: sum(numbers) > 700, 10.0).value == [701]
+    drawn = next(one for one in draws(NUMBERS, 1) if one and len(one.value) > 5)
+    assert shrunk(NUMBERS, drawn, lambda numbers: len(numbers) > 1, 10.0).value == [0, 0]
+    assert shrunk(NUMBERS, drawn, lambda numbers: False, 10.0) is drawn
+
+
+def test_shrinking_ends_in_time(monkeypatch):
+    drawn = next(one for one in draws(NUMBERS, 1) if one and len(one.value) > 20)
+    now = [0.0]
+
+    def slowly(numbers):
+        now[0] += 1.0
+        return len(numbers) > 1
+
+    monkeypatch.setattr(drawing.time, "monotonic", lambda: now[0])
+    small = shrunk(NUMBERS, drawn, slowly, 3.5)
+    assert now[0] == 4.0
+    assert 2 < len(small.value) <= len(drawn.value)
+
+
+def test_what_the_mechanism_raises_while_shrinking_is_raised():
+    def broken(numbers):
+        raise OSError("mechanism")
+
+    drawn = next(one for one in draws(NUMBERS, 1) if one and one.value)
+    with pytest.raises(OSError, match="mechanism"):
+        shrunk(NUMBERS, drawn, broken, 1.0)
+
+
+def test_what_a_strategy_raises_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        values(st.integers().map(lambda n: 1 // 0))
+    with pytest.raises(InvalidArgument):
+        values(st.integers(5, 1))

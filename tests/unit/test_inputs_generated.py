@@ -1,0 +1,284 @@
+"""Pairs from strategies: corner cases first, neighbours only, the same for each seed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import islice
+from random import Random
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import strategies as st
+
+from pytest_dp import ClaimError, audit, queries
+from pytest_dp.claim import expand
+from pytest_dp.datasets import key
+from pytest_dp.datasets.relations import RELATIONS, Pair
+from pytest_dp.inputs import drawing, resolved, source_of
+from pytest_dp.inputs.generated import UP_FRONT, Generated
+from pytest_dp.inputs.pair_strategies import neighbours
+from pytest_dp.inputs.sources import content
+from pytest_dp.strategies import neighbors
+
+PATIENTS = st.lists(st.tuples(st.integers(0, 120), st.sampled_from("abcd")))
+
+
+def generated(datasets=PATIENTS, relation="add_remove_one", seed=1):
+    pairs = neighbours(datasets, RELATIONS[relation](), seed, "inputs=...")
+    return Generated(pairs, seed, "inputs=...")
+
+
+def source(root=None, **keywords):
+    claim = expand({"eps": 1.0, **keywords})[0]
+    return source_of(replace(claim, promise=resolved(claim.promise, root)), 1, "inputs=...")
+
+
+def refusal(root=None, **keywords):
+    with pytest.raises(ClaimError) as caught:
+        source(root, **keywords)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("relation", ["add_remove_one", "replace_one"])
+@pytest.mark.parametrize(
+    "datasets",
+    [
+        PATIENTS,
+        st.lists(st.floats(-1, 1)).map(np.array),
+        st.lists(st.integers(0, 9)).map(tuple),
+        st.sets(st.integers(0, 99)),
+        st.lists(st.integers(0, 9), min_size=1).map(lambda ages: pd.DataFrame({"age": ages})),
+    ],
+)
+def test_all_pairs_are_neighbours(datasets, relation):
+    made = generated(datasets, relation)
+    assert len(made.pairs) == UP_FRONT
+    further = list(islice(made.propose([]), 60))
+    assert len({content(pair) for pair in (*made.pairs, *further)}) == UP_FRONT + 60
+    for pair in (*made.pairs, *further):
+        assert RELATIONS[relation]().fault(pair.d1, pair.d2) == ""
+        assert pair.difference
+
+
+def test_the_same_pairs_for_each_seed():
+    def drawn(seed):
+        made = generated(seed=seed)
+        return [*made.pairs, *islice(made.propose([]), 190)]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+def test_corner_cases_come_first():
+    pairs = generated(st.lists(st.floats(-10, 99) | st.sampled_from([math.nan, math.inf]))).pairs
+    apart = {key(x) for pair in pairs for x in _apart(pair)}
+    assert {key(math.nan), math.inf, -10.0, 99.0} <= apart
+    sides = [side for pair in pairs for side in (pair.d1, pair.d2)]
+    assert [] in sides
+    assert any(len(side) == 1 for side in sides)
+    assert any(len(side) > 1 and len(set(map(key, side))) == 1 for side in sides)
+    assert any(key(x) in map(key, pair.d1) for pair in pairs for x in _apart(pair))
+    assert len(pairs[0].d1) + len(pairs[0].d2) == 1
+
+
+def test_every_category_comes_and_goes():
+    pairs = generated(PATIENTS).pairs
+    assert {record[1] for pair in pairs for record in _apart(pair)} == set("abcd")
+    assert {0, 120} <= {record[0] for pair in pairs for record in _apart(pair)}
+
+
+def _apart(pair):
+    shorter, longer = sorted((list(pair.d1), list(pair.d2)), key=len)
+    left = list(map(key, shorter))
+    for record in longer:
+        if key(record) in left:
+            left.remove(key(record))
+        else:
+            yield record
+
+
+def test_what_the_strategy_cannot_yield_is_in_no_pair():
+    made = generated(st.lists(st.integers(3, 7), min_size=2, max_size=4, unique=True))
+    for pair in (*made.pairs, *islice(made.propose([]), 50)):
+        for side in (pair.d1, pair.d2):
+            assert 2 <= len(side) <= 4
+            assert len(set(side)) == len(side)
+            assert set(side) <= set(range(3, 8))
+    answers = generated(st.lists(st.integers(0, 3), min_size=3, max_size=3), "one_query")
+    assert all(0 <= n <= 3 for pair in answers.pairs for n in (*pair.d1, *pair.d2))
+
+
+def test_few_pairs_come_to_an_end():
+    made = generated(st.lists(st.just(0), max_size=2))
+    assert {len(p.d1) + len(p.d2) for p in made.pairs} == {1, 3}
+    assert len(made.pairs) == 2
+    assert list(made.propose([])) == []
+
+
+def test_mutated_pairs_are_neighbours_in_the_strategy():
+    made, random = generated(), Random(1)
+    known = set(map(content, made.pairs))
+    found = [made.mutated(pair, random) for pair in made.pairs for _ in range(3)]
+    assert len([pair for pair in found if pair is not None]) > 50
+    for pair in filter(None, found):
+        assert RELATIONS["add_remove_one"]().fault(pair.d1, pair.d2) == ""
+        assert all(0 <= age <= 120 and c in "abcd" for age, c in (*pair.d1, *pair.d2))
+    assert len({content(pair) for pair in filter(None, found)} - known) > 25
+    again = next(pair for pair in found if pair is not None)
+    assert made.mutated(again, random) is not None
+    assert made.mutated(again.reversed(), random) is not None
+    assert made.mutated(generated(seed=9).pairs[-1], random) is None
+
+
+def test_pairs_are_shrunk():
+    made, asked = generated(), []
+
+    def old_b(pair):
+        asked.append((key(pair.d1), key(pair.d2)))
+        return any(age > 60 and c == "b" for age, c in pair.d1)
+
+    pair = next(pair for pair in made.propose([]) if old_b(pair) and 3 < len(pair.d1) < 9)
+    asked.clear()
+    small = made.shrunk(pair, old_b, 60.0)
+    assert small.d1 == [(61, "b")]
+    assert len(small.d2) in (0, 2)
+    assert len(asked) == len(set(asked))
+    assert made.shrunk(small, old_b) == small
+    backwards = made.shrunk(pair.reversed(), lambda pair: old_b(pair.reversed()))
+    assert backwards.d2 == [(61, "b")]
+    elsewhere = generated(seed=9).pairs[-1]
+    assert made.shrunk(elsewhere, old_b) is elsewhere
+
+
+def test_without_choices_pairs_are_drawn_and_stay_as_they_are(monkeypatch):
+    monkeypatch.setattr(drawing, "choices_work", lambda: False)
+    monkeypatch.setattr("pytest_dp.inputs.generated.choices_work", lambda: False)
+    made = generated()
+    assert len(made.pairs) == UP_FRONT
+    assert [] in [side for pair in made.pairs for side in (pair.d1, pair.d2)]
+    assert made.mutated(made.pairs[0], Random(1)) is None
+    assert made.shrunk(made.pairs[0], lambda _: True) is made.pairs[0]
+
+
+def test_any_two_values():
+    made = source(inputs=st.integers(0, 3), neighbors="any_two")
+    assert {content(pair) for pair in made.given} <= {
+        content(Pair(a, b)) for a in range(4) for b in range(a)
+    }
+    assert len(made.given) == 6
+
+
+def test_strategies_are_found_by_name_and_from_functions(tmp_path, monkeypatch):
+    (tmp_path / "dpg_inputs.py").write_text(
+        "from hypothesis import strategies as st\n"
+        "patients = st.lists(st.integers(0, 9))\n"
+        "@st.composite\n"
+        "def some(draw): return [draw(st.integers(0, 9))] * draw(st.integers(0, 3))\n"
+    )
+    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+    for name in ("patients", "some"):
+        found = source(tmp_path, inputs=f"dpg_inputs:{name}", neighbors="add_remove_one")
+        assert len(found.given) == UP_FRONT
+        assert found.generated is not None
+    assert source(inputs=lambda: PATIENTS, neighbors="add_remove_one").given
+
+
+@pytest.mark.parametrize(
+    ("inputs", "parts"),
+    [
+        (st.integers(0, 5), ["of type int, which is", "no dataset", "st.lists(...)", "'any_two'"]),
+        (st.lists(st.nothing()), ["are empty, such as []", "st.lists(st.integers(0, 5))"]),
+        (st.just([]), ["are empty", "strategy with records"]),
+        (st.lists(st.integers()).filter(lambda _: False), ["rejected 1,000 draws", ".filter"]),
+        (st.nothing(), ["rejected 1,000 draws"]),
+        (st.lists(st.integers(9, 3)), ["Hypothesis says", "9", "3"]),
+        (st.sets(st.lists(st.integers())), ["raised TypeError", "unhashable type: 'list'"]),
+        (st.builds(lambda: 1 // 0), ["raised ZeroDivisionError", "Correct it"]),
+        (st.just(range(9)).map(list), ["9 records", "none has a neighbour", "sizes"]),
+        (
+            st.just(2_000_000).map(lambda n: [0] * n),
+            ["a dataset of 2,000,000 records", "[0, 0, 0", "At most 1,000,000", "max_size"],
+        ),
+        ([[1], st.lists(st.integers())], ["a strategy stands at index 1", "st.one_of"]),
+    ],
+)
+def test_strategies_that_do_not_work(inputs, parts):
+    message = refusal(inputs=inputs, neighbors="add_remove_one")
+    assert all(part in message for part in parts), message
+    assert len(message) < 700
+
+
+def test_a_strategy_needs_a_relation():
+    message = refusal(inputs=PATIENTS)
+    assert "must say which of its datasets are neighbours" in message
+    assert "neighbors='add_remove_one'" in message
+
+
+def test_drawn_pairs():
+    data = st.lists(st.integers(0, 5), max_size=3)
+    made = source(pairs=st.tuples(data, data))
+    assert len(made.given) == UP_FRONT
+    assert all(key(pair.d1) != key(pair.d2) for pair in made.given)
+    assert all(pair.difference == "" for pair in made.given)
+    near = neighbors(data, "add_remove_one")
+    made = source(pairs=near, neighbors="add_remove_one")
+    assert {pair.difference for pair in made.given} == {"one record added", "one record removed"}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "relation", "parts"),
+    [
+        (st.integers(3, 3), None, ["drew 3, of type int", "no pair (D, D')", "st.tuples"]),
+        (st.just(([1], [1])), None, ["rejected 1,000 draws"]),
+        (
+            st.just(([1], [2])),
+            "add_remove_one",
+            ["what was drawn is not a pair", "D = [1] and D' = [2]", "exactly one record"],
+        ),
+    ],
+)
+def test_drawn_pairs_that_do_not_work(pairs, relation, parts):
+    message = refusal(pairs=pairs, neighbors=relation)
+    assert all(part in message for part in parts), message
+
+
+def test_parameters_are_drawn_with_the_inputs():
+    made = source(inputs=PATIENTS, neighbors="add_remove_one", params={"k": st.integers(1, 9)})
+    assert {pair.params["k"] for pair in made.given} >= {1, 9}
+    for pair in made.given:
+        assert [one.params for one in pair.inputs] == [pair.params] * 2
+        assert [one.data for one in pair.inputs] == [pair.d1, pair.d2]
+        assert pair.reversed().params == pair.params
+    drawer = made.generated
+    pair = next(pair for pair in made.given if pair.params["k"] > 4)
+    small = drawer.shrunk(pair, lambda pair: pair.params["k"] > 4, 60.0)
+    assert small.params == {"k": 5}
+    assert len(small.d1) + len(small.d2) == 1
+    assert content(Pair([1], [], "", {"k": 1})) != content(Pair([1], [], "", {"k": 2}))
+
+
+def test_parameters_are_drawn_with_given_pairs():
+    listed = [([n], []) for n in range(40)]
+    made = source(pairs=listed, params={"k": st.integers(1, 3), "c": st.sampled_from("ab")})
+    assert [pair.d1 for pair in made.given] == [[n] for n in range(40)]
+    assert {tuple(pair.params.items()) for pair in made.given} == {
+        (("k", k), ("c", c)) for k in (1, 2, 3) for c in "ab"
+    }
+    more = list(made.generated.propose([]))
+    assert len(more) == 40 * 6 - 40
+    assert len(source(inputs=queries(5), params={"k": st.just(1)}).given) == 8
+
+
+def test_parameters_that_do_not_work():
+    strategy = st.floats(0.1, 1.0)
+    message = refusal(eps="epsilon", params={"epsilon": strategy}, pairs=[([1], [])])
+    assert "floats(" in message
+    assert "Write a list" in message
+    assert "params={'epsilon': [0.1, 1.0]}" in message
+    message = refusal(params={"k": [1, strategy]}, pairs=[([1], [])])
+    assert "params['k'] is a list with a strategy in it" in message
+    message = refusal(params={"k": st.nothing()}, pairs=[([1], [])])
+    assert "rejected 1,000 draws" in message
+    with pytest.raises(ClaimError, match="params has 'z', but the mechanism is"):
+        audit(lambda data: 1, eps=1.0, params={"z": strategy}, pairs=[([1], [])])
