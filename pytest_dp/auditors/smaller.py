@@ -38,6 +38,11 @@ def smallest(game: Game, winner: Arm) -> tuple[Game, Arm]:
         The pair that was bet on best.
     """
     promise = game.context.claim.promise
+    drawer = game.context.source.generated
+    if drawer is not None:  # what its strategy cannot yield is no part of the promise
+        search = _Search(game, winner)
+        drawer.shrunk(winner.pair, search.breaks, MAX_SECONDS)
+        return search.won
     given = winner.number < len(game.context.pairs)
     if promise.pairs is not None or promise.relation is None:
         return game, winner

@@ -161,6 +161,37 @@ def test_without_choices_pairs_are_drawn_and_stay_as_they_are(monkeypatch):
     assert made.shrunk(made.pairs[0], lambda _: True) is made.pairs[0]
 
 
+def near(d1, d2):
+    return abs(d1 - d2) == 1
+
+
+def halves(number):
+    yield number // 2 if number else 1
+
+
+@pytest.mark.parametrize("relation", [near, halves])
+def test_functions_that_tell_neighbours(relation):
+    made = source(inputs=st.integers(0, 50), neighbors=relation)
+    assert len(made.given) == UP_FRONT
+    for pair in made.given:
+        if relation is near:
+            assert near(pair.d1, pair.d2)
+        else:
+            assert pair.d2 == next(halves(pair.d1))
+
+
+def test_groups_and_units():
+    made = source(inputs=st.lists(st.integers(0, 5)), neighbors="add_remove_one", group=2)
+    assert {abs(len(pair.d1) - len(pair.d2)) for pair in made.given} == {0, 2}
+    visits = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9)))
+    made = source(inputs=visits, neighbors="add_remove_one", unit=0)
+    for pair in made.given:
+        one, other = ({user for user, _ in side} for side in (pair.d1, pair.d2))
+        assert len(one ^ other) == 1
+    message = refusal(inputs=st.integers(0, 5), neighbors="any_two", group=2)
+    assert "group=2" in message
+
+
 def test_any_two_values():
     made = source(inputs=st.integers(0, 3), neighbors="any_two")
     assert {content(pair) for pair in made.given} <= {
@@ -255,7 +286,7 @@ def test_parameters_are_drawn_with_the_inputs():
     small = drawer.shrunk(pair, lambda pair: pair.params["k"] > 4, 60.0)
     assert small.params == {"k": 5}
     assert len(small.d1) + len(small.d2) == 1
-    assert content(Pair([1], [], "", {"k": 1})) != content(Pair([1], [], "", {"k": 2}))
+    assert content(Pair([1], [], params={"k": 1})) != content(Pair([1], [], params={"k": 2}))
 
 
 def test_parameters_are_drawn_with_given_pairs():
