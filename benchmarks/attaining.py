@@ -99,9 +99,15 @@ class Kind:
 def shown_by_tails(claim: Guarantee, law: Law) -> float:
     """The most that any event shows, if the ratio of probabilities rises or falls with outputs."""
     p, q = (np.concatenate([np.cumsum(side)[:-1], np.cumsum(side[::-1])[:-1]]) for side in law)
-    return float(np.max([claim.shown_by(p, q), claim.shown_by(q, p)]))
+    most, least = (
+        np.clip(side * (1 + sign * ROUNDING), 0.0, 1.0)
+        for side, sign in ((np.stack([q, p]), 1), (np.stack([p, q]), -1))
+    )
+    return float(np.max(claim.shown_by(least, most)))
 
 
+ROUNDING = 1e-12
+"""Of cumulative probabilities, which are nothing but rounding where a side has none."""
 MORE = 1.5
 """How many times too small noise is, where it is Gaussian."""
 KINDS = {

@@ -3,7 +3,8 @@
 A mechanism is audited with noise for its claim (and with five times as much), which reports a loss
 that would have been caught. Its noise is then scaled so that this is its true loss. Honest: at
 least 95 % of such audits catch it (two standard errors are allowed). Useful: at that loss over 1.4
-fewer do, or it is no violation. A cell holds if it is both.
+(or 1.4 squared, where losses grow with the square of the distance) fewer do, or it is no violation.
+A cell holds if it is both.
 
 Run with ``python -m benchmarks.resolution [--audits 60] [--samples 20000 100000] [--only ...]``.
 """
@@ -14,7 +15,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -22,8 +23,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from benchmarks import truth, vectorized
+from benchmarks.attaining import coins, drawn
+from benchmarks.attaining import response as leaky_response
 from benchmarks.common import count, progress, table
 from pytest_dp import audit
+from pytest_dp.privacy import gaussian_sigma
 
 CLAIM = 1.0
 HONEST, USEFUL = 0.95, 1.4
@@ -33,6 +37,14 @@ BASES = 3
 
 def count_of(records, scale, rng, size):
     return len(records) + rng.laplace(scale=scale, size=size)
+
+
+def gaussian(records, sigma, rng, size):
+    return len(records) + rng.normal(scale=sigma, size=size)
+
+
+def of_rho(rho: float) -> dict[str, Any]:
+    return {"sigma": math.sqrt(1 / (2 * rho))}
 
 
 def sums(answers, scale, rng, size):
@@ -67,13 +79,22 @@ class Scaled:
     ----------
     mechanism : callable
     params : callable
-        True loss to its parameters.
+        True loss, in the claim's parameter, to its parameters.
     inputs : dict
+    claim : dict
+        Keywords.
+    claimed : float
+        The claim's parameter.
+    power : int
+        How losses grow with less noise: those with 2 with the square.
     """
 
     mechanism: Callable[..., Any]
     params: Callable[[float], dict[str, Any]]
     inputs: dict[str, Any]
+    claim: dict[str, Any] = field(default_factory=lambda: {"eps": CLAIM})
+    claimed: float = CLAIM
+    power: int = 1
 
 
 COUNT = {"pairs": [([0], [])]}
@@ -105,6 +126,8 @@ def _gaussian(loss: float) -> dict[str, Any]:
     return {"scale": brentq(excess, 0.05, 1e3, xtol=1e-6)}
 
 
+MU = 0.5
+ONE_OR_ZERO = {"pairs": [(1, 0)]}
 NOISY_MAX = ([1, 1, 1, 1, 1], [2, 0, 0, 0, 0])
 CASES = {
     "Laplace": Scaled(count_of, lambda loss: {"scale": 1 / loss}, COUNT),
@@ -134,13 +157,49 @@ CASES = {
         vectorized.geometric_count, lambda loss: {"eps": loss}, {"pairs": [([], [0])]}
     ),
     "rounded Gaussian": Scaled(rounded_gaussian, _gaussian, COUNT),
+    "(1, 1e-3), Gaussian": Scaled(
+        gaussian,
+        lambda loss: {"sigma": gaussian_sigma(loss, 1e-3)},
+        COUNT,
+        {"eps": CLAIM, "delta": 1e-3},
+    ),
+    "(1, 1e-5), Gaussian": Scaled(
+        gaussian,
+        lambda loss: {"sigma": gaussian_sigma(loss, 1e-5)},
+        COUNT,
+        {"eps": CLAIM, "delta": 1e-5},
+    ),
+    "(1, 0.05), response": Scaled(
+        drawn,
+        lambda loss: {"law": [leaky_response(loss, 0.05)]},
+        ONE_OR_ZERO,
+        {"eps": CLAIM, "delta": 0.05},
+    ),
+    "mu, Gaussian": Scaled(
+        gaussian, lambda loss: {"sigma": 1 / loss}, COUNT, {"mu": MU}, claimed=MU
+    ),
+    "rho, Gaussian": Scaled(
+        gaussian, of_rho, COUNT, {"rho": MU**2 / 2}, claimed=MU**2 / 2, power=2
+    ),
+    "Rényi order 2, Gaussian": Scaled(
+        gaussian, lambda loss: of_rho(loss / 2), COUNT, {"rdp": (2, MU**2)}, MU**2, power=2
+    ),
+    "Rényi order 2, coins": Scaled(
+        drawn, lambda loss: {"law": [coins(2, loss)]}, ONE_OR_ZERO, {"rdp": (2, 0.2)}, 0.2, power=2
+    ),
+    "Rényi order 8, Gaussian": Scaled(
+        gaussian, lambda loss: of_rho(loss / 8), COUNT, {"rdp": (8, 4 * MU**2)}, 4 * MU**2, power=2
+    ),
+    "Rényi order 8, coins": Scaled(
+        drawn, lambda loss: {"law": [coins(8, loss)]}, ONE_OR_ZERO, {"rdp": (8, 0.4)}, 0.4, power=2
+    ),
 }
 
 
 def audited(case: Scaled, loss: float, samples: int, coupled: bool, seed: int):
     return audit(
         case.mechanism,
-        eps=CLAIM,
+        **case.claim,
         params=case.params(loss),
         vectorized="size",
         coupled=coupled,
@@ -173,14 +232,20 @@ def main() -> None:
             for coupled in (True, False):
                 for noise in options.noise:
                     bases = [
-                        audited(case, CLAIM / noise, samples, coupled, seed).resolution
+                        audited(
+                            case, case.claimed / noise**case.power, samples, coupled, seed
+                        ).resolution
                         for seed in range(BASES)
                     ]
                     at = median(bases)
+                    if math.isinf(at):
+                        progress(f"{name}, {count(samples)}: nothing would be caught")
+                        continue
+                    less = at / USEFUL**case.power
                     shares = [caught(case, at, samples, coupled, options.audits)]
                     shares += (
-                        [caught(case, at / USEFUL, samples, coupled, options.audits)]
-                        if at / USEFUL > CLAIM
+                        [caught(case, less, samples, coupled, options.audits)]
+                        if less > case.claimed
                         else [0.0]
                     )
                     is_honest, is_useful = shares[0] >= allowed, shares[1] < HONEST
@@ -188,7 +253,7 @@ def main() -> None:
                     useful += is_useful
                     both += is_honest and is_useful
                     draws = "coupled" if coupled else "independent"
-                    shown = [f"{min(bases):.2f}", f"{at:.2f}", f"{max(bases):.2f}"]
+                    shown = [f"{min(bases):.3g}", f"{at:.3g}", f"{max(bases):.3g}"]
                     row = [name, count(samples), draws, f"{noise:g}", *shown]
                     row += [f"{100 * share:.0f} %" for share in shares]
                     rows.append([*row, "yes" if is_honest else "NO", "yes" if is_useful else "NO"])
@@ -199,8 +264,8 @@ def main() -> None:
     cells = len(rows)
     print(
         f"\n{both} of {cells} cells hold: {honest} are honest (caught at least {100 * allowed:.0f} "
-        f"%), {useful} are useful. Claim {CLAIM:g}, alpha 1e-6, {options.audits} audits a cell; "
-        f"reported: least, median and most of {BASES}."
+        f"%), {useful} are useful. Claim eps = {CLAIM:g} if not said, alpha 1e-6, "
+        f"{options.audits} audits a cell; reported: least, median and most of {BASES}."
     )
     sys.exit(both < cells)
 

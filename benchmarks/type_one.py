@@ -5,10 +5,6 @@ A test that never rejects would pass, so the same mechanisms are also audited at
 Run with ``python -m benchmarks.type_one [--audits 1000] [--jobs 2]``, or, for the sequential
 auditor with coupled and independent draws, ``--method sequential --alpha 0.01 --eps 2
 --max-samples 1000 --audits 840``, which makes 10,080 audits.
-
-``--kinds`` audits mechanisms that attain claims of eight kinds (`attaining`), each coupled and not,
-with the sequential auditor at alpha = 0.01: 16,000 audits, an hour of processor time. A few of them
-may be named, so that what is missing can be done another time.
 """
 
 from __future__ import annotations
@@ -22,11 +18,9 @@ from statistics import median
 from typing import Any
 
 from joblib import Parallel, delayed
-from scipy.stats import binom
 
 from benchmarks import mechanisms, vectorized
-from benchmarks.attaining import KINDS
-from benchmarks.common import count, cpu_seconds, progress, table
+from benchmarks.common import count, progress, table
 from pytest_dp import audit, queries, values
 
 _DATASETS = {"inputs": [[1, 0, 1], [1, 0]], "neighbors": "add_remove_one"}
@@ -44,9 +38,6 @@ FEW = ("Laplace", "randomised response", "geometric")
 """Those for auditors of fixed size, which need more samples."""
 
 
-ALPHA_OF_KINDS, SAMPLES_OF_KINDS = 0.01, 2_000
-TOO_RARE = 1e-3
-"""Probability of so many false alarms or more from which they are too many."""
 ABOVE = 1.5
 """Loss over claim of the mechanisms that ought to be rejected."""
 
@@ -62,64 +53,8 @@ def trial(name: str, ratio: float, keywords: Mapping[str, Any], seed: int) -> tu
     return result.verdict, result.samples
 
 
-def trial_of_kind(name: str, law: Any, coupled: bool, seed: int) -> tuple[str, float, int]:
-    """Verdict, lower bound and samples bet of one audit."""
-    kind = KINDS[name]
-    result = audit(
-        kind.mechanism,
-        **kind.claim,
-        pairs=[(1, 0)],
-        params={"law": [law]},
-        vectorized="size",
-        alpha=ALPHA_OF_KINDS,
-        max_samples=SAMPLES_OF_KINDS,
-        max_seconds=600,
-        margin=None,
-        coupled=coupled,
-        seed=seed,
-        n_jobs=1,
-    )
-    return result.verdict, result.lower, result.bet_samples
-
-
-def of_kinds(names: list[str], audits: int, jobs: int) -> bool:
-    """Print a table; whether none is rejected too often."""
-    rows, kept, rejected = [], True, 0
-    with Parallel(n_jobs=jobs, batch_size=10) as parallel:
-        for name in names:
-            kind = KINDS[name]
-            truth = kind.true(kind.above)
-            for coupled in (True, False):
-                start = cpu_seconds()
-                at, above = (
-                    parallel(delayed(trial_of_kind)(name, law, coupled, seed) for seed in range(n))
-                    for law, n in ((kind.at, audits), (kind.above, max(1, audits // 10)))
-                )
-                alarms = sum(verdict == "violated" for verdict, *_ in at)
-                caught = sum(verdict == "violated" for verdict, *_ in above) / len(above)
-                too_high = sum(lower > truth for _, lower, _ in above)
-                chance = float(binom.sf(alarms - 1, audits, ALPHA_OF_KINDS))
-                kept &= chance > TOO_RARE
-                rejected += alarms
-                row = [name, "coupled" if coupled else "independent", alarms, f"{chance:.2g}"]
-                row += [count(median(bet for *_, bet in at)), f"{caught:.0%}"]
-                rows.append([*row, f"{too_high} of {len(above)}"])
-                progress(f"{rows[-1]} in {cpu_seconds() - start:.0f} CPU s")
-    everything = audits * len(rows)
-    chance = float(binom.sf(rejected - 1, everything, ALPHA_OF_KINDS))
-    header = ["kind of claim", "draws", f"rejected of {audits:,}", "chance of as many"]
-    header += ["median samples bet", "rejected if broken", "bounds above the truth"]
-    print(table(header, rows))
-    print(
-        f"\nRejected are {rejected} of {everything:,}, at alpha = {ALPHA_OF_KINDS}; a test that "
-        f"rejects with that chance does so as often or more with probability {chance:.2g}."
-    )
-    return kept and chance > TOO_RARE
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kinds", nargs="*", choices=KINDS, help="all, or some, of eight kinds")
     parser.add_argument("--audits", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2, help="audits at the same time")
     parser.add_argument("--eps", type=float, default=1.0)
@@ -127,8 +62,6 @@ def main() -> None:
     parser.add_argument("--method", default="statdp")
     parser.add_argument("--alpha", type=float, default=0.05)
     options = parser.parse_args()
-    if options.kinds is not None:
-        sys.exit(not of_kinds(options.kinds or list(KINDS), options.audits, options.jobs))
 
     alpha, audits = options.alpha, options.audits
     allowed = alpha + 2 * math.sqrt(alpha * (1 - alpha) / audits)

@@ -36,6 +36,9 @@ given. Bets on a batch are fixed before it is drawn, so smaller batches let them
 RELEARN_FIRST = 4
 """What a pair has to grow by after the first look, from which only what never agrees can be
 learned, until its binnings are made anew; later as its `Pace` says."""
+OF_THE_MISSING = 0.5
+"""Of what should do to win, what a batch takes where that is less than it would be: luck may do
+with less, and the next batch is soon drawn."""
 LEARNING_TIME_SHARE = 0.5
 """Share of max_seconds that learning may take; after that, what was learned will do."""
 RESERVE = 0.1
@@ -237,7 +240,8 @@ class Game:
         if arm.earned > 0:
             rate = arm.earned / arm.drawn
             missing = self.ledger.enough - self.ledger.log_e_value
-            size = max(MIN_BATCH, int(np.clip(missing / rate, self.pace.least_batch * size, size)))
+            enough = OF_THE_MISSING * missing / rate
+            size = max(MIN_BATCH, int(np.clip(enough, self.pace.least_batch * size, size)))
         return self._at_most(size)
 
     def _at_most(self, size: int) -> int:

@@ -24,9 +24,10 @@ from pytest_dp.evidence.event_bets import FRACTIONS
 SHARPNESS = np.array([1.0, 3.0, 10.0])
 """Factors of a soft attack before it is cut off at 1, for claims with a delta: by it, more may be
 bet on ratios of probabilities that are far above the claim."""
-ATTACK_FLATTERY = 2.0
-"""Log growth, in nats, that a soft attack is taken to have on the record only because it was made
-from that record. More makes bets wait until the record speaks clearly."""
+FLATTERY_A_NUMBER, MOST_FLATTERY = 0.5, 2.0
+"""Log growth, in nats, that an attack is taken to have on the record only because it was made from
+that record: for each estimated number, and for a soft one at most, as numbers of neighbouring bins
+are hardly free. More makes bets wait until the record speaks clearly."""
 LEAST_LOSS = 1e-9
 """What an attack is taken to cost at least, so that the stake on one that cannot lose stays finite.
 """
@@ -111,13 +112,18 @@ def soft_attacks(joint: Floats, prices: Floats) -> Floats:
     prices : ndarray
         Exponentials of the losses that are bet against.
     """
-    counts1, counts2 = joint.sum(1) + 0.5, joint.sum(0) + 0.5
-    p = increasing(counts1 / (counts1 + counts2), counts1 + counts2)
+    p = _shares(joint)
     price = prices[:, None]
     size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
     most = size.max(axis=1, keepdims=True)
     scaled: Floats = np.divide(size, most, out=np.zeros_like(size), where=most > 0)
     return scaled
+
+
+def _shares(joint: Floats) -> Floats:
+    """Of the outputs in each bin, the share that is on D: the increasing ones."""
+    counts1, counts2 = joint.sum(1) + 0.5, joint.sum(0) + 0.5
+    return increasing(counts1 / (counts1 + counts2), counts1 + counts2)
 
 
 def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
@@ -156,5 +162,6 @@ def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floa
         return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(joint), each)
 
     r_of_each = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
-    flattery = np.full(each, ATTACK_FLATTERY)
+    numbers = len(np.unique(_shares(joint))) - 1
+    flattery = np.full(each, min(FLATTERY_A_NUMBER * numbers, MOST_FLATTERY))
     return Attacks(by_bin(paid1), by_bin(paid2), r_of_each.reshape(rungs, each), flattery)

@@ -33,7 +33,8 @@ from pytest_dp.privacy import Guarantee
 SHARE_UNDER_EPS, SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.1, 0.5, 0.7
 """Share of the prior that attacks have: soft ones, or on divergences if a claim bounds any."""
 PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
-"""Prior of fractions of soft attacks if a delta is claimed, as what is rare asks for large ones."""
+"""Prior of fractions of soft attacks beyond pure eps: what is rare, and what shares its random
+numbers, asks for large ones; with small ones hardly anything is won."""
 APART_MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
@@ -149,7 +150,7 @@ class Ledger:
         rungs = np.flatnonzero(self.log_wealth < self.enough)
         attacks, growth = self._attacks(record, rungs)
         soft = growth + math.log(self.soft_share / math.prod(growth.shape[1:]))
-        if not (self.pure or self.orders):
+        if not self.pure:
             soft += np.log(PREFERENCE / PREFERENCE.mean())
         hard = self.events.growth(record.joint, record.apart, rungs)
         hard += math.log((1 - self.soft_share) / max(hard.shape[1], 1))

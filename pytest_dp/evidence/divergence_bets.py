@@ -17,7 +17,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence._isotonic import increasing
-from pytest_dp.evidence.attack_bets import Attacks
+from pytest_dp.evidence.attack_bets import FLATTERY_A_NUMBER, Attacks
 from pytest_dp.evidence.logistic import expit, logit
 
 POWERS = (0.7, 1.0)
@@ -26,8 +26,6 @@ is lost where the estimate is too steep. 1 alone takes 10 % more samples."""
 CUT_OFF = np.arange(1, 7) / 6
 """Where log ratios are cut off, as shares of the largest that there is: rare outputs, of which
 little is known, cannot ruin a bet that is cut off early."""
-FLATTERY_A_NUMBER = 0.5
-"""Log growth that each estimated number adds on the record that it was estimated from."""
 NEWTON_STEPS = 30
 """Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more."""
 LARGEST_LOG_RATIO, LARGEST_LOG_PAID = 30.0, 300.0

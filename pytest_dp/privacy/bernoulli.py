@@ -7,6 +7,7 @@ probabilities p and q of one event (data processing), so bounds on all events ar
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -132,6 +133,7 @@ def renyi_tangents(orders: tuple[tuple[float, float], ...]) -> tuple[Floats, Flo
     return tangents(probabilities(600), order, bound)
 
 
+@lru_cache(maxsize=64)
 def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
     """Lines above all (q, p) that D_order <= order * rho allows, for all orders above 1 at once.
 

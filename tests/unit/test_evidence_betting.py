@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.pace import OF_RARE_EVENTS, OF_RATIOS
 from pytest_dp.evidence._search import smallest_loss
 from pytest_dp.evidence.attack_bets import LEAST_LOSS, soft_attacks
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
@@ -22,7 +23,7 @@ from pytest_dp.evidence.event_bets import (
     payoffs,
     payoffs_both_ways,
 )
-from pytest_dp.privacy import ApproximateDP
+from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
 
 
 def ledger_of(eps, delta=0.0, alpha=0.0):
@@ -305,6 +306,42 @@ def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
         if log_wealth == enough:
             assert ledger.refuted
             assert e_value >= 1 / alpha
+
+
+@pytest.mark.parametrize(
+    ("pure", "earned", "wealth", "size"),
+    [
+        (True, 10.0, 10.0, 200),
+        (False, 0.0, 0.0, 200),
+        (False, 5.0, 5.0, 200),
+        (False, 10.0, 10.0, 191),  # half of what 3.8 more take, at 1 in 100 pairs
+        (False, 10.0, 13.0, 41),
+        (False, 10.0, 13.8, 20),  # a tenth at least
+    ],
+)
+def test_batches_beyond_pure_eps_shrink_before_a_claim_is_refuted(pure, earned, wealth, size):
+    ledger = SimpleNamespace(enough=-math.log(1e-6), log_e_value=wealth)
+    pace = OF_RATIOS if pure else OF_RARE_EVENTS
+    game = SimpleNamespace(drawn=1_000, ledger=ledger, pace=pace, _at_most=int)
+    arm = SimpleNamespace(drawn=1_000, earned=earned)
+    assert Game._size(game, arm) == pytest.approx(size, abs=1)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [ApproximateDP(1.0), ApproximateDP(1.0, 1e-5), ZeroConcentratedDP(0.1), GaussianDP(0.3)],
+)
+def test_beyond_pure_eps_large_fractions_come_first(claim):
+    """By their prior: without what the record speaks for, and what it is flattered by."""
+    ledger, joint = Ledger(claim), np.array([[20.0, 5], [3, 30]])
+    wager = ledger.wager(Record([joint]), cash=1.0)
+    known = 0.0 if ledger.pure else wager.attacks.growth(joint)
+    prior = np.exp(wager.soft - known + wager.attacks.flattery[:, None] * (not ledger.pure))[-1]
+    k = np.arange(1, len(FRACTIONS) + 1)
+    expected = np.ones(len(k)) if ledger.pure else 1 / k
+    for each in prior:
+        assert each / each.sum() == pytest.approx(expected / expected.sum())
+    assert logsumexp(wager.soft[-1]) < 0
 
 
 def test_what_is_refuted_is_not_put_at_risk_again():

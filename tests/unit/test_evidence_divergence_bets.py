@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from pytest_dp.evidence.attack_bets import SHARPNESS, against_sticks
+from pytest_dp.evidence.attack_bets import FLATTERY_A_NUMBER, SHARPNESS, against_sticks
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
 from pytest_dp.evidence.divergence_bets import (
     against_divergences,
@@ -253,3 +253,27 @@ def test_half_of_the_noise_that_is_needed_is_found_near_the_limit(claim, limit, 
     for coupled in (False, True):
         taken = [pairs_taken(claim, cuts, 2 * 0.26805, seed, coupled) for seed in range(5)]
         assert np.median(taken) < most[coupled] * limit
+
+
+def test_an_attack_on_two_bins_is_hardly_flattered():
+    """Two bins leave one number to estimate, many leave more, up to a limit."""
+    price, delta = np.array([[math.e]]), np.array([[1e-5]])
+    two = against_sticks(np.array([[900.0, 0], [20, 5]]), price, delta, SHARPNESS)
+    rising = np.arange(1.0, 9)
+    many = against_sticks(np.outer(rising, rising[::-1]), price, delta, SHARPNESS)
+    assert set(two.flattery) == {0.5}
+    assert set(many.flattery) == {2.0}
+    assert len(two.flattery) == two.r.shape[1]
+
+
+@pytest.mark.parametrize("probability", [0.01, 0.1])
+def test_growth_on_the_record_is_not_above_the_truth_by_more_than_flattery(probability):
+    """Of a leak that is seen in two bins: on average over records, with every fraction."""
+    rng = np.random.default_rng(1)
+    law = np.array([[1 - probability, 0], [probability, 0]])
+    over = []
+    for _ in range(400):
+        record = rng.multinomial(300, law.ravel()).reshape(2, 2).astype(float)
+        attacks = against_sticks(record, np.array([[math.e]]), np.array([[0.001]]), SHARPNESS)
+        over.append(attacks.growth(record)[0] - attacks.growth(300 * law)[0])
+    assert np.mean(over, axis=0).max() <= FLATTERY_A_NUMBER
