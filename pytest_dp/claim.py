@@ -44,8 +44,8 @@ class Promise:
         follows from inputs that are not looked up yet.
     inputs : object
         Where neighbouring inputs come from, or None if `pairs` are given.
-    pairs : tuple of (D, D') or None
-        Explicit neighbouring inputs, or a strategy of such.
+    pairs : tuple of (D, D'), strategy, str, callable or None
+        Explicit neighbouring inputs, or where they come from.
     group : int
         How many units D and D' differ in.
     """

@@ -211,7 +211,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     unit: str | int | Callable[[Any], Any] | None = None,
     rows_per_unit: int | None = None,
     inputs: Any = None,
-    pairs: Iterable[tuple[Any, Any]] | None = None,
+    pairs: Iterable[tuple[Any, Any]] | Callable[[], Any] | str | None = None,
     params: Mapping[str, Any] | None = None,
     vectorized: str | bool | None = None,
     rng: str = "rng",
@@ -268,9 +268,11 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         The promise is only for data of which each unit has at most so many rows.
     inputs : optional
         Where neighbouring inputs come from: `queries`, `values`, a list of example datasets, a
-        function of no arguments that returns one of these, or ``"module:attribute"`` naming one.
-    pairs : iterable of (D, D'), optional
-        The neighbouring inputs themselves, instead of `inputs`.
+        function of no arguments that returns one of these or yields datasets, or
+        ``"module:attribute"`` naming one.
+    pairs : iterable of (D, D'), callable or str, optional
+        The neighbouring inputs themselves, instead of `inputs`; or a function that returns or
+        yields them, or its name.
     params : mapping, optional
         Further arguments of the mechanism. A list gives one audit for each of its elements.
     vectorized : str or True, optional

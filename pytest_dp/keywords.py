@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,6 +23,8 @@ METHODS = ("sequential", "statdp", "dpsniper")
 CLASSIFIERS = ("additive", "logistic", "mlp")
 PRIVACY = ("eps", "delta", "rho", "mu", "rdp", "profile", "tradeoff", "group")
 """The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
+MAX_STATED = 512
+"""Pairs that are taken from a generator, which may have no end."""
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 
@@ -237,11 +240,24 @@ def _rows_per_unit(name: str, value: Any) -> int:
 
 
 def _pairs(name: str, value: Any) -> Any:
-    if is_strategy(value):
+    """The pairs; names and functions are looked up when the claim is audited."""
+    if isinstance(value, str) or callable(value) or is_strategy(value):
         return value
+    return read_pairs(name, value)
+
+
+def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
+    """Pairs (D, D') as a tuple of tuples."""
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
-        pairs = list(value)
+        pairs = list(islice(value, MAX_STATED + 1)) if hasattr(value, "__next__") else list(value)
+        if len(pairs) > MAX_STATED and hasattr(value, "__next__"):
+            raise invalid(
+                name,
+                value,
+                f"It yields more than {MAX_STATED} pairs. Write the function itself, of which the "
+                "first ones are taken.",
+            )
         if not pairs or any(isinstance(pair, str | bytes) or len(pair) != 2 for pair in pairs):
             raise invalid(name, value, allowed)
         return tuple((pair[0], pair[1]) for pair in pairs)

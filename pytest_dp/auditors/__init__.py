@@ -117,11 +117,14 @@ def run(
     call = prepare(mechanism, claim.arguments)
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
-    claim = replace(claim, promise=resolved(claim.promise, root))
+    notes: list[str] = []
+    claim = replace(claim, promise=resolved(claim.promise, root, notes))
     seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
-    source = source_of(claim, seed, written, known(claim.promise))
+    source = source_of(claim, seed, written, known(claim.promise), notes)
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
     context = Context(claim, call, source, replace(settings, seed=seed), name, progress)
+    for note in notes:
+        context.sampler.note(note)
     useless = unused(claim.effort, settings.method)
     if useless:
         context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 from pytest_dp.datasets.making import kind_of, length, no_dataset, null_of, records_of
 from pytest_dp.datasets.members import Member, Records, Units, addable, exchanged
 from pytest_dp.datasets.neighbours import Pair, Relation, of_two_kinds
-from pytest_dp.datasets.pool import Pool, Positions, diagonally, in_turn
+from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.records import key
 from pytest_dp.datasets.steps import Step, in_words
+from pytest_dp.datasets.turns import diagonally, in_turn
 from pytest_dp.datasets.units import grouped, name_of, owners, too_many
 from pytest_dp.declaration import NullRecord
 
@@ -169,10 +170,7 @@ class OfRecords(Relation):
         sources : sequence of tuple of int
             Datasets whose records, or units, may come into it.
         """
-        null = self._null_in(pool)
-        units: Records | Units = Records(pool, null)
-        if self.unit is not None:
-            units = Units(pool, null, self.unit, self.rows_per_unit)
+        units = self._units(pool)
         new = units.new(sources)
 
         def walk(
@@ -189,6 +187,16 @@ class OfRecords(Relation):
             )
 
         return walk(own, self.group, (), (), ())
+
+    def part(self, pool: Pool, own: Positions) -> Positions:
+        """The few positions of a large dataset that matter most; with units, all of their rows."""
+        return self._units(pool).part(own)
+
+    def _units(self, pool: Pool) -> Records | Units:
+        null = self._null_in(pool)
+        if self.unit is None:
+            return Records(pool, null)
+        return Units(pool, null, self.unit, self.rows_per_unit)
 
     def _onwards(self, out: Keys, into: Keys, known: set[tuple[Keys, Keys]]) -> bool:
         """Whether a step leads further away, and elsewhere than those before."""

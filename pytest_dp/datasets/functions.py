@@ -12,8 +12,8 @@ from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.exchanges import AddRemoveOne, ReplaceOne
 from pytest_dp.datasets.making import kind_of, records_of
 from pytest_dp.datasets.neighbours import Pair, Relation
-from pytest_dp.datasets.pool import in_turn
 from pytest_dp.datasets.records import key
+from pytest_dp.datasets.turns import in_turn
 from pytest_dp.errors import ClaimError
 
 MAX_TAKEN = 512

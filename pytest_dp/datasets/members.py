@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from pytest_dp.datasets.pool import Pool, Positions, in_turn
-from pytest_dp.datasets.records import key
+from pytest_dp.datasets.pool import Pool, Positions
+from pytest_dp.datasets.records import key, telling
+from pytest_dp.datasets.turns import in_turn
 from pytest_dp.datasets.units import moved_to, name_of, reader
 
+PART, PART_UNITS = 16, 8
+"""Records, or units, of a large dataset that stand for it where it is cut down."""
 _NOBODY = object()
 
 
@@ -70,6 +73,11 @@ class Records:
         offered = {self.pool.same[at] for at in chain.from_iterable(sources)} - {self._null}
         return [Member(at, (at,)) for at in self.pool.distinct if at in offered]
 
+    def part(self, own: Positions) -> Positions:
+        """The positions that tell most of a large dataset, in their order."""
+        found = telling([self.pool.records[at] for at in own], PART)
+        return tuple(own[index] for index in sorted(found))
+
     def instead(self, leaving: Member, coming: Member, own: Positions) -> list[Member]:  # noqa: ARG002
         """What may take the place of a member."""
         return [] if coming.key == leaving.key else [coming]
@@ -100,7 +108,7 @@ class Units:
         return self._keys[at]
 
     def _members(self, positions: Positions) -> list[Member]:
-        """The units of a dataset, with indices: many rows and extreme ones ahead."""
+        """The units of a dataset, with indices: those of most, of fewest, of extreme rows ahead."""
         rank = {at: order for order, at in enumerate(self.pool.distinct)}
         groups: dict[Hashable, list[int]] = {}
         for index, at in enumerate(positions):
@@ -111,10 +119,10 @@ class Units:
             for unit, indices in groups.items()
         }
         extreme = sorted(groups, key=first.__getitem__)
-        largest = sorted(extreme, key=lambda unit: -len(groups[unit]))
+        rising = sorted(extreme, key=lambda unit: len(groups[unit]))
         return [
             Member(unit, tuple(groups[unit]), self._name(positions[groups[unit][0]]))
-            for unit in dict.fromkeys(in_turn((largest, extreme)))
+            for unit in dict.fromkeys(in_turn((rising[::-1], rising, extreme)))
         ]
 
     def _name(self, at: int) -> str:
@@ -136,6 +144,15 @@ class Units:
         same = self.pool.same
         rows = {(one.key, *(same[at] for at in one.at)): one for one in in_turn(offered)}
         return list(rows.values())
+
+    def part(self, own: Positions) -> Positions:
+        """All rows of the largest units, and of those that tell most, in their order."""
+        members = self._members(own)
+        owner = {index: one for one in members for index in one.at}
+        rows = telling([self.pool.records[at] for at in own], PART)
+        telling_units = (owner[index] for index in rows if index in owner)
+        few = list(dict.fromkeys(in_turn((members[:PART_UNITS], telling_units))))[:PART_UNITS]
+        return tuple(own[index] for index in sorted(chain.from_iterable(one.at for one in few)))
 
     def instead(self, leaving: Member, coming: Member, own: Positions) -> list[Member]:
         """The rows of the other unit: as its own if the dataset has none, and as of this one."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain, islice
-from typing import Any, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from pytest_dp.datasets.making import rebuilt
 from pytest_dp.datasets.records import ends_first, key
 from pytest_dp.datasets.types import DataType, type_of
 
-T = TypeVar("T")
 Positions = tuple[int, ...]
 
 
@@ -88,24 +85,3 @@ class Pool:
         """Equal for equal datasets: a hash, since the content itself would fill the memory."""
         found = [self.same[at] for at in positions]
         return hash((id(self), *(sorted(found) if self.unique else found)))
-
-
-def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
-    """The first of each, the second of each, ..."""
-    waiting: deque[Iterator[T]] = deque()
-    for iterator in chain(map(iter, iterables), _popped(waiting)):
-        for item in islice(iterator, 1):
-            yield item
-            waiting.append(iterator)
-
-
-def _popped(waiting: deque[T]) -> Iterator[T]:
-    while waiting:
-        yield waiting.popleft()
-
-
-def diagonally(first: Sequence[Any], second: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """All combinations, those of early elements ahead."""
-    for total in range(len(first) + len(second) - 1):
-        for at in range(max(0, total - len(second) + 1), min(total + 1, len(first))):
-            yield first[at], second[total - at]

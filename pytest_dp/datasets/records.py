@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from itertools import islice
 from numbers import Real
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.turns import in_turn
 from pytest_dp.datasets.types import type_of
+
+MAX_COLUMNS = 16
+"""Columns that are looked at."""
+MAX_CATEGORIES = 20
+"""Different values of a column that may be categories."""
 
 
 def is_real(value: object) -> bool:
@@ -64,20 +71,24 @@ def set_order(record: Any) -> tuple[int, Any, str]:
     return (1, type(record).__name__, describe(record, 1000))
 
 
+def columns_of(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """The columns of records, the first `MAX_COLUMNS`; one if the records have no entries."""
+    table: Iterable[Any] = ((record,) for record in records)
+    if all(isinstance(record, dict) for record in records):
+        table = (tuple(record.values()) for record in records)
+    elif all(isinstance(record, list | tuple) for record in records):
+        table = records
+    return islice(zip(*table, strict=False), MAX_COLUMNS)
+
+
 def ends_first(records: list[Any]) -> list[int]:
     """Indices of the smallest, largest, next smallest, ... record, by each numeric column in turn.
 
     Numbers are one column; NaN and what is no number count as largest. Records without numbers
     keep their order.
     """
-    if all(isinstance(record, dict) for record in records):
-        table = [tuple(record.values()) for record in records]
-    elif all(isinstance(record, list | tuple) for record in records):
-        table = records
-    else:
-        table = [(record,) for record in records]
     orders = []
-    for column in islice(zip(*table, strict=False), 16):
+    for column in columns_of(records):
         if any(map(is_real, column)):
             sizes = [(0, value) if is_real(value) else (1, 0) for value in column]
             rising = sorted(range(len(sizes)), key=sizes.__getitem__)
@@ -86,3 +97,33 @@ def ends_first(records: list[Any]) -> list[int]:
             )
     in_turn = (index for batch in zip(*orders, strict=True) for index in batch)
     return list(dict.fromkeys(in_turn)) or list(range(len(records)))
+
+
+def telling(records: Sequence[Any], most: int) -> list[int]:
+    """Indices of few records that stand for many: extremes of each column, one of each category.
+
+    Numbers, dates and the like have extremes; what occurs again and again is a category, a missing
+    value too. Columns take turns. Where that is less than half of `most`, some of the others.
+    """
+    found = dict.fromkeys(in_turn(map(_telling_cells, columns_of(records))))
+    few = dict.fromkeys(islice(found, most))
+    for other in range(0, len(records), max(len(records) // most, 1)):
+        if len(few) < most // 2:
+            few[other] = None
+    return list(few)
+
+
+def _telling_cells(cells: Sequence[Any]) -> list[int]:
+    first: dict[Hashable, int] = {}
+    for index, cell in enumerate(cells):
+        first.setdefault(key(cell), index)
+    ends: list[int] = []
+    by_type: dict[type, list[int]] = {}
+    for index in first.values():
+        by_type.setdefault(float if is_real(cells[index]) else type(cells[index]), []).append(index)
+    for one, indices in by_type.items():
+        if one is not str and len(indices) > 1:
+            with suppress(Exception):  # not everything has an order
+                ends += [pick(indices, key=cells.__getitem__) for pick in (min, max)]
+    often = first.values() if len(first) <= MAX_CATEGORIES else islice(first.values(), 1)
+    return list(dict.fromkeys([*ends, *often]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from numbers import Integral
@@ -14,17 +14,25 @@ from pytest_dp.datasets import describe, ends_first, key
 from pytest_dp.datasets.relations import OfFunction, OfRecords, OneQuery, Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.deriving import MAX_PAIRS, derived, told
+from pytest_dp.inputs.deriving import MAX_PAIRS, Derived, derived, few, told
 from pytest_dp.inputs.given import stated_pair
-from pytest_dp.inputs.resolving import resolve
-from pytest_dp.inputs.sources import PairSource
+from pytest_dp.inputs.resolving import resolve, resolve_pairs
+from pytest_dp.inputs.sources import PairSource, Remaining
 from pytest_dp.keywords import is_strategy
 
 __all__ = ["MAX_PAIRS", "Pair", "describe", "pairs_of", "resolved", "source_of"]
 
 
-def source_of(claim: Claim, seed: int, written: str, known: Sequence[Pair] = ()) -> PairSource:
-    """Where the pairs of an audit come from: those of `pairs_of`, or what a strategy yields.
+def source_of(
+    claim: Claim,
+    seed: int,
+    written: str,
+    known: Sequence[Pair] = (),
+    notes: list[str] | None = None,
+) -> PairSource:
+    """Where the pairs of an audit come from: what a claim gives, or what a strategy yields.
+
+    Behind the pairs that are given is what else follows from the inputs.
 
     Parameters
     ----------
@@ -36,6 +44,8 @@ def source_of(claim: Claim, seed: int, written: str, known: Sequence[Pair] = ())
         How the claim says where they come from, for errors: ``"inputs='tests.dp_inputs:records'"``.
     known : sequence of Pair
         Those that broke the promise before, which come first.
+    notes : list of str, optional
+        To which is added what is given, if that is not all.
 
     Raises
     ------
@@ -45,9 +55,12 @@ def source_of(claim: Claim, seed: int, written: str, known: Sequence[Pair] = ())
     promise, params = claim.promise, claim.arguments.drawn
     known = [pair for pair in known if pair.params.keys() == params.keys()]
     drawn = is_strategy(promise.inputs) or is_strategy(promise.pairs)
-    given = [] if drawn else pairs_of(promise)
-    if given and not params:
-        return PairSource([*known, *given])
+    found = Derived([]) if drawn else _found(promise)
+    if found.note and notes is not None:
+        notes.append(found.note)
+    if found.given and not params:
+        rest = [Remaining(found.rest)] if found.note else []
+        return PairSource([*known, *found.given], rest)
     # Hypothesis is loaded by now.
     from pytest_dp.inputs.generated import Generated
     from pytest_dp.inputs.pair_strategies import listed, neighbours, stated
@@ -57,34 +70,39 @@ def source_of(claim: Claim, seed: int, written: str, known: Sequence[Pair] = ())
     elif is_strategy(promise.pairs):
         pairs = stated(promise.pairs, promise.relation)
     else:
-        pairs = listed(given)
+        pairs = listed(found.given)
     generated = Generated(pairs.with_params(params), seed, written)
     return PairSource([*known, *generated.pairs], [generated], generated)
 
 
-def resolved(promise: Promise, root: Path | None = None) -> Promise:
-    """The promise with its inputs looked up, and the relation that follows from them.
+def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None = None) -> Promise:
+    """The promise with its inputs or pairs looked up, and the relation that follows from them.
 
     Parameters
     ----------
     promise : Promise
     root : Path, optional
-        As for `pairs_of`.
+        Where a module named in the claim is looked for if Python does not find it. It is appended
+        to ``sys.path`` if that helps, and stays there for worker processes.
+    notes : list of str, optional
+        To which is added what a person should know, such as how many pairs a generator was asked
+        for.
 
     Raises
     ------
     ClaimError
         If the inputs cannot be found, or the relation does not fit them.
     """
-    if promise.inputs is None:
-        return promise
-    inputs = resolve(promise.inputs, root)
+    notes = [] if notes is None else notes
+    if promise.pairs is not None:
+        return replace(promise, pairs=resolve_pairs(promise.pairs, root, notes))
+    inputs = resolve(promise.inputs, root, notes)
     relation = of_group(fitting(promise.relation, inputs), promise.group, inputs)
     return replace(promise, inputs=inputs, relation=relation)
 
 
 def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
-    """The neighbouring inputs on which a promise is audited.
+    """The neighbouring inputs that follow from a promise.
 
     Parameters
     ----------
@@ -92,31 +110,36 @@ def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
         Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once
         they are looked up, every pair is derived: the same ones in the same order each time.
     root : Path, optional
-        Where a module named in ``inputs`` is looked for if Python does not find it. It is appended
-        to ``sys.path`` if that helps, and stays there for worker processes.
+        As for `resolved`.
 
     Returns
     -------
     list of Pair
-        At least one. At most `MAX_PAIRS` if they are derived from datasets or values; the pairs
-        of one example share their D, which is a copy of it.
+        At least one. At most `MAX_PAIRS` if they are derived; the pairs of one example share their
+        D, which is a copy of it.
 
     Raises
     ------
     ClaimError
         If the inputs cannot be found, are no neighbours, or give no pair.
     """
-    if promise.pairs is not None:
-        return [
-            stated_pair(f"pairs[{at}]", d1, d2, promise.relation)
-            for at, (d1, d2) in enumerate(promise.pairs)
-        ]
-    promise = resolved(promise, root)
+    found = _found(resolved(promise, root))
+    return found.given + list(islice(found.rest, max(MAX_PAIRS - len(found.given), 0)))
+
+
+def _found(promise: Promise) -> Derived:
     inputs, relation = promise.inputs, promise.relation
+    if promise.pairs is not None:
+        return Derived(
+            [
+                stated_pair(f"pairs[{at}]", d1, d2, relation)
+                for at, (d1, d2) in enumerate(promise.pairs)
+            ]
+        )
     if isinstance(inputs, Queries):
-        return _queries(inputs, one_query=isinstance(relation, OneQuery))
+        return Derived(_queries(inputs, one_query=isinstance(relation, OneQuery)))
     if isinstance(inputs, Values):
-        return _values(inputs)
+        return few(_values(inputs))
     if isinstance(relation, OfFunction):
         return told(inputs, relation)
     assert isinstance(relation, OfRecords)  # what else fits datasets
@@ -159,16 +182,16 @@ def _patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
     )
 
 
-def _values(values: Values) -> list[Pair]:
-    """Any two of the values; with too many for all pairs, those with the extreme ones."""
+def _values(values: Values) -> Iterator[Pair]:
+    """Any two of the values; those with the extreme ones first."""
     first: dict[Hashable, Any] = {}
     for option in values.options:
         first.setdefault(key(option), option)
-    distinct = list(first.values())
-    if len(distinct) < 2:
+    options = list(first.values())
+    if len(options) < 2:
         raise ClaimError(
-            f"{describe(values)} holds {'one value' if distinct else 'no value'}. Write at least "
+            f"{describe(values)} holds {'one value' if options else 'no value'}. Write at least "
             "two different ones, such as values([0, 1])."
         )
-    chosen = (sorted(two) for two in combinations(ends_first(distinct), 2))
-    return [Pair(distinct[a], distinct[b], "any two values") for a, b in islice(chosen, MAX_PAIRS)]
+    chosen = (sorted(two) for two in combinations(ends_first(options), 2))
+    return (Pair(options[a], options[b], "any two values") for a, b in chosen)

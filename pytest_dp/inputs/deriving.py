@@ -2,55 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, combinations, islice
 from typing import Any
 
 from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.exchanges import pair_of
 from pytest_dp.datasets.making import joined_as, length, no_dataset
-from pytest_dp.datasets.pool import Pool, Positions, in_turn
-from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate
+from pytest_dp.datasets.pool import Pool, Positions
+from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate, Relation
 from pytest_dp.datasets.steps import Step
+from pytest_dp.datasets.turns import in_turn
 from pytest_dp.datasets.types import Kind
 from pytest_dp.errors import ClaimError
 
+MAX_GIVEN = 64
+"""Most pairs that a claim gives itself; what else follows from it is tried as a search allows."""
+LARGE, OF_PART, OF_WHOLE = 64, 8, 4
+"""Records beyond which an example is cut down, and how many pairs of the part and of the whole a
+claim then gives."""
 MAX_PAIRS = 512
-"""Most pairs that are derived for one claim."""
-
+"""Most pairs that are derived for one claim in all."""
 MAX_RECORDS = 16_000_000
-"""Deriving stops once the pairs hold this many records in all, though not before the 16th."""
+"""Deriving stops once the pairs hold this many records in all."""
 
 
-def derived(examples: Sequence[Any], relation: OfRecords) -> list[Pair]:
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Pairs that follow from examples.
+
+    Attributes
+    ----------
+    given : list of Pair
+        Those that are tried in any case, at least one.
+    rest : iterator of Pair
+        The other ones, made when they are asked for.
+    note : str
+        What is given, if that is not all.
+    """
+
+    given: list[Pair]
+    rest: Iterator[Pair] = field(default_factory=lambda: iter(()))
+    note: str = ""
+
+
+def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     """Pairs of one of the examples with each of its neighbours made of records seen in any.
 
-    Where there are more than `MAX_PAIRS`, the smallest and largest records are tried first.
+    The smallest and largest records come first. Of large examples: those of a part of few records
+    that matter, then of the whole.
     """
     _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
     sources = sorted(_pooled(examples), key=lambda source: len(source[1]))
-    pairs: list[Pair] = []
-    seen: set[frozenset[int]] = set()
-    records = 0
     offered = {pool: [own for other, own in sources if other is pool] for pool, _ in sources}
+    large = [(pool, own) for pool, own in sources if len(own) > LARGE]
+    parts = [(pool, relation.part(pool, own)) for pool, own in large]
+    small = [source for source in sources if source not in large]
+    seen: set[frozenset[int]] = set()
+    ways = [_walk([*small, *parts], offered, relation, seen), _walk(large, offered, relation, seen)]
+    if not large:
+        return _some(few(ways[0]), examples, relation)
+    part, whole = list(islice(ways[0], OF_PART)), list(islice(ways[1], OF_WHOLE))
+    both = zip(parts, large, strict=True)
+    sizes = [f"{len(one):,} of {len(own):,}" for (_, one), (_, own) in both]
+    shown = ", ".join(sizes[:3]) + ", ..." * (len(sizes) > 3)
+    note = (
+        f"large inputs: given are {len(part)} pairs of few records (of the large ones {shown}: "
+        f"extremes of each column, one of each category) and {len(whole)} of the whole"
+    )
+    return _some(Derived(part + whole, in_turn(ways), note), examples, relation)
+
+
+def few(pairs: Iterator[Pair]) -> Derived:
+    """The first pairs, and the rest."""
+    given = list(islice(pairs, MAX_GIVEN))
+    following = list(islice(pairs, 1))
+    note = f"given are the first {MAX_GIVEN} pairs that follow from the inputs, not all"
+    return Derived(given, chain(following, pairs), note * bool(following))
+
+
+def _walk(
+    sources: Sequence[tuple[Pool, Positions]],
+    offered: Mapping[Pool, Sequence[Positions]],
+    relation: OfRecords,
+    seen: set[frozenset[int]],
+) -> Iterator[Pair]:
+    """The pairs of datasets, one of each in turn, that were not seen before."""
+    records = 0
     for pool, d1, content, moved, steps in in_turn(
         _neighbours(pool, own, offered[pool], relation) for pool, own in sources
     ):
         both = frozenset((content, pool.content(moved)))
-        if both in seen:
-            continue
-        if len(pairs) >= MAX_PAIRS or (records > MAX_RECORDS and len(pairs) >= 16):
-            break
-        seen.add(both)
-        records += len(moved)
-        pairs.append(pair_of(d1, pool.dataset(moved), steps))
-    if not pairs:
-        raise ClaimError(
-            f"inputs={describe(examples)} give no pair under {relation}: at least "
-            f"{relation.needs} must occur in them. Write for example inputs=[[1, 0], [1]]."
-        )
-    return pairs
+        if both not in seen:
+            if records > MAX_RECORDS or len(seen) == MAX_PAIRS:
+                return
+            seen.add(both)
+            records += len(moved)
+            yield pair_of(d1, pool.dataset(moved), steps)
 
 
 def _neighbours(
@@ -62,7 +112,7 @@ def _neighbours(
         yield pool, d1, content, moved, steps
 
 
-def told(examples: Sequence[Any], relation: OfFunction) -> list[Pair]:
+def told(examples: Sequence[Any], relation: OfFunction) -> Derived:
     """Pairs that a function tells, of examples that may be anything.
 
     Those of two examples by a predicate, then each example with each of its neighbours, in turn.
@@ -74,22 +124,37 @@ def told(examples: Sequence[Any], relation: OfFunction) -> list[Pair]:
     if isinstance(relation, Predicate):
         both = (Pair(a, b) for a, b in combinations(examples, 2) if key(a) != key(b))
         ways.insert(0, relation.accepted(both))
-    pairs: dict[frozenset[Hashable], Pair] = {}
-    for pair in in_turn(ways):
-        pairs.setdefault(frozenset((hash(key(pair.d1)), hash(key(pair.d2)))), pair)
-        if len(pairs) == MAX_PAIRS:
-            break
-    if not pairs:
-        raise ClaimError(
-            f"inputs={describe(examples)} give no pair under {relation}: {relation.called} accepts "
-            "or yields none. Write examples that have neighbours, or the pairs themselves, such as "
-            "pairs=[([1, 0], [1])]."
-        )
-    return list(pairs.values())
+    return _some(few(islice(distinct(in_turn(ways)), MAX_PAIRS)), examples, relation)
+
+
+def distinct(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """The pairs that are not those before, nor their mirror images."""
+    seen: set[frozenset[int]] = set()
+    for pair in pairs:
+        content = frozenset((hash(key(pair.d1)), hash(key(pair.d2))))
+        if content not in seen:
+            seen.add(content)
+            yield pair
 
 
 def _size(example: Any) -> int:
     return length(example) if kind_of(example) else 0
+
+
+def _some(found: Derived, examples: Sequence[Any], relation: Relation) -> Derived:
+    """What was found, if anything was."""
+    if found.given:
+        return found
+    start = f"inputs={describe(examples)} give no pair under {relation}: "
+    if isinstance(relation, OfFunction):
+        raise ClaimError(
+            f"{start}{relation.called} accepts or yields none. Write examples that have "
+            "neighbours, or the pairs themselves, such as pairs=[([1, 0], [1])]."
+        )
+    needs = relation.needs if isinstance(relation, OfRecords) else "a record"
+    raise ClaimError(
+        f"{start}at least {needs} must occur in them. Write for example inputs=[[1, 0], [1]]."
+    )
 
 
 def _none(examples: Sequence[Any]) -> ClaimError:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module, invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import islice
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -15,27 +16,18 @@ from typing import Any
 from pytest_dp.datasets import describe, kind_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import invalid, is_strategy
+from pytest_dp.keywords import MAX_STATED, invalid, is_strategy, read_pairs
+
+MAX_EXAMPLES = 64
+"""Example datasets that are taken from a generator, which may have no end."""
 
 
-def resolve(given: Any, root: Path | None) -> Any:
-    """Look up a name, then call a function."""
-    name = repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
-    origin = "inputs="
-    if isinstance(given, str):
-        origin = f"inputs={name} is "
-        given = _look_up(given, root)
-    _refuse_strategies(given, name)
-    if callable(given) and not is_strategy(given):
-        try:
-            given = given()
-        except Exception as error:
-            raise ClaimError(
-                f"inputs={name}: the function raised {_said(error)}. It is called without "
-                "arguments, and returns queries(...), values([...]) or a list of example datasets."
-            ) from error
-        _refuse_strategies(given, name)
-        origin = f"inputs={name}: the function returned "
+def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
+    """Look up a name, then call a function, then take what a generator yields."""
+    returns = "queries(...), values([...]) or a list of example datasets, or yields these"
+    name = _named(given)
+    given, origin = _called("inputs", given, root, returns)
+    given = _taken("inputs", name, given, MAX_EXAMPLES, "datasets", notes)
     if isinstance(given, Queries | Values | list) or type(given) is tuple or is_strategy(given):
         return given
     allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
@@ -43,6 +35,67 @@ def resolve(given: Any, root: Path | None) -> Any:
         allowed = f"a list of datasets. Write inputs=[{describe(given)}] if this is the only one."
     raise ClaimError(
         f"{origin}{describe(given)}, of type {type(given).__name__}. Allowed: {allowed}"
+    )
+
+
+def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
+    """The same for pairs, which are checked to be two inputs each."""
+    if isinstance(given, tuple) or is_strategy(given):  # read when the claim was
+        return given
+    name = _named(given)
+    given, origin = _called("pairs", given, root, "a list of pairs (D, D'), or yields them")
+    if is_strategy(given):
+        return given
+    given = _taken("pairs", name, given, MAX_STATED, "pairs", notes)
+    try:
+        return read_pairs("pairs", given)
+    except ClaimError as error:
+        raise ClaimError(
+            f"{origin}{describe(given)}, of type {type(given).__name__}. Allowed: a non-empty list "
+            "of pairs (D, D'), such as [([1, 0], [1])]."
+        ) from error
+
+
+def _named(given: Any) -> str:
+    return repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
+
+
+def _called(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[Any, str]:
+    """What a name and a function stand for, and how to begin a sentence about it."""
+    name = _named(given)
+    origin = f"{keyword}="
+    if isinstance(given, str):
+        origin = f"{keyword}={name} is "
+        given = _look_up(given, root, keyword)
+    _refuse_strategies(given, name)
+    if not callable(given) or is_strategy(given):
+        return given, origin
+    try:
+        given = given()
+    except Exception as error:
+        raise _raised(keyword, name, error, returns) from error
+    _refuse_strategies(given, name)
+    return given, f"{keyword}={name}: the function returned "
+
+
+def _taken(keyword: str, name: str, given: Any, most: int, what: str, notes: list[str]) -> Any:
+    """The first that a generator yields; anything else as it is."""
+    if not hasattr(given, "__next__"):
+        return given
+    taken: list[Any] = []
+    try:
+        taken.extend(islice(given, most))
+    except Exception as error:
+        raise _raised(keyword, name, error, f"yields {what}") from error
+    if len(taken) == most:
+        notes.append(f"took the first {most} {what} that {keyword}={name} yields")
+    return taken
+
+
+def _raised(keyword: str, name: str, error: Exception, returns: str) -> ClaimError:
+    return ClaimError(
+        f"{keyword}={name}: the function raised {_said(error)}. It is called without arguments, "
+        f"and returns {returns}."
     )
 
 
@@ -57,7 +110,7 @@ def _refuse_strategies(given: Any, name: str) -> None:
             )
 
 
-def _look_up(name: str, root: Path | None) -> Any:
+def _look_up(name: str, root: Path | None, keyword: str) -> Any:
     module, colon, path = name.partition(":")
     if not colon or not all(part.isidentifier() for part in f"{module}.{path}".split(".")):
         dotted = module.replace("\\", "/").replace(".py", "").strip("/").replace("/", ".")
@@ -67,18 +120,18 @@ def _look_up(name: str, root: Path | None) -> Any:
         if not all(map(str.isidentifier, f"{dotted}.{path}".split("."))):
             example = "tests.dp_inputs:records"
         raise invalid(
-            "inputs",
+            keyword,
             name,
-            f'Allowed: "module:attribute", such as {example!r}, or the inputs themselves.',
+            f'Allowed: "module:attribute", such as {example!r}, or the {keyword} themselves.',
         )
-    value = _module(module, name, root)
+    value = _module(module, f"{keyword}={name!r}", root)
     for part in path.split("."):
         try:
             value = getattr(value, part)
         except AttributeError as error:
             file = getattr(sys.modules[module], "__file__", None) or "built in"
             raise ClaimError(
-                f"inputs={name!r}: there is no {part!r}; the module {module!r} is {file}. "
+                f"{keyword}={name!r}: there is no {part!r}; the module {module!r} is {file}. "
                 f"{_meant(part, dir(value))}Write the name of something that it defines."
             ) from error
     return value
@@ -109,7 +162,7 @@ def _module(module: str, name: str, root: Path | None) -> Any:
         folders = [*sys.path, *([str(root)] if root else ())]
         looked = f"on sys.path{f' and in {root}' if root else ''}"
     raise ClaimError(
-        f"inputs={name!r}: there is no module {module!r}; looked {looked}. "
+        f"{name}: there is no module {module!r}; looked {looked}. "
         f"{_meant(last, _modules_in(folders))}Write the module as in an import statement."
     )
 
@@ -144,7 +197,7 @@ def _imported(module: str, name: str) -> Any:
 
 def _broken(module: str, name: str, error: BaseException) -> ClaimError:
     return ClaimError(
-        f"inputs={name!r}: importing {module!r} raised {_said(error)}. Correct the module "
+        f"{name}: importing {module!r} raised {_said(error)}. Correct the module "
         "so that it can be imported, or name another one."
     )
 

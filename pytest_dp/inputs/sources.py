@@ -61,6 +61,17 @@ class Drawer(Proposer, Protocol):
         ...
 
 
+class Remaining:
+    """Proposes pairs that were there before, one after the other."""
+
+    def __init__(self, pairs: Iterator[Pair]) -> None:
+        self._pairs = pairs
+
+    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
+        """What is left of them."""
+        return self._pairs
+
+
 class PairSource:
     """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
 

@@ -1,5 +1,7 @@
 """Fixtures for tests that run mechanisms in worker processes; failing helpers tell why."""
 
+import sys
+
 import pytest
 
 from pytest_dp.sampling import sampler, workers
@@ -18,3 +20,21 @@ def always_share(monkeypatch):
 def stop_workers():
     yield
     workers.stop()
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """Write modules below a root; sys.path and sys.modules are restored afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+
+    def write(**sources):
+        for name, source in sources.items():
+            file = tmp_path.joinpath(*name.split("__")).with_suffix(".py")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(source)
+        return tmp_path
+
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]

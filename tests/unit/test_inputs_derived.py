@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from neighbours import ADD_REMOVE, REPLACE, content, fault, numbers, pairs, plain, records, refusal
 
 from pytest_dp import ClaimError
+from pytest_dp.claim import expand
 from pytest_dp.datasets import ends_first, key
-from pytest_dp.inputs import MAX_PAIRS, Pair, describe
+from pytest_dp.datasets.records import telling
+from pytest_dp.inputs import MAX_PAIRS, Pair, describe, source_of
 
 
 def test_add_remove_one_derives_every_pair():
@@ -82,7 +84,9 @@ def test_extremes_of_each_column():
 def test_many_pairs_are_capped_at_the_extremes():
     found = pairs(inputs=[list(range(3000))], neighbors=REPLACE)
     assert len(found) == MAX_PAIRS
-    assert found[0].d2 == [2999, *range(1, 3000)]
+    assert found[0].d2[0] == 2999
+    whole = [pair for pair in found if len(pair.d2) == 3000]
+    assert whole[0].d2 == [2999, *range(1, 3000)]
     # Repetitions wait until each different record had its turn.
     found = pairs(inputs=[[0] * 1000 + [7]], neighbors=ADD_REMOVE)
     assert [sorted(set(pair.d2)) for pair in found[:3]] == [[0, 7], [0, 7], [0]]
@@ -90,8 +94,66 @@ def test_many_pairs_are_capped_at_the_extremes():
 
 def test_large_datasets_give_fewer_pairs(monkeypatch):
     monkeypatch.setattr("pytest_dp.inputs.deriving.MAX_RECORDS", 2000)
-    assert len(pairs(inputs=[list(range(1000))], neighbors=ADD_REMOVE)) == 16
+    found = pairs(inputs=[list(range(1000))], neighbors=ADD_REMOVE)
+    assert sum(len(pair.d1) == 1000 for pair in found) == 3
     assert len(pairs(inputs=[list(range(20))], neighbors=ADD_REMOVE)) == 40
+
+
+def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
+    frame = pd.DataFrame(
+        {
+            "user": np.arange(900) // 3,
+            "age": [40] * 500 + [-5] + [40] * 399,
+            "sex": ["f"] * 700 + ["x"] + ["m"] * 199,
+            "at": pd.date_range("2020", periods=900),
+        }
+    )
+    for keywords in ({}, {"unit": "user", "rows_per_unit": 3}):
+        notes = []
+        claim = expand({"eps": 1.0, "inputs": [frame], "neighbors": ADD_REMOVE, **keywords})[0]
+        source = source_of(claim, 1, "inputs", notes=notes)
+        part, whole = source.given[0].d1, source.given[-1].d1
+        assert [len(pair.d1) for pair in source.given] == [len(part)] * 8 + [900] * 4
+        assert len(part) <= 24
+        assert (part.dtypes == frame.dtypes).all()
+        assert {-5, 40} == set(part["age"])
+        assert {"f", "x", "m"} == set(part["sex"])
+        assert {frame["at"].min(), frame["at"].max()} <= set(part["at"])
+        assert not keywords or set(part.groupby("user").size()) == {3}
+        assert whole.equals(frame)
+        (note,) = notes
+        assert f"8 pairs of few records (of the large ones {len(part)} of 900: extremes" in note
+        assert "4 of the whole" in note
+        # What is left is proposed one by one.
+        more = [source.more([]) for _ in range(5)]
+        assert {len(pair.d1) for pair in more} == {len(part), 900}
+
+
+def test_many_pairs_of_small_examples_are_given_in_part():
+    notes = []
+    examples = [[number] * 3 + [number + 1] for number in range(10)]
+    claim = expand({"eps": 1.0, "inputs": examples, "neighbors": ADD_REMOVE})[0]
+    source = source_of(claim, 1, "inputs", notes=notes)
+    found = pairs(inputs=examples, neighbors=ADD_REMOVE)
+    assert list(source.given) == found[:64]
+    assert len(found) > 64
+    assert notes == ["given are the first 64 pairs that follow from the inputs, not all"]
+    assert source.more([]) == found[64]
+    (claim,) = expand({"eps": 1.0, "inputs": [[1]], "neighbors": ADD_REMOVE})
+    few = source_of(claim, 1, "inputs", notes=notes)
+    assert few.exhausted
+    assert len(notes) == 1
+
+
+def test_few_records_stand_for_many():
+    rows = [(age, "f" if age % 2 else "m", None if age == 7 else 0) for age in range(100)]
+    found = telling(rows, 16)
+    assert {0, 99, 7} <= set(found)
+    assert {rows[at][1] for at in found} == {"f", "m"}
+    assert 8 <= len(found) <= 16
+    assert telling([], 16) == []
+    assert telling([1, "a", None, [2], math.nan, 1j, Plain(1)], 16)
+    assert telling([object() for _ in range(50)], 16)
 
 
 def test_sets_hold_a_record_once():

@@ -152,24 +152,6 @@ def test_pairs_are_immutable_values():
 # Where inputs come from
 
 
-@pytest.fixture
-def modules(tmp_path, monkeypatch):
-    """Write modules below a root; sys.path and sys.modules are restored afterwards."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
-
-    def write(**sources):
-        for name, source in sources.items():
-            file = tmp_path.joinpath(*name.split("__")).with_suffix(".py")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(source)
-        return tmp_path
-
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
-
-
 SOURCE = """
 from pytest_dp import queries, values
 from pytest_dp.privacy import ApproximateDP

@@ -140,8 +140,8 @@ def test_a_person_reads_which_unit_it_was():
         "the one row of user_id=9 removed",
     ]
     first = pairs(neighbors="replace_one", **keywords)[0]
-    assert first.difference == "all 3 rows of user_id=7 replaced by 2"
-    assert first.reversed().difference == "both rows of user_id=7 replaced by 3"
+    assert first.difference == "all 3 rows of user_id=7 replaced by 1"
+    assert first.reversed().difference == "the one row of user_id=7 replaced by 3"
     claim = expand({"eps": 1.0, "neighbors": "add_remove_one", "rows_per_unit": 3, **keywords})[0]
     stated = "neighbors='add_remove_one', unit='user_id', rows_per_unit=3"
     assert stated in str(claim)

@@ -1,0 +1,39 @@
+"""Tables of thousands of rows: noise for a row where a user has several is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_dp import audit
+
+USERS = np.random.default_rng(0).integers(0, 4_000, 10_000)
+VISITS = pd.DataFrame(
+    {"user_id": USERS, "paid": np.arange(10_000) % 97, "city": ["a", "b"] * 5_000}
+)
+MOST = int(VISITS["user_id"].value_counts().max())
+CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "unit": "user_id", "inputs": [VISITS]}
+
+
+def for_rows(frame, rng):
+    return len(frame) + rng.laplace(scale=1.0)
+
+
+def for_users(frame, rng):
+    return len(frame) + rng.laplace(scale=MOST)
+
+
+def test_noise_for_rows_is_found_to_be_too_small_for_users():
+    result = audit(for_rows, **CLAIM, seed=1)
+    assert result.verdict == "violated"
+    assert "rows of user_id=" in result.counterexample.difference
+    assert result.seconds < 20
+
+
+@pytest.mark.slow
+def test_noise_for_users_reaches_the_margin_on_the_pairs_tried():
+    result = audit(for_users, **CLAIM, rows_per_unit=MOST, seed=1)
+    assert result.verdict == "no violation"
+    assert result.resolution <= 1.25
+    assert "of 10,000: extremes of each column, one of each category" in str(result.notes)
