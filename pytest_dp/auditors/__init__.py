@@ -17,9 +17,11 @@ from pytest_dp.datasets.relations import Pair
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs import resolved, source_of
+from pytest_dp.inputs.sources import PairSource
 from pytest_dp.keywords import invalid
 from pytest_dp.reprs import on_one_line
 from pytest_dp.sampling.calling import prepare
+from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings, unused
@@ -100,6 +102,10 @@ def _with_the_keywords_of(claim: Callable[..., Any], given: Callable[..., Any]) 
 audit.__signature__ = _with_the_keywords_of(dp_claim, audit)  # type: ignore[attr-defined]
 
 
+def _relation(claim: Claim) -> str:
+    return f" with {claim.promise.relation}" if claim.promise.relation else ""
+
+
 def run(
     claim: Claim,
     mechanism: Callable[..., Any],
@@ -115,12 +121,23 @@ def run(
     promise before, to be tried first.
     """
     call = prepare(mechanism, claim.arguments)
+    seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     notes: list[str] = []
-    claim = replace(claim, promise=resolved(claim.promise, root, notes))
-    seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
-    source = source_of(claim, seed, written, known(claim.promise), notes)
+
+    def prepared() -> tuple[Claim, PairSource]:
+        whole = replace(claim, promise=resolved(claim.promise, root, notes))
+        return whole, source_of(whole, seed, written, known(whole.promise), notes)
+
+    try:
+        claim, source = within(settings.max_seconds, prepared)
+    except OutOfTime:
+        raise ClaimError(
+            f"{written}{_relation(claim)}: no pairs within max_seconds={settings.max_seconds:g}. A "
+            "function that yields inputs or neighbours may go on without end, but has to yield "
+            "some; it is asked for a few hundred at most."
+        ) from None
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
     context = Context(claim, call, source, replace(settings, seed=seed), name, progress)
     for note in notes:

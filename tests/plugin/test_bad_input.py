@@ -99,6 +99,38 @@ def test_claims_that_make_no_sense(project, claim, message):
     fails(project, run(project, claim), message)
 
 
+RECORDS = "inputs=[[{'user_id': 7, 'paid': n} for n in range(1000)]]"
+FEW = "inputs=[[1], [4]]"
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        (f"{RECORDS}, neighbors='add_remove_one', unit='userid'", "Did you mean 'user_id'?"),
+        (
+            f"{RECORDS}, neighbors='add_remove_one', unit='user_id', rows_per_unit=3",
+            "(1,000 records): user_id=7 has 1,000 rows, more than rows_per_unit=3.",
+        ),
+        (f"{RECORDS}, neighbors='add_remove_one', rows_per_unit=3", "rows_per_unit=3 needs unit="),
+        ("inputs=queries(5), neighbors='one_query', unit='a'", "Vectors of answers and single"),
+        (f"{FEW}, neighbors='add_remove_one', unit='user_id'", "the record 1 of [1] has no such"),
+        (f"{FEW}, neighbors=lambda d: [d]", "yields D itself, for D = [1]"),
+        (f"{FEW}, neighbors=lambda d: d", "yields 1, of type int, as a neighbour of D = [1]"),
+        (f"{FEW}, neighbors=lambda a, b: False", "accepts or yields none. Write examples that"),
+        (
+            f"{FEW}, neighbors=lambda d: (x for x in iter(int, 1) if x), max_seconds=1",
+            "no pairs wi",
+        ),
+        ("inputs=lambda: (x for x in iter(int, 1) if x), max_seconds=1", "no pairs within max_sec"),
+        ("neighbors='add_remove_one', pairs=lambda: [([1], [2])]", "pairs[0] is not a pair of n"),
+        ("neighbors='replace_special', inputs=['abc']", "'abc' cannot hold missing values"),
+        (f"{FEW}, neighbors='replace_one', group='k'", "Invalid group='k'."),
+    ],
+)
+def test_data_and_neighbours_that_make_no_sense(project, claim, message):
+    fails(project, run(project, f"eps=1.0, {claim}"), message)
+
+
 @pytest.mark.parametrize(
     ("signature", "more", "message"),
     [
