@@ -144,16 +144,12 @@ def expected_bounds(
     searched: Searched,
     plan: PlannedTest,
     hints: Hints | None = None,
-    caution: float = 1.0,
 ) -> ExpectedBounds:
-    """Bounds to expect of a test, and the probabilities behind them, for each event.
-
-    `caution` is meant in standard errors, where there are no hints.
-    """
+    """Bounds to expect of a test, and the probabilities behind them, for each event."""
     c1, n1, c2, n2, both = searched
     if hints is None:
         plain, careful = (c1 / n1, c2 / n2), cautious(c1, n1, c2, n2)
-        share = caution * np.sqrt(_uncancelled(c1, c2, both))
+        share = np.sqrt(_uncancelled(c1, c2, both))
         p1, p2 = (p + share * (q - p) for p, q in zip(plain, careful, strict=True))
     else:
         rare = (c1 + c2 + 1.0) / (n1 + n2)

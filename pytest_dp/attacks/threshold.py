@@ -18,14 +18,12 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.counting import Counted
 from pytest_dp.attacks.expected_bounds import (
     Choice,
     Hints,
     PlannedTest,
     Searched,
     expected_bounds,
-    losses,
 )
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit
@@ -39,14 +37,6 @@ NEARLY = 0.97
 MODEL_VARIANCE = 0.25
 """Variance of the loss that a model states for an event, as a share of the variance by the counts
 that it was learned from."""
-BOLD_GAIN = 1.25
-"""A bold attack is tested only if its expected bound is at least so many times that of the attack
-it stands beside, as its test costs alpha."""
-BOLD_ERRORS = 2.0
-"""Standard errors by which the loss of a bold attack has to be the larger one."""
-BOLD_CAUTION = 0.5
-"""Standard errors by which either probability of a bold attack is taken to be worse than it
-looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,52 +119,6 @@ def best_cut(
     if leads.get(favoured, up >= down):
         return bounds[0].choice(best[0], 1, float(cuts.at[best[0]]))
     return bounds[1].choice(best[1], -1, -float(cuts.at[best[1]]))
-
-
-def bold_cut(
-    held_out: Counted, known: Counted, cuts: Cuts, plan: PlannedTest, than: Choice
-) -> Choice | None:
-    """A rarer cut than that of a choice, in its direction, with a much larger bound to expect.
-
-    None if there is none. By counts alone, as a model may have learned too little of rare outputs,
-    and with less caution: for a test beside that of the choice. As that costs alpha, its loss has
-    to be clearly larger.
-
-    Parameters
-    ----------
-    held_out, known : tuple of ndarray
-        Of outputs that the model was not learned from, and of those that it was, which count too
-        as far as that is not decided.
-    cuts, plan
-        As in `best_cut`.
-    than : Choice
-    """
-    c1, c2, both, total = _beyond(held_out, than.sign)
-    seen, variance = losses(c1, total, c2, total, both)
-    clear = seen - BOLD_ERRORS * np.sqrt(variance) > math.log(max(than.p1, 1e-300) / than.p2)
-    every = held_out[0] + known[0], held_out[1] + known[1], _sum(held_out[2], known[2])
-    c1, c2, both, total = _beyond(every, than.sign)
-    bounds = expected_bounds(Searched(c1, total, c2, total, both), plan, caution=BOLD_CAUTION)
-    at = than.sign * cuts.at
-    expected = np.where(clear & (at > than.threshold), bounds.expected, -np.inf)
-    k = int(np.argmax(expected))
-    if expected[k] <= BOLD_GAIN * max(than.expected, 0.0):
-        return None
-    return bounds.choice(k, than.sign, float(at[k]))
-
-
-def _sum(counts: Ints | None, more: Ints | None) -> Ints | None:
-    return None if counts is None or more is None else counts + more
-
-
-def _beyond(counted: Counted, sign: int) -> tuple[Floats, Floats, Floats | None, int]:
-    """Outputs beyond each cut on the likelier input and on the other, on both, and of how many."""
-    c1, c2 = _above(counted[0]), _above(counted[1])
-    both = None if counted[2] is None else _above(counted[2])
-    total = int(counted[0].sum())
-    if sign > 0:
-        return c1, c2, both, total
-    return total - c2, total - c1, None if both is None else total - c1 - c2 + both, total
 
 
 def _log_ratio(p1: Floats, p2: Floats) -> Floats:

@@ -14,7 +14,7 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorit
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.counting import Intervals, Profile, Profiles, Tally, counted
 from pytest_dp.attacks.expected_bounds import choice_of, likelier_first, rough_bounds
-from pytest_dp.attacks.scores import Attack, scores
-from pytest_dp.attacks.threshold import NEARLY, best_cut, bold_cut, cuts_for, fixed
+from pytest_dp.attacks.scores import scores
+from pytest_dp.attacks.threshold import NEARLY, best_cut, cuts_for, fixed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
-from pytest_dp.auditors.witness import BOLD_SHARE, Witness, readable, with_examples, witness_of
+from pytest_dp.auditors.witness import Witness, readable, with_examples, witness_of
 from pytest_dp.evidence.shown import event_test
 from pytest_dp.outputs.event_search import Rank
 from pytest_dp.outputs.feature import Feature
@@ -183,17 +183,7 @@ def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
     profile1, profile2, lower = profiles.by_score
     attack = best_cut(profile1, profile2, cuts, plan, favoured, lower)
     witness = witness_of(rival, model, attack, event, reading)
-    if witness is None:
-        return None
-    if attack is not None and witness.attack is not None:
-        # Rare outputs are few: those that the model was learned from count as well.
-        old = np.searchsorted(cuts.at, score)
-        known = counted(old[on_d], old[~on_d], len(cuts.levels), coupled=pool.coupled)
-        bolder = context.plan(plan.runs, BOLD_SHARE)
-        bold = bold_cut(profiles.by_score, known, cuts, bolder, attack)
-        if bold is not None:
-            witness = replace(witness, bold=Attack(model, bold.sign, bold.threshold))
-    return with_examples(witness, table)
+    return None if witness is None else with_examples(witness, table)
 
 
 def _left(context: Context) -> float:

@@ -3,8 +3,7 @@
 Every auditor ends here: one counts what its search found, one what its bets did.
 
 With an event beside it, the attack's bound spends nine tenths of alpha and the event's the rest,
-which costs either next to nothing, so that both bounds hold at once. A bold attack, where there is
-one, gets its share before them.
+which costs either next to nothing, so that both bounds hold at once.
 
 Where both inputs are run with the same random numbers, pairs of outputs are counted. If a mechanism
 then proves unfit for that, what was counted is dropped, and other samples are counted at the small
@@ -25,7 +24,7 @@ from pytest_dp.attacks.expected_bounds import first_share
 from pytest_dp.auditors.context import NOT_IID, Context
 from pytest_dp.auditors.pool import PAIRED_TEST_KEY, TEST_KEY, Pool
 from pytest_dp.auditors.result import Counterexample
-from pytest_dp.auditors.witness import BOLD_SHARE, Witness
+from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import homogeneity
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
@@ -61,11 +60,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What the attack, the readable event and a bold attack counted; None where there is none."""
+    """What the attack and the readable event counted; None where there is none."""
 
     attack: Counts | None
     event: Counts | None
-    bold: Counts | None = None
     varying_shares: tuple[float, ...] = ()
     """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
     share: float = 1.0
@@ -102,22 +100,21 @@ def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> 
         joint += np.stack([(hits1 & hits2).sum(1), hits1.sum(1), hits2.sum(1)], axis=1)
         for group, part in zip(groups, parts, strict=True):
             group += [np.array([hit.shape[1], *hit.sum(1)]) for hit in part]
-    attack, event, bold = (
+    attack, event = (
         Counts(int(c1), pairs, int(c2), pairs, (int(c1), int(c2)), pairs, int(both))
         if used is not None
         else None
         for used, (both, c1, c2) in (
             (witness.attack, joint[0]),
             (witness.event, joint[2]),
-            (witness.bold, joint[3]),
         )
     )
     varying_shares = _varying_shares([np.array(group) for group in groups])
-    return Tested(attack, event, bold, varying_shares, PAIRED_SHARE)
+    return Tested(attack, event, varying_shares, PAIRED_SHARE)
 
 
 def _tally(witness: Witness) -> Tally:
-    return Tally(witness.attack, witness.event, witness.bold or witness.middle)
+    return Tally(witness.attack, witness.event, witness.middle)
 
 
 def _count_apart(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
@@ -153,11 +150,12 @@ def count_drawn(context: Context, witness: Witness, draws: list[Draw], more: int
     attack = (
         _counts(context, sums, more, witness.attack.tie) if witness.attack is not None else None
     )
-    event, bold = (
-        _counts(context, [s[[0, column, column]] for s in sums], more, 0.0) if used else None
-        for used, column in ((witness.event, 3), (witness.bold, 4))
+    event = (
+        _counts(context, [s[[0, 3, 3]] for s in sums], more, 0.0)
+        if witness.event is not None
+        else None
     )
-    return Tested(attack, event, bold, _varying_shares(groups))
+    return Tested(attack, event, _varying_shares(groups))
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
@@ -201,14 +199,13 @@ def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound
     prove : callable
         One of those in `pytest_dp.evidence.counts`.
     """
-    left = tested.share * context.alpha * (1.0 if tested.bold is None else 1 - BOLD_SHARE)
+    alpha = tested.share * context.alpha
     both = tested.attack is not None and tested.event is not None
     alphas = {
-        "attack": left * (ATTACK_SHARE if both else 1.0),
-        "event": left * (1 - ATTACK_SHARE if both else 1.0),
-        "bold": BOLD_SHARE * tested.share * context.alpha,
+        "attack": alpha * (ATTACK_SHARE if both else 1.0),
+        "event": alpha * (1 - ATTACK_SHARE if both else 1.0),
     }
-    counted = {"attack": tested.attack, "event": tested.event, "bold": tested.bold}
+    counted = {"attack": tested.attack, "event": tested.event}
     proved = [
         prove(kind, counts, context.guarantee, alphas[kind])
         for kind, counts in counted.items()
@@ -288,7 +285,7 @@ def counterexample(
             if all(known[1])
             else ()
         ),
-        attack=witness.bold if kind == "bold" else witness.attack,
+        attack=witness.attack,
         examples=witness.examples if kind != "event" else ((), ()),
         both=counts.both,
         bet_counts=None if before is None else before.counts,

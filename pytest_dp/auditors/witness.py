@@ -31,9 +31,6 @@ MAX_CONDITIONS = 4
 NEEDLESS_RANK = 0.97
 """A condition is dropped as needless if the event keeps at least this share of its rank without
 it."""
-BOLD_SHARE = 0.5
-"""Share of alpha for the bound of a bold attack (a much rarer event that may lose far more); the
-rest is for the attack it stands beside."""
 RankOf = Callable[[int], Rank]
 
 
@@ -58,8 +55,6 @@ class Witness:
         Some outputs inside the attack, and some outside.
     middle : Attack or None
         An event of about half of the outputs, by which runs that are not independent show best.
-    bold : Attack or None
-        A part of the attack, far rarer, that may have a much larger loss.
     """
 
     rival: Contender
@@ -71,7 +66,6 @@ class Witness:
     coupled: bool = False
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
     middle: Attack | None = None
-    bold: Attack | None = None
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -166,9 +160,8 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     if witness.attack is None:
         return witness
     inside = witness.attack.hits(table)[0]
-    boldest = inside if witness.bold is None else witness.bold.hits(table)[0]
     some, others = (
         tuple(copy.copy(table.raw[int(row)]) for row in np.flatnonzero(side)[:3])
-        for side in (boldest if boldest.any() else inside, ~inside)
+        for side in (inside, ~inside)
     )
     return replace(witness, examples=(some, others))

@@ -88,9 +88,9 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
 def test_all_that_is_counted_together_spends_its_share_of_alpha(share):
     context = SimpleNamespace(alpha=0.1, guarantee=ApproximateDP(0.5))
     counts = Counts(600, 1_000, 400, 1_000, (600, 400), 1_000)
-    for attack, event, bold in itertools.product((counts, None), repeat=3):
+    for attack, event in itertools.product((counts, None), repeat=2):
         if attack or event:
-            found = held_out.bounds(context, held_out.Tested(attack, event, bold, (), share))
+            found = held_out.bounds(context, held_out.Tested(attack, event, (), share))
             spent = math.fsum(one.alpha for one in found)
             assert spent == pytest.approx(share * context.alpha)
 
@@ -161,7 +161,7 @@ def test_outputs_that_exclude_each_other_are_drawn_apart():
     assert all(result.counterexample.both is None for result in results)
 
 
-def test_a_bold_attack_does_not_raise_the_bound_above_the_truth():
+def test_rare_outcomes_do_not_raise_the_bound_above_the_truth():
     """Outcomes ever rarer, on either input, with the same loss: the rarest look best by luck."""
     chances = 0.5 ** np.arange(1, 15)
     chances = np.append(chances, 1 - chances.sum())

@@ -14,7 +14,6 @@ from scipy.stats import laplace, norm
 
 from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
 from pytest_dp.attacks.expected_bounds import (
-    Choice,
     PlannedTest,
     cautious,
     choice_of,
@@ -22,7 +21,7 @@ from pytest_dp.attacks.expected_bounds import (
     rough_bounds,
 )
 from pytest_dp.attacks.scores import Attack, scores
-from pytest_dp.attacks.threshold import Cuts, best_cut, bold_cut, cuts_for, fixed
+from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_for, fixed
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import Feature
@@ -159,52 +158,6 @@ def tails(growing, runs, rng):
     return one, two, lower
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_bold_cut_is_rarer_and_may_prove_more(sign):
-    rng = np.random.default_rng(53)
-    levels = np.arange(13.0)
-    cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
-    fresh, known = tails(True, 100_000, rng), tails(True, 100_000, rng)
-    if sign < 0:
-        cuts = Cuts(1_000, -cuts.at[::-1], -levels[::-1])
-        fresh, known = (
-            (two[::-1], one[::-1], (one + two - lower)[::-1]) for one, two, lower in (fresh, known)
-        )
-    # Halfway up, with a loss that is known to be about 1.
-    than = Choice(sign, 2.6, 0.1, 0.04, 0.8, coupled=True)
-    bold = bold_cut(fresh, known, cuts, plan(1e6, 0.05), than)
-    assert bold.sign == sign
-    assert bold.threshold > 4
-    assert 1.0 < bold.expected < 3.6
-    assert bold.p1 < 0.02
-
-
-def test_a_bold_cut_is_always_rarer():
-    levels = np.arange(13.0)
-    cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
-    counted = tails(True, 100_000, np.random.default_rng(54))
-    for threshold in (1.6, 3.6, 5.6, 7.6):
-        than = Choice(1, threshold, 0.1, 0.099, 0.01)
-        bold = bold_cut(counted, counted, cuts, plan(1e6, 0.05), than)
-        assert bold is None or bold.threshold > threshold
-    assert (
-        bold_cut(counted, counted, cuts, plan(1e6, 0.05), Choice(1, 99.0, 0.1, 0.099, 0.01)) is None
-    )
-
-
-def test_a_bold_cut_needs_more_than_what_the_model_was_learned_from():
-    """On its own samples, a model makes noise look like a loss."""
-    levels = np.arange(13.0)
-    cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
-    than = Choice(1, 0.6, 0.5, 0.5 * math.exp(-0.5), 0.48, coupled=True)
-    found = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        fresh, known = tails(False, 100_000, rng), tails(True, 100_000, rng)
-        found += bold_cut(fresh, known, cuts, plan(1e5, 0.05), than) is not None
-    assert found <= 8
-
-
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_pairs_the_best_threshold_is_found_by_what_pairs_can_show(turned):
     # One half of the outputs on D lies beyond the first cut, with a loss of 0.3 wherever it is.
@@ -238,18 +191,6 @@ def test_pairs_that_exclude_each_other_have_no_smaller_bound_than_independent_ou
     nested = choice_of(3_000, 10_000, 2_000, 10_000, plan(1e4, 0.05), both=2_000)
     assert nested.coupled
     assert nested.expected > apart.expected
-
-
-def test_a_bold_cut_is_seldom_luck():
-    levels = np.arange(13.0)
-    cuts = Cuts(1_000, levels[:-1] + 0.5, levels)
-    than = Choice(1, 0.6, 0.5, 0.5 * math.exp(-0.5), 0.48, coupled=True)
-    found = 0
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        counted = tails(False, 20_000, rng), tails(False, 20_000, rng)
-        found += bold_cut(*counted, cuts, plan(1e5, 0.05), than) is not None
-    assert found <= 15
 
 
 def test_both_directions_are_mirror_images():
