@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.turns import in_turn
-from pytest_dp.datasets.types import type_of
+from pytest_dp.datasets.types import MAX_CLASSES, type_of
 
 MAX_COLUMNS = 16
 """Columns that are looked at."""
@@ -39,8 +39,12 @@ def key(value: Any) -> Hashable:
 
 
 def _content(value: Any) -> Hashable:
-    if isinstance(value, str | int) or value is None:
+    if type(value) is float:  # most cells are plain, and there may be millions
+        return value if value == value else ("nan",)
+    if value is None or isinstance(value, str | int):
         return value
+    if type(value) is tuple:
+        return (("tuple", None), tuple(map(_content, value)))
     if isinstance(value, dict):
         return (
             "dict",
@@ -58,10 +62,22 @@ def _content(value: Any) -> Hashable:
         return (type(value), *map(_content, parts))
     if value is getattr(sys.modules.get("pandas"), "NA", ...) or not bool(value == value):
         return ("nan",)
-    if not any("__eq__" in vars(base) for base in type(value).__mro__[:-1]):
+    if not _has_equality(type(value)):
         raise TypeError("equality says nothing about the content")
     hash(value)
     return value  # type: ignore[no-any-return]
+
+
+_EQUALITY: dict[type, bool] = {}
+"""Whether equality of the objects of a class says something about their content."""
+
+
+def _has_equality(given: type) -> bool:
+    if given not in _EQUALITY:
+        if len(_EQUALITY) > MAX_CLASSES:
+            _EQUALITY.clear()
+        _EQUALITY[given] = any("__eq__" in vars(base) for base in given.__mro__[:-1])
+    return _EQUALITY[given]
 
 
 def set_order(record: Any) -> tuple[int, Any, str]:

@@ -93,12 +93,14 @@ def register(*types: DataType) -> None:
     _TYPES.extend(types)
 
 
+MAX_CLASSES = 1_000
+"""Classes of which something is remembered: a mechanism may make new ones in each run."""
 _BY_CLASS: dict[type, DataType | None] = {}
 
 
 def _type_by_class(given: type) -> DataType | None:
     if given not in _BY_CLASS:
-        if len(_BY_CLASS) > 1000:  # such as classes that are made anew in each run
+        if len(_BY_CLASS) > MAX_CLASSES:
             _BY_CLASS.clear()
         fitting = (one for one in _TYPES if issubclass(given, one.classes()))
         _BY_CLASS[given] = next(fitting, None)
