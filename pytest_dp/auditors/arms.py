@@ -210,6 +210,12 @@ def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[I
     ]
 
 
+def edge(record: Record, guarantee: Guarantee) -> float:
+    """The largest edge that a pair has shown, in standard deviations of a payoff."""
+    mean, deviation, _ = edges(record, guarantee)
+    return float(np.max(mean / deviation, initial=0.0))
+
+
 def hope(record: Record, guarantee: Guarantee, learned: int) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
     unlearned = UNLEARNED_HOPE / math.sqrt(learned)

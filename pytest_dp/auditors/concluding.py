@@ -122,7 +122,7 @@ def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
     if violated:
         with contextlib.suppress(OutOfTime):
             example = _counterexample(game, best, bounded, bet)
-            longer = _compared(played)
+            longer = _compared(game) if game is played else ""
             diagnosis = (*example.diagnosis, longer) if longer else example.diagnosis
             said["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
         said["lower"] = max([said["lower"], *(bound.lower for bound in bounded)])

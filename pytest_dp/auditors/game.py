@@ -108,7 +108,9 @@ class Game:
         self.arms.append(arm)
         return arm
 
-    def play(self, deadline: Deadline, most: float = math.inf) -> None:
+    def play(
+        self, deadline: Deadline, most: float = math.inf, least_hope: float = -math.inf
+    ) -> None:
         """Bet until the claim is refuted, enough is known, or only the reserve is left.
 
         Parameters
@@ -116,6 +118,8 @@ class Game:
         deadline : Deadline
         most : float, optional
             Runs of the audit in all at which to give up.
+        least_hope : float, optional
+            Give up as soon as less is hoped of the pair that was bet on.
         """
         context = self.context
         budget = min(most, (1 - RESERVE) * context.max_samples)
@@ -133,6 +137,8 @@ class Game:
             if self._has_outgrown(arm):
                 self._learn(arm, deadline)
             arm.hope = hope(arm.record, context.guarantee, arm.learned)
+            if arm.hope < least_hope:
+                return
             if self._knows_enough():
                 self.satisfied = True
                 return
