@@ -13,7 +13,7 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence._search import smallest
 from pytest_dp.evidence.betting import Record
-from pytest_dp.evidence.divergence_bets import allowed, log_ratios, paid
+from pytest_dp.evidence.divergence_bets import CUT_OFF, allowed, log_ratios, paid
 from pytest_dp.evidence.event_bets import all_contingencies, payoffs
 from pytest_dp.evidence.resolution import (
     CURVE_CAUTION,
@@ -27,6 +27,8 @@ from pytest_dp.privacy import Guarantee
 LEARNING_FACTOR = 1.5
 """How much more has to be won by bets on divergences: the ratio of probabilities in every bin has
 to be learned meanwhile. By simulation of audits at the loss that is reported."""
+TINY = 1e-300
+"""In place of 0 where something is divided by it."""
 LARGEST_LOG = 300.0
 """Logarithm of a moment that is counted at most: floats hold no more than twice that."""
 
@@ -46,7 +48,7 @@ def edges(record: Record, guarantee: Guarantee) -> tuple[Floats, Floats, Floats]
             found.append((mean, counts @ pays**2 / runs - mean**2, runs))
         if guarantee.divergences:
             apart = Apart(record)
-            paid_so_far = [apart.pays(*divergence)[:2] for divergence in guarantee.divergences]
+            paid_so_far = [apart.pays(*divergence) for divergence in guarantee.divergences]
             runs = np.full(len(paid_so_far), record.joint[0].sum())
             found.append((*np.array(paid_so_far).T, runs))
     if not found:
@@ -75,7 +77,7 @@ class Apart:
         mean = float(self.weights @ told)
         error = math.sqrt(float(self.weights @ (told - mean) ** 2) / float(joint.sum()))
         self.certain = max(1 - CURVE_CAUTION * error / mean, 0.0) if mean > 0 else 0.0
-        self.mean = mean
+        self.mean, self.runs = mean, float(joint.sum())
 
     def divergence(self, order: float) -> float:
         """The mean of the divergences of an order of D from D' and of D' from D, in nats."""
@@ -88,22 +90,66 @@ class Apart:
         ]
         return math.log(max(sum(moments) / 2, 1.0)) / k
 
-    def pays(self, order: float, bound: float, times: float = 1.0) -> tuple[float, float, float]:
-        """Mean, variance and largest loss of a bet in both directions, with so much less noise.
-
-        Divergences grow with the square of the distance, as those of Gaussian noise do.
-        """
-        ratios = np.clip(times * self.ratios, -LARGEST_LOG / order, LARGEST_LOG / order)
+    def pays(self, order: float, bound: float) -> tuple[float, float]:
+        """Mean and variance of a bet in both directions."""
+        ratios = np.clip(self.ratios, -LARGEST_LOG / order, LARGEST_LOG / order)
         (gain, cost), (back, price) = paid(ratios, order), paid(-ratios, order)
-        on_d, on_d2 = gain + price, cost + back
-        pays = on_d[self.i] + on_d2[self.j]
+        pays = (gain + price)[self.i] + (cost + back)[self.j]
         mean = float(self.weights @ pays)
         variance = float(self.weights @ (pays - mean) ** 2)
-        if times > 1:
-            distance = self.certain * times**2 * self.divergence(order)
-            mean = 2 * float(allowed(order, min(distance, LARGEST_LOG / order)))
-        r = 2 * float(allowed(order, bound))
-        return mean - r, variance, r - float(on_d.min() + on_d2.min())
+        return mean - 2 * float(allowed(order, bound)), variance
+
+    def scaled(self, times: float) -> tuple[Floats, Floats, Floats]:
+        """Probabilities of the bins on D and on D', and their log ratio, with so much less noise.
+
+        Both are tilted from what lies halfway between them; that is exact for Gaussian noise and
+        for two outcomes. As far as is certain only.
+        """
+        here = self.p * np.exp(-self.ratios / 2) + self.q * np.exp(self.ratios / 2)
+        middle = np.log(here, out=np.full(len(here), -np.inf), where=here > 0)
+        tilt = times * math.sqrt(self.certain) * self.ratios / 2
+        on_d, on_d2 = middle + tilt, middle - tilt
+        total1, total2 = np.logaddexp.reduce(on_d), np.logaddexp.reduce(on_d2)
+        ratios = np.where(here > 0, 2 * tilt - (total1 - total2), 0.0)
+        return np.exp(on_d - total1), np.exp(on_d2 - total2), ratios
+
+    def growth(self, order: float, bound: float, times: float) -> float:
+        """About what the best bet earns with each pair of outputs, with so much less noise.
+
+        Log ratios are cut off, as they are in bets: what is rare pays most of a large order's
+        moment, and caps what can be staked.
+        """
+        p, q, ratios = self.scaled(times)
+        most = np.minimum(CUT_OFF[:, None] * np.abs(ratios).max(), LARGEST_LOG / 3 / order)
+        cut = np.clip(ratios, -most, most)
+        (gain, cost), (back, price) = paid(cut, order), paid(-cut, order)
+        one = np.stack([gain, price, gain + price])
+        two = np.stack([cost, back, cost + back])
+        r = float(allowed(order, bound)) * np.array([1.0, 1.0, 2.0])[:, None]
+        mean = one @ p + two @ q - r
+        spread1, spread2 = _deviation(one, p), _deviation(two, q)
+        variance = spread1**2 + spread2**2 + 2 * self._correlation(one, two) * spread1 * spread2
+        variance = np.maximum(variance, 0.0)
+        mean = mean - CURVE_CAUTION * np.sqrt(variance / self.runs)
+        square = variance + mean**2
+        loss = r - one.min(axis=-1) - two.min(axis=-1)
+        stake = np.minimum(mean / np.maximum(square, TINY), 1 / np.maximum(loss, TINY))
+        return float(np.max(np.where(mean > 0, stake * (mean - stake * square / 2), 0.0)))
+
+    def _correlation(self, one: Floats, two: Floats) -> Floats:
+        """Of what is paid for both outputs of a pair, as they were drawn."""
+        p, q = self.p, self.q
+        product = one[..., self.i] * two[..., self.j] @ self.weights - (one @ p) * (two @ q)
+        spread = _deviation(one, p) * _deviation(two, q)
+        shared: Floats = np.clip(product / np.maximum(spread, TINY), -1.0, 1.0)
+        return shared
+
+
+def _deviation(values: Floats, weights: Floats) -> Floats:
+    """The standard deviation of values with these probabilities."""
+    centred = values - (values @ weights)[..., None]
+    deviation: Floats = np.sqrt(centred**2 @ weights)
+    return deviation
 
 
 def most_shown(record: Record, guarantee: Guarantee) -> float:
@@ -112,7 +158,9 @@ def most_shown(record: Record, guarantee: Guarantee) -> float:
     if guarantee.divergences and record.joint:
         apart = Apart(record)
         for order, _ in guarantee.divergences:
-            distance = apart.divergence(order) * (2 - apart.certain) ** 2
+            # Of a large order's moment, most may come of outputs too rare to be seen yet.
+            seen = max(apart.divergence(order), order * apart.divergence(1.0))
+            distance = seen * (2 - apart.certain) ** 2
             most = max(most, guarantee.shown_by_divergence(order, distance))
     return most
 
@@ -132,11 +180,9 @@ def smallest_divergence_scale(record: Record, bets: PlannedBets) -> float:
         return math.inf
 
     def caught(times: float) -> bool:
-        for order, bound in bets.guarantee.divergences:
-            mean, variance, loss = apart.pays(order, bound, times)
-            stake = min(mean / (variance + mean**2), 1 / loss)
-            if mean > 0 and stake * (mean - stake * (variance + mean**2) / 2) * bets.runs >= needed:
-                return True
-        return False
+        return any(
+            apart.growth(order, bound, times) * bets.runs >= needed
+            for order, bound in bets.guarantee.divergences
+        )
 
     return smallest(caught, 1.0, 2.0, MAX_SCALE)
