@@ -268,13 +268,14 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         The promise is only for data of which each unit has at most so many rows.
     inputs : optional
         Where neighbouring inputs come from: `queries`, `values`, a list of example datasets, a
-        function of no arguments that returns one of these or yields datasets, or
-        ``"module:attribute"`` naming one.
-    pairs : iterable of (D, D'), callable or str, optional
+        Hypothesis strategy for them, a function of no arguments that returns one of these or yields
+        datasets, or ``"module:attribute"`` naming one.
+    pairs : iterable of (D, D'), strategy, callable or str, optional
         The neighbouring inputs themselves, instead of `inputs`; or a function that returns or
         yields them, or its name.
     params : mapping, optional
-        Further arguments of the mechanism. A list gives one audit for each of its elements.
+        Further arguments of the mechanism. A list gives one audit for each of its elements; values
+        of a Hypothesis strategy are drawn with the inputs.
     vectorized : str or True, optional
         Name of the parameter that takes the number of draws to return at once, first axis samples
         (``True`` means ``"size"``). Each must have noise of its own: independent of the others.

@@ -36,7 +36,8 @@ MAX_REJECTED = 1_000
 """Draws in a row that a strategy may reject, or that are known, before there is nothing new."""
 REJECTED = (
     f"the strategy rejected {MAX_REJECTED:,} draws in a row. Write one with fewer .filter(...) and "
-    "assume(...), such as st.lists(st.integers(0, 5))."
+    "assume(...), such as st.lists(st.integers(0, 5)), and with few rows for each unit where the "
+    "claim has rows_per_unit=."
 )
 
 
@@ -151,13 +152,20 @@ def neighbours(
         )
     if isinstance(relation, AnyTwo | OfFunction):  # whose inputs may be anything
         return Pairs(neighbouring(datasets, relation, lambda _: True))
-    seen = _survey(datasets, seed, said)
+
+    def fits(dataset: Any) -> bool:
+        _check(dataset)
+        return not relation.check(dataset)
+
+    fitting = datasets.filter(fits)
+    seen = _survey(fitting, seed, said)
     nothing = (
         f"the datasets that were drawn have {seen}, so that none has a neighbour under {relation} "
         "that the strategy may yield too, and what it cannot yield is no part of the promise. Let "
         "their sizes and records vary, or write another neighbors=."
     )
-    return Pairs(neighbouring(datasets, relation, seen.holds), nothing)
+    allowed = lambda data: seen.holds(data) and fits(data)  # noqa: E731
+    return Pairs(neighbouring(fitting, relation, allowed), nothing)
 
 
 @st.composite
@@ -189,7 +197,6 @@ def _survey(datasets: SearchStrategy[Any], seed: int, said: str) -> Seen:
         if one is None:
             continue
         last = one.value
-        _check(last, said)
         lengths.append(length(last))
         records += lengths[-1]
         own = _numbers(last)
@@ -207,17 +214,17 @@ def _survey(datasets: SearchStrategy[Any], seed: int, said: str) -> Seen:
     return Seen(min(lengths), max(lengths), repeats, min(ends, default=0), max(ends, default=0))
 
 
-def _check(dataset: Any, said: str) -> None:
+def _check(dataset: Any) -> None:
     if not kind_of(dataset):
         raise ClaimError(
-            f"{said} drew {describe(dataset)}, of type {type(dataset).__name__}, which is no "
+            f"drew {describe(dataset)}, of type {type(dataset).__name__}, which is no "
             f"dataset. Allowed: strategies of {ALLOWED}. If it draws single records, write "
             "st.lists(...) around it; if any two of its values are neighbours, write "
             "neighbors='any_two'."
         )
     if length(dataset) > MAX_RECORDS:
         raise ClaimError(
-            f"{said} drew a dataset of {length(dataset):,} records, {describe(dataset)}. At most "
+            f"drew a dataset of {length(dataset):,} records, {describe(dataset)}. At most "
             f"{MAX_RECORDS:,} are allowed: bound its size, such as by max_size=1_000."
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from random import Random
@@ -188,6 +189,17 @@ def test_groups_and_units():
     for pair in made.given:
         one, other = ({user for user, _ in side} for side in (pair.d1, pair.d2))
         assert len(one ^ other) == 1
+    made = source(inputs=visits, neighbors="add_remove_one", unit=0, rows_per_unit=2)
+    assert len(made.given) == UP_FRONT
+    for pair in (*made.given, *islice(made.generated.propose([]), 50)):
+        for side in (pair.d1, pair.d2):
+            assert max(Counter(user for user, _ in side).values(), default=0) <= 2
+    message = refusal(inputs=visits, neighbors="add_remove_one", unit=5)
+    assert "unit=5: the record" in message
+    assert "has no such entry" in message
+    twice = st.just([(1, 0), (1, 1)])
+    message = refusal(inputs=twice, neighbors="add_remove_one", unit=0, rows_per_unit=1)
+    assert "few rows for each unit" in message
     message = refusal(inputs=st.integers(0, 5), neighbors="any_two", group=2)
     assert "group=2" in message
 
