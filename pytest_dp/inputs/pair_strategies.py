@@ -27,9 +27,11 @@ from pytest_dp.reprs import on_one_line
 
 SURVEY = 100
 """Datasets that are drawn to see what they are like."""
-MAX_RECORDS, MAX_DRAWN = 1_000_000, 2_000_000
+MAX_RECORDS, MAX_DRAWN = 1_000_000, 100_000
 """Records in one dataset, and in all that are drawn at first (after a few), at most."""
-FIRST_FEW = 16
+FIRST_FEW = 8
+MAX_OFFERED = 256
+"""Records of another dataset, at most, that may come into one."""
 MAX_NEIGHBOURS = 24
 """Neighbours of one dataset, made of the records of another one, that a pair is chosen from."""
 MAX_REJECTED = 1_000
@@ -178,12 +180,12 @@ def neighbouring(
     """A dataset and one of its neighbours; new records are those of another dataset."""
     dataset, other = draw(datasets), draw(datasets)
     is_value = isinstance(relation, AnyTwo) or not kind_of(other)
-    pairs = relation.pairs(dataset, [other] if is_value else records_of(other))
+    pairs = relation.pairs(dataset, [other] if is_value else records_of(other)[:MAX_OFFERED])
     if isinstance(relation, Predicate) and key(dataset) != key(other):
         pairs = chain(relation.accepted(iter([Pair(dataset, other)])), pairs)
-    inside = (pair for pair in pairs if allowed(pair.d2))
-    some = list(islice(inside, draw(st.integers(1, MAX_NEIGHBOURS))))
-    return some[-1] if some else cast("Pair", draw(st.nothing()))
+    some = list(islice(pairs, draw(st.integers(1, MAX_NEIGHBOURS))))
+    inside = (pair for pair in reversed(some) if allowed(pair.d2))
+    return next(inside, None) or cast("Pair", draw(st.nothing()))
 
 
 def _survey(datasets: SearchStrategy[Any], seed: int, said: str) -> Seen:
