@@ -225,6 +225,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     c: float | None = None,
     floating_point: bool = False,
     coupled: bool = True,
+    search: Any = None,
     **unknown: Any,
 ) -> Callable[[F], F]:
     """Promise that a mechanism is differentially private; pytest audits the promise.
@@ -310,6 +311,13 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     coupled : bool
         Run both inputs with the same random numbers, where they can be set, which takes far fewer
         samples. ``False`` draws them independently, as StatDP and DP-Sniper with a fixed `c` do.
+    search : optional
+        What proposes further pairs of neighbouring inputs beside those of `inputs`: any of
+        ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code)
+        and ``"mutation"`` (of inputs that take new branches, or look promising), or objects with
+        ``propose(past)``, or a list of these. By default the first three; ``()`` for none. Proposed
+        inputs may leave the range of written examples; pairs given by `pairs` are not added to. For
+        the sequential auditor.
 
     References
     ----------

@@ -16,6 +16,7 @@ from pytest_dp.datasets.relations import RELATIONS
 from pytest_dp.declaration import UNNAMED, NullRecord, dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.reprs import on_one_line, shortened
+from pytest_dp.settings import SEARCHES
 
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
@@ -155,6 +156,24 @@ def _features(name: str, value: Any) -> Callable[[Any], Any]:
     return value  # type: ignore[no-any-return]
 
 
+def _search(name: str, value: Any) -> tuple[Any, ...]:
+    asked = (value,) if isinstance(value, str) or hasattr(value, "propose") else value
+    if not isinstance(asked, list | tuple):
+        raise invalid(name, value, _SEARCH_ALLOWED)
+    for one in asked:
+        if isinstance(one, str):
+            _choice(name, one, SEARCHES)
+        elif isinstance(one, type) or not callable(getattr(one, "propose", None)):
+            raise invalid(name, value, _SEARCH_ALLOWED)
+    return tuple(asked)
+
+
+_SEARCH_ALLOWED = (
+    f"Allowed: {', '.join(map(repr, SEARCHES))}, an object with propose(past) that returns pairs, "
+    "or a list of these; () for no search."
+)
+
+
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise invalid(name, value, "Allowed: True or False.")
@@ -286,4 +305,5 @@ _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "c": partial(_probability, example="0.01"),
     "floating_point": _flag,
     "coupled": _flag,
+    "search": _search,
 }

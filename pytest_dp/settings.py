@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+SEARCHES = ("patterns", "constants", "mutation")
+"""What searches for further pairs of inputs by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -34,6 +37,8 @@ class Settings:
         Whether the bits of floats are looked at.
     coupled : bool
         Whether both inputs may be run with the same random numbers.
+    search : tuple
+        What proposes further pairs of inputs: names, and proposers of the user's own.
     n_jobs : int or None
         Processes; None for as many as there are cores, where that pays.
     seed : int or None
@@ -50,6 +55,7 @@ class Settings:
     c: float | None = None
     floating_point: bool = False
     coupled: bool = True
+    search: tuple[Any, ...] = SEARCHES
     n_jobs: int | None = None
     seed: int | None = None
 
@@ -70,6 +76,7 @@ USED_BY: Mapping[str, tuple[str, ...]] = {
     "c": ("dpsniper",),
     "coupled": ("sequential", "dpsniper"),
     "margin": ("sequential",),
+    "search": ("sequential",),
 }
 """Settings that not every method uses."""
 

@@ -24,6 +24,7 @@ from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
+from pytest_dp.search import constants_of, searched
 from pytest_dp.settings import Settings, unused
 
 
@@ -125,10 +126,14 @@ def run(
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     notes: list[str] = []
+    settings = replace(settings, seed=seed)
+    search = settings.method == "sequential" and claim.promise.inputs is not None
 
     def prepared() -> tuple[Claim, PairSource]:
         whole = replace(claim, promise=resolved(claim.promise, root, notes))
-        return whole, source_of(whole, seed, written, known(whole.promise), notes)
+        constants = constants_of(call.mechanism, call.params) if search else ()
+        source = source_of(whole, seed, written, known(whole.promise), notes, constants)
+        return whole, searched(source, whole.promise, call, settings) if search else source
 
     try:
         claim, source = within(settings.max_seconds, prepared)
@@ -139,7 +144,7 @@ def run(
             "some; it is asked for a few hundred at most."
         ) from None
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
-    context = Context(claim, call, source, replace(settings, seed=seed), name, progress)
+    context = Context(claim, call, source, settings, name, progress)
     for note in notes:
         context.sampler.note(note)
     useless = unused(claim.effort, settings.method)

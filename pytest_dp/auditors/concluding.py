@@ -44,7 +44,8 @@ NOT_TOLD_APART = (
 def conclude(game: Game) -> AuditResult:
     """Count what was found on held-out samples, and say so."""
     context, ledger = game.context, game.ledger
-    tried = len(game.seen), len(game.arms)
+    given = len(context.pairs)
+    tried = min(len(game.seen), given), given
     if tried[0] < tried[1] > 1 and not ledger.refuted:
         context.sampler.note(
             f"tried {tried[0]} of {tried[1]:,} pairs: raise max_samples or max_seconds, or "
@@ -61,7 +62,7 @@ def conclude(game: Game) -> AuditResult:
         _note_if_late(game)
         return context.result("inconclusive", **bets)
     violated = ledger.refuted
-    caught = would_catch(known, len(game.arms), context.guarantee, game.share * context.alpha)
+    caught = would_catch(known[:given], given, context.guarantee, game.share * context.alpha)
     shown_of = game
     if violated:
         shown_of, winner = smallest(game, max(known, key=lambda arm: arm.earned))
@@ -156,7 +157,9 @@ def _note_if_late(game: Game) -> None:
             f"{context.sampler.runs:,} of {context.max_samples:,} samples"
         )
         alpha = game.share * context.alpha
-        needed = runs_to_margin(len(game.arms), context.guarantee, alpha, context.settings.margin)
+        needed = runs_to_margin(
+            len(context.pairs), context.guarantee, alpha, context.settings.margin
+        )
         if context.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
             context.sampler.note(f"the margin takes about {about:,} runs, {context.a_run} each")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -18,7 +19,13 @@ from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
 from pytest_dp.auditors.kept import MIN_ROOM, TOTAL_ROOM, Kept
-from pytest_dp.auditors.outlook import MIN_AT_MARGIN, in_doubt, would_catch
+from pytest_dp.auditors.outlook import (
+    MIN_AT_MARGIN,
+    PROPOSED_SUSPICION,
+    in_doubt,
+    suspicion_of,
+    would_catch,
+)
 from pytest_dp.auditors.pace import pace_of
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
@@ -178,10 +185,24 @@ class Game:
         """
         if self._doubtful is not None:
             return self._doubtful
-        best = max(self.seen, key=lambda arm: arm.hope, default=None)
+        best = max(self._in_play(), key=lambda arm: arm.hope, default=None)
         if best is None:
             return self.arms[0]
         return (self._newcomer() if best.hope < HOPE_UNSEEN else None) or best
+
+    def _in_play(self) -> Iterable[Arm]:
+        """What may be bet on: proposed pairs while their share lasts, or if they look broken."""
+        if self._proposed <= SEARCH_SHARE * self.drawn:
+            return self.seen
+        given, suspicious = (
+            len(self.source.given),
+            partial(suspicion_of, guarantee=self.context.guarantee),
+        )
+        return (
+            arm
+            for arm in self.seen
+            if arm.number < given or arm.hope >= HOPE_UNSEEN or suspicious(arm) > PROPOSED_SUSPICION
+        )
 
     def _newcomer(self) -> Arm | None:
         """The next pair of inputs to look at, if one is left, and the search has not had its share.
@@ -190,11 +211,16 @@ class Game:
         """
         if len(self.seen) < len(self.arms):
             return self.arms[len(self.seen)]
-        if self._proposed > max(MIN_SEARCHED, SEARCH_SHARE * self.drawn):
+        if not self._may_search:
             return None
         past = [Tried(arm.pair, arm.drawn, arm.hope) for arm in self.seen]
         pair = self.source.more(past)
         return None if pair is None else self._join(pair)
+
+    @property
+    def _may_search(self) -> bool:
+        """Whether pairs of inputs that were proposed have not had their share yet."""
+        return self._proposed <= max(MIN_SEARCHED, SEARCH_SHARE * self.drawn)
 
     @property
     def _proposed(self) -> int:
@@ -218,15 +244,17 @@ class Game:
         context, guarantee = self.context, self.context.guarantee
         level = guarantee, self.share * context.alpha
         told = context.sampler.progress is not None and all(arm.binnings for arm in self.seen)
-        searched = self.source.exhausted or self._proposed >= MIN_SEARCHED
+        searched = self.source.exhausted or not self._may_search
+        given = len(self.source.given)
         may_end = searched and len(self.seen) == len(self.arms) and self.drawn >= MIN_AT_MARGIN
         doubts = None
         if told or may_end:
-            caught = would_catch(self.seen, len(self.arms), *level)
+            caught = would_catch(self.seen[:given], given, *level)
             context.sampler.caught = caught
             if may_end and guarantee.noise_below(caught) <= context.settings.margin:
                 left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
-                doubts = in_doubt(self.seen, caught, left, *level, context.settings.margin)
+                margin = context.settings.margin
+                doubts = in_doubt(self.seen, caught, left, *level, margin, given)
         self._doubtful = doubts[0] if doubts else None
         self._next_look_up = 0.0 if doubts else CHECK_GROWTH * self.drawn
         return doubts == []
@@ -237,7 +265,8 @@ class Game:
         return sum(arm.drawn for arm in self.seen)
 
     def _size(self, arm: Arm) -> int:
-        total = self.drawn
+        proposed = arm.number >= len(self.source.given)
+        total = self._proposed if proposed else self.drawn
         size = (
             max(FIRST_BATCH, int(max(GROWTH_OF_ARM * arm.drawn, GROWTH_OF_ALL * total)))
             if arm.drawn
@@ -267,10 +296,11 @@ class Game:
         """The first look at a pair, without a bet."""
         privacy_param, inputs = self.context.privacy_param, self.pool.inputs
         if self.coupled:
-            self.coupled = self.context.sampler.can_couple(
+            arm.coupled = self.context.sampler.can_couple(
                 inputs[arm.input1], inputs[arm.input2], deadline
             )
-        arm.coupled = self.coupled
+            if arm.number < len(self.source.given):
+                self.coupled = arm.coupled
         self._draw(arm, size, deadline)
         self.seen.append(arm)
         if len(self.seen) == len(self.arms):
@@ -280,7 +310,8 @@ class Game:
 
     def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:
         before = self.ledger.log_e_value
-        wager = self.ledger.wager(arm.record, cash=float(len(self.arms)))
+        cash = float(max(len(self.source.given), arm.number + 1))
+        wager = self.ledger.wager(arm.record, cash)
         self.ledger.settle(wager, arm.record, lambda: self._draw(arm, size, deadline))
         arm.earned += self.ledger.log_e_value - before
 

@@ -39,6 +39,8 @@ MIN_SUSPICION = 2.0
 """Standard errors from which a gain has to be looked into before an audit may stop: what chance
 shows in one event of 40. Where few samples are left it takes more, as less could not be won.
 """
+PROPOSED_SUSPICION = 3.0
+"""The same, of pairs that a search proposed: of so many, chance shows more in some."""
 MIN_RELEASES = 3
 """Times that such a value has to come on one input, and never on the other."""
 MIN_LOSS = 1e-3
@@ -56,7 +58,8 @@ def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: fl
     Parameters
     ----------
     arms : list of Arm
-        Pairs of inputs that were looked at.
+        Pairs of inputs that were looked at, of those that the claim gives: proposed ones take a
+        share that is bounded, and most of them are seen too little to say anything.
     available : int
         How many there are.
     guarantee : Guarantee
@@ -118,24 +121,29 @@ def in_doubt(
     guarantee: Guarantee,
     alpha: float,
     margin: float,
+    available: int,
 ) -> list[Arm]:
     """What has to be looked into before an audit may stop at its margin, the most doubtful first.
 
     That is, once a true loss of `caught`, at most `margin` times the claim, would have been caught:
     pairs that have not been looked at well enough to be told from one at the margin, and those that
-    look as if they could be won with the `left` pairs of outputs that there are.
+    look as if they could be won with the `left` pairs of outputs that there are. Of the pairs that
+    a search proposed, beyond the `available` ones of the claim, only the latter.
     """
     won = math.sqrt(2 * wealth_for(alpha))  # standard errors of a gain that refutes the claim
     # What a pair with the loss that is caught gains, and in proportion one that is at the margin.
     enough = (
-        won / math.sqrt(_runs(arms, len(arms))) * (margin - 1) / (guarantee.noise_below(caught) - 1)
+        won / math.sqrt(_runs(arms, available)) * (margin - 1) / (guarantee.noise_below(caught) - 1)
     )
     doubts: list[tuple[float, Arm]] = []
     for arm in arms:
         # Standard errors grow with the root of the samples; chance may have taken one of them away.
         suspect = max(MIN_SUSPICION, won * math.sqrt(arm.drawn / (arm.drawn + left)) - 1)
-        suspicion = _suspicion(arm, guarantee)
-        if arm.hope > enough or suspicion > suspect or _may_release(arm):
+        proposed = arm.number >= available
+        unsure = arm.hope > enough and not proposed
+        suspect = max(suspect, PROPOSED_SUSPICION if proposed else 0.0)
+        suspicion = suspicion_of(arm, guarantee)
+        if unsure or suspicion > suspect or _may_release(arm):
             doubts.append((suspicion, arm))
     return [arm for _, arm in sorted(doubts, key=lambda doubt: -doubt[0])]
 
@@ -164,7 +172,9 @@ def runs_to_margin(available: int, guarantee: Guarantee, alpha: float, margin: f
 
 def _runs(arms: list[Arm], available: int) -> float:
     """Pairs of outputs that the worst pair of inputs would have been given."""
-    return sum(arm.drawn for arm in arms) / (1 + OTHER_PAIRS_SHARE * (available - 1))
+    return sum(arm.drawn for arm in arms if arm.number < available) / (
+        1 + OTHER_PAIRS_SHARE * (available - 1)
+    )
 
 
 def _telling(arm: Arm) -> bool:
@@ -177,7 +187,7 @@ def _curves(arm: Arm) -> list[Curve]:
     return curves[:1] if curves and curves[0].continuous else curves
 
 
-def _suspicion(arm: Arm, guarantee: Guarantee) -> float:
+def suspicion_of(arm: Arm, guarantee: Guarantee) -> float:
     """Standard errors by which the best bet gained."""
     mean, deviation, runs = edges(arm.record, guarantee)
     return float(np.max(mean / deviation * np.sqrt(runs))) if len(mean) else 0.0

@@ -34,6 +34,9 @@ class Pair:
         How D differs from D', where that is more than an exchange of "removed" and "added".
     params : dict
         Values of parameters that were drawn with the inputs, the same for both.
+    origin : str
+        Where a pair comes from that holds what the claim does not give: ``"D holds 6, a constant in
+        stats.py:14"``; else empty.
     """
 
     d1: Any
@@ -41,6 +44,7 @@ class Pair:
     difference: str = ""
     opposite: str = field(default="", compare=False)
     params: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = field(default="", compare=False)
 
     @property
     def inputs(self) -> tuple[Any, Any]:
@@ -53,7 +57,7 @@ class Pair:
         """The same pair with D and D' exchanged."""
         words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
         difference = self.opposite or " ".join(words)
-        return Pair(self.d2, self.d1, difference, self.difference, self.params)
+        return Pair(self.d2, self.d1, difference, self.difference, self.params, self.origin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ def source_of(
     written: str,
     known: Sequence[Pair] = (),
     notes: list[str] | None = None,
+    constants: Sequence[Any] = (),
 ) -> PairSource:
     """Where the pairs of an audit come from: what a claim gives, or what a strategy yields.
 
@@ -46,6 +47,8 @@ def source_of(
         Those that broke the promise before, which come first.
     notes : list of str, optional
         To which is added what is given, if that is not all.
+    constants : sequence
+        Numbers and texts that are drawn now and then, where a strategy allows them.
 
     Raises
     ------
@@ -71,7 +74,7 @@ def source_of(
         pairs = stated(promise.pairs, promise.relation)
     else:
         pairs = listed(found.given)
-    generated = Generated(pairs.with_params(params), seed, written)
+    generated = Generated(pairs.with_params(params), seed, written, constants)
     return PairSource([*known, *generated.pairs], [generated], generated)
 
 

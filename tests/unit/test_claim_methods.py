@@ -20,7 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 from pytest_dp import ClaimError, audit
 from pytest_dp.claim import expand
 from pytest_dp.keywords import CLASSIFIERS, KEYWORDS, METHODS
-from pytest_dp.settings import USED_BY, Settings, unused
+from pytest_dp.settings import SEARCHES, USED_BY, Settings, unused
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 
@@ -57,6 +57,7 @@ def test_without_its_keywords_a_method_has_its_defaults():
             "floating_point": False,
             "coupled": True,
             "margin": 1.25,
+            "search": SEARCHES,
         }
 
 

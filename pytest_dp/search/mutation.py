@@ -1,0 +1,66 @@
+"""Mutates what looks most promising: inputs on new ways, and pairs that bets have hopes for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from pytest_dp.datasets.relations import Pair
+from pytest_dp.inputs.sources import Tried
+from pytest_dp.search.exploring import Explorer
+
+DRY, DRY_FOR_A_WAY, MOST_DRY = 40, 20, 400
+"""Mutations in a row that showed nothing new, after which there are no more; further ones for each
+way that was found, as there may be more behind it; and at most."""
+MOST_HOPED = 4
+"""Pairs of the past that are mutated, those of which most is hoped."""
+OF_THE_PAST = 0.25
+"""Share of mutations that are of these."""
+RECENCY = 0.2
+"""How much more often what was found last is mutated."""
+
+
+class Mutation:
+    """Mutates inputs; those that go new ways are mutated further.
+
+    Parameters
+    ----------
+    explorer : Explorer
+    """
+
+    def __init__(self, explorer: Explorer) -> None:
+        self._explorer = explorer
+        self._dry = 0
+
+    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
+        """Pairs around mutations that go new ways, or that are put farther apart than others."""
+        explorer = self._explorer
+        hoped = sorted(past, key=lambda tried: -tried.hope)[:MOST_HOPED]
+        parents = [data for tried in hoped for data in (tried.pair.d1, tried.pair.d2)]
+        constants = [*explorer.constants, *explorer.corners]
+        while self._dry < self._patience and not explorer.screen.blind:
+            self._dry += 1
+            found = explorer.space.mutated(self._parent(parents), constants, explorer.rng)
+            if explorer.screen.is_new(found.data):
+                self._dry = 0
+                yield from explorer.around(found)
+                continue
+            for pair in islice(explorer.neighbours(found), 1):
+                rank = explorer.screen.rank(pair)
+                if rank is not None and rank < 3:
+                    self._dry = 0
+                    parents.append(found.data)
+                    yield pair
+
+    @property
+    def _patience(self) -> int:
+        return min(DRY + DRY_FOR_A_WAY * len(self._explorer.screen.found), MOST_DRY)
+
+    def _parent(self, parents: list[Any]) -> Any:
+        """One of the inputs that went new ways, the latest ones more often, or of other parents."""
+        rng, found = self._explorer.rng, self._explorer.screen.found
+        if not found or (parents and rng.random() < OF_THE_PAST):
+            return parents[int(rng.integers(len(parents)))]
+        back = int(rng.geometric(RECENCY))
+        return found[-back if back <= len(found) else int(rng.integers(len(found)))]

@@ -1,0 +1,106 @@
+"""Which instructions of the project's code a run takes: its way through the mechanism.
+
+By `sys.monitoring` where there is one, else by `sys.settrace`. Where somebody else traces, such as
+a debugger or a measurement of coverage, they are left alone, and nothing is told of the way.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pytest_dp.search.constants import is_project
+
+Step = tuple[str, int, int]
+"""File, first line and offset of an instruction: equal for copies of a function."""
+NAME = "pytest-dp"
+FREE_TOOLS = (4, 3)
+"""Of `sys.monitoring`, those that nothing is reserved for."""
+
+
+class Tracer:
+    """Records the steps of runs.
+
+    Attributes
+    ----------
+    steps : set of Step or None
+        Of what ran inside of the last `tracing`; None if it could not be traced.
+    """
+
+    def __init__(self) -> None:
+        self.steps: set[Step] | None = None
+
+    @contextmanager
+    def tracing(self) -> Iterator[None]:
+        """Record what is run inside; whatever is traced already goes on being traced."""
+        self.steps = None
+        watch = _monitored if hasattr(sys, "monitoring") else _traced
+        steps: set[Step] = set()
+        with watch(steps) as watched:
+            yield
+        self.steps = steps if watched else None
+
+
+@contextmanager
+def _traced(steps: set[Step]) -> Iterator[bool]:
+    """By `sys.settrace`, unless somebody else does."""
+    if sys.gettrace() is not None:
+        yield False
+        return
+
+    def enter(frame: types.FrameType, event: str, _: Any) -> Callable[..., Any] | None:  # noqa: ARG001
+        code = frame.f_code
+        if not is_project(code):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        file, first = code.co_filename, code.co_firstlineno
+
+        def step(frame: types.FrameType, event: str, _: Any) -> Any:  # noqa: ARG001
+            steps.add((file, first, frame.f_lasti))
+            return step
+
+        return step
+
+    sys.settrace(enter)
+    try:
+        yield True
+    finally:
+        sys.settrace(None)
+
+
+@contextmanager
+def _monitored(steps: set[Step]) -> Iterator[bool]:
+    """By `sys.monitoring`, which others may use at the same time."""
+    monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
+    tool = next((one for one in FREE_TOOLS if monitoring.get_tool(one) is None), None)
+    if tool is None:
+        yield False
+        return
+    events = monitoring.events
+    instrumented: list[types.CodeType] = []
+
+    def enter(code: types.CodeType, _: int) -> Any:
+        if is_project(code) and code not in instrumented:
+            instrumented.append(code)
+            monitoring.set_local_events(tool, code, events.INSTRUCTION)
+        return None
+
+    def step(code: types.CodeType, offset: int) -> Any:
+        steps.add((code.co_filename, code.co_firstlineno, offset))
+
+    monitoring.use_tool_id(tool, NAME)
+    try:
+        monitoring.register_callback(tool, events.PY_START, enter)
+        monitoring.register_callback(tool, events.INSTRUCTION, step)
+        monitoring.set_events(tool, events.PY_START)
+        yield True
+    finally:
+        monitoring.set_events(tool, 0)
+        for code in instrumented:
+            monitoring.set_local_events(tool, code, 0)
+        monitoring.register_callback(tool, events.PY_START, None)
+        monitoring.register_callback(tool, events.INSTRUCTION, None)
+        monitoring.free_tool_id(tool)

@@ -1,0 +1,114 @@
+"""Inputs that are searched, and where the ways of two of them part."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pytest_dp.datasets import records_of
+from pytest_dp.datasets.relations import RELATIONS
+from pytest_dp.search.bisection import parting
+from pytest_dp.search.constants import Constant
+from pytest_dp.search.spaces import beside
+from pytest_dp.search.tables import Tables
+from pytest_dp.search.vectors import Vectors
+
+SIX = Constant(6, "a constant in stats.py:14")
+ADD, REPLACE, ALL = (RELATIONS[name]() for name in ("add_remove_one", "replace_one", "all_queries"))
+
+
+@pytest.mark.parametrize(
+    ("value", "whole", "expected"),
+    [
+        (6, True, [6, 5, 7]),
+        (6.5, True, [6, 7]),
+        (6, False, [6, 6 - 6e-6, 6 + 6e-6, 5, 7]),
+        ("qa-", False, ["qa-", "qa-x", "xqa-"]),
+        (1e300, False, []),
+    ],
+)
+def test_each_is_tried_at_just_below_and_just_above(value, whole, expected):
+    assert beside(value, whole=whole) == pytest.approx(expected)
+
+
+def test_vectors_hold_a_constant_everywhere_once_and_as_their_sum():
+    placed = [found.data for found in Vectors([3]).placed(SIX)]
+    for expected in ([6, 6, 6], [5, 5, 5], [7, 7, 7], [6, 0, 0], [2, 2, 2]):
+        assert expected in placed
+
+
+def test_a_way_between_vectors_is_one_of_neighbours():
+    way = Vectors([3]).way([1, 1, 1], [4, 1, -1])
+    steps = [way[i] for i in range(len(way) + 1)]
+    assert (steps[0], steps[-1]) == ([1, 1, 1], [4, 1, -1])
+    assert all(not ALL.fault(a, b) for a, b in itertools.pairwise(steps))
+
+
+@pytest.mark.parametrize(("relation", "end"), [(ADD, [9, 7, 3]), (REPLACE, [9, 2])])
+def test_a_way_between_datasets_is_one_of_neighbours(relation, end):
+    way = Tables([[1, 2], [7, 9]], relation).way([1, 2], end)
+    steps = [way[i] for i in range(len(way) + 1)]
+    assert steps[0] == [1, 2]
+    assert sorted(steps[-1]) == sorted(end)
+    assert all(not relation.fault(a, b) for a, b in itertools.pairwise(steps))
+
+
+@pytest.mark.parametrize("gate", range(1, 1_000, 83))
+def test_bisection_finds_where_ways_part_by_few_looks(gate):
+    looked = []
+
+    def told(data):
+        looked.append(data)
+        return data[1] >= gate
+
+    way = Vectors([2]).way([0, 0], [500, 1_000])
+    assert parting(way, told) == ([500, gate - 1], [500, gate])
+    assert len(looked) < 16
+
+
+def test_bisection_ends_where_nothing_can_be_told():
+    assert parting(Vectors([1]).way([0], [9]), lambda data: None if data[0] == 4 else 0) is None
+
+
+def test_tables_know_what_the_examples_hold():
+    tables = Tables([[("ann", 3), ("bob", 90)]], ADD)
+    assert tables.inside([("bob", 50)])
+    assert not tables.inside([("cy", 50)])
+    assert not tables.inside([("bob", 91)])
+    assert tables.inside([])
+
+
+def test_flags_stay_flags():
+    flags = Tables([[0, 1, 1]], ADD)
+    assert list(flags.placed(Constant(6))) == [] or all(
+        set(records_of(found.data)) <= {0, 1} for found in flags.placed(Constant(6))
+    )
+    rng = np.random.default_rng(0)
+    data = [0, 1]
+    for _ in range(200):
+        data = flags.mutated(data, [SIX], rng).data
+        assert set(data) <= {0, 1}
+
+
+def test_corners_are_empty_one_record_many_alike_and_shared_values():
+    corners = [found.data for found in Tables([[("ann", 3), ("bob", 90)]], ADD).corners([])]
+    assert [] in corners
+    assert [("ann", 3)] in corners
+    assert [("ann", 3), ("ann", 3)] in corners
+    assert [("ann", 3), ("bob", 3)] in corners
+
+
+def test_a_constant_stands_in_a_record_in_all_as_a_sum_and_as_a_length():
+    placed = [found.data for found in Tables([[3, 90], [8]], ADD).placed(Constant(50))]
+    assert [3, 90, 50] in placed
+    assert [50, 50] in placed
+    assert [3, 47] in placed
+    assert 50 in map(len, placed)
+
+
+def test_what_is_said_names_the_holder():
+    found = next(Tables([[3, 90]], ADD).placed(SIX))
+    assert found.said([3, 90], found.data) == "D' holds 6, a constant in stats.py:14"
+    assert found.said(found.data, [3, 90]) == "D holds 6, a constant in stats.py:14"
