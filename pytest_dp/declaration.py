@@ -315,9 +315,9 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         What proposes further pairs of neighbouring inputs beside those of `inputs`: any of
         ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code)
         and ``"mutation"`` (of inputs that take new branches, or look promising), or objects with
-        ``propose(past)``, or a list of these. By default the first three; ``()`` for none. Proposed
-        inputs may leave the range of written examples; pairs given by `pairs` are not added to. For
-        the sequential auditor.
+        ``propose(past)``, or a list of these. By default the first three; ``()`` for none. Numbers
+        stay within what examples span; other things may be in proposed inputs that are in no
+        example. Pairs given by `pairs` are not added to. For the sequential auditor.
 
     References
     ----------

@@ -12,15 +12,13 @@ from pytest_dp.datasets import is_real, key, rebuilt, records_of
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.search.constants import Constant
-from pytest_dp.search.spaces import LARGEST, Found, Way, beside, one_of, told
+from pytest_dp.search.spaces import Found, Way, beside, one_of, told
 
 COPIES = (2, 3, 10)
 MAX_LENGTH = 300
 """Records of a dataset that is made up."""
 MAX_CORNERS = 8
 """Records of which corners are made."""
-EXTREMES = (2.0, -2.0, 10.0, -10.0, 1e3, -1e3)
-"""Times what the examples hold."""
 
 Fields = tuple[Any, ...]
 
@@ -29,10 +27,12 @@ Fields = tuple[Any, ...]
 class _Column:
     """What the examples hold at one place of their records.
 
+    Numbers stay within what they span: whoever writes ages from 0 to 100 may well rely on it.
+
     Attributes
     ----------
     values : list
-        Distinct ones, the smallest and the largest number first.
+        Distinct ones; numbers in order.
     kind : {"whole", "number", "text", ""}
         What else may stand there; nothing may where it is empty, as in a column of flags.
     """
@@ -46,29 +46,26 @@ class _Column:
             return beside(constant.value, whole=False) if self.kind == "text" else []
         if self.kind not in ("whole", "number"):
             return []
-        return beside(constant.value, whole=self.kind == "whole")
+        made = beside(constant.value, whole=self.kind == "whole")
+        return [value for value in made if self.values[0] <= value <= self.values[-1]]
 
     def holds(self, value: Any) -> bool:
-        """Whether the examples say that this may stand here."""
-        if self.kind in ("whole", "number") and is_real(value):
-            return bool(self.values[0] <= value <= self.values[1])
+        """Whether the examples hold this here."""
         return key(value) in set(map(key, self.values))
 
     def mutated(self, value: Any, rng: np.random.Generator) -> Any:
         """Another value."""
         if self.kind not in ("whole", "number") or not is_real(value) or rng.random() < 0.3:
             return one_of(self.values, rng)
-        low, high = float(self.values[0]), float(self.values[1])
-        match int(rng.integers(4)):
+        low, high = float(self.values[0]), float(self.values[-1])
+        match int(rng.integers(3)):
             case 0:
                 made = rng.uniform(low, high)
             case 1:
-                made = one_of(EXTREMES, rng) * max(abs(low), abs(high), 1.0)
-            case 2:
-                made = value + one_of((1, -1), rng)
+                made = one_of((low, high), rng)
             case _:
-                made = -value
-        made = float(np.clip(made, min(low, -LARGEST), max(high, LARGEST)))
+                made = value + one_of((1, -1), rng)
+        made = float(np.clip(made, low, high))
         return int(made) if self.kind == "whole" else made
 
 
@@ -130,7 +127,8 @@ class Tables:
                         [_with(one, at, value) for one in base], "records that share a value"
                     )
         for column in range(len(self._columns)):
-            for end in self._columns[column].values[:2]:
+            values = self._columns[column].values
+            for end in (values[0], values[-1]):
                 same = [self._changed(one, column, end) for one in base]
                 yield from self._made(same, "records with the same value")
 
@@ -155,11 +153,12 @@ class Tables:
         for times in COPIES[1:]:
             yield from self._made([*base, *[record] * times], *said)
         others = [self._fields(one)[at] for one in base[:-1]]
-        if is_real(value) and all(map(is_real, others)):
+        if is_real(value) and self._columns[at].kind and all(map(is_real, others)):
             rest = value - sum(others)
-            yield from self._made(
-                [*base[:-1], self._changed(base[-1], at, rest)], f"a dataset with the sum {value!r}"
-            )
+            column = self._columns[at]
+            if column.values[0] <= rest <= column.values[-1]:
+                records = [*base[:-1], self._changed(base[-1], at, rest)]
+                yield from self._made(records, f"a dataset with the sum {value!r}")
 
     def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
         """An example with several constants in it."""
@@ -219,7 +218,14 @@ class Tables:
         return [*records[:at], changed, *records[at + 1 :]], told(value, constant)
 
     def _made(self, records: Sequence[Any], origin: str = "", value: Any = None) -> Iterator[Found]:
-        """A dataset of these records, if there can be one."""
+        """A dataset of these records, if there can be one.
+
+        Where records are replaced, and never added, their number may be relied on, too.
+        """
+        lengths = [len(example) for example in self._examples]
+        fixed = self._relation.name.startswith("replace")
+        if fixed and not lengths[0] <= len(records) <= lengths[-1]:
+            return
         try:
             data = rebuilt(self._like, records)
         except ClaimError:  # such as 6.5 in a column of whole numbers
@@ -276,11 +282,10 @@ def _column(values: Sequence[Any]) -> _Column:
     if not numbers or len(numbers) < len(distinct) or any(isinstance(v, bool) for v in values):
         text = all(isinstance(value, str) for value in distinct)
         return _Column(distinct, "text" if text else "")
-    ends = [numbers[0], numbers[-1], *numbers[1:-1]]
-    if {0, 1}.issuperset(numbers):  # flags, or the counts of one
-        return _Column(ends, "")
+    if {0, 1}.issuperset(numbers):  # flags
+        return _Column(numbers, "")
     whole = all(isinstance(value, int) for value in numbers)
-    return _Column(ends, "whole" if whole else "number")
+    return _Column(numbers, "whole" if whole else "number")
 
 
 def _with(record: Fields, at: int, value: Any) -> Fields:
