@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hypothesis import strategies as st
 
 from pytest_dp import queries
 
@@ -214,8 +215,22 @@ def one_parameter(leaks):
     return noisy_count
 
 
-SHOP = [[("ann", "tea"), ("bob", "milk")], [("cy", "salt")]]
-FRAME = pd.DataFrame({"region": ["north", "south", "north"], "age": [31, 44, 29]})
+SMALL = st.lists(st.integers(0, 50), max_size=12)
+AGES = st.lists(st.floats(0, 200, allow_nan=False), max_size=8)
+NAMES = st.lists(st.text("abqxyz-", max_size=6), max_size=8)
+SHOP = st.lists(
+    st.tuples(st.sampled_from(["ann", "bob", "cy", "dee"]), st.integers(1, 500)), max_size=8
+)
+
+
+def _frame(rows):
+    return pd.DataFrame(rows, columns=["region", "age"])
+
+
+REGIONS = ["north", "south", "east", "west"]
+ROWS = st.lists(st.tuples(st.sampled_from(REGIONS), st.integers(18, 90)), max_size=6)
+FRAMES = ROWS.map(_frame)
+
 
 GATED = (
     Gated("one coordinate", one_coordinate, queries(6)),
@@ -224,20 +239,20 @@ GATED = (
     Gated("np.where", without_a_branch, queries(4)),
     Gated("nested, equality", nested, queries(8)),
     Gated("modulo 97", modulo, queries(5)),
-    Gated("a bin", histogram_bin, [[3.5, 30.0, 77.0], [8.0]], "add_remove_one"),
-    Gated("string prefix", string_prefix, [["ann", "bob"], ["cy"]], "add_remove_one"),
+    Gated("a bin", histogram_bin, AGES, "add_remove_one"),
+    Gated("string prefix", string_prefix, NAMES, "add_remove_one"),
     Gated("in a helper", in_a_helper, queries(4)),
     Gated("opened by noise", opened_by_noise, queries(5)),
-    Gated("only empty", only_empty, [[4, 7, 9], [1, 2]], "add_remove_one"),
-    Gated("only duplicates", only_duplicates, [[4, 7, 9], [1, 2]], "add_remove_one"),
+    Gated("only empty", only_empty, SMALL, "add_remove_one"),
+    Gated("only duplicates", only_duplicates, SMALL, "add_remove_one"),
     Gated("a shared value", a_shared_value, SHOP, "add_remove_one"),
-    Gated("overflow", overflow, [[3, 17, 9], [12]], "add_remove_one"),
-    Gated("group-by key", group_by_key, [FRAME], "add_remove_one"),
+    Gated("overflow", overflow, SMALL, "add_remove_one"),
+    Gated("group-by key", group_by_key, FRAMES, "add_remove_one"),
     Gated(
         "one parameter",
         one_parameter,
-        [[4, 7, 9]],
+        SMALL,
         "add_remove_one",
-        {"params": {"unit": [1, 10, 60]}},
+        {"params": {"unit": st.sampled_from([1, 10, 60])}},
     ),
 )

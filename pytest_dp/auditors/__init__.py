@@ -131,7 +131,8 @@ def run(
 
     def prepared() -> tuple[Claim, PairSource]:
         whole = replace(claim, promise=resolved(claim.promise, root, notes))
-        constants = constants_of(call.mechanism, call.params) if search else ()
+        found = constants_of(call.mechanism, call.params) if search else ()
+        constants = [constant.value for constant in found]
         source = source_of(whole, seed, written, known(whole.promise), notes, constants)
         return whole, searched(source, whole.promise, call, settings) if search else source
 

@@ -91,6 +91,7 @@ class PairSource:
         generated: Drawer | None = None,
     ) -> None:
         self.given, self.generated = tuple(given), generated
+        self.proposers = tuple(proposers)
         self.pairs = list(given)
         """Those that were given, and then those that were proposed so far."""
         self._waiting: list[tuple[Proposer, Iterator[Pair]]] = [(p, iter(())) for p in proposers]

@@ -1,64 +1,73 @@
-"""Proposers of pairs of inputs: where a mechanism may leak that leaks for few inputs only."""
+"""Search for inputs: where a claim may be broken, and on how small ones it still is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import kind_of
-from pytest_dp.datasets.relations import OfRecords, Pair
+from pytest_dp.datasets.relations import OfRecords
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.inputs.sources import Proposer
+from pytest_dp.inputs.sources import PairSource, Proposer
 from pytest_dp.sampling.calling import Call
+from pytest_dp.search.constants import constants_of
+from pytest_dp.search.drawn import MutatedPairs, Sifted
 from pytest_dp.search.exploring import Explorer
 from pytest_dp.search.mutation import Mutation
 from pytest_dp.search.options import Options
 from pytest_dp.search.proposing import Constants, Corners
+from pytest_dp.search.screening import Screened
 from pytest_dp.search.spaces import Space
 from pytest_dp.search.tables import Tables
 from pytest_dp.search.vectors import Vectors
 from pytest_dp.settings import Settings
 
+__all__ = ["constants_of", "searched"]
+
 TIME_SHARE = 0.02
 """Of max_seconds, for looking at inputs."""
 
 
-def proposers(
-    promise: Promise, call: Call, pairs: Sequence[Pair], settings: Settings
-) -> list[Proposer]:
-    """What searches for further pairs of a claim, beside those that it gives.
+def searched(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
+    """A source of the same pairs that goes on with what a search proposes.
 
     Parameters
     ----------
+    source : PairSource
+        Of the pairs that the claim gives, or that a strategy yields.
     promise : Promise
         With its inputs looked up.
     call : Call
         The mechanism; copies of it are run a few times.
-    pairs : sequence of Pair
-        Those that the claim gives.
     settings : Settings
-        Of which `search` says what is made.
+        Of which `search` says what proposes pairs, and how.
     """
-    own = [one for one in settings.search if not isinstance(one, str)]
     names = [one for one in settings.search if isinstance(one, str)]
-    space = _space(promise, pairs)
-    if space is None or promise.relation is None or not names:
-        return own
+    own = [one for one in settings.search if not isinstance(one, str)]
+    if not names:
+        return PairSource(source.given, [*own, *source.proposers], source.generated)
     seconds = TIME_SHARE * settings.max_seconds
-    explorer = Explorer(space, promise.relation, pairs, call, seconds, settings.seed or 0)
-    made: dict[str, Proposer] = {
-        "constants": Constants(explorer),
-        "patterns": Corners(explorer),
-        "mutation": Mutation(explorer),
-    }
-    return [*own, *(proposer for name, proposer in made.items() if name in names)]
+    space = None if source.generated else _space(promise, source)
+    inside = space.inside if space else lambda data: True  # noqa: ARG005
+    screened = Screened(call, source.given, inside, seconds, settings.seed or 0)
+    made: dict[str, Proposer] = {}
+    if source.generated is not None:
+        made["mutation"] = MutatedPairs(source.generated, screened, settings.seed or 0)
+    elif space is not None and promise.relation is not None:
+        explorer = Explorer(space, promise.relation, screened)
+        made["constants"] = Constants(explorer)
+        made["patterns"] = Corners(explorer)
+        made["mutation"] = Mutation(explorer)
+    sifted = [Sifted(proposer, screened) for proposer in source.proposers]
+    chosen = (proposer for name, proposer in made.items() if name in names)
+    return PairSource(source.given, [*own, *chosen, *sifted], source.generated)
 
 
-def _space(promise: Promise, pairs: Sequence[Pair]) -> Space | None:
+def _space(promise: Promise, source: PairSource) -> Space | None:
     """What there is to search; None where nobody knows."""
     inputs = promise.inputs
+    if any(pair.params for pair in source.given):
+        return None
     if isinstance(inputs, Queries):
-        return Vectors(sorted({len(pair.d1) for pair in pairs}))
+        return Vectors(sorted({len(pair.d1) for pair in source.given}))
     if isinstance(inputs, Values):
         return Options(inputs.options)
     alike = isinstance(inputs, list | tuple) and len({kind_of(one)[:1] for one in inputs}) == 1

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 
-import numpy as np
-
 from pytest_dp.datasets.relations import Pair, Relation
-from pytest_dp.sampling.calling import Call
 from pytest_dp.search.bisection import parting
 from pytest_dp.search.constants import Constant, constants_of, corner_values
-from pytest_dp.search.looking import Lookout
-from pytest_dp.search.screening import Screen
+from pytest_dp.search.screening import Screen, Screened
 from pytest_dp.search.spaces import Found, Space
 
 MAX_NEIGHBOURS, AMONG = 6, 64
@@ -26,48 +22,28 @@ MAX_STARTS = 8
 
 
 class Explorer:
-    """What proposers share: the space, the constants, and what was seen so far.
-
-    Nothing is done before it is asked for.
+    """Where to go in a space, by what was seen of it.
 
     Parameters
     ----------
     space : Space
     relation : Relation
-    given : sequence of Pair
-        Those of the claim.
-    call : Call
-    seconds : float
-        For looking at inputs.
-    seed : int
+    screened : Screened
     """
 
-    def __init__(
-        self,
-        space: Space,
-        relation: Relation,
-        given: Sequence[Pair],
-        call: Call,
-        seconds: float,
-        seed: int,
-    ) -> None:
-        self.space, self.relation, self.given = space, relation, given
-        self._call, self._seconds, self._seed = call, seconds, seed
-        self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+    def __init__(self, space: Space, relation: Relation, screened: Screened) -> None:
+        self.space, self.relation = space, relation
+        self._screened, self.given, self.rng = screened, screened.given, screened.rng
 
-    @cached_property
+    @property
     def screen(self) -> Screen:
-        """What is known, beginning with the pairs of the claim."""
-        screen = Screen(Lookout(self._call, self._seed, self._seconds), self.space.inside)
-        for pair in self.given:
-            if not screen.blind:
-                screen.rank(pair)
-        return screen
+        """What is known so far."""
+        return self._screened.screen
 
     @cached_property
     def constants(self) -> list[Constant]:
         """Those of the code."""
-        return constants_of(self._call.mechanism, self._call.params)
+        return constants_of(self._screened.call.mechanism, self._screened.call.params)
 
     @cached_property
     def corners(self) -> list[Constant]:

@@ -9,16 +9,24 @@ from typing import Any
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.sources import Tried
 from pytest_dp.search.exploring import Explorer
+from pytest_dp.search.screening import Screen
 
-DRY, DRY_FOR_A_WAY, MOST_DRY = 40, 20, 400
+DRY, DRY_FOR_A_WAY, MOST_DRY = 40, 60, 600
 """Mutations in a row that showed nothing new, after which there are no more; further ones for each
 way that was found, as there may be more behind it; and at most."""
 MOST_HOPED = 4
 """Pairs of the past that are mutated, those of which most is hoped."""
+OF_THE_CODE = 5
+"""How much more often a constant of the code is put in than an ordinary corner value."""
 OF_THE_PAST = 0.25
 """Share of mutations that are of these."""
 RECENCY = 0.2
 """How much more often what was found last is mutated."""
+
+
+def patience(screen: Screen) -> int:
+    """How many inputs in a row may show nothing new until a search ends."""
+    return min(DRY + DRY_FOR_A_WAY * len(screen.found), MOST_DRY)
 
 
 class Mutation:
@@ -38,8 +46,8 @@ class Mutation:
         explorer = self._explorer
         hoped = sorted(past, key=lambda tried: -tried.hope)[:MOST_HOPED]
         parents = [data for tried in hoped for data in (tried.pair.d1, tried.pair.d2)]
-        constants = [*explorer.constants, *explorer.corners]
-        while self._dry < self._patience and not explorer.screen.blind:
+        constants = [*OF_THE_CODE * explorer.constants, *explorer.corners]
+        while self._dry < patience(explorer.screen) and not explorer.screen.blind:
             self._dry += 1
             found = explorer.space.mutated(self._parent(parents), constants, explorer.rng)
             if explorer.screen.is_new(found.data):
@@ -52,10 +60,6 @@ class Mutation:
                     self._dry = 0
                     parents.append(found.data)
                     yield pair
-
-    @property
-    def _patience(self) -> int:
-        return min(DRY + DRY_FOR_A_WAY * len(self._explorer.screen.found), MOST_DRY)
 
     def _parent(self, parents: list[Any]) -> Any:
         """One of the inputs that went new ways, the latest ones more often, or of other parents."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.datasets.relations import Pair
+from pytest_dp.sampling.calling import Call
 from pytest_dp.search.looking import Lookout, Seen
 
 FARTHER = 1.2
@@ -52,10 +54,11 @@ class Screen:
 
     def rank(self, pair: Pair) -> int | None:
         """How new a pair is: 0 is most, 3 not at all; None if it is not to be proposed."""
-        seen1, seen2 = self.look(pair.d1), self.look(pair.d2)
+        d1, d2 = pair.inputs
+        seen1, seen2 = self.look(d1), self.look(d2)
         if seen1 is None or seen2 is None:
             return None
-        new = self._enter(pair.d1, seen1) | self._enter(pair.d2, seen2)
+        new = self._enter(d1, seen1) | self._enter(d2, seen2)
         kind = frozenset((self.way(seen1), self.way(seen2)))
         self._kinds[kind] += 1
         apart = _apart(seen1, seen2)
@@ -112,3 +115,40 @@ def _apart(one: Seen, other: Seen) -> float:
     if not math.isfinite(distance) or distance == 0:
         return 0.0
     return distance / spread if spread else math.inf
+
+
+class Screened:
+    """What the proposers of an audit share; nothing is done before it is asked for.
+
+    Parameters
+    ----------
+    call : Call
+    given : sequence of Pair
+        Those of the claim.
+    inside : callable
+        As of a `Screen`.
+    seconds : float
+        For looking at inputs.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        given: Sequence[Pair],
+        inside: Callable[[Any], bool],
+        seconds: float,
+        seed: int,
+    ) -> None:
+        self.call, self.given = call, given
+        self._inside, self._seconds, self._seed = inside, seconds, seed
+        self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+
+    @cached_property
+    def screen(self) -> Screen:
+        """What is known, beginning with the pairs of the claim."""
+        screen = Screen(Lookout(self.call, self._seed, self._seconds), self._inside)
+        for pair in self.given:
+            if not screen.blind:
+                screen.rank(pair)
+        return screen

@@ -211,7 +211,8 @@ class Tables:
         values = self._columns[place].beside(constant)
         if not values:
             return records, ()
-        value, at = one_of(values, rng), int(rng.integers(len(records)))
+        value = values[0] if rng.random() < 0.5 else one_of(values, rng)
+        at = int(rng.integers(len(records)))
         changed = self._changed(records[at], place, value)
         if rng.random() < 0.5:
             return [*records, changed], told(value, constant)

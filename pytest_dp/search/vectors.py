@@ -89,9 +89,11 @@ class Vectors:
         values = _numbers(constant)
         if not values:
             return Found(data)
-        value = one_of(values, rng)
-        at = int(rng.integers(len(data)))
-        return Found([*data[:at], value, *data[at + 1 :]], *told(value, constant))
+        value = values[0] if rng.random() < 0.5 else one_of(values, rng)
+        # In half of the places: what is in the others may matter just as well.
+        at = rng.random(len(data)) < 0.5 if rng.random() < 0.5 else rng.permutation(len(data)) == 0
+        changed = [value if here else answer for answer, here in zip(data, at, strict=True)]
+        return Found(changed, *told(value, constant))
 
 
 class _Steps:
