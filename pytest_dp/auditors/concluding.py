@@ -56,6 +56,7 @@ def conclude(game: Game) -> AuditResult:
         "e_value": game.e_value,
         "bet_samples": 2 * game.drawn,
         "pairs": tried,
+        "proposed": len(game.seen) - tried[0],
     }
     known = [arm for arm in game.seen if arm.binnings]
     if not known:
@@ -65,8 +66,12 @@ def conclude(game: Game) -> AuditResult:
     caught = would_catch(known[:given], given, context.guarantee, game.share * context.alpha)
     shown_of = game
     if violated:
-        shown_of, winner = smallest(game, max(known, key=lambda arm: arm.earned))
+        broken = max(known, key=lambda arm: arm.earned)
+        shown_of, winner = smallest(game, broken)
+        _note_origin(game, broken, winner)
         known = [winner]
+    else:
+        _note_searched(game)
     shown = _counted(shown_of, known, game)
     game.late |= shown_of.late
     _note_if_late(game)
@@ -138,6 +143,24 @@ def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:
         game.context.sampler.note(NO_DIFFERENCE, hinders=True)
     elif math.isfinite(caught):
         game.context.sampler.note(NOT_TOLD_APART, hinders=True)
+
+
+def _note_origin(game: Game, broken: Arm, shown: Arm) -> None:
+    """Where the pair comes from that broke the claim, if it holds what the claim does not give."""
+    if broken.pair.origin:
+        same = broken.pair == shown.pair
+        which = "this pair" if same else "the pair that this one was made smaller from"
+        game.context.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
+
+
+def _note_searched(game: Game) -> None:
+    """How many pairs were searched, and from where they came."""
+    proposed = game.source.proposed_by
+    if proposed:
+        parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
+        total = sum(proposed.values())
+        pairs = f"{total:,} more pair{'' if total == 1 else 's'}"
+        game.context.sampler.note(f"a search proposed {pairs}: {parts}")
 
 
 def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int) -> Counterexample:

@@ -164,7 +164,9 @@ class AuditResult:
     margin : float or None
         Times the claim; see `dp_claim`. 1.0 is never reached.
     pairs : tuple of (int, int)
-        Pairs of neighbouring inputs tried, and available.
+        Pairs of neighbouring inputs tried, and available, of those that the claim gives.
+    proposed : int
+        Further ones that a search proposed, and that were tried.
     replayable : bool
         False if the mechanism draws on randomness that cannot be seeded.
     notes : tuple of str
@@ -193,6 +195,7 @@ class AuditResult:
     margin: float | None = None
     bet_samples: int | None = None
     pairs: tuple[int, int] = (0, 0)
+    proposed: int = 0
     replayable: bool = True
     notes: tuple[str, ...] = ()
     hindrances: tuple[str, ...] = ()

@@ -54,6 +54,8 @@ class Generated:
         If the strategy raises, rejects everything, or yields no pair.
     """
 
+    name = "the strategy"
+
     def __init__(self, pairs: Pairs, seed: int, said: str, constants: Sequence[Any] = ()) -> None:
         self._strategy, self._said, self._constants = pairs.strategy, said, constants
         self.mutable = choices_work()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -64,6 +65,8 @@ class Drawer(Proposer, Protocol):
 class Remaining:
     """Proposes pairs that were there before, one after the other."""
 
+    name = "the examples"
+
     def __init__(self, pairs: Iterator[Pair]) -> None:
         self._pairs = pairs
 
@@ -94,6 +97,8 @@ class PairSource:
         self.proposers = tuple(proposers)
         self.pairs = list(given)
         """Those that were given, and then those that were proposed so far."""
+        self.proposed_by: Counter[str] = Counter()
+        """How many by each proposer: its ``name``, or that of its class."""
         self._waiting: list[tuple[Proposer, Iterator[Pair]]] = [(p, iter(())) for p in proposers]
         self._known = {content(pair) for pair in self.given} if proposers else set()
 
@@ -113,6 +118,8 @@ class PairSource:
             if pair is not None:
                 self._waiting.append((proposer, proposed))
                 self.pairs.append(pair)
+                name: str = getattr(proposer, "name", type(proposer).__name__)
+                self.proposed_by[name] += 1
                 return pair
         return None
 

@@ -53,7 +53,7 @@ class Row:
         D, D', S and the counts; empty if there is none.
     details : str
         The full message of the violation or the error.
-    notes, strongest, pairs_tried, pairs_available
+    notes, strongest, pairs_tried, pairs_available, pairs_proposed
         As in `AuditResult`.
     expected : bool
         The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
@@ -86,6 +86,7 @@ class Row:
     strongest: str = ""
     pairs_tried: int = 0
     pairs_available: int = 0
+    pairs_proposed: int = 0
     expected: bool = False
 
     @classmethod
@@ -121,6 +122,7 @@ class Row:
             strongest=str(result.strongest),
             pairs_tried=int(result.pairs[0]),
             pairs_available=int(result.pairs[1]),
+            pairs_proposed=int(result.proposed),
         )
 
     @classmethod
@@ -236,12 +238,18 @@ def verbose(row: Row) -> list[str]:
     return lines
 
 
+def _and_more(row: Row) -> str:
+    more = row.pairs_proposed
+    return f", and {numbers.count(more)} more that a search proposed" if more else ""
+
+
 def _facts(row: Row) -> dict[str, str]:
     """What there is to say about a claim; empty where nothing is known."""
     return {
         "method": _method(row),
         "pairs tried": (
             f"{numbers.count(row.pairs_tried)} of {numbers.count(row.pairs_available)}"
+            + _and_more(row)
             if row.pairs_available
             else ""
         ),

@@ -27,6 +27,7 @@ class Sifted:
 
     def __init__(self, proposer: Proposer, screened: Screened) -> None:
         self._proposer, self._screened = proposer, screened
+        self.name: str = getattr(proposer, "name", type(proposer).__name__)
         self._dry = self._alike = 0
 
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
@@ -56,6 +57,8 @@ class MutatedPairs:
     screened : Screened
     seed : int
     """
+
+    name = "mutation"
 
     def __init__(self, drawer: Drawer, screened: Screened, seed: int) -> None:
         self._drawer, self._screened, self._random = drawer, screened, Random(seed)

@@ -11,9 +11,12 @@ from pytest_dp.inputs.sources import Tried
 from pytest_dp.search.exploring import Explorer
 from pytest_dp.search.screening import Screen
 
-DRY, DRY_FOR_A_WAY, MOST_DRY = 40, 60, 600
+DRY, DRY_FOR_A_WAY, MOST_DRY = 40, 30, 400
 """Mutations in a row that showed nothing new, after which there are no more; further ones for each
 way that was found, as there may be more behind it; and at most."""
+MAX_COMBED, COMBED_CONSTANTS = 8, 12
+"""Inputs on new ways in which constants are put, and how many of these: behind one condition, there
+may be another."""
 MOST_HOPED = 4
 """Pairs of the past that are mutated, those of which most is hoped."""
 OF_THE_CODE = 5
@@ -37,9 +40,11 @@ class Mutation:
     explorer : Explorer
     """
 
+    name = "mutation"
+
     def __init__(self, explorer: Explorer) -> None:
         self._explorer = explorer
-        self._dry = 0
+        self._dry = self._combed = 0
 
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
         """Pairs around mutations that go new ways, or that are put farther apart than others."""
@@ -48,6 +53,7 @@ class Mutation:
         parents = [data for tried in hoped for data in (tried.pair.d1, tried.pair.d2)]
         constants = [*OF_THE_CODE * explorer.constants, *explorer.corners]
         while self._dry < patience(explorer.screen) and not explorer.screen.blind:
+            yield from self._behind_new_ways()
             self._dry += 1
             found = explorer.space.mutated(self._parent(parents), constants, explorer.rng)
             if explorer.screen.is_new(found.data):
@@ -60,6 +66,18 @@ class Mutation:
                     self._dry = 0
                     parents.append(found.data)
                     yield pair
+
+    def _behind_new_ways(self) -> Iterator[Pair]:
+        """Each input that went a new way, with each of the first constants of the code."""
+        explorer = self._explorer
+        while self._combed < min(len(explorer.screen.found), MAX_COMBED):
+            data = explorer.screen.found[self._combed]
+            self._combed += 1
+            for constant in explorer.constants[:COMBED_CONSTANTS]:
+                for found in explorer.space.combed(data, constant, explorer.rng):
+                    if explorer.screen.blind:
+                        return
+                    yield from explorer.visited(found)
 
     def _parent(self, parents: list[Any]) -> Any:
         """One of the inputs that went new ways, the latest ones more often, or of other parents."""

@@ -41,6 +41,10 @@ class Options:
         """One of them."""
         return Found(one_of(self.records, rng), "one of the values")
 
+    def combed(self, data: Any, constant: Constant, rng: np.random.Generator) -> Iterator[Found]:  # noqa: ARG002
+        """None, as with `placed`."""
+        return iter(())
+
     def mutated(self, data: Any, constants: Sequence[Constant], rng: np.random.Generator) -> Found:  # noqa: ARG002
         """Another one."""
         return self.combined(constants, rng)

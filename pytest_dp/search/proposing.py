@@ -24,6 +24,8 @@ class Corners:
     explorer : Explorer
     """
 
+    name = "corner cases"
+
     def __init__(self, explorer: Explorer) -> None:
         self._explorer: Explorer | None = explorer
 
@@ -41,6 +43,8 @@ class Constants:
     ----------
     explorer : Explorer
     """
+
+    name = "constants of the code"
 
     def __init__(self, explorer: Explorer) -> None:
         self._explorer: Explorer | None = explorer

@@ -73,6 +73,10 @@ class Space(Protocol):
         """An input with several constants."""
         ...
 
+    def combed(self, data: Any, constant: Constant, rng: np.random.Generator) -> Iterator[Found]:
+        """The input with a constant in some places, and what it held in the others."""
+        ...
+
     def mutated(self, data: Any, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
         """An input with something changed."""
         ...

@@ -167,6 +167,17 @@ class Tables:
             found = self.mutated(found.data, constants, rng)
         return found
 
+    def combed(self, data: Any, constant: Constant, rng: np.random.Generator) -> Iterator[Found]:
+        """The dataset with a constant in one of its records, in all, and in another one."""
+        records = records_of(data)
+        for place, column in enumerate(self._columns if records else ()):
+            for value in column.beside(constant)[::2]:
+                at, said = int(rng.integers(len(records))), told(value, constant)
+                changed = [self._changed(one, place, value) for one in records]
+                yield from self._made([*records[:at], changed[at], *records[at + 1 :]], *said)
+                yield from self._made(changed, *said)
+                yield from self._made([*records, changed[at]], *said)
+
     def mutated(self, data: Any, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
         """The dataset with something changed."""
         records = records_of(data)

@@ -12,6 +12,8 @@ from pytest_dp.search.constants import Constant
 from pytest_dp.search.spaces import LARGEST, Found, Way, beside, one_of, told
 
 STEPS = (1, -1, 2, -2, 10, -10, 100, -100)
+HALVES = 3
+"""Ways to cut a vector in two: any two of its answers are told apart by half of them."""
 LARGE = 1_000
 """Of numbers that are made up."""
 
@@ -55,6 +57,15 @@ class Vectors:
         for _ in range(int(rng.integers(1, len(found.data) + 1))):
             found = self._with_constant(found.data, constants, rng)
         return found
+
+    def combed(self, data: Any, constant: Constant, rng: np.random.Generator) -> Iterator[Found]:
+        """The vector with a number in a random half of the places, and in the other half."""
+        for value in _numbers(constant)[::2]:  # and the one above
+            for _ in range(HALVES):
+                half = rng.random(len(data)) < 0.5
+                for side in (half, ~half):
+                    made = [value if here else one for one, here in zip(data, side, strict=True)]
+                    yield Found(made, *told(value, constant))
 
     def mutated(self, data: Any, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
         """The vector with something changed."""
