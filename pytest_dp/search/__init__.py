@@ -22,7 +22,7 @@ from pytest_dp.settings import Settings
 
 __all__ = ["constants_of", "searched"]
 
-TIME_SHARE = 0.02
+TIME_SHARE = 0.05
 """Of max_seconds, for looking at inputs."""
 
 

@@ -59,9 +59,14 @@ class Explorer:
             yield self._with_origin(others[at], found)
 
     def visited(self, found: Found) -> Iterator[Pair]:
-        """Pairs around an input, if it goes a way that no other went."""
+        """Pairs around an input on a new way; else one with it, if that is put farther apart."""
         if self.screen.is_new(found.data):
             yield from self.around(found)
+            return
+        for pair in islice(self.neighbours(found), 1):
+            rank = self.screen.rank(pair)
+            if rank is not None and rank < 3:
+                yield pair
 
     def around(self, found: Found) -> Iterator[Pair]:
         """Where the way of an input parts from that of a given one, and pairs on it."""

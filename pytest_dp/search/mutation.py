@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from pytest_dp.datasets.relations import Pair
@@ -56,16 +55,10 @@ class Mutation:
             yield from self._behind_new_ways()
             self._dry += 1
             found = explorer.space.mutated(self._parent(parents), constants, explorer.rng)
-            if explorer.screen.is_new(found.data):
+            for pair in explorer.visited(found):
                 self._dry = 0
-                yield from explorer.around(found)
-                continue
-            for pair in islice(explorer.neighbours(found), 1):
-                rank = explorer.screen.rank(pair)
-                if rank is not None and rank < 3:
-                    self._dry = 0
-                    parents.append(found.data)
-                    yield pair
+                parents.append(found.data)
+                yield pair
 
     def _behind_new_ways(self) -> Iterator[Pair]:
         """Each input that went a new way, with each of the first constants of the code."""

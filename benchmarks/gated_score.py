@@ -1,0 +1,53 @@
+"""How many of the mechanisms that leak behind a gate are found, and how many of their twins are red.
+
+Run with ``python -m benchmarks.gated_score [--seeds 5] [--twin-seeds 20] [--only sum ...]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from benchmarks.common import cpu_seconds, progress, table
+from benchmarks.gated import GATED, Gated
+from benchmarks.gated_unseen import UNSEEN
+from pytest_dp import audit
+
+SECONDS = 30
+ENOUGH = 14
+
+
+def red(gated: Gated, leaks: bool, seeds: int) -> tuple[int, float]:
+    """How many of so many audits are red, and CPU seconds of each."""
+    before, found = cpu_seconds(), 0
+    for seed in range(seeds):
+        result = audit(gated.make(leaks), **gated.claim(), seed=seed, n_jobs=1, max_seconds=SECONDS)
+        found += result.violated
+    return found, (cpu_seconds() - before) / max(seeds, 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--twin-seeds", type=int, default=20)
+    parser.add_argument("--only", nargs="+")
+    options = parser.parse_args()
+    rows, found, alarms = [], 0, 0
+    for suite in (GATED, UNSEEN):
+        for gated in suite:
+            if options.only and gated.name not in options.only:
+                continue
+            times, cost = red(gated, True, options.seeds)
+            twins, cost_of_twins = red(gated, False, options.twin_seeds)
+            found += suite is GATED and times == options.seeds
+            alarms += twins
+            shown = f"{times}/{options.seeds}", f"{cost:.1f}"
+            of_twins = f"{twins}/{options.twin_seeds}", f"{cost_of_twins:.1f}"
+            rows.append([gated.name, "yes" if suite is UNSEEN else "", *shown, *of_twins])
+            progress(f"{rows[-1]}")
+    print(table(["gate", "unseen", "found", "CPU s", "twin red", "CPU s"], rows))
+    sys.exit(alarms > 0 or (not options.only and found < ENOUGH))
+
+
+if __name__ == "__main__":
+    main()
