@@ -1,4 +1,4 @@
-"""How many of the mechanisms that leak behind a gate are found, and how many of their twins are red.
+"""How many mechanisms that leak behind a gate are found, and how many of their twins are red.
 
 Run with ``python -m benchmarks.gated_score [--seeds 5] [--twin-seeds 20] [--only sum ...]``.
 """
