@@ -9,10 +9,11 @@ from random import Random
 from typing import Protocol
 
 from pytest_dp.datasets import key
-from pytest_dp.datasets.relations import Pair
+from pytest_dp.datasets.relations import Pair, Relation
+from pytest_dp.errors import ClaimError
 
 MAX_REPEATS = 1_000
-"""Proposals in a row that were made before, after which a proposer has nothing left."""
+"""Proposals in a row that are known, or promised nothing, until a proposer has nothing left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,39 @@ class Remaining:
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
         """What is left of them."""
         return self._pairs
+
+
+class Checked:
+    """What a proposer proposes, without pairs that the claim promises nothing for.
+
+    Parameters
+    ----------
+    proposer : Proposer
+    relation : Relation
+        Of the claim.
+    """
+
+    def __init__(self, proposer: Proposer, relation: Relation) -> None:
+        self.name: str = getattr(proposer, "name", type(proposer).__name__)
+        self._proposer, self._relation = proposer, relation
+
+    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
+        """Those that are neighbours, of inputs that the relation takes."""
+        refused = 0
+        for pair in self._proposer.propose(past):
+            if self._fits(pair):
+                refused = 0
+                yield pair
+            else:
+                refused += 1
+            if refused >= MAX_REPEATS:
+                return
+
+    def _fits(self, pair: Pair) -> bool:
+        try:
+            return not self._relation.fault(pair.d1, pair.d2)
+        except ClaimError:  # such as records that nobody owns, under unit=
+            return False
 
 
 class PairSource:

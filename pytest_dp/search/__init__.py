@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.relations import OfRecords
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.inputs.sources import PairSource, Proposer
+from pytest_dp.inputs.sources import Checked, PairSource, Proposer
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.drawn import MutatedPairs, Sifted
@@ -40,8 +42,13 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     settings : Settings
         Of which `search` says what proposes pairs, and how.
     """
+    relation = promise.relation
+
+    def checked(proposers: Iterable[Proposer]) -> list[Proposer]:
+        return [p if relation is None else Checked(p, relation) for p in proposers]
+
     names = [one for one in settings.search if isinstance(one, str)]
-    own = [one for one in settings.search if not isinstance(one, str)]
+    own = checked(one for one in settings.search if not isinstance(one, str))
     if not names:
         return PairSource(source.given, [*own, *source.proposers], source.generated)
     seconds = TIME_SHARE * settings.max_seconds
@@ -51,13 +58,13 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     made: dict[str, Proposer] = {}
     if source.generated is not None:
         made["mutation"] = MutatedPairs(source.generated, screened, settings.seed or 0)
-    elif space is not None and promise.relation is not None:
-        explorer = Explorer(space, promise.relation, screened)
+    elif space is not None and relation is not None:
+        explorer = Explorer(space, relation, screened)
         made["constants"] = Constants(explorer)
         made["patterns"] = Corners(explorer)
         made["mutation"] = Mutation(explorer)
     sifted = [Sifted(proposer, screened) for proposer in source.proposers]
-    chosen = (proposer for name, proposer in made.items() if name in names)
+    chosen = checked(proposer for name, proposer in made.items() if name in names)
     return PairSource(source.given, [*own, *chosen, *sifted], source.generated)
 
 

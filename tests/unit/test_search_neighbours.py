@@ -1,0 +1,73 @@
+"""Whatever a search proposes is what the claim speaks of: neighbours, in data that it allows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_dp.claim import expand
+from pytest_dp.datasets.relations import Pair
+from pytest_dp.inputs import resolved, source_of
+from pytest_dp.inputs.sources import Tried
+from pytest_dp.sampling.calling import prepare
+from pytest_dp.search import searched
+from pytest_dp.settings import Settings
+
+FRAME = pd.DataFrame(
+    {
+        "user_id": list("aabccc"),
+        "age": np.array([1, 2, 3, 4, 5, 120], dtype=np.int8),
+        "city": pd.Categorical(list("xyxxyx"), categories=list("xyz")),
+    }
+)
+CLAIMS = [
+    {"neighbors": "add_remove_one", "unit": "user_id", "rows_per_unit": 3, "inputs": [FRAME]},
+    {"neighbors": "replace_one", "unit": "user_id", "rows_per_unit": 3, "inputs": [FRAME]},
+    {"neighbors": "add_remove_one", "group": 2, "inputs": [FRAME]},
+    {"neighbors": "replace_special", "inputs": [[3, 1, None, 2]]},
+    {"neighbors": "replace_one", "inputs": [[3.5, float("nan"), 2.0]]},
+    {"neighbors": "add_remove_one", "inputs": [{3, 1}, {2}]},
+    {"neighbors": "add_remove_one", "inputs": [np.array([3, 255], dtype=np.uint8)]},
+]
+
+
+def branchy(data: Any, rng: np.random.Generator) -> float:
+    """Ways to take, so that there is something to search."""
+    noise: float = rng.laplace()
+    n = len(data)
+    if n > 4:
+        noise += 1
+    if n == 0 or n % 7 == 3:
+        return noise
+    return n + noise
+
+
+def proposed(keywords: dict[str, Any], most: int) -> tuple[Any, list[Pair]]:
+    (claim,) = expand({"eps": 1.0, **keywords})
+    promise = resolved(claim.promise)
+    settings = Settings(seed=5)
+    given = source_of(claim, 5, "inputs=...")
+    source = searched(given, promise, prepare(branchy, claim.arguments), settings)
+    pairs: list[Pair] = []
+    past = [Tried(pair, 20, 0.5) for pair in source.given]
+    while len(pairs) < most and (pair := source.more(past)) is not None:
+        pairs.append(pair)
+        past.append(Tried(pair, 20, 0.7))
+    return promise.relation, pairs
+
+
+@pytest.mark.parametrize("keywords", CLAIMS, ids=lambda k: "-".join(map(str, k.values()))[:40])
+def test_it_is_what_the_claim_speaks_of(keywords: dict[str, Any]) -> None:
+    relation, pairs = proposed(keywords, 120)
+    assert pairs
+    for pair in pairs:
+        assert not relation.fault(pair.d1, pair.d2), pair
+        for data in (pair.d1, pair.d2):
+            if keywords.get("rows_per_unit"):
+                assert max(Counter(data["user_id"]).values(), default=0) <= 3
+            if isinstance(data, pd.DataFrame):
+                assert list(data.dtypes) == list(FRAME.dtypes)
