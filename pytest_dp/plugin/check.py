@@ -36,7 +36,7 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
         known = partial(remembered, item, number)
         root = item.config.rootpath
-        result = run(claim, mechanism, settings, item.nodeid, root, progress.show, known)
+        result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, known)
     remember(item, number, result)
     return result
 

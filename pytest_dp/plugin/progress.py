@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import TracebackType
 from typing import Self
@@ -36,6 +37,11 @@ class Progress:
         worker = "PYTEST_XDIST_WORKER" in os.environ
         if reporter is not None and not worker and getattr(reporter, "isatty", False):
             self.writer = config.get_terminal_writer()
+
+    @property
+    def wanted(self) -> Callable[[int, float, float | None], None] | None:
+        """`show`; None where nothing would be shown, as an audit needs time to tell how far it is."""
+        return self.show if self.writer is not None and self.writer.hasmarkup else None
 
     def show(self, runs: int, seconds: float, caught: float | None = None) -> None:
         """Replace what is shown by as much as there is room for in the line.

@@ -13,6 +13,7 @@ import pytest
 from _pytest._io import TerminalWriter
 from projects import laplace
 
+from pytest_dp.auditors import game
 from pytest_dp.plugin import progress
 
 
@@ -209,6 +210,21 @@ def test_progress_says_what_remains(terminal):
         writer.write("." * 20)
         shown.show(10_000, 15.0, 1.42)
         assert stream.seen().endswith(" [noisy[eps=1.0]: 15 of 60 s, would catch 1.42, until 1.25]")
+
+
+def test_how_far_an_audit_is_takes_no_time_where_nobody_sees_it(terminal, shop, monkeypatch):
+    shown, writer, _ = terminal
+    assert shown.wanted == shown.show
+    writer.hasmarkup = False
+    assert shown.wanted is None
+    shown.writer = None
+    assert shown.wanted is None
+
+    def asked(*args):
+        raise AssertionError("asked too early what would be caught")
+
+    monkeypatch.setattr(game, "would_catch", asked)
+    shop.run("-k", "good").assert_outcomes(passed=1, deselected=1)
 
 
 SLOW = """
