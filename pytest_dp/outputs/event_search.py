@@ -157,9 +157,13 @@ def _rarely_on(on_d: bool, runs: int) -> Rank:
 def _best(
     blocks: list[_Block], rank: Rank, context: tuple[Condition, ...], most: int, cost: float = 0.0
 ) -> list[Found]:
+    if not blocks:
+        return []
+    every = rank(*(np.concatenate([getattr(b, side) for b in blocks]) for side in ("c1", "c2")))
+    ends = np.cumsum([len(block.c1) for block in blocks])[:-1]
     ranked = []
-    for block in blocks:
-        ranks = rank(block.c1, block.c2) - block.cost - cost
+    for block, plain in zip(blocks, np.split(every, ends), strict=True):
+        ranks = plain - block.cost - cost
         ranked += [(ranks[k], block, k) for k in _highest(ranks, min(most, MAX_OF_A_KIND))]
     ranked.sort(key=lambda each: -each[0])
     return [
@@ -195,12 +199,12 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     if feature.kind in DISCRETE_KINDS:
         yield from _recurring(feature, *sides, around)
     cuts = thresholds(np.concatenate(sides), around)
-    below1, below2 = (np.searchsorted(side, cuts - around.at(cuts)) for side in sides)
-    rooms = around.at(cuts).tolist()
+    rooms = around.at(cuts)
+    below1, below2 = (np.searchsorted(side, cuts - rooms) for side in sides)
 
     def half_line(**ends: int) -> Between:
         at = {name: float(cuts[k]) for name, k in ends.items()}
-        return Between(feature, **at, room=max(rooms[k] for k in ends.values()))
+        return Between(feature, **at, room=float(max(rooms[k] for k in ends.values())))
 
     yield _Block(below1, below2, lambda k: half_line(high=k))
     above1, above2 = (
@@ -249,9 +253,10 @@ def thresholds(numbers: Floats, around: Room = NONE) -> Floats:
     if len(values) <= MAX_VALUES and len(values) < 0.2 * len(finite):
         return values
     with np.errstate(all="ignore"):
-        cuts = np.quantile(finite, LEVELS)
+        *levels, low, high = np.quantile(finite, (*LEVELS, 0.1, 0.9))
+        cuts = np.array(levels)
         cuts = cuts[np.isfinite(cuts)]
-        spread = float(np.quantile(finite, 0.9) - np.quantile(finite, 0.1))
+        spread = float(high - low)
     if spread / 60 > 0 and math.isfinite(spread):
         digits = -math.floor(math.log10(spread / 60))
         cuts = np.array([round(float(cut), digits) for cut in cuts])

@@ -50,8 +50,8 @@ class Room:
     def at(self, numbers: Floats | float) -> Floats:
         """The distance for each number."""
         with np.errstate(invalid="ignore", over="ignore"):
-            found: Floats = np.nan_to_num(self.plain + self.share * np.abs(numbers), posinf=0.0)
-        return found
+            found = self.plain + self.share * np.abs(numbers)
+        return np.where(np.isfinite(found), found, 0.0)
 
 
 NONE = Room()
