@@ -82,7 +82,8 @@ claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
 
 Observed loss is about 2 x the claim: consistent with noise half as large as
   needed, or less.
-Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c"""
+Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c
+As a test:  pairs=[([0], [])]"""
 
 
 def rows():

@@ -22,7 +22,7 @@ MECHANISMS = {
 @pytest.mark.parametrize("coupled", [True, False])
 def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
     ways = set()
-    for most in (*range(120, 260, 20), 2_000):
+    for most in (*range(120, 260, 40), 2_000):
         result = audit(
             MECHANISMS[name],
             eps=1.0,
@@ -48,12 +48,11 @@ def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
 
 
 def test_events_are_as_round_as_they_can_be_without_proving_less():
-    for seed in range(6):
+    for seed in range(3):
         result = audit(
             lambda d, rng: sum(d) + rng.laplace(scale=0.5),
             eps=1.0,
-            neighbors="add_remove_one",
-            inputs=[[1, 0, 1]],
+            pairs=[([1, 0, 1], [1, 0])],
             seed=seed,
             n_jobs=1,
         )

@@ -63,6 +63,7 @@ AuditResult(
     d1=[0],
     d2=[],
     difference='one record removed',
+    params={},
     event=output >= 1.0,
     counts=(10012, 1351),
     runs=(20000, 20000),
