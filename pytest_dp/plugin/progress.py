@@ -40,7 +40,7 @@ class Progress:
 
     @property
     def wanted(self) -> Callable[[int, float, float | None], None] | None:
-        """`show`; None where nothing would be shown, as an audit needs time to tell how far it is."""
+        """`show`; None where nothing is shown, as an audit needs time to tell how far it is."""
         return self.show if self.writer is not None and self.writer.hasmarkup else None
 
     def show(self, runs: int, seconds: float, caught: float | None = None) -> None:

@@ -12,7 +12,7 @@ IMPORTS = (
     "import pytest\nfrom pytest_dp import ClaimError, PrivacyViolation, dp_claim, queries, values\n"
 )
 
-QUICK = 'pairs=[([1], [])], vectorized="size", max_samples=4000'
+QUICK = 'pairs=[([1], [])], vectorized="size", max_samples=2000'
 
 
 def laplace(name: str, scale: float, claim: str = f"eps=1.0, {QUICK}") -> str:

@@ -29,7 +29,7 @@ assert result.verdict == "no violation" and not result.violated
 assert 0 < result.eps_lower < 1.0 < result.resolution
 assert result.name == "test_a.py::test_a"
 assert result.method == "sequential" and not result.claim.effort.get("method")
-assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 4000"""
+assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 2000"""
     check(project, body).assert_outcomes(passed=1)
 
 

@@ -8,9 +8,9 @@ import pytest
 from projects import laplace
 
 SPREAD = """
-@dp_claim(eps=0.9, method="dpsniper", pairs=[([1], [])], vectorized="size", max_samples=200_000)
+@dp_claim(eps=0.9, method="dpsniper", pairs=[([1], [])], vectorized="size", max_samples=60_000)
 def spread(records, rng, size):
-    return 0.2 * len(records) + rng.laplace(size=(size, 40))
+    return 0.3 * len(records) + rng.laplace(size=(size, 40))
 """
 
 
@@ -56,7 +56,7 @@ def test_an_attack_is_shown_with_examples(project):
 def test_the_option_is_for_all_claims(project):
     project.write("shop/stats.py", laplace("good", 1.0), laplace("broken", 0.2))
     project.ini("dp_modules = true")
-    result = project.run("--dp-method=dpsniper", "-v")
+    result = project.run("--dp-method=dpsniper", "-v", "--dp-max-samples=4000")
     result.assert_outcomes(passed=1, failed=1)
     text = result.stdout.str()
     assert len(re.findall(r"^  method +dpsniper", text, re.MULTILINE)) == 2

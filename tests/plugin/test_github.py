@@ -14,7 +14,7 @@ def shop(project, monkeypatch):
         "backend/shop/stats.py",
         laplace("good", 1.0),
         laplace("broken", 0.2),
-        laplace("few", 1.0).replace("4000", "20"),
+        laplace("few", 1.0).replace("2000", "20"),
         "@dp_claim(eps=0, pairs=[(0, 1)])\ndef bad(d): return 0",
     )
     project.write("backend/pytest.ini", "[pytest]\ndp_modules = true\n")
@@ -44,7 +44,7 @@ def test_paths_are_relative_to_the_workspace_not_to_the_root(shop, options):
 
 
 def test_under_xdist(shop):
-    assert len(annotations(shop.run("backend", "--dp-modules", "-n", "2", "-k", "not few"))) == 2
+    assert len(annotations(shop.run("backend", "--dp-modules", "-n", "1", "-k", "not few"))) == 2
 
 
 def test_the_job_summary_is_appended(shop):

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from projects import QUICK, laplace
 
-FEW = QUICK.replace("4000", "20")
+FEW = QUICK.replace("2000", "20")
 REASON = "  max_samples=20 is too few: raise it"
 
 
@@ -58,7 +58,7 @@ def test_quiet(mixed):
 
 
 @pytest.mark.parametrize(
-    "options", [["-n", "2"], ["--reruns", "2"], ["-n", "2", "--reruns", "2", "-v"]]
+    "options", [["-n", "1"], ["--reruns", "2"], ["-n", "1", "--reruns", "2", "-v"]]
 )
 def test_other_plugins(mixed, options):
     result = mixed.run(*options)

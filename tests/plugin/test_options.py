@@ -253,7 +253,7 @@ def test_the_reproduce_line_of_a_failure_reproduces_it(project):
 @pytest.mark.parametrize(("ini", "options"), [("", ["--dp-strict"]), ("dp_strict = true", [])])
 def test_strict_fails_inconclusive_audits(project, ini, options):
     project.ini(ini)
-    project.write("test_a.py", laplace("few", 1.0).replace("4000", "20"), laplace("good", 1.0))
+    project.write("test_a.py", laplace("few", 1.0).replace("2000", "20"), laplace("good", 1.0))
     result = project.run(*options)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
@@ -265,10 +265,10 @@ def test_strict_fails_inconclusive_audits(project, ini, options):
 @pytest.mark.parametrize("marker", [False, True])
 @pytest.mark.parametrize("ini", ["", "filterwarnings = error"])
 def test_inconclusive_audits_warn(project, marker, ini):
-    few = laplace("few", 1.0).replace("4000", "20")
+    few = laplace("few", 1.0).replace("2000", "20")
     if marker:
         few = (
-            f"@pytest.mark.dp_claim(eps=1.0, {QUICK.replace('4000', '20')})\n"
+            f"@pytest.mark.dp_claim(eps=1.0, {QUICK.replace('2000', '20')})\n"
             "def test_few(dp_check):\n"
             "    dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size))\n"
         )

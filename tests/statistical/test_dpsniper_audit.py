@@ -20,22 +20,22 @@ ALPHA = 0.2
 
 @pytest.fixture(scope="module")
 def small_audits():
-    """24 audits of each mechanism, half of them with a claim that nearly is the bound."""
+    """16 audits of each mechanism, half of them with a claim that nearly is the bound."""
     found = {}
     for name in AT_THEIR_CLAIM:
-        for seed in range(24):
-            common = {"alpha": ALPHA, "max_samples": 6_000, "coupled": seed % 4 < 2}
+        for seed in range(16):
+            common = {"alpha": ALPHA, "max_samples": 4_000, "coupled": seed % 4 < 2}
             found[name, seed] = run(name, 1.0 if seed % 2 else 0.75, 1.0, seed, **common)
     return found
 
 
 @pytest.mark.slow
 def test_the_bound_exceeds_the_truth_no_more_often_than_alpha(small_audits):
-    """Twice as often passes one of 100 tests; if only for a single mechanism, one of three."""
+    """Twice as often passes one of 17 tests. The bounds alone are in `unit`, by enumeration."""
     too_high = {key: r.eps_lower for key, r in small_audits.items() if r.eps_lower > 1.0}
     assert len(too_high) <= most(len(small_audits), ALPHA)
     for name in AT_THEIR_CLAIM:
-        assert sum(key[0] == name for key in too_high) <= most(24, ALPHA)
+        assert sum(key[0] == name for key in too_high) <= most(16, ALPHA)
     # A bound of 0 would do as well.
     for name in AT_THEIR_CLAIM:
         bounds = [r.eps_lower for key, r in small_audits.items() if key[0] == name]

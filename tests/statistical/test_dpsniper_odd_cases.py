@@ -234,13 +234,13 @@ def test_the_bits_of_a_sound_library_tell_nothing():
 def test_memory_is_flat_in_the_number_of_samples(monkeypatch):
     from pytest_dp.auditors import dd_search
 
-    monkeypatch.setattr(dd_search, "MAX_KEPT", 50_000)  # reached with fewer samples
+    monkeypatch.setattr(dd_search, "MAX_KEPT", 20_000)  # reached with fewer samples
 
     def ten(records, rng, size):
         return rng.standard_normal((size, 10)) + 0.05 * len(records)
 
     peaks = []
-    for max_samples in (700_000, 1_400_000):
+    for max_samples in (300_000, 600_000):
         tracemalloc.start()
         try:
             result = sniped(ten, 2.0, max_samples=max_samples, max_seconds=600)

@@ -62,15 +62,15 @@ def audited(mechanism, claim, seed, samples, *, broken):
 
 @pytest.mark.parametrize(("mechanism", "claim"), CASES, ids=[case[0].__name__ for case in CASES])
 def test_what_leaks_for_some_inputs_only_is_found(mechanism, claim):
-    for seed in range(2):
-        result = audited(mechanism, claim, seed, 100_000, broken=True)
-        assert result.violated, (seed, result)
+    result = audited(mechanism, claim, 0, 100_000, broken=True)
+    assert result.violated, result
 
 
 @pytest.mark.parametrize(("mechanism", "claim"), CASES, ids=[case[0].__name__ for case in CASES])
 def test_its_corrected_twin_passes(mechanism, claim):
-    for seed in range(20 if mechanism is rare else 2):
-        result = audited(mechanism, claim, seed, 10_000, broken=False)
+    """False alarms themselves are counted where audits take less time."""
+    for seed in range(3 if mechanism is rare else 1):
+        result = audited(mechanism, claim, seed, 6_000, broken=False)
         assert not result.violated, (seed, result)
 
 

@@ -18,17 +18,18 @@ D, NEIGHBOUR = [3.27, 1.5, 2.41], [3.27, 1.5]
 # --- the audits ---
 
 run = functools.partial(audit, eps=1.0, pairs=[(D, NEIGHBOUR)], n_jobs=1)
+SELDOM = ("message_of_an_exception", "number_in_a_message")
 
 
 @pytest.mark.parametrize("name", LEAKS)
 def test_every_leak_is_found(name):
-    result = run(LEAKS[name], seed=1, max_samples=4_000)
+    result = run(LEAKS[name], seed=1, max_samples=4_000 if name in SELDOM else 1_000)
     assert result.verdict == "violated", str(result)
 
 
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_mechanisms_pass(name):
-    result = run(CORRECT[name], seed=1, max_samples=2_000)
+    result = run(CORRECT[name], seed=1, max_samples=1_000)
     assert result.verdict != "violated", str(result)
     assert not any("cannot be read" in note for note in result.notes)
 

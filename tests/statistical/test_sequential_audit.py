@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 
@@ -19,20 +20,21 @@ ALPHA = 0.05
 
 @pytest.mark.slow
 def test_false_alarms_at_the_claim_stay_below_alpha():
-    """A version that alarms in an eighth of all audits passes one of four such tests.
+    """A version that alarms in an eighth of all audits passes one of three such tests.
 
-    One that alarms in a fifth passes one of 200; if only of a single mechanism, one of four.
+    One that alarms in a fifth passes one of 50. Bets alone, many more of them and against laws
+    that attain what is claimed, are in `test_betting_at_the_boundary`.
     """
-    audits, alarms = 12, dict.fromkeys(AT_THEIR_CLAIM, 0)
+    audits, alarms = 16, dict.fromkeys(AT_THEIR_CLAIM, 0)
     for name in AT_THEIR_CLAIM:
-        for seed in range(2 * audits):
+        for seed in range(audits):
             common = {"alpha": ALPHA, "max_samples": 1_500, "coupled": seed % 2 == 0}
             result = run(name, 1.5, 1.5, seed, **common)
             alarms[name] += result.violated
             assert result.violated == (result.p_value <= ALPHA)
             assert result.eps_lower >= 1.5 if result.violated else result.eps_lower < 1.5
-        assert alarms[name] <= most(2 * audits, ALPHA)
-    assert sum(alarms.values()) <= most(2 * audits * len(alarms), ALPHA)
+        assert alarms[name] <= most(audits, ALPHA)
+    assert sum(alarms.values()) <= most(audits * len(alarms), ALPHA)
 
 
 def test_bets_that_know_the_batch_would_raise_false_alarms(monkeypatch):
@@ -52,16 +54,16 @@ def test_bets_that_know_the_batch_would_raise_false_alarms(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "true", "audits"), [("laplace", 0.6, 10), ("histogram", 2.0, 5)])
+@pytest.mark.parametrize(("name", "true", "audits"), [("laplace", 0.6, 10), ("histogram", 2.0, 4)])
 def test_the_bound_stays_below_the_truth(name, true, audits):
     """Claims below and above the truth; right at it, false alarms are all that can go wrong.
 
-    Bounds that are too high in a fifth of all audits pass one of 13 tests, and one of 5.
+    Bounds that are too high in a fifth of all audits pass one of 13 tests, and one of 3.
     """
     too_high = 0
     for claimed in (0.7 * true, 1.4 * true):
         for coupled in (True, False):
-            common = {"alpha": ALPHA, "max_samples": 3_000, "coupled": coupled}
+            common = {"alpha": ALPHA, "max_samples": 2_000, "coupled": coupled}
             results = [run(name, claimed, true, seed, **common) for seed in range(audits)]
             bounds = np.array([result.eps_lower for result in results])
             too_high += (bounds > true).sum()
@@ -95,26 +97,32 @@ def test_laplace_noise_that_is_too_small_takes_few_samples(claimed, ratio, limit
     assert np.median([result.bet_samples / 2 for result in results]) <= most * limit
 
 
-@pytest.mark.parametrize("eps0", [0.1, 1.0])
-def test_wrong_mechanisms_of_the_literature_are_caught_at_once(eps0):
+BY_NAME = {case.name: case for case in CORPUS}
+
+
+@pytest.mark.parametrize(
+    ("eps0", "names"),
+    [
+        (0.1, ["NoisyHist2", "NoisyMax3", "SVT5", "SVT6"]),
+        (1.0, ["NoisyMax3", "SVT5", "PrefixSum"]),
+    ],
+)
+def test_wrong_mechanisms_of_the_literature_are_caught_at_once(eps0, names):
     shown = []
-    for case in CORPUS:
-        if case.name not in ("NoisyHist2", "NoisyMax3", "SVT5", "SVT6", "PrefixSum"):
-            continue
+    for case in map(BY_NAME.get, names):
+        assert case.violates(eps0)
         result = audit(case.vectorized, **case.keywords(eps0, many=True), seed=1, n_jobs=1)
-        assert result.violated == case.violates(eps0), case.name
-        if result.violated:
-            assert result.bet_samples < 200_000
-            assert result.eps_lower >= case.claimed(eps0)
-            assert result.e_value >= 1e6
-            shown.append(result.counterexample.p_value)
-    assert len(shown) >= 3
+        assert result.violated, case.name
+        assert result.bet_samples < 200_000
+        assert result.eps_lower >= case.claimed(eps0)
+        assert result.e_value >= 1e6
+        shown.append(result.counterexample.p_value)
     assert np.median(shown) < 0.01
 
 
-@pytest.mark.parametrize("name", ["NoisyHist1", "NoisyMax1", "SVT1", "NumericalSVT"])
+@pytest.mark.parametrize("name", ["NoisyHist1", "NoisyMax1", "SVT1"])
 def test_correct_mechanisms_of_the_literature_pass(name):
-    case = next(case for case in CORPUS if case.name == name)
+    case = BY_NAME[name]
     keywords = {**case.keywords(0.7, many=True), "max_samples": 60_000}
     result = audit(case.vectorized, **keywords, seed=1, n_jobs=1)
     assert result.verdict == "no violation"
@@ -122,6 +130,14 @@ def test_correct_mechanisms_of_the_literature_pass(name):
     assert result.eps_lower < 0.7
     assert result.loss[0] < result.loss[1]
     assert result.counterexample is None
+
+
+def test_a_correct_mechanism_with_outputs_of_two_kinds_passes():
+    case = BY_NAME["NumericalSVT"]
+    keywords = {**case.keywords(0.7, many=True), "max_samples": 4_000}
+    result = audit(case.vectorized, **keywords, seed=1, n_jobs=1)
+    assert result.verdict == "no violation"
+    assert 0.7 < result.resolution < 6.0
 
 
 # Outputs of all kinds
@@ -238,12 +254,12 @@ def test_too_few_samples_are_inconclusive():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("coupled", [True, False])
-def test_a_loss_at_the_resolution_is_caught(coupled):
-    """Were only 0.8 of them caught instead of 0.95, one of eight such tests would not notice."""
-    common, caught = {"max_samples": 8_000, "coupled": coupled}, 0
-    for name in ("laplace", "randomized response", "histogram"):
+def test_a_loss_at_the_resolution_is_caught():
+    """Were only 0.8 of them caught instead of 0.95, one of six such tests would not notice."""
+    audits, caught = {"laplace": 7, "randomized response": 7, "histogram": 4}, 0
+    for name, coupled in itertools.product(audits, (True, False)):
+        common = {"max_samples": 2_000, "coupled": coupled}
         at = float(np.median([run(name, 1.0, 1.0, 100 + k, **common).resolution for k in range(3)]))
-        assert at < 2.0
-        caught += sum(run(name, 1.0, at, seed, **common).violated for seed in range(10))
-    assert caught >= fewest(30, 0.95)
+        assert at < 2.2
+        caught += sum(run(name, 1.0, at, seed, **common).violated for seed in range(audits[name]))
+    assert caught >= fewest(36, 0.95)

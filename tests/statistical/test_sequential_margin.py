@@ -38,8 +38,8 @@ def test_a_claim_that_stands_ends_at_its_margin(scale, coupled):
 def test_a_wider_margin_ends_sooner_and_none_uses_all():
     samples = [audited(1.0, margin=margin, coupled=False).samples for margin in (2.0, 1.1)]
     assert samples[0] < samples[1] < 400_000
-    whole = audited(1.0, margin=None)
-    assert whole.samples == pytest.approx(400_000, rel=0.01)
+    whole = audited(1.0, margin=None, max_samples=150_000)
+    assert whole.samples == pytest.approx(150_000, rel=0.02)
     assert not any("margin" in note for note in whole.notes)
 
 
@@ -47,21 +47,20 @@ def test_a_wider_margin_ends_sooner_and_none_uses_all():
 def test_a_loss_at_the_margin_is_not_missed_for_stopping():
     """A loss of 1.25 times the claim or twice it, which is what the audit says it would catch.
 
-    Were only 0.8 of them caught instead of 0.95, one of thirteen such tests would not notice.
+    Were only 0.8 of them caught instead of 0.95, one of five such tests would not notice.
     """
     caught = [
         audited(1 / margin, seed, margin=margin, coupled=coupled).violated
-        for margin in (1.25, 2.0)
+        for margin, audits in ((1.25, 5), (2.0, 11))
         for coupled in (True, False)
-        for seed in range(10)
+        for seed in range(audits)
     ]
-    assert sum(caught) >= fewest(40, 0.95)
+    assert sum(caught) >= fewest(32, 0.95)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["SVT3", "SVT4"])
-def test_leaks_that_take_long_to_find_do_not_end_at_the_margin(name):
-    case = next(case for case in CORPUS if case.name == name)
+def test_a_leak_that_takes_long_to_find_does_not_end_at_the_margin():
+    case = next(case for case in CORPUS if case.name == "SVT4")
     keywords = {**case.keywords(1.0, many=True), "max_samples": 1_000_000, "max_seconds": 600}
     assert audit(case.vectorized, **keywords, seed=0, n_jobs=1).violated
 
@@ -89,18 +88,10 @@ def test_one_place_of_many_that_loses_is_told_from_many_that_lose_a_little(coupl
 
     def reported(moved, scale):
         pairs = [([1] * moved + [0] * (10 - moved), [0] * 10)]
-        results = [
-            audit(
-                vector,
-                params={"scale": scale},
-                pairs=pairs,
-                coupled=coupled,
-                seed=seed,
-                **common,
-            ).resolution
-            for seed in range(3)
-        ]
-        return sorted(results)[1]
+        params = {"scale": scale}
+        return audit(
+            vector, params=params, pairs=pairs, coupled=coupled, seed=1, **common
+        ).resolution
 
     assert reported(1, 5.0) < 1.4  # a loss of 1.2 is caught
     assert 2.1 < reported(10, 50.0) < 2.9  # 2.1 and 2.5 are, coupled and not
@@ -121,8 +112,8 @@ def test_the_shape_of_the_noise_counts():
 
     at = sorted(run(1 / 5, seed).resolution for seed in range(3))[1]
     assert at < 1.7
-    caught = [run(at, 100 + seed).violated for seed in range(24)]
-    assert sum(caught) >= 21  # 23 are expected, less two standard errors: 20.7
+    caught = [run(at, 100 + seed).violated for seed in range(14)]
+    assert sum(caught) >= fewest(14, 0.95)
 
 
 def test_no_pair_starves():
@@ -133,7 +124,7 @@ def test_no_pair_starves():
 
     pairs = [(k, k + 1) for k in range(20)]
     common = {"eps": 1.0, "pairs": pairs, "vectorized": "size", "n_jobs": 1}
-    assert all(audit(leaks, **common, seed=seed).violated for seed in range(4))
+    assert all(audit(leaks, **common, seed=seed).violated for seed in range(2))
 
 
 def test_what_is_not_told_apart_is_said():
@@ -151,8 +142,8 @@ def test_what_is_not_told_apart_is_said():
 
 
 def test_an_audit_that_time_stops_says_what_it_would_have_caught():
-    few = audited(1.0, max_samples=20_000, margin=None)
-    late = audited(1.0, max_seconds=0.5, margin=None, max_samples=10**9)
+    few = audited(1.0, max_samples=2_000, margin=None)
+    late = audited(1.0, max_seconds=2.0, margin=None, max_samples=10**9)
     for result in (few, late):
         assert result.verdict == "no violation"
         assert math.isfinite(result.resolution)

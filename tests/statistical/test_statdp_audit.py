@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from boundary import AT_THEIR_CLAIM, COUNTS, fewest, laplace, most
+from boundary import AT_THEIR_CLAIM, COUNTS, QUIET, fewest, laplace, most
 
 import pytest_dp
 from benchmarks.cases import STATDP
@@ -15,7 +15,7 @@ from pytest_dp import MechanismError, queries, values
 
 ALPHA = 0.05
 
-audit = partial(pytest_dp.audit, method="statdp")
+audit = partial(pytest_dp.audit, method="statdp", **QUIET)
 
 
 def noisy_max(answers, eps, rng, size):
@@ -36,7 +36,7 @@ def test_false_alarms_at_the_claim_stay_below_alpha(name):
     audits, alpha, rejected, too_high = 40, 0.2, 0, 0
     for eps in (0.3, 1.0):
         for seed in range(audits // 2):
-            result = run(name, eps, eps, seed, alpha=alpha, max_samples=6_000)
+            result = run(name, eps, eps, seed, alpha=alpha, max_samples=4_000)
             rejected += result.violated
             too_high += result.eps_lower > eps
             assert result.violated or result.eps_lower <= eps
@@ -54,7 +54,7 @@ def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatc
 
     def false_alarms():
         common = {"eps": 1e-3, "vectorized": "size", "n_jobs": 1, "alpha": ALPHA, **COUNTS}
-        results = [audit(says_nothing, seed=k, max_samples=2_000, **common) for k in range(18)]
+        results = [audit(says_nothing, seed=k, max_samples=1_000, **common) for k in range(18)]
         return sum(result.violated for result in results)
 
     def peek(context, pool, best):
@@ -93,18 +93,18 @@ def test_no_sample_is_searched_and_tested(monkeypatch, true):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", AT_THEIR_CLAIM)
-def test_a_loss_at_the_resolution_is_caught(name):
-    """Were only 0.8 of them caught instead of 0.95, one of four such tests would not notice."""
+def test_a_loss_at_the_resolution_is_caught():
+    """Were only 0.8 of them caught instead of 0.95, one of six such tests would not notice."""
     caught = 0
-    for eps, samples in ((0.1, 50_000), (1.0, 20_000), (3.0, 20_000)):
-        passed = run(name, eps, eps, 0, max_samples=samples)
-        assert passed.verdict == "no violation"
-        assert eps < passed.resolution < 4 * eps
-        for seed in range(1, 9):
-            result = run(name, eps, passed.resolution, seed, max_samples=samples)
-            caught += result.violated
-    assert caught >= fewest(24, 0.95)
+    for name in AT_THEIR_CLAIM:
+        for eps, samples in ((0.1, 50_000), (1.0, 20_000), (3.0, 20_000)):
+            passed = run(name, eps, eps, 0, max_samples=samples)
+            assert passed.verdict == "no violation"
+            assert eps < passed.resolution < 4 * eps
+            for seed in range(1, 5):
+                result = run(name, eps, passed.resolution, seed, max_samples=samples)
+                caught += result.violated
+    assert caught >= fewest(36, 0.95)
 
 
 def ten_bins(counts, eps, rng, size):
@@ -131,17 +131,17 @@ def often_missing(records, eps, rng, size):
     ],
 )
 def test_a_resolution_is_honest_where_no_event_has_the_whole_loss(mechanism, inputs):
-    """Were only 0.7 of them caught instead of 0.95, one of four such tests would not notice."""
-    eps, common = 1.0, {"vectorized": "size", "n_jobs": 1, "max_samples": 20_000, **inputs}
+    """Were only 0.6 of them caught instead of 0.95, one of six such tests would not notice."""
+    eps, common = 1.0, {"vectorized": "size", "n_jobs": 1, "max_samples": 10_000, **inputs}
     at_claim = [
         audit(mechanism, eps=eps, params={"eps": eps}, seed=seed, **common) for seed in range(3)
     ]
     resolution = sorted(result.resolution for result in at_claim)[1]
     caught = [
         audit(mechanism, eps=eps, params={"eps": min(resolution, 3.9)}, seed=seed, **common)
-        for seed in range(10, 22)
+        for seed in range(10, 16)
     ]
-    assert sum(result.violated for result in caught) >= 10
+    assert sum(result.violated for result in caught) >= 5
 
 
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
@@ -169,13 +169,16 @@ def test_a_counterexample_holds_on_samples_of_its_own():
     assert found.eps_clopper_pearson > 1.0
 
 
+NINE = [(name, 0.7) for name in STATDP] + [("histogram, scale eps", 1.5), ("iSVT3", 1.5)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("eps0", [0.7, 1.5])
-@pytest.mark.parametrize("name", STATDP)
+@pytest.mark.parametrize(("name", "eps0"), NINE)
 def test_the_nine_cases_of_the_paper(name, eps0):
     case = STATDP[name]
     expected = "violated" if case.violates(eps0) else "no violation"
-    keywords = {**case.keywords(eps0, many=True), "max_samples": 200_000}
+    samples = 200_000 if expected == "violated" else 100_000
+    keywords = {**case.keywords(eps0, many=True), "max_samples": samples}
     assert audit(case.vectorized, **keywords, seed=1, n_jobs=1).verdict == expected
 
 
@@ -197,7 +200,7 @@ def test_the_same_seed_gives_the_same_result_for_any_number_of_processes():
         return len(records) + rng.laplace(scale=0.8) + 0 * total
 
     one, two, other = (
-        audit(slow_enough, eps=1.0, **COUNTS, seed=seed, n_jobs=jobs, max_samples=150_000)
+        audit(slow_enough, eps=1.0, **COUNTS, seed=seed, n_jobs=jobs, max_samples=60_000)
         for seed, jobs in ((7, 1), (7, 2), (8, 1))
     )
     assert (one.p_value, one.eps_lower, one.samples) == (two.p_value, two.eps_lower, two.samples)
@@ -306,14 +309,20 @@ def test_runs_that_are_not_independent_give_no_verdict():
     for seed in range(12):
         try:
             result = audit(
-                shared_noise, eps=1.0, **COUNTS, vectorized="size", seed=seed, max_samples=20_000
+                shared_noise,
+                eps=1.0,
+                **COUNTS,
+                vectorized="size",
+                seed=seed,
+                max_samples=20_000,
+                n_jobs=1,
             )
         except MechanismError as error:
             told += "not independent" in str(error)
         else:
             assert not result.violated
     assert told > 0
-    for limit in range(600, 20_000, 1_700):
+    for limit in range(600, 20_000, 2_900):
         try:
             result = audit(Quota(limit), eps=1.0, **COUNTS, seed=1, n_jobs=1, max_samples=20_000)
         except MechanismError:

@@ -17,7 +17,7 @@ from pytest_dp import queries
 from pytest_dp.claim import expand
 from pytest_dp.inputs import pairs_of
 
-SAMPLES = {"scalar": 6_000, "vectorized": 60_000}
+SAMPLES = {"scalar": 4_000, "vectorized": 40_000}
 
 
 @pytest.fixture(params=list(SAMPLES))
@@ -53,7 +53,6 @@ def _near(count, n, p):
     return abs(count - n * p) <= 4.5 * math.sqrt(n * p * (1 - p)) + 1
 
 
-@pytest.mark.parametrize("t", [-1.0, 0.5, 2.0])
 @pytest.mark.parametrize(
     ("mechanism", "answers", "kwargs", "scale"),
     [
@@ -64,11 +63,11 @@ def _near(count, n, p):
         (mechanisms.noisy_count, [0, 1, 0], {}, 2.0),
     ],
 )
-def test_additive_laplace_noise(draw, mechanism, answers, kwargs, scale, t):
+def test_additive_laplace_noise(draw, mechanism, answers, kwargs, scale):
     outputs = np.array(draw(mechanism, answers, 0.5, **kwargs))
     centre = len(answers) if mechanism is mechanisms.noisy_count else answers
     noise = (outputs - centre).reshape(len(outputs), -1)
-    for coordinate in noise.T:
+    for coordinate, t in itertools.product(noise.T, (-1.0, 0.5, 2.0)):
         assert frequent(coordinate <= t, laplace_law.cdf(t, scale=scale))
 
 
@@ -91,14 +90,14 @@ def test_noisy_max(draw, answers):
         assert all_frequent(draw(mechanism, answers, eps), range(3), expected)
 
 
-@pytest.mark.parametrize("v", [1.5, 2.5, 5.0])
-def test_noisy_max_by_value(draw, v):
+def test_noisy_max_by_value(draw):
     for mechanism, law in [
         (mechanisms.noisy_max_value, laplace_law),
         (mechanisms.noisy_max_value_exponential, expon),
     ]:
         values = np.array(draw(mechanism, [2, 0, 1], 1.0))
-        assert frequent(values <= v, law.cdf(v, loc=[2, 0, 1], scale=2).prod())
+        for v in (1.5, 2.5, 5.0):
+            assert frequent(values <= v, law.cdf(v, loc=[2, 0, 1], scale=2).prod())
 
 
 def test_exponential_noisy_max_in_closed_form():

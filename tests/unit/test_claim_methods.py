@@ -259,7 +259,7 @@ def test_statdp_notes_what_it_does_not_use():
 
 
 def test_the_default_notes_what_it_does_not_use():
-    quick = {**GOOD, "vectorized": "size", "max_samples": 2000}
+    quick = {**GOOD, "vectorized": "size", "max_samples": 300}
     used = {"classifier": "logistic", "features": float, "floating_point": True, "coupled": False}
     assert not any("does not use" in note for note in audit(count, **quick, **used).notes)
     assert "method sequential does not use c" in audit(count, **quick, c=0.01).notes

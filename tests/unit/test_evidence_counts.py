@@ -61,13 +61,14 @@ def test_a_claim_is_refuted_exactly_if_it_is_below_the_bound(prove, counts, alph
     assert prove("event", counts, PURE, alpha / 10).lower < bound
 
 
+@pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
 @pytest.mark.parametrize(("prove", "counts"), PROOFS)
 def test_claims_of_other_kinds_are_refuted_if_the_bound_exceeds_them(prove, counts, claim):
     alpha = 1e-3
     best = float(claim.shown_by(counts.c1 / counts.n1, counts.c2 / counts.n2))
     answers = []
-    for share in (0.05, 0.2, 0.4, 0.6, 0.8, 1.0):
+    for share in (0.05, 0.4, 0.7, 1.0):
         found = prove("event", counts, claim.at(share * best), alpha)
         refuted = found.lower > share * best
         assert (found.p_value <= alpha) == refuted
@@ -161,6 +162,7 @@ def test_what_pairs_would_have_shown_follows_the_claim_and_their_number():
     assert 0.5 < caught(0.5, times=16) < caught(0.5, times=4) < caught(0.5)
 
 
+@pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
 @pytest.mark.parametrize("both", [None, 240, 120])
 def test_what_other_claims_would_have_shown(claim, both):

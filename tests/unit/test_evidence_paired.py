@@ -60,6 +60,7 @@ def with_ratio(eps: float) -> tuple[np.ndarray, np.ndarray]:
 # validity
 
 
+@pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize(
     ("alpha", "epsilons"), [(0.01, (0, 1)), (0.05, (0.1,)), (0.2, (-1, 0, 0.1))]
 )
@@ -76,6 +77,7 @@ def test_true_hypotheses_are_rejected_with_chance_alpha_at_most(alpha, epsilons)
     assert max(sizes) >= 0.3
 
 
+@pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize(("pairs", "alpha"), [(1, 0.2), (4, 0.01), (7, 0.2), (11, 0.05)])
 def test_bound_exceeds_the_truth_with_chance_alpha_at_most(pairs, alpha):
     seen = np.concatenate([outcomes(total) for total in range(pairs + 1)])

@@ -23,6 +23,13 @@ from pytest_dp.inputs.pair_strategies import neighbours
 from pytest_dp.inputs.sources import content
 from pytest_dp.strategies import neighbors
 
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
+    """What is chosen from a pool is the same matter for a smaller one, and takes less time."""
+    monkeypatch.setattr("pytest_dp.inputs.generated.POOL", 60)
+
+
 PATIENTS = st.lists(st.tuples(st.integers(0, 120), st.sampled_from("abcd")))
 
 

@@ -114,7 +114,7 @@ def coins_within(broken, n=1000):
     return low, q
 
 
-@pytest.mark.parametrize("rho", [1e-3, 0.0359, 0.5, 3.0])
+@pytest.mark.parametrize("rho", [1e-3, 0.0359, 3.0])
 def test_delta_of_zero_concentrated_privacy_is_attained_by_coins(rho):
     p, q = coins_within(lambda p, q: concentration(p, q) > rho)
     for eps in rho + np.sqrt(2 * rho) * np.array([0.0, 0.5, 1, 2, 3, 4, 5]):

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
 @pytest.mark.parametrize(
     ("mechanism", "vectorized", "counts"),
     [
-        (scalar, None, (300, 5, 70_000)),
+        (scalar, None, (300, 5, 20_000)),
         (in_rows, "size", (300, 5, 100_000)),
     ],
 )
@@ -131,7 +131,7 @@ def test_memory_does_not_grow_with_the_number_of_runs(vectorized):
         return rng.random(100)
 
     some, given = sampler(rows if vectorized else row, vectorized=vectorized)
-    count, stored = (2_000_000, 160e6) if vectorized else (100_000, 80e6)
+    count, stored = (1_000_000, 80e6) if vectorized else (50_000, 40e6)
     tracemalloc.start()
     try:
         results = some.measure(draws_of(given, count), np.mean, Deadline(120))

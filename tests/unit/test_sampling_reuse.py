@@ -72,7 +72,7 @@ def test_what_is_filled_anew_is_copied(form):
 
 @pytest.mark.parametrize("form", ["dict", "deep tuple", "frozen dataclass"])
 def test_a_leak_in_it_is_found(form):
-    result = audit(released(form), eps=1.0, pairs=[([1, 1], [1])], n_jobs=1, max_samples=20_000)
+    result = audit(released(form), eps=1.0, pairs=[([1, 1], [1])], n_jobs=1, max_samples=3_000)
     assert result.violated
 
 
