@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--audits", type=int, default=1000, help="for each of three claims")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--max-samples", type=int, default=1_500)
+    parser.add_argument("--max-samples", type=int, default=6_000)
     options = parser.parse_args()
     rows, rejected = [], 0
     with Parallel(n_jobs=options.jobs, batch_size=10) as parallel:

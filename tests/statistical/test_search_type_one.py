@@ -9,13 +9,13 @@ from benchmarks.gated import GATED
 from benchmarks.type_one_searched import ALPHA, CLAIMS, trial
 from pytest_dp import audit
 
-AUDITS = 60
+AUDITS = 30
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_searched_pairs_make_no_false_alarms(name):
-    found = [trial(name, 1.0, seed, 1_500) for seed in range(AUDITS)]
+    found = [trial(name, 1.0, seed, 6_000) for seed in range(AUDITS)]
     assert sum(red for red, _ in found) <= binom.ppf(1 - 1e-4, AUDITS, ALPHA)
     assert sum(proposed for _, proposed in found) > AUDITS
 
