@@ -133,7 +133,13 @@ def run(
         whole = replace(claim, promise=resolved(claim.promise, root, notes))
         found = constants_of(call.mechanism, call.params) if search else ()
         constants = [constant.value for constant in found]
-        source = source_of(whole, seed, written, known(whole.promise), notes, constants)
+        remembered = known(whole.promise)
+        if remembered:
+            notes.append(
+                "the pair that broke this claim the last time was tried first; an audit that is "
+                "repeated by its seed leaves it out"
+            )
+        source = source_of(whole, seed, written, remembered, notes, constants)
         return whole, searched(source, whole.promise, call, settings) if search else source
 
     try:

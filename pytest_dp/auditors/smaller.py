@@ -18,7 +18,7 @@ from pytest_dp.search.shrinking import shrunk
 
 SMALLER_KEY = 9
 """First part of the keys of samples on smaller pairs; each pair gets the same random numbers."""
-MAX_SECONDS, TIME_SHARE = 10.0, 0.1
+MAX_SECONDS, TIME_SHARE = 10.0, 0.16
 """Seconds that may be spent on it, and share of those that the audit may take."""
 SAMPLES_SHARE = 0.25
 """Share of the samples that are left."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isclose
 from typing import Any
@@ -41,6 +42,19 @@ def records_of(dataset: Any) -> list[Any]:
         If the object is no dataset.
     """
     return _known(dataset).records(dataset)
+
+
+def only_in(dataset: Any, other: Any) -> list[Any]:
+    """Records that one dataset holds more often than another one."""
+    left = Counter(map(key, records_of(other)))
+    own = []
+    for record in records_of(dataset):
+        content = key(record)
+        if left[content] > 0:
+            left[content] -= 1
+        else:
+            own.append(record)
+    return own
 
 
 def rebuilt(example: Any, records: Sequence[Any]) -> Any:

@@ -153,7 +153,11 @@ def neighbours(
             "such as neighbors='add_remove_one'; of single values, neighbors='any_two'."
         )
     if isinstance(relation, AnyTwo | OfFunction):  # whose inputs may be anything
-        return Pairs(neighbouring(datasets, relation, lambda _: True))
+        none = (
+            f"in {MAX_REJECTED:,} draws in a row, none had a neighbour under {relation}. Write "
+            "neighbors= so that it holds for many of the inputs, or a strategy of pairs, pairs=."
+        )
+        return Pairs(neighbouring(datasets, relation, lambda _: True), none)
 
     def fits(dataset: Any) -> bool:
         _check(dataset)

@@ -237,11 +237,11 @@ def _options(result: AuditResult) -> list[str]:
 
 def _pair(example: Counterexample, width: int) -> list[str]:
     # Imported late: the table and the headline need no inputs, and pytest shows them at every exit.
-    from pytest_dp.inputs import describe
+    from pytest_dp.datasets import describe, only_in
 
     room = (LINES - 1) * (width - 5)
-    first = field("D  = ", describe(example.d1, width=room), width)
-    second = field("D' = ", describe(example.d2, width=room), width)
+    shown = describe(example.d1, width=room), describe(example.d2, width=room)
+    first, second = field("D  = ", shown[0], width), field("D' = ", shown[1], width)
     if example.difference:
         remark = f"({example.difference})"
         column = max(len(first[-1]) if len(first) == 1 else 0, len(second[-1]), 25) + 3
@@ -251,6 +251,11 @@ def _pair(example: Counterexample, width: int) -> list[str]:
             second[0] = f"{second[0]:{column}}{remark}"
         else:
             second += field(" " * 5, remark, width)
+    if any(text.endswith(" records)") for text in shown):  # what is shown of both may be the same
+        own = only_in(example.d1, example.d2), only_in(example.d2, example.d1)
+        for name, records in zip(("D", "D'"), own, strict=True):
+            if records:
+                second += field(f"only in {name}: ", describe(records, width=2 * width), width)
     if example.params:
         values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
         second += field("with ", ", ".join(values), width)
