@@ -131,7 +131,7 @@ def run(
 
     def prepared() -> tuple[Claim, PairSource]:
         whole = replace(claim, promise=resolved(claim.promise, root, notes))
-        found = constants_of(call.mechanism, call.params) if search else ()
+        found = constants_of(call.mechanism, call.params) if search and settings.search else ()
         constants = [constant.value for constant in found]
         remembered = known(whole.promise)
         if remembered:

@@ -80,6 +80,8 @@ class Arm(Contender):
         What bets on the binnings would have earned.
     earned : float
         What the bets on it have added to the log wealth.
+    refused : bool
+        Whether the mechanism always raised on an input that the claim does not give.
     hope : float
         Edge in standard deviations of a single payoff that the pair might have.
     """
@@ -93,6 +95,7 @@ class Arm(Contender):
     record: Record = field(default_factory=lambda: Record([]))
     earned: float = 0.0
     hope: float = math.inf
+    refused: bool = False
 
     def draws(self, pool: Pool, size: int, first: int, *rest: int) -> list[Draw]:
         """What draws so many new pairs of outputs; `first` and `rest` are parts of their key."""

@@ -31,6 +31,7 @@ from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource, Tried
+from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.outputs.table import concatenated
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 
@@ -190,17 +191,22 @@ class Game:
             return self.arms[0]
         return (self._newcomer() if best.hope < HOPE_UNSEEN else None) or best
 
+    @property
+    def _taken(self) -> list[Arm]:
+        """Pairs that were looked at, but for what the mechanism refused: nobody promised that."""
+        return [arm for arm in self.seen if not arm.refused]
+
     def _in_play(self) -> Iterable[Arm]:
         """What may be bet on: proposed pairs while their share lasts, or if they look broken."""
         if self._proposed <= SEARCH_SHARE * self.drawn:
-            return self.seen
+            return self._taken
         given, suspicious = (
             len(self.source.given),
             partial(suspicion_of, guarantee=self.context.guarantee),
         )
         return (
             arm
-            for arm in self.seen
+            for arm in self._taken
             if arm.number < given or arm.hope >= HOPE_UNSEEN or suspicious(arm) > PROPOSED_SUSPICION
         )
 
@@ -254,7 +260,7 @@ class Game:
             if may_end and guarantee.noise_below(caught) <= context.settings.margin:
                 left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
                 margin = context.settings.margin
-                doubts = in_doubt(self.seen, caught, left, *level, margin, given)
+                doubts = in_doubt(self._taken, caught, left, *level, margin, given)
         self._doubtful = doubts[0] if doubts else None
         self._next_look_up = 0.0 if doubts else CHECK_GROWTH * self.drawn
         return doubts == []
@@ -303,6 +309,8 @@ class Game:
                 self.coupled = arm.coupled
         self._draw(arm, size, deadline)
         self.seen.append(arm)
+        proposed = arm.number >= len(self.source.given) and self.source.generated is None
+        arm.refused = proposed and any(map(all_raised, arm.kept.sides()))
         if len(self.seen) == len(self.arms):
             always_raises(self.context, self.pool)
         answers = [self.context.sampler.noiseless(d, privacy_param) for d in arm.pair.inputs]

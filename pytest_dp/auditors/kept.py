@@ -73,6 +73,12 @@ class Kept:
         """Outputs that were kept themselves, on D and on D'."""
         return self.table()[0] if self._examples is None else self._examples
 
+    def sides(self) -> tuple[Outputs, Outputs]:
+        """Outputs on D, and those on D'."""
+        raw = self.examples().raw
+        half = len(raw) // 2
+        return raw[:half], raw[half:]
+
     def alike(self) -> bool:
         """Whether, with the same random numbers, both inputs always gave the same outputs."""
         marks = hashes(self.table()[0])

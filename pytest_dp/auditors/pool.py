@@ -77,6 +77,8 @@ class Pool:
     runs: int = 0
     returned: bool = False
     varies: bool = False
+    alive: list[Any] = field(default_factory=list)
+    """What was added, so that nothing else gets its id."""
     _mark: int | None = None
 
     def add(self, data: Any) -> int:
@@ -86,6 +88,7 @@ class Pool:
         if key not in self.position:
             self.position[key] = len(self.inputs)
             self.inputs.append(given)
+            self.alive.append(data)
             self.drawn.append([])
         return self.position[key]
 

@@ -84,9 +84,17 @@ class Checked:
     proposer : Proposer
     relation : Relation
         Of the claim.
+    inside : callable, optional
+        Whether a pair is among the inputs that the claim speaks of.
     """
 
-    def __init__(self, proposer: Proposer, relation: Relation) -> None:
+    def __init__(
+        self,
+        proposer: Proposer,
+        relation: Relation,
+        inside: Callable[[Pair], bool] = lambda pair: True,  # noqa: ARG005
+    ) -> None:
+        self._inside = inside
         self.name: str = getattr(proposer, "name", type(proposer).__name__)
         self._proposer, self._relation = proposer, relation
 
@@ -104,7 +112,7 @@ class Checked:
 
     def _fits(self, pair: Pair) -> bool:
         try:
-            return not self._relation.fault(pair.d1, pair.d2)
+            return self._inside(pair) and not self._relation.fault(pair.d1, pair.d2)
         except ClaimError:  # such as records that nobody owns, under unit=
             return False
 

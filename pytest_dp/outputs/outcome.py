@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,11 @@ class Raised:
 
     def __repr__(self) -> str:
         return f"raises {self.kind}" + (f": {self.message}" if self.message else "")
+
+
+def all_raised(outputs: Iterable[Any]) -> bool:
+    """Whether every run ended in an exception."""
+    return all(isinstance(output, Raised) for output in outputs)
 
 
 def same(one: Any, other: Any, deep: int = 4) -> bool:

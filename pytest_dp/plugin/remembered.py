@@ -19,6 +19,7 @@ import pytest
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Promise
 from pytest_dp.datasets.relations import Pair
+from pytest_dp.keywords import is_strategy
 
 _FORMAT = 1
 """Version of what is kept; other ones are not read."""
@@ -54,7 +55,7 @@ def remember(item: pytest.Item, number: int, result: AuditResult) -> None:
         return
     example = result.counterexample
     try:
-        if example is not None:
+        if example is not None and not example.params:
             pair = example.d1, example.d2, example.difference, "", dict(example.params)
             _write(file, pickle.dumps({"format": _FORMAT, "pair": pair}))
         elif result.verdict == "no violation":
@@ -67,10 +68,15 @@ def remember(item: pytest.Item, number: int, result: AuditResult) -> None:
 def _file(item: pytest.Item, number: int, promise: Promise) -> Path | None:
     """Where the pair is kept: another place once the claim promises something for other inputs."""
     cache: Any = getattr(item.config, "cache", None)
-    if cache is None or promise.pairs is not None:  # which are tried in any case
+    # Explicit pairs are tried in any case; what a strategy yields now is not known by its text.
+    if cache is None or promise.pairs is not None or is_strategy(promise.inputs):
         return None
-    about = f"{item.nodeid}#{number} {promise.relation!r} {promise.inputs!r}"
-    name = hashlib.sha256(about.encode()).hexdigest()[:20]
+    try:
+        inputs = pickle.dumps((promise.relation, promise.inputs))
+    except Exception:  # nothing tells whether they are the same the next time
+        return None
+    about = f"{item.nodeid}#{number} ".encode() + inputs
+    name = hashlib.sha256(about).hexdigest()[:20]
     return Path(cache.mkdir("pytest-dp")) / f"{name}.pickle"
 
 

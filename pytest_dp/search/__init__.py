@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import kind_of
-from pytest_dp.datasets.relations import OfRecords
+from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.inputs.sources import Checked, PairSource, Proposer
 from pytest_dp.sampling.calling import Call
@@ -17,6 +17,7 @@ from pytest_dp.search.mutation import Mutation
 from pytest_dp.search.options import Options
 from pytest_dp.search.proposing import Constants, Corners
 from pytest_dp.search.screening import Screened
+from pytest_dp.search.shrinking import counts
 from pytest_dp.search.spaces import Space
 from pytest_dp.search.tables import Tables
 from pytest_dp.search.vectors import Vectors
@@ -44,8 +45,11 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     """
     relation = promise.relation
 
+    def inside_claim(pair: Pair) -> bool:
+        return not isinstance(promise.inputs, Queries) or counts(pair.d1, pair.d2)
+
     def checked(proposers: Iterable[Proposer]) -> list[Proposer]:
-        return [p if relation is None else Checked(p, relation) for p in proposers]
+        return [p if relation is None else Checked(p, relation, inside_claim) for p in proposers]
 
     names = [one for one in settings.search if isinstance(one, str)]
     own = checked(one for one in settings.search if not isinstance(one, str))

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
-from pytest_dp.datasets.relations import OfRecords, Pair, Relation
+from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.datasets.vectors import OfQueries
 
 Breaks = Callable[[Pair], bool]
@@ -117,7 +117,9 @@ def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]
     smaller: Iterator[Rows] = iter(())
     if isinstance(relation, OfRecords):
         cut = Cut.of(pair)
-        smaller = chain(_fewer(cut), _simpler(cut, columns))
+        # How many records there are may be relied on where they are only replaced.
+        fewer = _fewer(cut) if isinstance(relation, AddRemoveOne) else ()
+        smaller = chain(fewer, _simpler(cut, columns))
     elif isinstance(relation, OfQueries):  # the order matters, and the length is given
         answers = records_of(pair.d1), records_of(pair.d2)
         smaller = _simpler_answers(*answers)
@@ -126,9 +128,16 @@ def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]
             d1, d2 = rebuilt(pair.d1, rows1), rebuilt(pair.d2, rows2)
         except (TypeError, ValueError, OverflowError):  # such as 0 in a column of dates
             continue
+        if isinstance(relation, OfQueries) and counts(pair.d1, pair.d2) and not counts(d1, d2):
+            continue
         if not relation.fault(d1, d2):
             difference = relation.difference(d1, d2)
             yield replace(pair, d1=d1, d2=d2, difference=difference, opposite="")
+
+
+def counts(*vectors: Any) -> bool:
+    """Whether no answer is negative: counting queries have no such answers."""
+    return all(answer >= 0 for vector in vectors for answer in records_of(vector))
 
 
 def _fewer(cut: Cut) -> Iterator[Rows]:

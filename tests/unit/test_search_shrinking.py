@@ -50,11 +50,11 @@ def test_a_pair_that_nothing_smaller_breaks_stays_as_it_is() -> None:
     assert shrunk(pair, AddRemoveOne(), lambda p: False) is pair
 
 
-def test_both_records_of_a_replacement_become_simpler() -> None:
+def test_replaced_records_are_as_many_as_before() -> None:
     pair = Pair([9, 40, 5], [9, 17, 5])
-    small = shrunk(pair, ReplaceOne(), lambda p: len(p.d1) == len(p.d2))
-    assert sorted([small.d1, small.d2]) == [[5], [6]] or len(small.d1) == 1
-    assert small.d1 != small.d2
+    small = shrunk(pair, ReplaceOne(), lambda p: True)
+    assert (len(small.d1), len(small.d2)) == (3, 3)
+    assert not ReplaceOne().fault(small.d1, small.d2)
 
 
 @pytest.mark.parametrize("name", ["one_query", "all_queries"])
@@ -68,7 +68,7 @@ def test_answers_become_simpler_in_place(name: str) -> None:
 
 def test_all_answers_may_differ() -> None:
     small = shrunk(Pair([5, 8], [6, 7]), AllQueries(), lambda p: True)
-    assert (small.d1, small.d2) == ([0, 0], [1, -1])
+    assert (min(small.d1), min(small.d2)) == (0, 0)
 
 
 def test_frames_keep_their_columns_and_types() -> None:
