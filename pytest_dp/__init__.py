@@ -22,6 +22,8 @@ _HOME = {
     "MechanismError": "errors",
     "PrivacyViolation": "auditors.result",
     "PytestDPError": "errors",
+    "load_profile": "profiles",
+    "register_profile": "profiles",
 }
 
 __all__ = [
@@ -36,7 +38,9 @@ __all__ = [
     "PytestDPError",
     "audit",
     "dp_claim",
+    "load_profile",
     "queries",
+    "register_profile",
     "replace_special",
     "values",
 ]
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
         MechanismError,
         PytestDPError,
     )
+    from pytest_dp.profiles import load_profile, register_profile
 
 
 def __getattr__(name: str) -> object:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.names import MARKER, has_claims, ini
+from pytest_dp.plugin.names import MARKER, PROFILE, has_claims, ini
 
 _MENTION = b"dp_claim"
 _LOOKED_THROUGH = pytest.StashKey[bool]()
@@ -37,6 +37,12 @@ _OPTIONS = (
     ("jobs", "string", "processes for each audit (default: as many as cores, where that pays)"),
     ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
     ("strict", "bool", "an inconclusive audit fails"),
+    (
+        "profile",
+        "string",
+        "settings by a name: default, dev, ci, nightly, or one that conftest.py registers",
+    ),
+    ("accumulate", "bool", "keep evidence, for runs with random seeds to add to"),
 )
 
 
@@ -58,7 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
     modules_wanted(config)  # a value that makes no sense is said now
-    if any(
+    # Loaded by now only where conftest.py has registered a profile, or loaded one.
+    profiles_in_use = "pytest_dp.profiles" in sys.modules
+    if profiles_in_use or any(
         getattr(config.option, f"dp_{name}", None) is not None or ini(config, name) is not None
         for name, _, _ in _OPTIONS
         if name != "modules"
@@ -76,10 +84,12 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["dp_seed"] = getattr(node.config.option, "dp_seed", None)
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """The seed, where it is not the usual one."""
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """The profile and the seed, where they are not the usual ones."""
     seed = getattr(config.option, "dp_seed", None)
-    return f"dp: seed {seed}; repeat this run with --dp-seed={seed}" if seed else None
+    profile = config.stash.get(PROFILE, None)
+    lines = [f"dp: profile {profile}"] if profile else []
+    return lines + ([f"dp: seed {seed}; repeat this run with --dp-seed={seed}"] if seed else [])
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -203,6 +213,8 @@ class _Outcomes:
 
 
 def pytest_unconfigure() -> None:
-    """Leave no worker process running."""
+    """Leave no worker process running, and no profile loaded."""
+    if "pytest_dp.profiles" in sys.modules:
+        sys.modules["pytest_dp.profiles"].forget()
     if "pytest_dp.sampling.workers" in sys.modules:
         sys.modules["pytest_dp.sampling.workers"].stop()

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 MARKER = "dp_claim"
+PROFILE = pytest.StashKey[str]()
+"""The name of the profile, where it says anything."""
 _CLAIMS = "__dp_claims__"
 
 
@@ -15,7 +17,7 @@ def ini(config: pytest.Config, name: str) -> Any:
     try:
         return config.getini(f"dp_{name}")
     except (pytest.UsageError, TypeError, ValueError) as error:
-        allowed = " Allowed: true or false." if name in ("modules", "strict") else ""
+        allowed = " Allowed: true or false." if name in ("modules", "strict", "accumulate") else ""
         raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
 
 

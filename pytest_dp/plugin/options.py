@@ -11,7 +11,8 @@ import pytest
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import NO_MARGIN, invalid, read_one
-from pytest_dp.plugin.names import ini
+from pytest_dp.plugin.names import PROFILE, ini
+from pytest_dp.profiles import Profile, chosen
 from pytest_dp.settings import Settings
 
 
@@ -23,9 +24,12 @@ def configure(config: pytest.Config) -> None:
     pytest.UsageError
         If one of them makes no sense.
     """
+    profile = profile_of(config)
+    if profile.values:
+        config.stash[PROFILE] = profile.name
     read(config)
     if getattr(config.option, "dp_seed", None) is None:
-        config.option.dp_seed = ini(config, "seed")
+        config.option.dp_seed = ini(config, "seed") or profile.values.get("seed")
     if getattr(config.option, "dp_seed", None) == "random":
         # An xdist worker is given the seed of the run.
         given = getattr(config, "workerinput", {}).get("dp_seed")
@@ -33,14 +37,48 @@ def configure(config: pytest.Config) -> None:
 
 
 def settings_of(config: pytest.Config, claim: Claim) -> Settings:
-    """The settings for one claim: command line over claim over ini file over defaults."""
+    """The settings for one claim: command line over claim over ini file over profile over defaults.
+
+    A profile says what holds where nobody said anything: who wrote effort into a claim knows what
+    its mechanism costs. Only a profile without a margin beats it in that: a margin saves time, and
+    such a profile is for runs that have it.
+    """
     file, command_line = read(config)
-    return Settings().over(file, claim.effort, command_line)
+    profile = profile_of(config)
+    return Settings().over(profile.settings, file, claim.effort, profile.lifted, command_line)
+
+
+def profile_of(config: pytest.Config) -> Profile:
+    """The profile of this run.
+
+    Raises
+    ------
+    pytest.UsageError
+        If there is none of the name that was given.
+    """
+    option, file = getattr(config.option, "dp_profile", None), ini(config, "profile")
+    try:
+        return chosen(option, file)
+    except ClaimError as error:
+        where = "--dp-profile" if option else "ini key dp_profile"
+        raise pytest.UsageError(f"{where}: {error}") from None
 
 
 def strict(config: pytest.Config) -> bool:
     """Whether an inconclusive audit fails."""
-    return bool(getattr(config.option, "dp_strict", None) or ini(config, "strict"))
+    return _switched_on(config, "strict")
+
+
+def accumulates(config: pytest.Config) -> bool:
+    """Whether evidence is kept, for later runs to add to."""
+    return _switched_on(config, "accumulate")
+
+
+def _switched_on(config: pytest.Config, name: str) -> bool:
+    """The command line can only switch on, and what the ini file says beats the profile."""
+    file = ini(config, name)
+    on = profile_of(config).values.get(name, False) if file is None else file
+    return bool(getattr(config.option, f"dp_{name}", None) or on)
 
 
 def read(config: pytest.Config) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -16,6 +16,7 @@ import pytest_dp.auditors.sequential
 import pytest_dp.auditors.statdp
 import pytest_dp.plugin.collect
 import pytest_dp.plugin.summary
+import pytest_dp.profiles
 import pytest_dp.sampling.workers  # noqa: F401
 
 

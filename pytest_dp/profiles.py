@@ -1,0 +1,190 @@
+"""Profiles: settings under a name, for a desk, for CI and for the night, as Hypothesis has them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+from pytest_dp.errors import ClaimError
+from pytest_dp.keywords import NO_MARGIN, invalid, read_one
+from pytest_dp.settings import NAMES
+
+_CI_VARIABLES = {
+    "CI": None,  # most of them
+    "TF_BUILD": "true",
+    "BUILDKITE": "true",
+    "CIRCLECI": "true",
+    "CIRRUS_CI": "true",
+    "CODEBUILD_BUILD_ID": None,
+    "GITHUB_ACTIONS": "true",
+    "GITLAB_CI": None,
+    "TEAMCITY_VERSION": None,
+    "bamboo.buildKey": None,
+}
+"""By these variables of the environment CI is told, as Hypothesis does; None is any value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Settings under a name.
+
+    Attributes
+    ----------
+    name : str
+    values : dict
+        By the names of options: ``margin``, ``max_samples``, ``strict`` and so on; what is left
+        open is not in it.
+    """
+
+    name: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it says of audits: some of `pytest_dp.settings.Settings`."""
+        named = {"n_jobs" if name == "jobs" else name: v for name, v in self.values.items()}
+        return {name: v for name, v in named.items() if name in NAMES and name != "seed"}
+
+    @property
+    def lifted(self) -> dict[str, Any]:
+        """What it takes back of what claims and the ini file say: without a margin, all margins."""
+        return {"margin": NO_MARGIN} if self.values.get("margin") == NO_MARGIN else {}
+
+
+def register_profile(name: str, parent: str | None = None, **settings: Any) -> None:
+    """Give settings a name, for ``--dp-profile``, the ini key ``dp_profile`` and `load_profile`.
+
+    Best called in the ``conftest.py`` at the root of the project. A profile of that name, one of
+    pytest-dp's own as well, is replaced.
+
+    Parameters
+    ----------
+    name : str
+    parent : str, optional
+        The profile whose settings hold where `settings` says nothing; by default ``"default"``.
+    **settings
+        ``alpha``, ``max_samples``, ``max_seconds``, ``margin``, ``method``, ``classifier``,
+        ``features``, ``c``, ``floating_point``, ``coupled`` and ``search`` as in a claim; ``jobs``,
+        ``strict`` and ``accumulate`` as the options; ``seed``, a whole number or ``"random"``.
+
+    Raises
+    ------
+    ClaimError
+        If there is no such parent or setting, or a value is not allowed.
+
+    Examples
+    --------
+    >>> from pytest_dp import register_profile
+    >>> register_profile("release", parent="nightly", max_seconds=600)
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise invalid("name", name, "Allowed: a name, such as 'release'.")
+    values = dict(profile(parent).values) if parent is not None else {}
+    for setting, value in settings.items():
+        read = _read(setting, value)
+        values.pop(setting, None)
+        if read is not None:
+            values[setting] = read
+    _PROFILES[name] = Profile(name, values)
+
+
+def load_profile(name: str) -> None:
+    """Take this profile for all audits by pytest, unless ``--dp-profile`` names another one.
+
+    Raises
+    ------
+    ClaimError
+        If there is none of this name.
+    """
+    _loaded[:] = [profile(name).name]
+
+
+def profile(name: str) -> Profile:
+    """The profile of a name.
+
+    Raises
+    ------
+    ClaimError
+        If there is none.
+    """
+    if name not in _PROFILES:
+        close = difflib.get_close_matches(str(name), _PROFILES, 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ClaimError(
+            f"There is no profile {name!r}.{hint} Registered: {', '.join(map(repr, _PROFILES))}. "
+            "Others are made by pytest_dp.register_profile in conftest.py."
+        )
+    return _PROFILES[name]
+
+
+def chosen(option: str | None, ini: str | None) -> Profile:
+    """The profile of a run: by the command line, by `load_profile`, by the ini file, or by CI."""
+    by_environment = "ci" if in_ci() else "default"
+    return profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)
+
+
+def forget() -> None:
+    """Unload what `load_profile` chose: a run of pytest is over."""
+    _loaded.clear()
+
+
+def in_ci() -> bool:
+    """Whether this is a machine of continuous integration."""
+    return any(
+        name in os.environ and value in (None, os.environ[name])
+        for name, value in _CI_VARIABLES.items()
+    )
+
+
+def _read(name: str, value: Any) -> Any:
+    """The value of a setting; None if it leaves the choice open."""
+    if name in _OTHERS:
+        return None if value is None else _OTHERS[name](name, value)
+    if name in NAMES and name != "n_jobs":
+        return read_one(name, value)
+    known = [*(each for each in NAMES if each not in ("n_jobs", "seed")), *_OTHERS]
+    close = difflib.get_close_matches(name, known, 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ClaimError(
+        f"A profile has no setting {name!r}.{hint} Valid settings: {', '.join(known)}."
+    )
+
+
+def _jobs(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise invalid(name, value, "Allowed: a whole number of processes, 1 or more.")
+    return int(value)
+
+
+def _seed(name: str, value: Any) -> str:
+    if value == "random":
+        return "random"
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+        raise invalid(name, value, "Allowed: a whole number, 0 or more, or 'random'.")
+    return format(int(value), "x")
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise invalid(name, value, "Allowed: True or False.")
+    return value
+
+
+_OTHERS: Mapping[str, Callable[[str, Any], Any]] = {
+    "jobs": _jobs,
+    "seed": _seed,
+    "strict": _flag,
+    "accumulate": _flag,
+}
+_PROFILES: dict[str, Profile] = {}
+_loaded: list[str] = []
+"""The name that `load_profile` was given last, if any."""
+
+register_profile("default")
+register_profile("dev", margin=1.5, max_seconds=20)
+register_profile("ci")  # today's defaults; a name for what a project wants to differ there
+register_profile("nightly", margin=None, seed="random", accumulate=True)

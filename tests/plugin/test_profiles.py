@@ -1,0 +1,197 @@
+"""Profiles: settings under a name, and what beats them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import pytest_dp.profiles
+from pytest_dp import ClaimError
+from pytest_dp.profiles import profile, register_profile
+
+PROBE = """
+from pytest_dp.plugin.options import accumulates, settings_of, strict
+from pytest_dp.claim import expand
+
+def test_probe(request):
+    [claim] = expand({{"eps": 1.0, "pairs": [([1], [])], {claim}}})
+    settings = settings_of(request.config, claim)
+    with open("seen", "w") as file:
+        print(settings.margin, settings.max_seconds, settings.n_jobs, file=file)
+        print(strict(request.config), accumulates(request.config), settings.seed, file=file)
+"""
+DEFAULT = ["1.25", "60.0", "None", "False", "False", "None"]
+DEV = ["1.5", "20.0", "None", "False", "False", "None"]
+
+
+@pytest.fixture(autouse=True)
+def _registered_here_only(monkeypatch):
+    monkeypatch.setattr(pytest_dp.profiles, "_PROFILES", dict(pytest_dp.profiles._PROFILES))
+
+
+def seen(project, *options: str, claim: str = "", ini: str = "", conftest: str = "") -> list[str]:
+    """Margin, seconds, processes, strictness, accumulation and seed under these settings."""
+    project.ini(ini)
+    project.write("conftest.py", conftest, imports="from pytest_dp import *\n")
+    project.write("test_a.py", PROBE.format(claim=claim))
+    result = project.run(*options)
+    assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
+    return (project.root / "seen").read_text().split()
+
+
+REGISTERED = "register_profile('mine', parent='dev', max_seconds=7, strict=True, jobs=1, seed=255)"
+MINE = ["1.5", "7.0", "1", "True", "False", "255"]
+
+
+@pytest.mark.parametrize(
+    ("options", "ini", "conftest", "expected"),
+    [
+        ([], "", "", DEFAULT),
+        (["--dp-profile=dev"], "", "", DEV),
+        (["--dp-profile=default"], "dp_profile = dev", "", DEFAULT),
+        (["--dp-profile=ci"], "", "", DEFAULT),
+        ([], "dp_profile = dev", "", DEV),
+        ([], "", "load_profile('dev')", DEV),
+        ([], "dp_profile = nightly", "load_profile('dev')", DEV),
+        (["--dp-profile=dev"], "", "load_profile('nightly')", DEV),
+        (["--dp-profile=mine"], "", REGISTERED, MINE),
+        ([], "", f"{REGISTERED}; load_profile('mine')", MINE),
+        (["--dp-profile=dev"], "", "register_profile('dev')", DEFAULT),
+        (["--dp-profile=mine"], "dp_strict = false", REGISTERED, [*MINE[:3], "False", *MINE[4:]]),
+        (["--dp-profile=mine", "--dp-seed=1"], "dp_seed = 2", REGISTERED, [*MINE[:5], "1"]),
+        (["--dp-profile=mine"], "dp_seed = 2", REGISTERED, [*MINE[:5], "2"]),
+    ],
+)
+def test_who_chooses_a_profile(project, options, ini, conftest, expected):
+    assert seen(project, *options, ini=ini, conftest=conftest) == expected
+
+
+def test_the_next_run_starts_without_a_profile(project):
+    assert seen(project, conftest="load_profile('dev')") == DEV
+    assert seen(project) == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("options", "claim", "ini", "margin", "seconds"),
+    [
+        (["--dp-profile=dev"], "'max_seconds': 9", "", "1.5", "9.0"),
+        (["--dp-profile=dev"], "'margin': 1.1", "", "1.1", "20.0"),
+        (["--dp-profile=dev"], "'margin': None", "", "1.0", "20.0"),
+        (["--dp-profile=dev"], "", "dp_margin = 1.3", "1.3", "20.0"),
+        (
+            ["--dp-profile=dev", "--dp-margin=1.2"],
+            "'margin': 1.1",
+            "dp_margin = 1.3",
+            "1.2",
+            "20.0",
+        ),
+        (["--dp-profile=nightly"], "", "", "1.0", "60.0"),
+        (
+            ["--dp-profile=nightly"],
+            "'margin': 1.5, 'max_seconds': 9",
+            "dp_margin = 3",
+            "1.0",
+            "9.0",
+        ),
+        (["--dp-profile=nightly", "--dp-margin=2"], "'margin': 1.5", "", "2.0", "60.0"),
+    ],
+)
+def test_the_claim_beats_the_profile_but_for_a_margin_that_is_lifted(
+    project, options, claim, ini, margin, seconds
+):
+    assert seen(project, *options, claim=claim, ini=ini)[:2] == [margin, seconds]
+
+
+def test_nightly_draws_a_seed_and_accumulates(project):
+    first, second = (seen(project, "--dp-profile=nightly") for _ in range(2))
+    assert first[4] == "True"
+    assert first[5] != second[5]
+
+
+@pytest.mark.parametrize(
+    ("options", "ini", "on"),
+    [
+        (["--dp-accumulate"], "", "True"),
+        ([], "dp_accumulate = true", "True"),
+        (["--dp-profile=nightly"], "dp_accumulate = false", "False"),
+    ],
+)
+def test_accumulation(project, options, ini, on):
+    assert seen(project, *options, ini=ini)[4] == on
+
+
+@pytest.mark.parametrize("variable", ["CI", "TF_BUILD"])
+def test_ci_has_a_profile(project, monkeypatch, variable):
+    changed = "register_profile('ci', max_seconds=5)"
+    for name in ("CI", "TF_BUILD", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "TEAMCITY_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    assert seen(project, conftest=changed)[1] == "60.0"
+    monkeypatch.setenv(variable, "true")
+    assert seen(project, conftest=changed)[1] == "5.0"
+    assert seen(project, ini="dp_profile = default", conftest=changed)[1] == "60.0"
+
+
+def test_by_default_ci_is_no_different(project, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    assert seen(project) == DEFAULT
+
+
+def test_the_header_shows_what_is_not_usual(project):
+    project.write("test_a.py", "def test_plain(): pass")
+    lines = project.run("--dp-profile=nightly").outlines
+    assert "dp: profile nightly" in lines
+    assert any(re.match(r"dp: seed \w+; repeat this run", line) for line in lines)
+    assert "dp: profile" not in project.run("--dp-profile=default").stdout.str()
+    assert "dp: profile" not in project.run().stdout.str()
+
+
+def test_workers_have_the_profile_and_one_seed(project):
+    project.write("conftest.py", "from pytest_dp import load_profile", imports="")
+    project.write("test_a.py", PROBE.format(claim=""))
+    result = project.run("-n", "1", "--dp-profile=nightly")
+    result.assert_outcomes(passed=1)
+    margin, *_, accumulates, seed = (project.root / "seen").read_text().split()
+    assert (margin, accumulates) == ("1.0", "True")
+    result.stdout.fnmatch_lines([f"dp: seed {int(seed):x}; repeat this run *"])
+
+
+@pytest.mark.parametrize(
+    ("options", "ini", "message"),
+    [
+        (["--dp-profile=nigthly"], "", "--dp-profile: There is no profile 'nigthly'. Did you mean"),
+        ([], "dp_profile = xyz", "ini key dp_profile: There is no profile 'xyz'. Registered: 'de*"),
+    ],
+)
+def test_a_name_that_is_none_is_a_usage_error(project, options, ini, message):
+    project.ini(ini)
+    project.write("test_a.py", "def test_plain(): pass")
+    result = project.run(*options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}*"])
+    assert "Traceback" not in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"max_sample": 3}, "no setting 'max_sample'. Did you mean 'max_samples'?"),
+        ({"n_jobs": 3}, "no setting 'n_jobs'. Did you mean 'jobs'?"),
+        ({"parent": "nigthly"}, "no profile 'nigthly'. Did you mean 'nightly'?"),
+        ({"margin": 0.5}, "Invalid margin=0.5. Allowed: a number above 1"),
+        ({"jobs": 0}, "Invalid jobs=0. Allowed: a whole number of processes"),
+        ({"seed": -1}, "Invalid seed=-1. Allowed: a whole number, 0 or more, or 'random'"),
+        ({"strict": "yes"}, "Invalid strict='yes'. Allowed: True or False"),
+        ({"eps": 1.0}, "no setting 'eps'"),
+    ],
+)
+def test_a_bad_profile_says_what_is_allowed(given, message):
+    with pytest.raises(ClaimError, match=re.escape(message)):
+        register_profile("bad", **given)
+    with pytest.raises(ClaimError, match="no profile 'bad'"):
+        profile("bad")
+
+
+def test_none_leaves_a_setting_open_again():
+    register_profile("child", parent="dev", max_seconds=None)
+    assert profile("child").values == {"margin": 1.5}
