@@ -28,6 +28,8 @@ def configure(config: pytest.Config) -> None:
     if profile.values:
         config.stash[PROFILE] = profile.name
     read(config)
+    strict(config)
+    accumulates(config)
     if getattr(config.option, "dp_seed", None) is None:
         config.option.dp_seed = ini(config, "seed") or profile.values.get("seed")
     if getattr(config.option, "dp_seed", None) == "random":

@@ -199,6 +199,7 @@ def test_bad_values_are_usage_errors_that_say_what_is_allowed(project, option, m
         ("dp_max_seconds = 0", "Invalid max_seconds=0.0. Allowed:"),
         ("dp_jobs = -1", "Invalid jobs='-1'. Allowed:"),
         ("dp_seed = xyz", "Invalid seed='xyz'. Allowed:"),
+        ("dp_accumulate = maybe", "invalid truth value 'maybe'. Allowed: true or false"),
         ("dp_strict = maybe", "invalid truth value 'maybe'. Allowed: true or false"),
         ("dp_modules = perhaps", "invalid truth value 'perhaps'. Allowed: true or false"),
     ],
