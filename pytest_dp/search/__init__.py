@@ -13,9 +13,10 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.drawn import MutatedPairs, Sifted
 from pytest_dp.search.exploring import Explorer
+from pytest_dp.search.looking import Clock
 from pytest_dp.search.mutation import Mutation
 from pytest_dp.search.options import Options
-from pytest_dp.search.proposing import Constants, Corners
+from pytest_dp.search.proposing import Constants, Corners, Timed
 from pytest_dp.search.screening import Screened
 from pytest_dp.search.shrinking import counts
 from pytest_dp.search.spaces import Space
@@ -25,8 +26,8 @@ from pytest_dp.settings import Settings
 
 __all__ = ["constants_of", "searched"]
 
-TIME_SHARE = 0.05
-"""Of max_seconds, for looking at inputs."""
+TIME_SHARE = 0.1
+"""Of max_seconds, for making inputs and looking at them."""
 
 
 def searched(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
@@ -55,10 +56,10 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     own = checked(one for one in settings.search if not isinstance(one, str))
     if not names:
         return PairSource(source.given, [*own, *source.proposers], source.generated)
-    seconds = TIME_SHARE * settings.max_seconds
+    clock = Clock(TIME_SHARE * settings.max_seconds)
     space = None if source.generated else _space(promise, source)
     inside = space.inside if space else lambda data: True  # noqa: ARG005
-    screened = Screened(call, source.given, inside, seconds, settings.seed or 0)
+    screened = Screened(call, source.given, inside, clock, settings.seed or 0)
     made: dict[str, Proposer] = {}
     if source.generated is not None:
         made["mutation"] = MutatedPairs(source.generated, screened, settings.seed or 0)
@@ -67,8 +68,8 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
         made["constants"] = Constants(explorer)
         made["patterns"] = Corners(explorer)
         made["mutation"] = Mutation(explorer)
-    sifted = [Sifted(proposer, screened) for proposer in source.proposers]
-    chosen = checked(proposer for name, proposer in made.items() if name in names)
+    sifted = [Timed(Sifted(proposer, screened), clock) for proposer in source.proposers]
+    chosen = [Timed(one, clock) for one in checked(made[name] for name in made if name in names)]
     return PairSource(source.given, [*own, *chosen, *sifted], source.generated)
 
 

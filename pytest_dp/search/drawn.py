@@ -12,7 +12,7 @@ from pytest_dp.search.screening import Screened
 
 ALIKE = 4
 """Pairs that go known ways only, and are proposed in any case: one of every so many that are seen,
-or all of them where nothing can be seen."""
+or all of them where nothing can ever be seen."""
 SEEN_OF_ALIKE = 25
 
 
@@ -36,9 +36,9 @@ class Sifted:
         for pair in self._proposer.propose(past):
             rank = 3 if screen.blind else screen.rank(pair)
             self._dry = 0 if rank is not None and rank < 3 else self._dry + 1
-            if self._dry > patience(screen) and not screen.blind:
+            if self._dry > patience(screen) and screen.sees:
                 return
-            if (rank is not None and rank < 3) or (rank == 3 and (screen.blind or self._is_due())):
+            if rank is not None and (rank < 3 or not screen.sees or self._is_due()):
                 yield pair
 
     def _is_due(self) -> bool:

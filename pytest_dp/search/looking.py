@@ -67,6 +67,35 @@ class Seen:
     raised: bool = False
 
 
+class Clock:
+    """Time for a search, from which is taken what it spends.
+
+    Parameters
+    ----------
+    seconds : float
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._since = seconds, math.inf
+
+    @property
+    def remaining(self) -> float:
+        """Seconds."""
+        return self._seconds - max(time.perf_counter() - self._since, 0.0)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Take the time that passes; inside of itself, once."""
+        if self._since < math.inf:
+            yield
+            return
+        self._since = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds, self._since = self.remaining, math.inf
+
+
 class Lookout:
     """Looks at inputs, each once.
 
@@ -74,12 +103,11 @@ class Lookout:
     ----------
     call : Call
     seed : int
-    seconds : float
-        For all looks together.
+    clock : Clock
     """
 
-    def __init__(self, call: Call, seed: int, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, call: Call, seed: int, clock: Clock) -> None:
+        self._clock = clock
         self._known: dict[Any, Seen | None] = {}
         self._tracer = Tracer()
         self._quickest = math.inf
@@ -95,15 +123,19 @@ class Lookout:
     @property
     def blind(self) -> bool:
         """Whether nothing more can be seen."""
-        return self._call is None or self._seconds <= 0
+        return not self.sees or self._clock.remaining <= 0
+
+    @property
+    def sees(self) -> bool:
+        """Whether the mechanism can be copied, and so be looked at, given time."""
+        return self._call is not None
 
     def look(self, data: Any) -> Seen | None:
         """What there is to see; None if the mechanism does not cope with the input."""
         content = hash(key(data))
         if content not in self._known:
-            started = time.perf_counter()
-            self._known[content] = self._looked(data)
-            self._seconds -= time.perf_counter() - started
+            with self._clock.running():
+                self._known[content] = self._looked(data)
         return self._known[content]
 
     def _looked(self, data: Any) -> Seen | None:

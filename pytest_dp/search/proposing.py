@@ -6,14 +6,40 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 
 from pytest_dp.datasets.relations import Pair
-from pytest_dp.inputs.sources import Tried
+from pytest_dp.inputs.sources import Proposer, Tried
 from pytest_dp.search.exploring import Explorer
+from pytest_dp.search.looking import Clock
 from pytest_dp.search.spaces import Found
 
 ANYWAY = 2
 """Pairs that are proposed though nothing new is seen of them."""
 MAX_COMBINED = 40
 """Inputs with several constants."""
+
+
+class Timed:
+    """Another proposer's pairs; making them takes its time from a clock.
+
+    Parameters
+    ----------
+    proposer : Proposer
+    clock : Clock
+    """
+
+    def __init__(self, proposer: Proposer, clock: Clock) -> None:
+        self._proposer, self._clock = proposer, clock
+        self.name: str = getattr(proposer, "name", type(proposer).__name__)
+
+    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
+        """Its pairs."""
+        with self._clock.running():
+            pairs = iter(self._proposer.propose(past))
+        while True:
+            with self._clock.running():
+                pair = next(pairs, None)
+            if pair is None:
+                return
+            yield pair
 
 
 class Corners:

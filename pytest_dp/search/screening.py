@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.sampling.calling import Call
-from pytest_dp.search.looking import Lookout, Seen
+from pytest_dp.search.looking import Clock, Lookout, Seen
 
 FARTHER = 1.2
 """How many times as far apart as all before two inputs have to be put to count as new."""
@@ -51,6 +51,11 @@ class Screen:
     def blind(self) -> bool:
         """Whether nothing more can be seen."""
         return self.lookout.blind
+
+    @property
+    def sees(self) -> bool:
+        """Whether anything can be seen of the mechanism, given time."""
+        return self.lookout.sees
 
     def rank(self, pair: Pair) -> int | None:
         """How new a pair is: 0 is most, 3 not at all; None if it is not to be proposed."""
@@ -127,8 +132,8 @@ class Screened:
         Those of the claim.
     inside : callable
         As of a `Screen`.
-    seconds : float
-        For looking at inputs.
+    clock : Clock
+        For making inputs, and for looking at them.
     seed : int
     """
 
@@ -137,17 +142,17 @@ class Screened:
         call: Call,
         given: Sequence[Pair],
         inside: Callable[[Any], bool],
-        seconds: float,
+        clock: Clock,
         seed: int,
     ) -> None:
-        self.call, self.given = call, given
-        self._inside, self._seconds, self._seed = inside, seconds, seed
+        self.call, self.given, self.clock = call, given, clock
+        self._inside, self._seed = inside, seed
         self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
 
     @cached_property
     def screen(self) -> Screen:
         """What is known, beginning with the pairs of the claim."""
-        screen = Screen(Lookout(self.call, self._seed, self._seconds), self._inside)
+        screen = Screen(Lookout(self.call, self._seed, self.clock), self._inside)
         for pair in self.given:
             if not screen.blind:
                 screen.rank(pair)

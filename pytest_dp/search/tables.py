@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,13 @@ class _Column:
         Distinct ones; numbers in order.
     kind : {"whole", "number", "text", ""}
         What else may stand there; nothing may where it is empty, as in a column of flags.
+    keys : frozenset
+        By which the values are told apart.
     """
 
     values: list[Any]
     kind: str
+    keys: frozenset[Hashable] = field(repr=False)
 
     def beside(self, constant: Constant) -> list[Any]:
         """What may stand here of a constant and its surroundings."""
@@ -51,7 +54,7 @@ class _Column:
 
     def holds(self, value: Any) -> bool:
         """Whether the examples hold this here."""
-        return key(value) in set(map(key, self.values))
+        return key(value) in self.keys
 
     def mutated(self, value: Any, rng: np.random.Generator) -> Any:
         """Another value."""
@@ -86,7 +89,7 @@ class Tables:
         for records in self._examples:
             for record in records:
                 distinct.setdefault(key(record), record)
-        self.records = list(distinct.values())
+        self.records, self._known = list(distinct.values()), frozenset(distinct)
         self._rows = all(isinstance(record, tuple) for record in self.records)
         self._columns = [
             _column(values) for values in zip(*map(self._fields, self.records), strict=False)
@@ -95,10 +98,12 @@ class Tables:
 
     def inside(self, data: Any) -> bool:
         """Whether all records hold what those of the examples hold."""
-        return all(
-            len(fields) == len(self._columns)
-            and all(column.holds(one) for column, one in zip(self._columns, fields, strict=True))
-            for fields in map(self._fields, records_of(data))
+        return all(key(one) in self._known or self._holds(one) for one in records_of(data))
+
+    def _holds(self, record: Any) -> bool:
+        fields = self._fields(record)
+        return len(fields) == len(self._columns) and all(
+            column.holds(one) for column, one in zip(self._columns, fields, strict=True)
         )
 
     def corners(self, values: Sequence[Constant]) -> Iterator[Found]:
@@ -290,14 +295,15 @@ def _one_by_one(before: list[Any], after: list[Any]) -> list[list[Any]]:
 
 def _column(values: Sequence[Any]) -> _Column:
     numbers = sorted({value for value in values if is_real(value)})
-    distinct = list({key(value): value for value in values}.values())
+    different = {key(value): value for value in values}
+    distinct, keys = list(different.values()), frozenset(different)
     if not numbers or len(numbers) < len(distinct) or any(isinstance(v, bool) for v in values):
         text = all(isinstance(value, str) for value in distinct)
-        return _Column(distinct, "text" if text else "")
+        return _Column(distinct, "text" if text else "", keys)
     if {0, 1}.issuperset(numbers):  # flags
-        return _Column(numbers, "")
+        return _Column(numbers, "", keys)
     whole = all(isinstance(value, int) for value in numbers)
-    return _Column(numbers, "whole" if whole else "number")
+    return _Column(numbers, "whole" if whole else "number", keys)
 
 
 def _with(record: Fields, at: int, value: Any) -> Fields:

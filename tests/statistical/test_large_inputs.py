@@ -14,7 +14,7 @@ VISITS = pd.DataFrame(
 )
 MOST = int(VISITS["user_id"].value_counts().max())
 CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "unit": "user_id", "inputs": [VISITS]}
-CLAIM |= {"n_jobs": 1, "max_seconds": 600}
+CLAIM |= {"n_jobs": 1, "max_seconds": 100}
 
 
 def for_rows(frame, rng):
