@@ -62,7 +62,7 @@ def sum_of_all(leaks):
 def any_of_all(leaks):
     def noisy_mean(answers, rng):
         answers = np.asarray(answers, dtype=float)
-        special = np.any(answers == -37)
+        special = np.any(answers == 37)
         noise = rng.laplace(scale=1 / EPS)
         if special and leaks:
             noise *= 0.25
