@@ -188,7 +188,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
     """A letter and a word for a test that passed without telling anything; counted by itself."""
     if report.when != "call" or not report.passed or hasattr(report, "wasxfail"):
         return None
-    if not any(row["status"] == "inconclusive" for row in getattr(report, "dp_rows", ())):
+    if not any(record["status"] == "inconclusive" for record in getattr(report, "dp_records", ())):
         return None
     return "inconclusive", "I", ("INCONCLUSIVE", {"yellow": True})
 
@@ -201,7 +201,7 @@ class _Outcomes:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the report; that of a later rerun takes its place."""
-        if hasattr(report, "dp_rows"):
+        if hasattr(report, "dp_records"):
             self.reports[report.nodeid] = report
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

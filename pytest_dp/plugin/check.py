@@ -18,10 +18,11 @@ from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.plugin.remembered import remember, remembered
-from pytest_dp.report.text import Row, headline, violation
+from pytest_dp.report.record import Record
+from pytest_dp.report.violation import headline, violation
 from pytest_dp.sampling.streams import claim_seed
 
-_ROWS = pytest.StashKey[list[tuple[Row, AuditResult]]]()
+_RECORDS = pytest.StashKey[list[tuple[Record, AuditResult]]]()
 _CALLS = pytest.StashKey[int]()
 _UNUSED = pytest.StashKey[bool]()
 
@@ -45,8 +46,8 @@ def conclude(item: pytest.Item, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
     path, line = _place(item)
-    row = Row.of(result, item.nodeid, path, line)
-    item.stash.setdefault(_ROWS, []).append((row, result))
+    record = Record.of(result, item.nodeid, path, line)
+    item.stash.setdefault(_RECORDS, []).append((record, result))
     if result.violated:
         raise PrivacyViolation(violation(result), result)
     if result.verdict == "inconclusive":
@@ -114,7 +115,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 def before(item: pytest.Item) -> None:
     """Start a run of a marked test with a clean slate; refuse a marker that makes no sense."""
-    item.stash[_ROWS] = []
+    item.stash[_RECORDS] = []
     item.stash[_CALLS] = 0
     item.stash[_UNUSED] = False
     own = [marker for marker in item.own_markers if marker.name == MARKER]
@@ -129,7 +130,7 @@ def before(item: pytest.Item) -> None:
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Put the rows of this test on its report, and show our own errors in our own way."""
+    """Put the records of this test on its report, and show our own errors in our own way."""
     error = call.excinfo.value if call.excinfo is not None else None
     if call.when == "call" and report.passed and item.stash.get(_UNUSED, False):
         error = ClaimError(
@@ -145,17 +146,17 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if call.when != "call" and not (unaudited and call.when == "setup"):
         return
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm
-    rows = []
-    for row, result in item.stash.get(_ROWS, []):
+    records = []
+    for record, result in item.stash.get(_RECORDS, []):
         caught = not (isinstance(error, PrivacyViolation) and error.result is result)
-        rows.append(replace(row, expected=result.violated and (passed or caught)))
+        records.append(replace(record, expected=result.violated and (passed or caught)))
     if unaudited and not isinstance(error, PrivacyViolation | InconclusiveAudit):
         path, line = _place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
-        row = Row.of_error(item.nodeid, path, line, message, seconds=call.duration)
-        rows.append(replace(row, expected=passed))
-    if rows:
-        report.__dict__["dp_rows"] = [row.as_dict() for row in rows]
+        record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
+        records.append(replace(record, expected=passed))
+    if records:
+        report.__dict__["dp_records"] = [record.as_dict() for record in records]
 
 
 def _markers(item: pytest.Item) -> list[pytest.Mark]:

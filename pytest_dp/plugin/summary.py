@@ -11,7 +11,8 @@ import pytest
 
 from pytest_dp.plugin.failure import relative
 from pytest_dp.report import github
-from pytest_dp.report.text import Row, table, verbose
+from pytest_dp.report.record import Record
+from pytest_dp.report.text import table, verbose
 
 _COLOURS = {
     "violated": {"red": True, "bold": True},
@@ -24,43 +25,43 @@ _COLOURS = {
 def show(reporter: pytest.TerminalReporter, reports: Iterable[pytest.TestReport]) -> None:
     """Print the table; on GitHub, annotate the claims and write the summary of the job."""
     config = reporter.config
-    rows = sorted(
-        (Row.from_dict(fields) for report in reports for fields in report.dp_rows),
-        key=lambda row: (row.path, row.line or 0, row.nodeid),
+    records = sorted(
+        (Record.from_dict(fields) for report in reports for fields in report.dp_records),
+        key=lambda record: (record.path, record.line or 0, record.nodeid),
     )
     # What a test expects to be broken alarms nobody, here and on GitHub.
-    claims = [row for row in rows if not row.expected]
+    claims = [record for record in records if not record.expected]
     if config.get_verbosity() >= 0:
         width = config.get_terminal_writer().fullwidth
         reporter.write_sep("=", "privacy claims")
         for line, status in table(claims, width):
             reporter.write_line(line, **_COLOURS.get(status, {}))
-        for line in wrap(_expected(rows), width):
+        for line in wrap(_expected(records), width):
             reporter.write_line(line)
         if config.get_verbosity() > 0:
-            for row in rows:
+            for record in records:
                 reporter.write_line("")
-                for line in verbose(row):
+                for line in verbose(record):
                     reporter.write_line(line)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         _on_github(reporter, claims)
 
 
-def _expected(rows: list[Row]) -> str:
-    names = dict.fromkeys(row.name for row in rows if row.expected)
+def _expected(records: list[Record]) -> str:
+    names = dict.fromkeys(record.name for record in records if record.expected)
     return f"broken, as the test expects: {', '.join(names)}" if names else ""
 
 
-def _on_github(reporter: pytest.TerminalReporter, rows: list[Row]) -> None:
+def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
     root = reporter.config.rootpath
     workspace = Path(os.environ.get("GITHUB_WORKSPACE") or root)
-    for row in rows:
-        line = github.annotation(row, relative(root / row.path, workspace))
+    for record in records:
+        line = github.annotation(record, relative(root / record.path, workspace))
         if line:
             reporter.write_line(line)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         try:
-            github.append(summary, github.summary(rows))
+            github.append(summary, github.summary(records))
         except OSError as error:
             reporter.write_line(f"pytest-dp could not write the job summary: {error}", yellow=True)

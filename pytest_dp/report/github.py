@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pytest_dp.report.text import STRENGTHS, Row, legend
+from pytest_dp.report.record import STRENGTHS, Record
+from pytest_dp.report.text import cells, legend, outcome
 
 LIMIT = 900_000
 """GitHub drops a summary above 1 MiB; counterexamples are left out before that."""
@@ -18,35 +19,35 @@ _MARKS = {"violated": "❌", "error": "❌", "inconclusive": "⚠️", "no viola
 _WORDS = {"violated": "violated", "error": "not audited", "inconclusive": "inconclusive"}
 
 
-def annotation(row: Row, workspace_relative_path: str) -> str:
+def annotation(record: Record, workspace_relative_path: str) -> str:
     """The workflow command that marks the line of the claim; empty if nothing is wrong with it.
 
     Source: GitHub, "Workflow commands for GitHub Actions", and the escaping of actions/toolkit.
     """
-    if row.status == "no violation":
+    if record.status == "no violation":
         return ""
-    kind = "warning" if row.status == "inconclusive" else "error"
-    place = {"file": workspace_relative_path.replace(os.sep, "/"), "line": str(row.line or "")}
-    title = {"title": f"Privacy claim {_WORDS[row.status]}: {row.name}"}
+    kind = "warning" if record.status == "inconclusive" else "error"
+    place = {"file": workspace_relative_path.replace(os.sep, "/"), "line": str(record.line or "")}
+    title = {"title": f"Privacy claim {_WORDS[record.status]}: {record.name}"}
     properties = ",".join(f"{key}={_property(v)}" for key, v in (place | title).items() if v)
-    told = row.headline, row.reason, row.counterexample
+    told = record.headline, record.reason, record.counterexample
     body = "\n\n".join(part for part in told if part)
     return f"::{kind} {properties}::{_message(body)}"
 
 
-def summary(rows: Sequence[Row]) -> str:
+def summary(records: Sequence[Record]) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``: verdict, failures, then the table of all claims."""
-    if not rows:
+    if not records:
         return ""
-    ordered = sorted(rows, key=lambda row: _ORDER[row.status])
-    blocks = [f"## {_heading(rows)}"]
+    ordered = sorted(records, key=lambda record: _ORDER[record.status])
+    blocks = [f"## {_heading(records)}"]
     table = _table(ordered)
     room = LIMIT - len(table.encode())
     left_out = 0
-    for row in ordered:
-        if row.status == "no violation":
+    for record in ordered:
+        if record.status == "no violation":
             continue
-        block = _failure(row)
+        block = _failure(record)
         room -= len(block.encode())
         if room < 0:
             left_out += 1
@@ -54,7 +55,7 @@ def summary(rows: Sequence[Row]) -> str:
             blocks.append(block)
     if left_out:
         blocks.append(f"{left_out} more did not fit here; the log of this job has them all.")
-    blocks += [table, *(_text(said) for said in legend(rows))]
+    blocks += [table, *(_text(said) for said in legend(records))]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -75,9 +76,9 @@ def append(path: str | Path, text: str) -> None:
         os.close(handle)
 
 
-def _heading(rows: Sequence[Row]) -> str:
-    counts = {status: sum(row.status == status for row in rows) for status in _ORDER}
-    total = f"of {len(rows)}"
+def _heading(records: Sequence[Record]) -> str:
+    counts = {status: sum(record.status == status for record in records) for status in _ORDER}
+    total = f"of {len(records)}"
     parts = []
     if counts["violated"]:
         parts.append(f"{counts['violated']} {total} violated")
@@ -85,43 +86,43 @@ def _heading(rows: Sequence[Row]) -> str:
         parts.append(f"{counts['error']} {'' if parts else total + ' '}not audited")
     if counts["inconclusive"]:
         parts.append(f"{counts['inconclusive']} {'' if parts else total + ' '}inconclusive")
-    mark = _MARKS[min((row.status for row in rows), key=_ORDER.__getitem__)]
-    return f"{mark} Privacy claims: {', '.join(parts) or _passed(rows)}"
+    mark = _MARKS[min((record.status for record in records), key=_ORDER.__getitem__)]
+    return f"{mark} Privacy claims: {', '.join(parts) or _passed(records)}"
 
 
-def _passed(rows: Sequence[Row]) -> str:
-    """All rows, with what they are worth."""
-    strengths = [row.strength for row in rows]
+def _passed(records: Sequence[Record]) -> str:
+    """All records, with what they are worth."""
+    strengths = [record.strength for record in records]
     each = [f"{strengths.count(word)} {word}" for word in STRENGTHS if word in strengths]
-    return f"no violation found in {len(rows)}" + (f" ({', '.join(each)})" if each else "")
+    return f"no violation found in {len(records)}" + (f" ({', '.join(each)})" if each else "")
 
 
-def _failure(row: Row) -> str:
-    place = row.path if row.line is None else f"{row.path}:{row.line}"
-    lines = [f"### {_MARKS[row.status]} {_code(row.name)}: {_WORDS[row.status]}", ""]
-    lines.append(f"{_text(row.headline)}  \n{_code(place)}" if place else _text(row.headline))
-    if row.counterexample:
-        lines += ["", _fenced(row.counterexample)]
-    if row.details and row.details != row.headline:
-        folded = "Full counterexample" if row.status == "violated" else "Full message"
-        name = html.escape(" ".join(row.name.split()), quote=False)
+def _failure(record: Record) -> str:
+    place = record.path if record.line is None else f"{record.path}:{record.line}"
+    lines = [f"### {_MARKS[record.status]} {_code(record.name)}: {_WORDS[record.status]}", ""]
+    lines.append(f"{_text(record.headline)}  \n{_code(place)}" if place else _text(record.headline))
+    if record.counterexample:
+        lines += ["", _fenced(record.counterexample)]
+    if record.details and record.details != record.headline:
+        folded = "Full counterexample" if record.status == "violated" else "Full message"
+        name = html.escape(" ".join(record.name.split()), quote=False)
         lines += ["", f"<details><summary>{folded}: {name}</summary>", ""]
-        lines += [_fenced(row.details), "", "</details>"]
-    if row.status == "inconclusive":
-        others = (note for note in row.notes if note != row.reason)
-        lines += [f"\n{_text(said)}" for said in (row.reason, *others)]
+        lines += [_fenced(record.details), "", "</details>"]
+    if record.status == "inconclusive":
+        others = (note for note in record.notes if note != record.reason)
+        lines += [f"\n{_text(said)}" for said in (record.reason, *others)]
     return "\n".join(lines)
 
 
-def _table(rows: Iterable[Row]) -> str:
+def _table(records: Iterable[Record]) -> str:
     lines = [
         "| status | claim | claimed | would catch from | samples | time |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    for row in rows:
-        status = f"{_MARKS[row.status]} {_text(row.outcome)}"
-        cells = [status, _code(row.nodeid), *row.cells()]
-        lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+    for record in records:
+        status = f"{_MARKS[record.status]} {_text(outcome(record))}"
+        columns = [status, _code(record.nodeid), *cells(record)]
+        lines.append(f"| {' | '.join(_cell(cell) for cell in columns)} |")
     return "\n".join(lines)
 
 

@@ -1,183 +1,13 @@
-"""Reports for a terminal: the violation, one line for each claim, and the table of claims."""
+"""Reports for a terminal: the table of claims, and what is known of each."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
-from typing import Any, Literal
 
 from pytest_dp.report import numbers
-from pytest_dp.report.violation import WIDTH, counterexample, e_value, field, headline, violation
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pytest_dp.auditors.result import AuditResult
-
-__all__ = ["Row", "headline", "legend", "table", "verbose", "violation"]
-
-STRENGTHS = ("strong", "fair", "weak")
-"""What a pass is worth, as in `AuditResult.strength`."""
-Status = Literal["violated", "no violation", "inconclusive", "error"]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One claim in the table: plain values, which survive JSON on the way from an xdist worker.
-
-    Attributes
-    ----------
-    nodeid, path, line
-        The test, and where its claim is written (`path` relative to the root directory).
-    name : str
-        The test without its file.
-    claim, parameter : str
-        What is claimed, such as ``"eps=1.0-delta=1e-06"``, and what the numbers are values of, such
-        as ``"eps"``; empty if the claim could not be read.
-    claimed : float or None
-        The claimed value of the parameter; in nats if that is ``"eps"``.
-    status : {"violated", "no violation", "inconclusive", "error"}
-    lower : float
-        What was proven of the parameter; 0.0 if nothing was shown.
-    resolution : float or None
-        The smallest true parameter that would have been caught; None if nothing would have been.
-    samples, seconds, method, alpha, p_value, e_value, bet_samples, seed
-        As in `AuditResult`; `seed` in hexadecimal.
-    strength, reason
-        As in `AuditResult`: what a pass is worth; why the audit told nothing or little, and the
-        remedy.
-    headline : str
-        The outcome in one line.
-    counterexample : str
-        D, D', S and the counts; empty if there is none.
-    details : str
-        The full message of the violation or the error.
-    notes, strongest, pairs_tried, pairs_available, pairs_proposed
-        As in `AuditResult`.
-    expected : bool
-        The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
-    """
-
-    nodeid: str
-    path: str
-    line: int | None
-    name: str
-    status: Status
-    headline: str
-    claim: str = ""
-    parameter: str = ""
-    claimed: float | None = None
-    details: str = ""
-    counterexample: str = ""
-    strength: str = ""
-    reason: str = ""
-    lower: float = 0.0
-    resolution: float | None = None
-    samples: int = 0
-    seconds: float = 0.0
-    method: str = ""
-    alpha: float | None = None
-    p_value: float | None = None
-    e_value: float | None = None
-    bet_samples: int | None = None
-    seed: str = ""
-    notes: tuple[str, ...] = ()
-    strongest: str = ""
-    pairs_tried: int = 0
-    pairs_available: int = 0
-    pairs_proposed: int = 0
-    expected: bool = False
-
-    @classmethod
-    def of(cls, result: AuditResult, nodeid: str, path: str, line: int | None) -> Row:
-        """The row of an audit that ran."""
-        example = result.counterexample
-        block = counterexample(result, example, WIDTH) if example is not None else []
-        return cls(
-            nodeid=nodeid,
-            path=path,
-            line=line,
-            name=_short_name(nodeid),
-            status=result.verdict,
-            claim=result.claim.promise.guarantee.label,
-            parameter=result.parameter,
-            claimed=float(result.claimed),
-            headline=headline(result),
-            details=violation(result) if result.violated else "",
-            counterexample="\n".join(block),
-            strength=result.strength,
-            reason=result.reason,
-            lower=float(result.lower),
-            resolution=float(result.resolution) if math.isfinite(result.resolution) else None,
-            samples=int(result.samples),
-            seconds=float(result.seconds),
-            method=result.method,
-            alpha=float(result.alpha),
-            p_value=None if result.p_value is None else float(result.p_value),
-            e_value=None if result.e_value is None else float(result.e_value),
-            bet_samples=None if result.bet_samples is None else int(result.bet_samples),
-            seed=numbers.seed(result.seed),
-            notes=tuple(map(str, result.notes)),
-            strongest=str(result.strongest),
-            pairs_tried=int(result.pairs[0]),
-            pairs_available=int(result.pairs[1]),
-            pairs_proposed=int(result.proposed),
-        )
-
-    @classmethod
-    def of_error(
-        cls,
-        nodeid: str,
-        path: str,
-        line: int | None,
-        message: str,
-        *,
-        details: str = "",
-        seconds: float = 0.0,
-    ) -> Row:
-        """The row of a claim that could not be audited; `details` default to the whole message."""
-        first = next((text for text in message.splitlines() if text.strip()), "no message")
-        return cls(
-            nodeid=nodeid,
-            path=path,
-            line=line,
-            name=_short_name(nodeid),
-            status="error",
-            headline=first.strip(),
-            details=details or message,
-            seconds=float(seconds),
-        )
-
-    def cells(self) -> tuple[str, ...]:
-        """What is claimed, would catch from, samples and time, as tables show them."""
-        ran = self.samples > 0
-        return (
-            self.claim.replace("=", " ").replace("-delta ", ", ") or "-",
-            _catches(self),
-            numbers.short_count(self.samples) if ran else "-",
-            numbers.seconds(self.seconds, compact=True) if ran or self.seconds > 0.1 else "-",
-        )
-
-    @property
-    def outcome(self) -> str:
-        """The status with what makes it telling: ``"no violation (strong)"``."""
-        if self.status == "violated" and self.claimed is not None:
-            if self.lower <= self.claimed:
-                return f"violated, {self.parameter} > {numbers.claimed(self.claimed)}"
-            bound = numbers.claim_and_bound(self.claimed, self.lower)[1]
-            return f"violated, {self.parameter} >= {bound}"
-        return f"{self.status} ({self.strength})" if self.strength else self.status
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields, ready for JSON."""
-        return asdict(self) | {"notes": list(self.notes)}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Row:
-        """The row that `as_dict` was taken of."""
-        return cls(**{**fields, "notes": tuple(fields["notes"])})
-
+from pytest_dp.report.record import Record
+from pytest_dp.report.violation import WIDTH, e_value, field
 
 _HEAD = (
     ("", "would", "", ""),
@@ -185,17 +15,38 @@ _HEAD = (
 )
 
 
-def table(rows: Sequence[Row], width: int = 80) -> list[tuple[str, str]]:
+def cells(record: Record) -> tuple[str, ...]:
+    """What is claimed, would catch from, samples and time, as tables show them."""
+    ran, seconds = record.samples > 0, record.seconds
+    return (
+        record.claim.replace("=", " ").replace("-delta ", ", ") or "-",
+        _catches(record),
+        numbers.short_count(record.samples) if ran else "-",
+        numbers.seconds(seconds, compact=True) if ran or seconds > 0.1 else "-",
+    )
+
+
+def outcome(record: Record) -> str:
+    """The status with what makes it telling: ``"no violation (strong)"``."""
+    claimed, parameter = record.claimed, record.parameter
+    if record.status == "violated" and claimed is not None:
+        if record.lower <= claimed:
+            return f"violated, {parameter} > {numbers.claimed(claimed)}"
+        return f"violated, {parameter} >= {numbers.claim_and_bound(claimed, record.lower)[1]}"
+    return f"{record.status} ({record.strength})" if record.strength else record.status
+
+
+def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     """The table of claims, in the order given: (line, status), the status empty for other lines."""
-    if not rows:
+    if not records:
         return []
-    states = [_state(row) for row in rows]
-    cells = [row.cells() for row in rows]
-    sizes = [max(map(len, column)) for column in zip(*_HEAD, *cells, strict=True)]
+    states = [_state(record) for record in records]
+    columns = [cells(record) for record in records]
+    sizes = [max(map(len, column)) for column in zip(*_HEAD, *columns, strict=True)]
     room = width - sum(size + 2 for size in sizes) - 2 - max(map(len, states))
     while room < 12 and len(sizes) > 1:  # a narrow terminal: the last columns go first
         room += sizes.pop() + 2
-    names = _names(rows, max(room, 5))
+    names = _names(records, max(room, 5))
     first = max(map(len, [*names, "claim"]))
 
     def line(name: str, values: Iterable[str], state: str) -> str:
@@ -203,17 +54,17 @@ def table(rows: Sequence[Row], width: int = 80) -> list[tuple[str, str]]:
         return f"{name:{first}}{numeric}  {state}".rstrip()
 
     lines = [(line("", _HEAD[0], ""), ""), (line("claim", _HEAD[1], "status"), "")]
-    for row, name, values, state in zip(rows, names, cells, states, strict=True):
-        lines.append((line(name, values, state), row.status))
-        lines += [(f"  {text}", "inconclusive") for text in wrap(row.reason, width - 2)]
+    for record, name, values, state in zip(records, names, columns, states, strict=True):
+        lines.append((line(name, values, state), record.status))
+        lines += [(f"  {text}", "inconclusive") for text in wrap(record.reason, width - 2)]
     lines.append(("", ""))
-    lines += [(text, "") for said in legend(rows) for text in wrap(said, width)]
+    lines += [(text, "") for said in legend(records) for text in wrap(said, width)]
     return lines
 
 
-def legend(rows: Iterable[Row]) -> list[str]:
-    """What the table means, in plain words; only what these rows need."""
-    states = {row.status for row in rows}
+def legend(records: Iterable[Record]) -> list[str]:
+    """What the table means, in plain words; only what these records need."""
+    states = {record.status for record in records}
     said = []
     if states - {"error"}:
         said.append(
@@ -228,93 +79,97 @@ def legend(rows: Iterable[Row]) -> list[str]:
     return said
 
 
-def verbose(row: Row) -> list[str]:
+def verbose(record: Record) -> list[str]:
     """What ``-v`` adds about one claim."""
-    facts = [(name, text) for name, text in _facts(row).items() if text]
-    facts += [("note", note) for note in row.notes if note != row.reason]
-    lines = [row.name, *(f"  {line}" for line in wrap(row.headline, WIDTH - 2))]
+    facts = [(name, text) for name, text in _facts(record).items() if text]
+    facts += [("note", note) for note in record.notes if note != record.reason]
+    lines = [record.name, *(f"  {line}" for line in wrap(record.headline, WIDTH - 2))]
     for name, text in facts:
         lines += [f"  {line}" for line in field(f"{name:<12} ", text, WIDTH - 2)]
     return lines
 
 
-def _and_more(row: Row) -> str:
-    more = row.pairs_proposed
+def _and_more(record: Record) -> str:
+    more = record.pairs_proposed
     return f", and {numbers.count(more)} more that a search proposed" if more else ""
 
 
-def _facts(row: Row) -> dict[str, str]:
+def _facts(record: Record) -> dict[str, str]:
     """What there is to say about a claim; empty where nothing is known."""
     return {
-        "method": _method(row),
+        "method": _method(record),
         "pairs tried": (
-            f"{numbers.count(row.pairs_tried)} of {numbers.count(row.pairs_available)}"
-            + _and_more(row)
-            if row.pairs_available
+            f"{numbers.count(record.pairs_tried)} of {numbers.count(record.pairs_available)}"
+            + _and_more(record)
+            if record.pairs_available
             else ""
         ),
-        "strongest": row.strongest,
-        "p-value": _p_value(row),
+        "strongest": record.strongest,
+        "p-value": _p_value(record),
         "e-value": (
-            e_value(row.e_value, row.bet_samples)
-            if row.e_value is not None and row.bet_samples
+            e_value(record.e_value, record.bet_samples)
+            if record.e_value is not None and record.bet_samples
             else ""
         ),
-        "spent": _spent(row),
+        "spent": _spent(record),
         "samples": (
-            f"{numbers.count(row.samples)} in {numbers.seconds(row.seconds)}" if row.samples else ""
+            f"{numbers.count(record.samples)} in {numbers.seconds(record.seconds)}"
+            if record.samples
+            else ""
         ),
-        "seed": row.seed,
-        "reason": row.reason,
+        "seed": record.seed,
+        "reason": record.reason,
     }
 
 
-def _method(row: Row) -> str:
-    if not row.method:
+def _method(record: Record) -> str:
+    if not record.method:
         return ""
-    risk = "" if row.alpha is None else numbers.probability_of_error(row.alpha)
-    return f"{row.method}, alpha {risk} (chance of a false alarm)"
+    risk = "" if record.alpha is None else numbers.probability_of_error(record.alpha)
+    return f"{record.method}, alpha {risk} (chance of a false alarm)"
 
 
-def _p_value(row: Row) -> str:
-    if row.p_value is None:
+def _p_value(record: Record) -> str:
+    if record.p_value is None:
         return ""
-    floor = row.method == "dpsniper" and row.p_value <= 0.011 * (row.alpha or 0.0)
-    whose = ", by the bets" if row.method == "sequential" else ""
-    return ("<= " if floor else "") + numbers.p_value(row.p_value) + whose
+    floor = record.method == "dpsniper" and record.p_value <= 0.011 * (record.alpha or 0.0)
+    whose = ", by the bets" if record.method == "sequential" else ""
+    return ("<= " if floor else "") + numbers.p_value(record.p_value) + whose
 
 
-def _spent(row: Row) -> str:
-    if not row.strength or row.lower <= 0 or row.claimed is None:
+def _spent(record: Record) -> str:
+    if not record.strength or record.lower <= 0 or record.claimed is None:
         return ""
-    spent, most = numbers.lower(row.lower), numbers.claimed(row.claimed)
-    return f"{row.parameter}: at least {spent} of the {most} that it may"
+    spent, most = numbers.lower(record.lower), numbers.claimed(record.claimed)
+    return f"{record.parameter}: at least {spent} of the {most} that it may"
 
 
-def _short_name(nodeid: str) -> str:
-    return nodeid.partition("::")[2] or nodeid
-
-
-def _catches(row: Row) -> str:
-    if row.status != "no violation":
+def _catches(record: Record) -> str:
+    if record.status != "no violation":
         return "-"
-    return "nothing" if row.resolution is None else numbers.upper(row.resolution)
+    return "nothing" if record.resolution is None else numbers.upper(record.resolution)
 
 
-def _state(row: Row) -> str:
-    alarming = row.status in ("violated", "error")
-    return row.outcome.replace(row.status, row.status.upper() if alarming else row.status)
+def _state(record: Record) -> str:
+    alarming = record.status in ("violated", "error")
+    return outcome(record).replace(
+        record.status, record.status.upper() if alarming else record.status
+    )
 
 
-def _names(rows: Sequence[Row], room: int) -> list[str]:
+def _names(records: Sequence[Record], room: int) -> list[str]:
     """The names, with the file where two are the same, without what will not fit into `room`."""
-    plain = [row.name for row in rows]
+    plain = [record.name for record in records]
     names = [
-        f"{row.path}::{row.name}" if plain.count(row.name) > 1 and row.path else row.name
-        for row in rows
+        f"{record.path}::{record.name}"
+        if plain.count(record.name) > 1 and record.path
+        else record.name
+        for record in records
     ]
     if max(map(len, names)) > room:
-        names = [_without_claim(name, row.claim) for name, row in zip(names, rows, strict=True)]
+        names = [
+            _without_claim(name, record.claim) for name, record in zip(names, records, strict=True)
+        ]
     return [_middle_cut(name, room) for name in names]
 
 

@@ -185,15 +185,18 @@ def _ratio_or_most(
 
 def reproduce(result: AuditResult) -> list[str]:
     """How to run this audit again; the command is never broken, so that it can be pasted."""
+    line = f"Reproduce:  {command(result)}"
+    return [line] if len(line) <= WIDTH else ["Reproduce:", f"  {command(result)}"]
+
+
+def command(result: AuditResult) -> str:
+    """What runs this audit again, with pytest or without."""
     seed = numbers.seed(result.seed)
     if "::" in result.name:
         name = result.name
         quoted = shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
-        command = " ".join([f"pytest {quoted} --dp-seed={seed}", *_options(result)])
-    else:
-        command = f"audit(..., seed=0x{seed})"
-    line = f"Reproduce:  {command}"
-    return [line] if len(line) <= WIDTH else ["Reproduce:", f"  {command}"]
+        return " ".join([f"pytest {quoted} --dp-seed={seed}", *_options(result)])
+    return f"audit(..., seed=0x{seed})"
 
 
 def keep(result: AuditResult) -> list[str]:

@@ -59,7 +59,7 @@ class Project:
     def rows(self, result: pytest.RunResult) -> dict[str, list[dict]]:
         """The outcomes that travelled on the reports of a run in this process."""
         reports = result.reprec.getreports("pytest_runtest_logreport")
-        return {r.nodeid: r.dp_rows for r in reports if hasattr(r, "dp_rows")}
+        return {r.nodeid: r.dp_records for r in reports if hasattr(r, "dp_records")}
 
     def facts(self, result: pytest.RunResult) -> dict[str, list[tuple]]:
         """The outcomes without the times, which differ from run to run."""

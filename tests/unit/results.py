@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pytest_dp.auditors.result import AuditResult, Counterexample
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.report.text import Row
+from pytest_dp.report.record import Record
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,13 @@ def rows():
     high = replace(half, resolution=0.6231, samples=2_400_000, seconds=125.3)
     one = replace(PASSED, resolution=1.3101)
     return [
-        Row.of(BROKEN, COUNT, "shop/stats.py", 8),
-        Row.of(one, "shop/stats.py::noisy_max[eps=1.0]", "shop/stats.py", 20),
-        Row.of(high, "shop/stats.py::noisy_max[eps=0.5]", "shop/stats.py", 20),
-        Row.of(replace(unknown, notes=("stopped by max_seconds=60",)), name, "shop/stats.py", 30),
-        Row.of_error(
+        Record.of(BROKEN, COUNT, "shop/stats.py", 8),
+        Record.of(one, "shop/stats.py::noisy_max[eps=1.0]", "shop/stats.py", 20),
+        Record.of(high, "shop/stats.py::noisy_max[eps=0.5]", "shop/stats.py", 20),
+        Record.of(
+            replace(unknown, notes=("stopped by max_seconds=60",)), name, "shop/stats.py", 30
+        ),
+        Record.of_error(
             "shop/stats.py::mean[eps=1.0]",
             "shop/stats.py",
             41,

@@ -12,7 +12,7 @@ from pytest_dp.auditors.result import PrivacyViolation
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.plugin.failure import represent
 from pytest_dp.privacy import guarantee
-from pytest_dp.report.text import violation
+from pytest_dp.report.violation import violation
 
 
 @pytest.mark.parametrize(

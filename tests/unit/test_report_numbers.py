@@ -10,7 +10,7 @@ import pytest
 from results import BROKEN, COUNT
 
 from pytest_dp.report import numbers
-from pytest_dp.report.text import Row
+from pytest_dp.report.record import Record
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_numpy_scalars_look_like_floats():
     assert numbers.lower(np.float64(1.8999)) == "1.89"
     assert numbers.claimed(np.float64(1.0)) == "1.0"
     odd = replace(BROKEN, lower=np.float64(1.8909), samples=np.int64(5), p_value=np.float64(0))
-    json.dumps(Row.of(odd, COUNT, "", 1).as_dict(), allow_nan=False)
+    json.dumps(Record.of(odd, COUNT, "", 1).as_dict(), allow_nan=False)
 
 
 # Headline

@@ -10,7 +10,9 @@ from results import BROKEN, COUNT, FOUND, PASSED, VIOLATION, Event, rows
 
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.report.text import Row, headline, table, verbose, violation
+from pytest_dp.report.record import Record
+from pytest_dp.report.text import table, verbose
+from pytest_dp.report.violation import headline, violation
 
 STATDP = replace(BROKEN, method="statdp", p_value=2.7e-212, e_value=None, bet_samples=None)
 
@@ -84,7 +86,7 @@ def test_auditors_without_bets_show_the_samples_in_their_place():
 def test_the_e_value_has_a_line_of_its_own(value, samples, line):
     other = replace(BROKEN, e_value=value, bet_samples=samples)
     assert f"  {line}" in violation(other).splitlines()
-    shown = verbose(Row.of(other, COUNT, "shop/stats.py", 8))
+    shown = verbose(Record.of(other, COUNT, "shop/stats.py", 8))
     assert "  e-value      " + line.removeprefix("e-value ") in shown
 
 
@@ -137,7 +139,7 @@ def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
 def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
     found = replace(WEAK.counterexample, counts=(runs, 0), runs=(runs, runs), lower=bound, both=0)
     weak = replace(WEAK, counterexample=found)
-    for text in (violation(weak), Row.of(weak, COUNT, "shop/stats.py", 8).counterexample):
+    for text in (violation(weak), Record.of(weak, COUNT, "shop/stats.py", 8).counterexample):
         said = " ".join(text.split())
         assert "eps >=" not in said
         assert "at least" not in said
@@ -177,7 +179,7 @@ def test_a_violation_without_fresh_runs_still_shows_its_evidence():
         "Note: stopped after max_seconds=60, with 1,840 of 400,000 samples",
         'Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c',
     ]
-    Row.of(bare, COUNT, "shop/stats.py", 8)
+    Record.of(bare, COUNT, "shop/stats.py", 8)
 
 
 LONG = replace(

@@ -16,7 +16,8 @@ from results import BROKEN, COUNT, PASSED, VIOLATION, rows
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github
-from pytest_dp.report.text import Row, table, verbose
+from pytest_dp.report.record import Record
+from pytest_dp.report.text import outcome, table, verbose
 
 TABLE = """\
                                     would
@@ -42,7 +43,7 @@ ERROR: the audit did not run, so nothing is known about this claim."""
 def test_rows_survive_json(row):
     before = rows()[row]
     text = json.dumps(before.as_dict(), allow_nan=False)
-    assert Row.from_dict(json.loads(text)) == before
+    assert Record.from_dict(json.loads(text)) == before
 
 
 def test_row_of_error_keeps_the_whole_message():
@@ -92,10 +93,10 @@ def test_table_tells_files_apart():
 
 
 def test_a_violated_row_never_reads_as_kept():
-    close = Row.of(replace(BROKEN, lower=1.00042), COUNT, "shop/stats.py", 8)
-    equal = Row.of(replace(BROKEN, lower=1.0), COUNT, "shop/stats.py", 8)
-    assert close.outcome == "violated, eps >= 1.0004"
-    assert equal.outcome == "violated, eps > 1.0"
+    close = Record.of(replace(BROKEN, lower=1.00042), COUNT, "shop/stats.py", 8)
+    equal = Record.of(replace(BROKEN, lower=1.0), COUNT, "shop/stats.py", 8)
+    assert outcome(close) == "violated, eps >= 1.0004"
+    assert outcome(equal) == "violated, eps > 1.0"
 
 
 @pytest.mark.parametrize(
@@ -112,8 +113,8 @@ def test_a_violated_row_never_reads_as_kept():
 @pytest.mark.parametrize("eps", [0.1, 1.0, 7.0])
 def test_the_strength_of_a_pass(resolution, strength, eps):
     passed = replace(PASSED, claim=Claim(Promise(ApproximateDP(eps))), resolution=resolution * eps)
-    row = Row.of(passed, COUNT, "shop/stats.py", 8)
-    assert (passed.strength, row.outcome) == (strength, f"no violation ({strength})")
+    row = Record.of(passed, COUNT, "shop/stats.py", 8)
+    assert (passed.strength, outcome(row)) == (strength, f"no violation ({strength})")
     assert [line for line, _ in table([row])][2].endswith(f"no violation ({strength})")
     assert f"no violation ({strength})" in github.summary([row])
     for verdict in ("violated", "inconclusive"):
@@ -121,7 +122,7 @@ def test_the_strength_of_a_pass(resolution, strength, eps):
 
 
 def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
-    row = Row.of(replace(PASSED, lower=0.99), COUNT, "shop/stats.py", 8)
+    row = Record.of(replace(PASSED, lower=0.99), COUNT, "shop/stats.py", 8)
     assert "0.99" not in "".join(line for line, _ in table([row])) + github.summary([row])
     assert "  spent        eps: at least 0.990 of the 1.0 that it may" in verbose(row)
 
@@ -129,7 +130,7 @@ def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
 def test_a_pass_that_is_worth_less_than_it_seems_says_why():
     said = "tried 3 of 90 pairs: raise max_samples, or name the pairs that matter with pairs="
     few = replace(PASSED, hindrances=(said,), notes=(said,))
-    row = Row.of(few, COUNT, "shop/stats.py", 8)
+    row = Record.of(few, COUNT, "shop/stats.py", 8)
     lines = table([rows()[0], row])
     assert lines[4:6] == [(f"  {said[:74]}", "inconclusive"), (f"  {said[75:]}", "inconclusive")]
     assert sum(said[:30] in line for line in verbose(row)) == 1
@@ -240,7 +241,7 @@ def test_summary_survives_hostile_text():
         name="f[a|b`c``d\n<img src=x>]",
         headline="<b>|*x* `y`\nz",
         details="````\n</details>\n\x1b[31mred\x1b[0m\n```",
-        counterexample="S  = {output == '```'}",
+        witness=replace(rows()[0].witness, text="S  = {output == '```'}"),
     )
     text = github.summary([row])
     assert {len(line) for line in cells_of(text)} == {6}

@@ -1,0 +1,294 @@
+"""What an audit found, as plain values: every report is made of these, and of nothing else.
+
+A record survives JSON: on the way from an xdist worker, in the file of ``--dp-json``, in one that a
+later version reads. `pytest_dp/report/record.schema.json` describes it for other programs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, Self
+
+from pytest_dp.report import numbers
+from pytest_dp.report.violation import WIDTH, command, counterexample, headline, violation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_dp.auditors.result import AuditResult, Counterexample
+
+VERSION = 1
+"""Of what is written to files: it grows when a field is taken away, or means something else."""
+STRENGTHS = ("strong", "fair", "weak")
+"""What a pass is worth, as in `AuditResult.strength`."""
+LONGEST = 2_000
+"""Characters of an input or an event."""
+Status = Literal["violated", "no violation", "inconclusive", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """The counterexample of a record.
+
+    Attributes
+    ----------
+    d1, d2, event : str
+        As a person would write them, shortened where they are long.
+    difference : str
+        How `d2` differs from `d1`; empty if not known.
+    params : dict of str to str
+        Values of the parameters that were drawn with the inputs.
+    counts, runs, intervals, lower, p_value, diagnosis
+        As in `Counterexample`.
+    text : str
+        D, D', S and the counts, as reports for terminals have them.
+    """
+
+    d1: str
+    d2: str
+    event: str
+    difference: str
+    params: dict[str, str]
+    counts: tuple[int, int]
+    runs: tuple[int, int]
+    intervals: tuple[tuple[float, float], tuple[float, float]]
+    lower: float
+    p_value: float
+    diagnosis: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def of(cls, result: AuditResult, example: Counterexample) -> Self:
+        """The counterexample of a result."""
+        from pytest_dp.datasets import describe
+
+        (low1, high1), (low2, high2) = example.intervals
+        return cls(
+            d1=describe(example.d1, LONGEST),
+            d2=describe(example.d2, LONGEST),
+            event=str(example.event)[:LONGEST],
+            difference=example.difference,
+            params={name: describe(value, LONGEST) for name, value in example.params.items()},
+            counts=(int(example.counts[0]), int(example.counts[1])),
+            runs=(int(example.runs[0]), int(example.runs[1])),
+            intervals=((float(low1), float(high1)), (float(low2), float(high2))),
+            lower=_finite(example.lower) or 0.0,
+            p_value=float(example.p_value),
+            diagnosis=tuple(example.diagnosis),
+            text="\n".join(counterexample(result, example, WIDTH)),
+        )
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The witness of a record that was read from JSON."""
+        first, second = fields["intervals"]
+        return cls(
+            **{
+                **fields,
+                "counts": tuple(fields["counts"]),
+                "runs": tuple(fields["runs"]),
+                "intervals": (tuple(first), tuple(second)),
+                "diagnosis": tuple(fields["diagnosis"]),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What became of one claim.
+
+    Attributes
+    ----------
+    nodeid, path, line
+        The test, and where its claim is written (`path` relative to the root directory).
+    name : str
+        The test without its file.
+    status : {"violated", "no violation", "inconclusive", "error"}
+    headline : str
+        The outcome in one line.
+    claim, parameter : str
+        What is claimed, such as ``"eps=1.0-delta=1e-06"``, and what the numbers are values of, such
+        as ``"eps"``; empty if the claim could not be read.
+    claimed : float or None
+        The claimed value of the parameter; in nats if that is ``"eps"``.
+    delta : float
+        What is claimed beside ``"eps"``.
+    relation : str
+        Which inputs are neighbours, as keywords of a claim; empty where pairs are given.
+    group : int
+        In how many units they may differ.
+    source : str
+        A digest of what the mechanism does: it stays the same when a function is renamed, or its
+        claim changed.
+    details : str
+        The full message of the violation or the error.
+    witness : Witness or None
+    strength, reason
+        As in `AuditResult`: what a pass is worth; why the audit told nothing or little, and the
+        remedy.
+    lower : float
+        What was proven of the parameter; 0.0 if nothing was shown.
+    resolution : float or None
+        The smallest true parameter that would have been caught; None if nothing would have been.
+    log10_e_value : float or None
+        The decimal logarithm of the e-value.
+    samples, seconds, method, alpha, p_value, e_value, bet_samples, seed, replayable
+        As in `AuditResult`; `seed` in hexadecimal.
+    max_samples, max_seconds, margin
+        As in `AuditResult`; a margin that is never reached is None.
+    notes, strongest, pairs_tried, pairs_available, pairs_proposed
+        As in `AuditResult`.
+    reproduce : str
+        The command that repeats the audit, or what to say to `audit`.
+    expected : bool
+        The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
+    """
+
+    nodeid: str
+    path: str
+    line: int | None
+    name: str
+    status: Status
+    headline: str
+    claim: str = ""
+    parameter: str = ""
+    claimed: float | None = None
+    delta: float = 0.0
+    relation: str = ""
+    group: int = 1
+    source: str = ""
+    details: str = ""
+    witness: Witness | None = None
+    strength: str = ""
+    reason: str = ""
+    lower: float = 0.0
+    resolution: float | None = None
+    samples: int = 0
+    seconds: float = 0.0
+    method: str = ""
+    alpha: float | None = None
+    p_value: float | None = None
+    e_value: float | None = None
+    log10_e_value: float | None = None
+    bet_samples: int | None = None
+    seed: str = ""
+    replayable: bool = True
+    max_samples: int | None = None
+    max_seconds: float | None = None
+    margin: float | None = None
+    notes: tuple[str, ...] = ()
+    strongest: str = ""
+    pairs_tried: int = 0
+    pairs_available: int = 0
+    pairs_proposed: int = 0
+    reproduce: str = ""
+    expected: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        result: AuditResult,
+        nodeid: str = "",
+        path: str = "",
+        line: int | None = None,
+        source: str = "",
+    ) -> Self:
+        """The record of an audit that ran."""
+        example, promise = result.counterexample, result.claim.promise
+        return cls(
+            nodeid=nodeid or result.name,
+            path=path,
+            line=line,
+            name=_short_name(nodeid or result.name),
+            status=result.verdict,
+            headline=headline(result),
+            claim=promise.guarantee.label,
+            parameter=result.parameter,
+            claimed=float(result.claimed),
+            delta=float(promise.guarantee.delta),
+            relation="" if promise.relation is None else str(promise.relation),
+            group=int(promise.group),
+            source=source,
+            details=violation(result) if result.violated else "",
+            witness=None if example is None else Witness.of(result, example),
+            strength=result.strength,
+            reason=result.reason,
+            lower=_finite(result.lower) or 0.0,
+            resolution=_finite(result.resolution),
+            samples=int(result.samples),
+            seconds=float(result.seconds),
+            method=result.method,
+            alpha=float(result.alpha),
+            p_value=_finite(result.p_value),
+            e_value=_finite(result.e_value),
+            log10_e_value=math.log10(result.e_value) if result.e_value else None,
+            bet_samples=None if result.bet_samples is None else int(result.bet_samples),
+            seed=numbers.seed(result.seed),
+            replayable=bool(result.replayable),
+            max_samples=None if result.max_samples is None else int(result.max_samples),
+            max_seconds=_finite(result.max_seconds),
+            margin=_finite(result.margin) if result.margin != 1 else None,
+            notes=tuple(map(str, result.notes)),
+            strongest=str(result.strongest),
+            pairs_tried=int(result.pairs[0]),
+            pairs_available=int(result.pairs[1]),
+            pairs_proposed=int(result.proposed),
+            reproduce=command(result),
+        )
+
+    @classmethod
+    def of_error(
+        cls,
+        nodeid: str,
+        path: str,
+        line: int | None,
+        message: str,
+        *,
+        details: str = "",
+        seconds: float = 0.0,
+    ) -> Self:
+        """The record of a claim that could not be audited; `details`: by default the message."""
+        first = next((text for text in message.splitlines() if text.strip()), "no message")
+        return cls(
+            nodeid=nodeid,
+            path=path,
+            line=line,
+            name=_short_name(nodeid),
+            status="error",
+            headline=first.strip(),
+            details=details or message,
+            seconds=float(seconds),
+        )
+
+    @property
+    def counterexample(self) -> str:
+        """D, D', S and the counts as text; empty if there is none."""
+        return "" if self.witness is None else self.witness.text
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, ready for JSON."""
+        return {name: _listed(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The record that `as_dict` was taken of."""
+        record = cls(**{**fields, "notes": tuple(fields["notes"])})
+        witness = fields["witness"]
+        return replace(record, witness=None if witness is None else Witness.from_dict(witness))
+
+
+def _short_name(nodeid: str) -> str:
+    return nodeid.partition("::")[2] or nodeid
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _listed(value: Any) -> Any:
+    """Lists in place of tuples, as JSON gives them back."""
+    if isinstance(value, dict):
+        return {name: _listed(entry) for name, entry in value.items()}
+    return [_listed(entry) for entry in value] if isinstance(value, list | tuple) else value
