@@ -15,6 +15,8 @@ from pytest_dp.auditors import divergence, held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
+from pytest_dp.auditors.pictures import Pictures
+from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
 from pytest_dp.auditors.pool import cannot_be_read, never_varies
 from pytest_dp.auditors.result import AuditResult, Counterexample, Distance, Verdict
 from pytest_dp.auditors.smaller import smallest
@@ -57,6 +59,7 @@ def conclude(game: Game) -> AuditResult:
         "bet_samples": 2 * game.drawn,
         "pairs": tried,
         "proposed": len(game.seen) - tried[0],
+        "pictures": Pictures(wealth=wealth_of(game.trail)),
     }
     known = [arm for arm in game.seen if arm.binnings]
     if not known:
@@ -73,6 +76,7 @@ def conclude(game: Game) -> AuditResult:
     else:
         _note_searched(game)
     shown = _counted(shown_of, known, game)
+    bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
     game.late |= shown_of.late
     _note_if_late(game)
     silent = not violated and never_varies(context, game.pool)  # which notes it
@@ -132,7 +136,18 @@ def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
             diagnosis = (*example.diagnosis, longer) if longer else example.diagnosis
             said["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
         said["lower"] = max([said["lower"], *(bound.lower for bound in bounded)])
+    said["pictures"] = _pictured(game, best, bounded, said.get("counterexample"))
     return said
+
+
+def _pictured(
+    game: Game, best: Strongest, bounded: list[Bound], example: Counterexample | None
+) -> Pictures:
+    """What there is to draw of the strongest attack, and of the event that breaks the claim."""
+    shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
+    pictures = pictures_of(game.context, best.witness, shown, example, best.arm.kept.table)
+    joint = best.arm.record.joint
+    return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 
 
 def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:

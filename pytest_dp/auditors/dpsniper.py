@@ -10,10 +10,12 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.dd_search import find_witness
+from pytest_dp.auditors.picturing import MAX_OUTPUTS, pictures_of
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.two_stage import search_then_test
@@ -66,17 +68,17 @@ def _conclude(
             f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of "
             f"{guarantee.written(f'{claimed:g}')}: more noise than needed, or a weak search"
         )
+    shown = held_out.shown(bounds, claimed)
+    example = held_out.counterexample(context, pool, witness, shown) if violated else None
+    table = partial(pool.table, witness.rival, stop=MAX_OUTPUTS)
     return context.result(
         verdict,
         lower=lower,
         p_value=context.agreeing(p_value, violated),
         resolution=caught,
-        counterexample=(
-            held_out.counterexample(context, pool, witness, held_out.shown(bounds, claimed))
-            if violated
-            else None
-        ),
+        counterexample=example,
         strongest=held_out.described(best, witness),
         loss=loss,
         pairs=tried,
+        pictures=pictures_of(context, witness, shown, example, table),
     )

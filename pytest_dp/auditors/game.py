@@ -83,6 +83,11 @@ class Game:
         As in a claim, until a mechanism proves unfit for it.
     source : PairSource, optional
         Where its pairs come from, if not from where the claim's do.
+
+    Attributes
+    ----------
+    trail : list of (int, float)
+        After each bet: samples that were bet on so far, and the logarithm of the e-value.
     """
 
     def __init__(
@@ -107,6 +112,7 @@ class Game:
         self._next_look_up = 0.0
         self._doubtful: Arm | None = None
         self.learning = 0.0  # seconds
+        self.trail: list[tuple[int, float]] = []
 
     def _join(self, pair: Pair) -> Arm:
         """A pair that takes part from now on: at any time, as bets are made before draws."""
@@ -321,7 +327,9 @@ class Game:
         cash = float(max(len(self.source.given), arm.number + 1))
         wager = self.ledger.wager(arm.record, cash)
         self.ledger.settle(wager, arm.record, lambda: self._draw(arm, size, deadline))
-        arm.earned += self.ledger.log_e_value - before
+        after = self.ledger.log_e_value
+        arm.earned += after - before
+        self.trail.append((2 * self.drawn, math.log(self.share) + after))
 
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""

@@ -126,11 +126,19 @@ class Pool:
 
         `start` and `stop` pick a part of the samples, by their number on each input.
         """
-        tables = [concatenated(self.drawn[i]) for i in (contender.input1, contender.input2)]
+        drawn = (self.drawn[i] for i in (contender.input1, contender.input2))
+        tables = [concatenated(_up_to(stop, batches)) for batches in drawn]
         runs = min(map(len, tables))
         stop = runs if stop is None else min(stop, runs)
         parts = [table.between(start, stop) for table in tables]
         return concatenated(parts), np.arange(2 * (stop - start)) < stop - start
+
+
+def _up_to(stop: int | None, batches: list[Table]) -> list[Table]:
+    """The batches that the first so many samples are in."""
+    if stop is None:
+        return batches
+    return batches[: int(np.searchsorted(np.cumsum([*map(len, batches)]), stop)) + 1]
 
 
 def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[C]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pytest_dp.auditors.pictures import Pictures
 from pytest_dp.claim import Claim
 from pytest_dp.errors import PytestDPError
 from pytest_dp.privacy import Renyi
@@ -173,6 +174,8 @@ class AuditResult:
         Anything about the run that its reader should know.
     hindrances : tuple of str
         Those of the notes that say what kept it from telling more, and what to do about it.
+    pictures : Pictures
+        What there is to draw of it, as in a report in HTML; plain values.
     """
 
     verdict: Verdict
@@ -199,6 +202,7 @@ class AuditResult:
     replayable: bool = True
     notes: tuple[str, ...] = ()
     hindrances: tuple[str, ...] = ()
+    pictures: Pictures = field(default_factory=Pictures)
 
     def __str__(self) -> str:
         """The outcome in a line."""

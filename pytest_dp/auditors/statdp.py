@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from pytest_dp.attacks.expected_bounds import likelier_first
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.picturing import MAX_OUTPUTS, pictures_of
 from pytest_dp.auditors.pool import TEST_KEY, Pool
 from pytest_dp.auditors.result import AuditResult, Verdict
 from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_shown
@@ -81,14 +83,17 @@ def _conclude(
     if not violated and math.isinf(resolution):
         verdict = "inconclusive"
     c1, runs, c2, _ = bound.counts.four
+    example = held_out.counterexample(context, pool, witness, bound) if violated else None
+    table = partial(pool.table, witness.rival, stop=MAX_OUTPUTS)
     return context.result(
         verdict,
         lower=max(bound.lower, 0.0),
         p_value=context.agreeing(bound.p_value, violated),
         resolution=resolution,
-        counterexample=held_out.counterexample(context, pool, witness, bound) if violated else None,
+        counterexample=example,
         strongest=f"{witness.event}: {c1:,} against {c2:,} of {runs:,}",
         pairs=tried,
+        pictures=pictures_of(context, witness, bound, example, table),
     )
 
 

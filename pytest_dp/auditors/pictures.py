@@ -1,0 +1,109 @@
+"""What there is to draw of an audit: small plain values, made by `pytest_dp.auditors.picturing`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Points = tuple[tuple[float, float], ...]
+Interval = tuple[float, float, float]
+"""The lower end, what was counted, the upper end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Outputs that are alike: of one value or kind, or between two numbers.
+
+    Attributes
+    ----------
+    label : str
+        The value or the kind, or how far off the others some numbers are; empty for other ranges.
+    low, high : float or None
+        The range, ``low <= number < high``, or the number twice; None where it is open.
+    counts : tuple of int
+        How many of the outputs on D, and of those on D', are in it.
+    inside : tuple of int
+        How many of these are in the event.
+    """
+
+    label: str
+    low: float | None
+    high: float | None
+    counts: tuple[int, int]
+    inside: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Outputs on D and on D', by the quantity that the event speaks of first.
+
+    Attributes
+    ----------
+    of : str
+        The quantity, such as ``"len(output)"``.
+    runs : tuple of int
+        How many outputs there are on D, and on D'.
+    bars : tuple of Bar
+        Those of numbers first, in increasing order.
+    """
+
+    of: str
+    runs: tuple[int, int]
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """What there is to draw of an audit; empty where nothing is known.
+
+    D is the input that makes the event likelier. A false positive is an output on D' that is in the
+    event, a false negative one on D that is not.
+
+    Attributes
+    ----------
+    wealth : tuple of (int, float)
+        Samples that were bet on, and the decimal logarithm of the e-value then.
+    outputs : Histogram or None
+        Outputs that were seen in the search for the event, if it breaks the claim.
+    attack : tuple of (float, float)
+        Rates of false positives and of false negatives of the learned attack, threshold by
+        threshold, by the outputs that were bet on.
+    event : (Interval, Interval) or None
+        The same rates of the strongest event, or attack at its threshold, on held-out outputs.
+    allowed : tuple of (float, float)
+        For rates of false positives, the lowest of false negatives that the claim allows.
+    evidence : tuple of (float, float)
+        Values of the claim's parameter, and the p-value at which each of them, and all below, is
+        refuted by the held-out outputs in the event. For information: the level of a test has to
+        be fixed beforehand.
+    """
+
+    wealth: tuple[tuple[int, float], ...] = ()
+    outputs: Histogram | None = None
+    attack: Points = ()
+    event: tuple[Interval, Interval] | None = None
+    allowed: Points = ()
+    evidence: Points = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Pictures:
+        """The pictures that `as_dict` was taken of, also after JSON has made lists of tuples."""
+        read = {name: _as_tuples(value) for name, value in fields.items()}
+        outputs = fields.get("outputs")
+        if outputs is not None:
+            bars = (Bar(**_tuples_in(bar)) for bar in outputs["bars"])
+            read["outputs"] = Histogram(**_tuples_in(outputs) | {"bars": tuple(bars)})
+        return cls(**read)
+
+
+def _tuples_in(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _as_tuples(value) for name, value in fields.items()}
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value

@@ -1,0 +1,355 @@
+"""Pictures of an audit, from what it has counted and kept anyway: nothing is run for them.
+
+What takes longer than the rest, and needs no samples, is added by `completed` once somebody looks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pictures import Bar, Histogram, Interval, Pictures, Points
+from pytest_dp.auditors.result import AuditResult, Counterexample
+from pytest_dp.auditors.witness import Witness
+from pytest_dp.evidence.counts import Bound
+from pytest_dp.evidence.shown import event_test
+from pytest_dp.outputs.columns import ABSENT, NUMBER
+from pytest_dp.outputs.events import Between, Equals, Event, plain
+from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.leaves import written
+from pytest_dp.outputs.table import Table
+from pytest_dp.privacy import Guarantee
+from pytest_dp.reprs import on_one_line
+from pytest_dp.sampling.deadline import OutOfTime, within
+
+MAX_WEALTH = 200
+"""Points of the wealth at most."""
+MAX_OUTPUTS = 8_000
+"""Outputs of a histogram, on either input: more would not change how it looks."""
+BINS, MAX_BINS = 24, 60
+"""Bars for a range of numbers, about and at most."""
+MAX_VALUES, MAX_KINDS = 30, 11
+"""Different numbers up to which each gets a bar of its own; whole outputs or categories that do."""
+TAIL = 0.005
+"""Share of the outputs on either end that may be drawn as one bar."""
+WHISKERS = 5.0
+"""How far from the middle half of the numbers those may lie that are drawn to scale, in terms of
+its width."""
+FAR = 1.0
+"""How far from the others an end of the event may lie and still be drawn to scale, in terms of the
+range of the others."""
+LABEL = 40
+"""Characters of an output."""
+DIGITS = 6
+"""Significant digits of what is drawn."""
+STRAIGHT = 1e-8
+"""How far off a line a point may lie and be left out."""
+LEVELS = (0.9, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+"""P-values for which is worked out what is refuted."""
+
+
+def wealth_of(trail: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    """Samples and log e-values (base e) of every bet, thinned out, with decimal logarithms."""
+    if not trail:
+        return ()
+    highest = max(range(len(trail)), key=lambda i: trail[i][1])
+    even = np.linspace(0, len(trail) - 1, MAX_WEALTH - 1).round().astype(int).tolist()
+    chosen = sorted({*even, highest}) if len(trail) > MAX_WEALTH else range(len(trail))
+    return tuple((trail[i][0], round(trail[i][1] / math.log(10), 3)) for i in chosen)
+
+
+def attack_of(joint: Floats, sign: int) -> Points:
+    """Error rates of every threshold of a score, from counts of pairs of bins as in a record."""
+    above1, above2 = (
+        np.concatenate([[0.0], np.cumsum(joint.sum(axis)[::-1])]) / joint.sum() for axis in (1, 0)
+    )
+    # Turned around, the attack points to D': what was missed is then a false alarm.
+    rates = (above2, 1 - above1) if sign > 0 else (1 - above1, above2)
+    return _points(*rates)
+
+
+def pictures_of(
+    context: Context,
+    witness: Witness,
+    bound: Bound | None,
+    example: Counterexample | None,
+    outputs: Callable[[], tuple[Table, Bools]],
+) -> Pictures:
+    """What was counted, and if it breaks the claim, outputs of the search for it.
+
+    Parameters
+    ----------
+    context : Context
+    witness : Witness
+    bound : Bound or None
+        None where no effort was left for held-out runs.
+    example : Counterexample or None
+    outputs : callable
+        Outputs on the pair of the witness, as many on either input, and which are on the first.
+    """
+    event = None if bound is None else event_of(bound)
+    if example is None:
+        return Pictures(event=event)
+
+    def histogram() -> Histogram | None:
+        table, on_first = outputs()
+        return outputs_of(example.event, table, on_first if witness.sign > 0 else ~on_first)
+
+    with suppress(OutOfTime):
+        return Pictures(event=event, outputs=within(context.to_conclude(), histogram))
+    return Pictures(event=event)
+
+
+def event_of(bound: Bound) -> tuple[Interval, Interval] | None:
+    """Error rates of what was counted on held-out samples; None if nothing was."""
+    counts = bound.counts
+    if not counts.common:
+        return None
+    hits, alarms = counts.c1 / counts.n1, counts.c2 / counts.n2
+    (low1, high1), (low2, high2) = bound.intervals
+    positives, negatives = (low2, alarms, high2), (1 - high1, 1 - hits, 1 - low1)
+    return _interval(positives), _interval(negatives)
+
+
+def outputs_of(event: Any, table: Table, on_d: Bools) -> Histogram | None:
+    """The histogram that shows an event best; None for events that are unknown here.
+
+    Parameters
+    ----------
+    event : Event or Attack
+    table : Table
+        As many outputs on either input.
+    on_d : ndarray of bool, shape (n,)
+        Which of them are on the input that makes the event likelier.
+    """
+    half = len(on_d) // 2
+    if half > MAX_OUTPUTS:
+        some = np.arange(len(on_d)) % half < MAX_OUTPUTS
+        table, on_d = table.rows(some), on_d[some]
+    sides = on_d, ~on_d
+    runs = int(sides[0].sum()), int(sides[1].sum())
+    if isinstance(event, Attack):
+        signed, inside = event.sign * scores(event.model, table), event.hits(table)[0]
+        bars = _of_numbers(signed, np.isfinite(signed), sides, inside, [event.threshold])
+        return Histogram("score(output)", runs, tuple(bars))
+    if not isinstance(event, Event):
+        return None
+    inside = event.mask(table)
+    feature = getattr(event.conditions[0], "feature", None)
+    if feature is None:
+        return Histogram("output", runs, tuple(_of_kinds(*_whole(table), sides, inside)))
+    numbers, codes = feature.columns(table)
+    finite = (codes == NUMBER) & np.isfinite(numbers)
+    ends = [end for c in event.conditions for end in _ends(c) if c.feature == feature]  # type: ignore[union-attr]
+    bars = _of_numbers(numbers, finite, sides, inside, ends)
+    others = _of_kinds(*_categories(numbers, codes, table), sides, inside, ~finite)
+    return Histogram(feature.text, runs, (*bars, *others))
+
+
+def completed(result: AuditResult) -> Pictures:
+    """The pictures of a result, with what follows from its claim and its counts."""
+    pictures, example = result.pictures, result.counterexample
+    if pictures.attack or pictures.event:
+        allowed = _allowed(result.claim.promise.guarantee, pictures.event)
+        pictures = replace(pictures, allowed=allowed)
+    if example is not None and all(example.runs):
+        pictures = replace(pictures, evidence=_evidence(result, example))
+    return pictures
+
+
+def _allowed(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
+    """The claim's trade-off function, finest where it bends and around the event."""
+    low, high = 0.0, 1.0  # around where both rates are the same, which is where many bend most
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle + guarantee.most(middle) < 1 else (low, middle)
+    at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [low]])
+    if event is not None:
+        centre, reach = event[0][1], 4 * (event[0][2] - event[0][0])
+        at = np.concatenate([at, np.linspace(max(centre - reach, 0), min(centre + reach, 1), 9)])
+    least = 1 - guarantee.most(at)
+    at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
+    order = np.lexsort((-least, at))
+    at, least = at[order], np.clip(least[order], 0, 1)
+    keep = _bends(at, least)
+    return _points(at[keep], least[keep])
+
+
+def _evidence(result: AuditResult, example: Counterexample) -> Points:
+    """What each level refutes: the lower bound on the parameter at that level."""
+    guarantee = result.claim.promise.guarantee
+    test = event_test(guarantee)
+    (c1, c2), (n1, n2) = example.counts, example.runs
+    found = []
+    for level in sorted({*LEVELS, result.alpha}, reverse=True):
+        if example.both is None:
+            value = test.lower(c1, n1, c2, n2, level)
+        else:
+            both = example.both
+            value = test.paired_lower(both, c1 - both, c2 - both, n1, level)
+        if not value > 0:
+            break
+        found.append((_rounded(min(value, 1e6)), level))
+    return tuple(found)
+
+
+def _bends(x: Floats, y: Floats) -> list[int]:
+    """The points of a line without those between two others on a straight one."""
+    kept = [0]
+    for i in range(1, len(x) - 1):
+        start, after = kept[-1], i + 1
+        across = (x[after] - x[start]) * (y[i] - y[start]) - (x[i] - x[start]) * (
+            y[after] - y[start]
+        )
+        if abs(across) > STRAIGHT * math.hypot(x[after] - x[start], y[after] - y[start]):
+            kept.append(i)
+    return [*kept, len(x) - 1]
+
+
+def _points(x: Floats, y: Floats) -> Points:
+    pairs = zip(map(_rounded, x.tolist()), map(_rounded, y.tolist()), strict=True)
+    return tuple(dict.fromkeys(pairs))
+
+
+def _interval(ends: Iterable[float]) -> Interval:
+    low, middle, high = map(_rounded, ends)
+    return low, middle, high
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _ends(condition: Any) -> list[float]:
+    """Where a condition on a number begins and ends to hold."""
+    if isinstance(condition, Between):
+        return [end for end in (condition.low, condition.high) if end is not None]
+    return [condition.value] if isinstance(condition, Equals) else []
+
+
+def _of_numbers(
+    numbers: Floats, which: Bools, sides: tuple[Bools, Bools], inside: Bools, ends: list[float]
+) -> list[Bar]:
+    """Bars for the numbers at `which`: each value by itself where they are few, else ranges."""
+    values = np.unique(numbers[which])
+    if not len(values):
+        return []
+    if len(values) <= MAX_VALUES:
+        bins = np.searchsorted(values, numbers)
+        spans: list[Any] = [(plain(float(value)), value, value) for value in values]
+    else:
+        edges = _edges(numbers[which], [end for end in ends if math.isfinite(end)])
+        bins = np.searchsorted(edges, numbers, side="right")
+        spans = [("", *span) for span in zip([None, *edges], [*edges, None], strict=True)]
+        if min(ends, default=edges[0]) < edges[0]:
+            spans[0] = (f"below {edges[0]:.3g}", None, edges[0])
+        if max(ends, default=edges[-1]) > edges[-1]:
+            spans[-1] = (f"{edges[-1]:.3g} or more", edges[-1], None)
+    counted = _counted(bins, len(spans), sides, which, inside)
+    bars = [
+        Bar(label, _end(low), _end(high), *counts)
+        for (label, low, high), counts in zip(spans, counted, strict=True)
+    ]
+    first, last = 0, len(bars)
+    while not any(bars[first].counts):
+        first += 1
+    while not any(bars[last - 1].counts):
+        last -= 1
+    return bars[first:last]
+
+
+def _end(value: Any) -> float | None:
+    return None if value is None else _rounded(float(value))
+
+
+def _edges(numbers: Floats, ends: list[float]) -> Floats:
+    """Even steps over nearly all numbers, one of which begins where the event does."""
+    low, lower, upper, high = np.quantile(numbers, [TAIL, 0.25, 0.75, 1 - TAIL]).tolist()
+    if lower < upper:
+        reach = WHISKERS * (upper - lower)
+        low, high = max(low, lower - reach), min(high, upper + reach)
+    if low == high:
+        low, high = float(numbers.min()), float(numbers.max())
+    reach = FAR * (high - low)
+    near = sorted(end for end in ends if low - reach <= end <= high + reach)
+    step = (high - low) / BINS
+    low, high = min([low, *(end - 2 * step for end in near)]), max([high, *near])
+    step = (high - low) / BINS
+    if len(near) > 1 and (high - low) * max(1, round((near[1] - near[0]) / step)) <= MAX_BINS * (
+        near[1] - near[0]
+    ):
+        step = (near[1] - near[0]) / max(1, round((near[1] - near[0]) / step))
+    anchor = near[0] if near else low
+    first, last = math.floor((low - anchor) / step), math.ceil((high - anchor) / step)
+    edges: Floats = anchor + step * np.arange(first, last + 1)
+    return edges
+
+
+def _whole(table: Table) -> tuple[Ints, list[str]]:
+    """Which outputs are equal, and what they are."""
+    _, first, kind = np.unique(hashes(table), return_index=True, return_inverse=True)
+    outputs = (table.raw[int(row)] for row in first)
+    plain_ones = (each.item() if isinstance(each, np.generic) else each for each in outputs)
+    return kind, [on_one_line(each, LABEL) for each in plain_ones]
+
+
+def _categories(numbers: Floats, codes: Ints, table: Table) -> tuple[Ints, list[str]]:
+    """What stands in place of a finite number, and how it is written."""
+    names = {code: _flat(written(level)) for level, code in table.levels.items()}
+    size = max(names, default=-1) + 1
+    labels = [names.get(code, "") for code in range(size)] + ["nan", "inf", "-inf", "(absent)"]
+    special = np.select([np.isnan(numbers), numbers > 0], [size, size + 1], size + 2)
+    kind = np.where(codes == NUMBER, special, np.where(codes == ABSENT, size + 3, codes))
+    return kind, labels
+
+
+def _flat(text: str) -> str:
+    """A text without line breaks, cut off where it gets long."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= LABEL else f"{flat[: LABEL - 3]}..."
+
+
+def _of_kinds(
+    kind: Ints,
+    labels: list[str],
+    sides: tuple[Bools, Bools],
+    inside: Bools,
+    which: Bools | None = None,
+) -> list[Bar]:
+    """Bars for the commonest kinds, those in the event first of all, and one for the others."""
+    which = np.ones(len(kind), bool) if which is None else which
+    counted = list(_counted(kind, len(labels), sides, which, inside))
+    bars = [
+        Bar(label, None, None, *counts)
+        for label, counts in zip(labels, counted, strict=True)
+        if any(counts[0])
+    ]
+    bars.sort(key=lambda bar: (-any(bar.inside), -sum(bar.counts)))
+    if len(bars) <= MAX_KINDS + 1:
+        return bars
+    rest = bars[MAX_KINDS:]
+    summed = [
+        (sum(getattr(bar, name)[0] for bar in rest), sum(getattr(bar, name)[1] for bar in rest))
+        for name in ("counts", "inside")
+    ]
+    return [*bars[:MAX_KINDS], Bar(f"{len(rest):,} others", None, None, *summed)]
+
+
+def _counted(
+    bins: Ints, width: int, sides: tuple[Bools, Bools], which: Bools, inside: Bools
+) -> Iterable[tuple[tuple[int, int], tuple[int, int]]]:
+    """For each bin: outputs on D and on D', and how many of those are in the event."""
+    d, d2, in_d, in_d2 = (
+        np.bincount(bins[which & side & part], minlength=width).tolist()
+        for part in (np.ones(len(bins), bool), inside)
+        for side in sides
+    )
+    return (((a, b), (in_a, in_b)) for a, b, in_a, in_b in zip(d, d2, in_d, in_d2, strict=True))

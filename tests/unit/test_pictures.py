@@ -1,0 +1,246 @@
+"""What there is to draw of an audit is what was counted."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from results import BROKEN
+
+from pytest_dp import audit
+from pytest_dp.auditors.pictures import Pictures
+from pytest_dp.auditors.picturing import (
+    MAX_KINDS,
+    MAX_OUTPUTS,
+    MAX_WEALTH,
+    attack_of,
+    completed,
+    event_of,
+    outputs_of,
+    wealth_of,
+)
+from pytest_dp.evidence.counts import Counts, sharp
+from pytest_dp.evidence.shown import event_test
+from pytest_dp.outputs.events import Between, Equals, Event, Is
+from pytest_dp.outputs.feature import LEN, leaf
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import ApproximateDP, GaussianDP
+
+OUTPUT = leaf("output")
+
+
+def histogram(event, on_d, on_d2):
+    assert len(on_d) == len(on_d2)
+    table = tabulate([*on_d, *on_d2])
+    found = outputs_of(event, table, np.arange(len(table)) < len(on_d))
+    assert found.runs == (len(on_d), len(on_d2))
+    for side, outputs in enumerate((on_d, on_d2)):  # every output is in one bar
+        assert sum(bar.counts[side] for bar in found.bars) == len(outputs)
+        assert sum(bar.inside[side] for bar in found.bars) == sum(map(event, outputs))
+    return found
+
+
+def laplace(mean, n=2_000):
+    return np.random.default_rng(1).laplace(mean, size=n).tolist()
+
+
+def test_bars_of_numbers_begin_where_the_event_does():
+    found = histogram(Event((Between(OUTPUT, 0.7),)), laplace(0), laplace(1))
+    assert found.of == "output"
+    assert 0.7 in [bar.low for bar in found.bars]
+    for bar in found.bars:
+        assert bar.inside == (bar.counts if (bar.low or -9) >= 0.7 else (0, 0))
+    assert 10 < len(found.bars) < 40
+    assert [bar.high for bar in found.bars[:-1]] == [bar.low for bar in found.bars[1:]]
+
+
+def test_both_ends_of_a_range_are_ends_of_bars():
+    found = histogram(Event((Between(OUTPUT, -0.31, 1.13),)), laplace(0), laplace(1))
+    edges = [bar.low for bar in found.bars]
+    assert -0.31 in edges
+    assert 1.13 in edges
+
+
+def test_few_numbers_have_a_bar_each():
+    found = histogram(Event((Equals(OUTPUT, 3.0),)), [3, 3, 4, 5], [4, 4, 5, 5])
+    assert [bar.label for bar in found.bars] == ["3", "4", "5"]
+    assert [bar.counts for bar in found.bars] == [(2, 0), (1, 2), (1, 2)]
+    assert [bar.inside for bar in found.bars] == [(2, 0), (0, 0), (0, 0)]
+
+
+def test_what_is_no_number_stands_beside_the_numbers():
+    odd = [None, math.nan, math.inf, Raised("ValueError")]
+    event = Event((Is(OUTPUT, ("NoneType", None)),))
+    found = histogram(event, [*laplace(0, 96), *odd], laplace(1, 100))
+    kinds = {bar.label: bar for bar in found.bars if bar.low is bar.high is None}
+    assert set(kinds) == {"None", "nan", "inf", "raises ValueError"}
+    assert kinds["None"].inside == (1, 0)
+    assert kinds["nan"].inside == (0, 0)
+
+
+def test_an_event_far_off_the_other_numbers_does_not_squeeze_them():
+    found = histogram(
+        Event((Between(OUTPUT, 1e9),)), [*laplace(0, 990), *[2e9] * 10], laplace(1, 1000)
+    )
+    assert found.bars[-1].inside == (10, 0)
+    assert found.bars[-1].label.endswith(" or more")
+    assert found.bars[-1].low < 100
+    assert len(found.bars) > 10
+
+
+def test_whole_outputs_are_told_apart_and_the_rare_ones_summed_up():
+    from pytest_dp.outputs.event_search import search
+
+    on_d, on_d2 = [("a", 1)] * 50 + [("b", 2)] * 30, [("b", 2)] * 80
+    table = tabulate([*on_d, *on_d2])
+    which = np.arange(len(table)) < len(on_d)
+    ranked = search(table, which, lambda c1, c2: c1 - c2 + 0.0, [], 20, [])
+    event = next(found.event for found in ranked if "output == (" in str(found.event))
+    assert histogram(event, on_d, on_d2).bars[0].label == "('a', 1)"
+    many = [("c", k) for k in range(40)]
+    found = histogram(event, [*on_d, *many], [*on_d2, *many])
+    assert len(found.bars) == MAX_KINDS + 1
+    assert found.bars[0].inside == (50, 0)
+    assert found.bars[-1].label == "31 others"
+    assert found.bars[-1].counts == (31, 31)
+
+
+def test_the_first_quantity_is_drawn_and_the_whole_event_is_filled():
+    event = Event((Equals(LEN, 2.0), Between(leaf("output[0]"), 0.5)))
+    found = histogram(event, [[1.0, 2.0], [0.0, 2.0], [1.0]], [[1.0], [1.0], [1.0]])
+    assert found.of == "len(output)"
+    assert [(bar.label, bar.counts, bar.inside) for bar in found.bars] == [
+        ("1", (1, 3), (0, 0)),
+        ("2", (2, 0), (1, 0)),
+    ]
+
+
+def test_many_outputs_are_drawn_by_the_first_of_either_input():
+    n = MAX_OUTPUTS + 10
+    table = tabulate(np.arange(2.0 * n))
+    found = outputs_of(Event((Between(OUTPUT, 5.0),)), table, np.arange(2 * n) < n)
+    assert found.runs == (MAX_OUTPUTS, MAX_OUTPUTS)
+    assert sum(bar.inside[0] for bar in found.bars) == MAX_OUTPUTS - 5
+
+
+def test_wealth_is_thinned_out_but_for_its_ends_and_its_height():
+    trail = [(2 * n, math.sin(n / 300)) for n in range(1, 3_001)]
+    highest = max(trail, key=lambda point: point[1])
+    drawn = wealth_of(trail)
+    assert len(drawn) <= MAX_WEALTH
+    assert (drawn[0][0], drawn[-1][0]) == (2, 6_000)
+    assert highest[0] in dict(drawn)
+    assert drawn[-1][1] == pytest.approx(trail[-1][1] / math.log(10), abs=1e-3)
+    assert wealth_of(trail[:5]) == tuple((n, round(w / math.log(10), 3)) for n, w in trail[:5])
+    assert wealth_of([]) == ()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_attack_is_the_error_rates_of_all_thresholds(sign):
+    joint = np.array([[4.0, 0, 1], [2, 2, 0], [5, 1, 5]])
+    on_d, on_d2 = joint.sum(1), joint.sum(0)
+    expected = set()
+    for k in range(4):
+        if sign > 0:
+            expected.add((on_d2[k:].sum() / 20, 1 - on_d[k:].sum() / 20))
+        else:
+            expected.add((on_d[:k].sum() / 20, 1 - on_d2[:k].sum() / 20))
+    assert {(round(a, 6), round(b, 6)) for a, b in attack_of(joint, sign)} == {
+        (round(a, 6), round(b, 6)) for a, b in expected
+    }
+
+
+def test_event_is_what_was_counted_with_its_intervals():
+    bound = sharp("event", Counts(60, 100, 20, 200, (60, 12), 100), ApproximateDP(1.0), 0.05)
+    positives, negatives = event_of(bound)
+    assert positives[1] == 0.1
+    assert negatives[1] == 0.4
+    (low1, high1), (low2, high2) = bound.intervals
+    assert positives == pytest.approx((low2, 0.1, high2), rel=1e-5)
+    assert negatives == pytest.approx((1 - high1, 0.4, 1 - low1), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "guarantee", [ApproximateDP(0.7), ApproximateDP(0.3, 0.01), GaussianDP(1.5)]
+)
+def test_what_a_claim_allows_is_its_trade_off_function(guarantee):
+    claim = replace(BROKEN.claim, promise=replace(BROKEN.claim.promise, guarantee=guarantee))
+    event = ((0.1, 0.12, 0.15), (0.3, 0.33, 0.36))
+    allowed = completed(replace(BROKEN, claim=claim, pictures=Pictures(event=event))).allowed
+    assert allowed[0][0] == 0.0
+    assert allowed[-1] == (1.0, 0.0)
+    for x, y in allowed:
+        assert y == pytest.approx(1 - guarantee.most(x), abs=1e-5) or (x, y) == (0, 1)
+    at = np.linspace(0, 1, 501)
+    between = np.interp(at, *zip(*allowed, strict=True))
+    assert between[1:] == pytest.approx(1 - guarantee.most(at)[1:], abs=2e-3)
+
+
+@pytest.mark.parametrize("both", [None, 1_300])
+def test_evidence_is_the_bound_at_every_level(both):
+    example = replace(BROKEN.counterexample, both=both)
+    evidence = completed(replace(BROKEN, counterexample=example)).evidence
+    assert [p for _, p in evidence] == sorted((p for _, p in evidence), reverse=True)
+    assert [value for value, _ in evidence] == sorted((v for v, _ in evidence), reverse=True)
+    (value,) = [value for value, p in evidence if p == BROKEN.alpha]
+    test = event_test(BROKEN.claim.promise.guarantee)
+    (c1, c2), n = example.counts, 20_000
+    bound = (
+        test.lower(c1, n, c2, n, BROKEN.alpha)
+        if both is None
+        else test.paired_lower(both, c1 - both, c2 - both, n, BROKEN.alpha)
+    )
+    assert value == pytest.approx(bound, rel=1e-5)
+
+
+def test_nothing_is_added_where_nothing_is_known():
+    bare = replace(BROKEN, counterexample=None)
+    assert completed(bare) == Pictures()
+
+
+def noisy_count(records, rng):
+    return len(records) + rng.laplace(scale=0.5)
+
+
+@pytest.mark.parametrize("method", ["sequential", "statdp", "dpsniper"])
+@pytest.mark.parametrize("pair", [([0], []), ([], [0])])
+def test_a_violation_has_all_pictures(method, pair):
+    result = audit(noisy_count, eps=0.7, pairs=[pair], method=method, max_samples=8_000, seed=3)
+    assert result.verdict == "violated"
+    pictures = completed(result)
+    drawn = pictures.outputs
+    on_d, on_d2 = (
+        sum(bar.inside[side] for bar in drawn.bars) / drawn.runs[side] for side in (0, 1)
+    )
+    (c1, c2), (n1, n2) = result.counterexample.counts, result.counterexample.runs
+    assert on_d == pytest.approx(c1 / n1, abs=0.08)
+    assert on_d2 == pytest.approx(c2 / n2, abs=0.08)
+    positives, negatives = pictures.event
+    assert positives[1] == pytest.approx(c2 / n2, rel=1e-5)
+    at, least = zip(*pictures.allowed, strict=True)
+    assert negatives[2] < np.interp(positives[0], at, least)
+    assert len(pictures.evidence) > 5
+    assert Pictures.from_dict(json.loads(json.dumps(pictures.as_dict()))) == pictures
+    assert len(json.dumps(pictures.as_dict())) < 8_000
+    if method == "sequential":
+        assert pictures.wealth[-1][1] == pytest.approx(math.log10(result.e_value), abs=2e-3)
+        assert pictures.wealth[-1][0] == result.bet_samples
+        nearest = min(math.dist(point, (positives[1], negatives[1])) for point in pictures.attack)
+        assert nearest < 0.1
+
+
+def test_a_pass_has_its_wealth_and_its_strongest_attack():
+    result = audit(noisy_count, eps=2.5, pairs=[([0], [])], max_samples=60_000, seed=3)
+    assert result.verdict == "no violation"
+    pictures = completed(result)
+    assert pictures.outputs is None
+    assert pictures.evidence == ()
+    samples = [n for n, _ in pictures.wealth]
+    assert samples == sorted(set(samples))
+    assert max(w for _, w in pictures.wealth) < 6
+    at, least = zip(*pictures.allowed, strict=True)
+    assert all(b > np.interp(a, at, least) - 0.03 for a, b in pictures.attack)
