@@ -14,7 +14,7 @@ _HOME = {
     "values": "declaration",
     "audit": "auditors",
     "AuditResult": "auditors.result",
-    "Counterexample": "auditors.result",
+    "Counterexample": "results.result",
     "Claim": "claim",
     "ClaimError": "errors",
     "InconclusiveAudit": "auditors.result",
@@ -48,12 +48,7 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.auditors import audit
-    from pytest_dp.auditors.result import (
-        AuditResult,
-        Counterexample,
-        InconclusiveAudit,
-        PrivacyViolation,
-    )
+    from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
     from pytest_dp.claim import Claim
     from pytest_dp.declaration import dp_claim, queries, replace_special, values
     from pytest_dp.errors import (
@@ -63,6 +58,7 @@ if TYPE_CHECKING:
         PytestDPError,
     )
     from pytest_dp.profiles import load_profile, register_profile
+    from pytest_dp.results.result import Counterexample
 
 
 def __getattr__(name: str) -> object:

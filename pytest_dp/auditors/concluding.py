@@ -15,10 +15,9 @@ from pytest_dp.auditors import divergence, held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
-from pytest_dp.auditors.pictures import Pictures
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
 from pytest_dp.auditors.pool import cannot_be_read, never_varies
-from pytest_dp.auditors.result import AuditResult, Counterexample, Distance, Verdict
+from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.smaller import smallest
 from pytest_dp.auditors.strongest import (
     MIN_SHOWN,
@@ -29,6 +28,8 @@ from pytest_dp.auditors.strongest import (
     strongest,
 )
 from pytest_dp.evidence.counts import Bound
+from pytest_dp.results.pictures import Pictures
+from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 PAIRS_TO_CHOOSE, PAIRS_TO_COMPARE = 4_000, 400

@@ -10,11 +10,12 @@ from typing import Any
 from joblib import cpu_count
 
 from pytest_dp.attacks.expected_bounds import PlannedTest
-from pytest_dp.auditors.result import AuditResult, Verdict
+from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import describe
 from pytest_dp.inputs.sources import PairSource
+from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Progress, Sampler

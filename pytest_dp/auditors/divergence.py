@@ -12,9 +12,9 @@ from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, joints_of
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import DIVERGENCE_KEY, Pool
-from pytest_dp.auditors.result import Distance
 from pytest_dp.evidence.divergence_bounds import best_bet
 from pytest_dp.privacy import Renyi
+from pytest_dp.results.result import Distance
 
 ALPHA_SHARE = 0.5
 """Share of alpha for the divergence; the rest is for events, which hold at the same time."""

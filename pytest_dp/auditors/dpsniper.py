@@ -17,10 +17,11 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.dd_search import find_witness
 from pytest_dp.auditors.picturing import MAX_OUTPUTS, pictures_of
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.result import AuditResult, Verdict
+from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.evidence.counts import as_published, resolution, sharp
+from pytest_dp.results.result import Verdict
 
 FAR_ABOVE = 0.6
 """Share of the claim below which all that was found is called far below it."""

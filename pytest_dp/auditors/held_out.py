@@ -23,12 +23,12 @@ from pytest_dp.attacks.counting import Hits, Tally
 from pytest_dp.attacks.expected_bounds import first_share
 from pytest_dp.auditors.context import NOT_IID, Context
 from pytest_dp.auditors.pool import PAIRED_TEST_KEY, TEST_KEY, Pool
-from pytest_dp.auditors.result import Counterexample
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import homogeneity
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
 from pytest_dp.privacy import Guarantee
+from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream

@@ -16,8 +16,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pictures import Bar, Histogram, Interval, Pictures, Points
-from pytest_dp.auditors.result import AuditResult, Counterexample
+from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.evidence.counts import Bound
 from pytest_dp.evidence.shown import event_test
@@ -28,6 +27,8 @@ from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.reprs import on_one_line
+from pytest_dp.results.pictures import Bar, Histogram, Interval, Pictures, Points
+from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 MAX_WEALTH = 200

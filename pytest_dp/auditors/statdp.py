@@ -22,12 +22,13 @@ from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.picturing import MAX_OUTPUTS, pictures_of
 from pytest_dp.auditors.pool import TEST_KEY, Pool
-from pytest_dp.auditors.result import AuditResult, Verdict
+from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_shown
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence.counts import Bound, classical
 from pytest_dp.evidence.shown import event_test
+from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.sampler import Draw
 
 MIN_TESTED = 1_000

@@ -16,12 +16,12 @@ from pytest_dp.report.violation import WIDTH, command, counterexample, headline,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pytest_dp.auditors.result import AuditResult, Counterexample
+    from pytest_dp.results.result import Counterexample, Result
 
 VERSION = 1
 """Of what is written to files: it grows when a field is taken away, or means something else."""
 STRENGTHS = ("strong", "fair", "weak")
-"""What a pass is worth, as in `AuditResult.strength`."""
+"""What a pass is worth, as in `Result.strength`."""
 LONGEST = 2_000
 """Characters of an input or an event."""
 Status = Literal["violated", "no violation", "inconclusive", "error"]
@@ -59,7 +59,7 @@ class Witness:
     text: str
 
     @classmethod
-    def of(cls, result: AuditResult, example: Counterexample) -> Self:
+    def of(cls, result: Result, example: Counterexample) -> Self:
         """The counterexample of a result."""
         from pytest_dp.datasets import describe
 
@@ -188,7 +188,7 @@ class Record:
     @classmethod
     def of(
         cls,
-        result: AuditResult,
+        result: Result,
         nodeid: str = "",
         path: str = "",
         line: int | None = None,

@@ -16,8 +16,8 @@ from pytest_dp.report import numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pytest_dp.auditors.result import AuditResult, Counterexample, Distance
     from pytest_dp.privacy import Guarantee
+    from pytest_dp.results.result import Counterexample, Distance, Result
 
 WIDTH = 76
 LINES = 6
@@ -26,7 +26,7 @@ MAX_PASTED = 300
 """Characters of a pair that is shown as source; longer ones are in the result."""
 
 
-def headline(result: AuditResult) -> str:
+def headline(result: Result) -> str:
     """The outcome in one line."""
     guarantee = result.claim.promise.guarantee
     if result.violated:
@@ -54,7 +54,7 @@ def written(guarantee: Guarantee) -> str:
     return guarantee.written(numbers.claimed(guarantee.claimed))
 
 
-def violation(result: AuditResult) -> str:
+def violation(result: Result) -> str:
     """The message of `PrivacyViolation`: the counterexample, its evidence, how to see it again."""
     lines = [headline(result)]
     if len(lines[0]) > WIDTH - len("PrivacyViolation: "):
@@ -78,7 +78,7 @@ def violation(result: AuditResult) -> str:
     return "\n".join([*lines, *keep(result)])
 
 
-def _leak(result: AuditResult, example: Counterexample | None) -> list[str]:
+def _leak(result: Result, example: Counterexample | None) -> list[str]:
     """What the event shows of delta, which of a rare event is more telling than its eps."""
     claim = result.claim.promise.guarantee
     shown = None if example is None else example.delta_lower
@@ -91,7 +91,7 @@ def _leak(result: AuditResult, example: Counterexample | None) -> list[str]:
     ]
 
 
-def counterexample(result: AuditResult, example: Counterexample, width: int) -> list[str]:
+def counterexample(result: Result, example: Counterexample, width: int) -> list[str]:
     """D, D' and S, then expected against observed, aligned."""
     lines = [*_pair(example, width), *field("S  = ", f"{{{example.event}}}", width)]
     lines += [*_examples(example, width), ""]
@@ -111,12 +111,12 @@ def counterexample(result: AuditResult, example: Counterexample, width: int) -> 
     return [*lines, *wrap(heading, width), *_counts(result, example)]
 
 
-def _by_bets(result: AuditResult, example: Counterexample) -> bool:
+def _by_bets(result: Result, example: Counterexample) -> bool:
     """Whether it was the bets that refuted the claim, and fresh runs alone would not."""
     return result.e_value is not None and example.lower <= result.claimed
 
 
-def _bets_in_words(result: AuditResult, example: Counterexample) -> str:
+def _bets_in_words(result: Result, example: Counterexample) -> str:
     """What was seen in the runs that were bet on, and what the bets make of it."""
     claim = result.claim.promise.guarantee
     proof = (
@@ -142,7 +142,7 @@ def _bets_in_words(result: AuditResult, example: Counterexample) -> str:
     return f"In {numbers.count(n1 + n2)} runs, {often}; {allowed}. {proof}"
 
 
-def _counts(result: AuditResult, example: Counterexample) -> list[str]:
+def _counts(result: Result, example: Counterexample) -> list[str]:
     """How many fresh runs were in S, and what follows."""
     counts = [
         f"{numbers.count(c)}/{numbers.count(n)}"
@@ -165,7 +165,7 @@ def _counts(result: AuditResult, example: Counterexample) -> list[str]:
 
 
 def _ratio_or_most(
-    result: AuditResult, found: Counterexample, p1: float, p2: float
+    result: Result, found: Counterexample, p1: float, p2: float
 ) -> list[tuple[str, str, str]]:
     """What the claim allows: a ratio where that is all it speaks of, else a probability on D."""
     claim = result.claim.promise.guarantee
@@ -183,13 +183,13 @@ def _ratio_or_most(
     ]
 
 
-def reproduce(result: AuditResult) -> list[str]:
+def reproduce(result: Result) -> list[str]:
     """How to run this audit again; the command is never broken, so that it can be pasted."""
     line = f"Reproduce:  {command(result)}"
     return [line] if len(line) <= WIDTH else ["Reproduce:", f"  {command(result)}"]
 
 
-def command(result: AuditResult) -> str:
+def command(result: Result) -> str:
     """What runs this audit again, with pytest or without."""
     seed = numbers.seed(result.seed)
     if "::" in result.name:
@@ -199,7 +199,7 @@ def command(result: AuditResult) -> str:
     return f"audit(..., seed=0x{seed})"
 
 
-def keep(result: AuditResult) -> list[str]:
+def keep(result: Result) -> list[str]:
     """The pair as source, for a test of its own; nothing if the claim names it, or it is long."""
     example = result.counterexample
     if example is None or result.claim.promise.pairs is not None:
@@ -217,7 +217,7 @@ def keep(result: AuditResult) -> list[str]:
     return [f"{label}{line}"] if len(label + line) <= WIDTH else [label.rstrip(), f"  {line}"]
 
 
-def _options(result: AuditResult) -> list[str]:
+def _options(result: Result) -> list[str]:
     """Options without which it would be another audit."""
     from pytest_dp.keywords import NO_MARGIN
     from pytest_dp.settings import Settings
@@ -286,7 +286,7 @@ def _sketched(output: Any) -> str:
     return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda match: f"{float(match[0]):.4g}", text)
 
 
-def _evidence(result: AuditResult, example: Counterexample | None = None) -> list[str]:
+def _evidence(result: Result, example: Counterexample | None = None) -> list[str]:
     said = []
     if example is not None and not _by_bets(result, example):
         bound = example.eps_clopper_pearson
@@ -313,7 +313,7 @@ def _evidence(result: AuditResult, example: Counterexample | None = None) -> lis
     return [f"  {line}" for text in said for line in wrap(text, WIDTH - 2)]
 
 
-def _apart(result: AuditResult, distance: Distance) -> str:
+def _apart(result: Result, distance: Distance) -> str:
     """What is broken by all of the outputs, and not by any event."""
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"

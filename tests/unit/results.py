@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from pytest_dp.auditors.result import AuditResult, Counterexample
+from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.record import Record
+from pytest_dp.results.result import Counterexample
 
 
 @dataclass(frozen=True)

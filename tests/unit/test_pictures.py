@@ -11,7 +11,6 @@ import pytest
 from results import BROKEN
 
 from pytest_dp import audit
-from pytest_dp.auditors.pictures import Pictures
 from pytest_dp.auditors.picturing import (
     MAX_KINDS,
     MAX_OUTPUTS,
@@ -29,6 +28,7 @@ from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
+from pytest_dp.results.pictures import Pictures
 
 OUTPUT = leaf("output")
 

@@ -1,0 +1,298 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pytest_dp.claim import Claim
+from pytest_dp.privacy import Renyi
+from pytest_dp.results.pictures import Pictures
+
+Verdict = Literal["violated", "no violation", "inconclusive"]
+
+STRONG, FAIR = 1.25, 2.0
+"""How many times too small noise has to be, at most, to be caught by a strong pass, or a fair one.
+"""
+MAX_NOTES = 4
+"""Notes that are shown of a result at most; `AuditResult.notes` has them all."""
+EXACTLY = 1 + 1e-9
+"""What rounding may add."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """A divergence of outputs on two inputs that was shown.
+
+    Attributes
+    ----------
+    lower : float
+        In the claim's parameter.
+    shown, allowed : Renyi
+        What the outputs have at least, and what the claim allows them.
+    """
+
+    lower: float
+    shown: Renyi
+    allowed: Renyi
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Counterexample:
+    """Two neighbouring inputs and an event that break the claim, with the evidence.
+
+    Attributes
+    ----------
+    d1, d2 : object
+        The neighbouring inputs; the event is too likely on `d1`, compared with `d2`.
+    event : callable
+        ``event(output) -> bool``; ``str(event)`` is the event as a person would write it. If it is
+        a learned attack, ``event(output)`` is the probability that it includes the output.
+    counts : tuple of int
+        How many held-out outputs of ``M(d1)`` and of ``M(d2)`` fell in the event.
+    runs : tuple of int
+        How many outputs of each were drawn; both 0 where no effort was left for held-out ones.
+    intervals : tuple of (float, float)
+        Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
+        first and the upper one of the second, hold together with confidence ``1 - alpha``.
+    p_value : float
+        StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs, and
+        of claims of more than ε, that of `pytest_dp.evidence.shown`.
+    lower : float
+        What the event shows by itself, in the claim's parameter; where `event` is the readable form
+        of a learned attack, that attack may show more (`AuditResult.lower`).
+    eps_clopper_pearson : float
+        The lower bound of the DP-Sniper paper on ε in nats, from these counts and at the claimed
+        delta, with confidence ``1 - alpha``; minus infinity for claims without an ε.
+    delta_lower : float or None
+        What the event shows of δ at the claimed ε, with confidence ``1 - alpha``; None for claims
+        without an ε.
+    divergence : Distance or None
+        How far apart the outputs are as a whole, for claims that bound a divergence: `lower` in the
+        claim's parameter, and the order and value that were `shown` and are `allowed`.
+    difference : str
+        How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
+    params : dict
+        Values of the parameters that were drawn with the inputs, where `params` has strategies.
+    diagnosis : tuple of str
+        What the counterexample is consistent with; never a certainty.
+    attack : callable or None
+        The learned attack behind `AuditResult.lower`, from auditors that learn one:
+        ``attack(output)`` is the probability with which it includes an output. `event` is its
+        readable form, where that breaks the claim by itself, else the attack.
+    examples : tuple of (outputs, outputs)
+        Where `event` is a learned attack: some outputs inside it, and some outside.
+    both : int or None
+        Of outputs that were drawn in pairs, with the same random numbers on both inputs: how many
+        pairs had both in the event. None where they were independent.
+    bet_counts, bet_runs : tuple of int, or None
+        As `counts` and `runs`, among the outputs that were bet on, from auditors that bet. For
+        information only: the event was chosen when some of them were known already.
+    """
+
+    d1: Any
+    d2: Any
+    event: Callable[[Any], bool]
+    counts: tuple[int, int]
+    runs: tuple[int, int]
+    intervals: tuple[tuple[float, float], tuple[float, float]]
+    p_value: float
+    lower: float
+    eps_clopper_pearson: float
+    delta_lower: float | None = None
+    divergence: Distance | None = None
+    difference: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    diagnosis: tuple[str, ...] = ()
+    attack: Callable[[Any], float] | None = None
+    examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
+    both: int | None = None
+    bet_counts: tuple[int, int] | None = None
+    bet_runs: tuple[int, int] | None = None
+
+    def __repr__(self) -> str:
+        """The inputs, the event and what was counted, a line each."""
+        names = ("d1", "d2", "difference", "params", "event", "counts", "runs", "lower", "p_value")
+        return _listed("Counterexample", {name: getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result:
+    """The outcome of one audit.
+
+    Attributes
+    ----------
+    verdict : {"violated", "no violation", "inconclusive"}
+        ``"no violation"`` never means that the claim is proven; see `resolution`.
+    claim : Claim
+        What was audited.
+    name : str
+        The claim's id, such as ``"shop/stats.py::noisy_count[eps=1.0]"``.
+    method : str
+        The auditor.
+    alpha : float
+        Probability of a false alarm that was allowed.
+    lower : float
+        The mechanism's true `parameter` is at least this large, with confidence ``1 - alpha``; 0.0
+        if nothing was shown.
+    p_value : float or None
+        Valid p-value of the claim: at most `alpha` exactly if the verdict is ``"violated"``.
+    e_value : float or None
+        Evidence against the claim as an e-value, from auditors that bet.
+    bet_samples : int or None
+        The samples behind it: those that were bet on, and the first looks that bets began with.
+    samples : int
+        Runs of the mechanism in all.
+    seconds : float
+        Wall-clock time.
+    resolution : float
+        The smallest true `parameter` that this run would have caught with 95 % power on the pairs
+        and events that it tried (approximate); infinite if it could have caught nothing.
+    seed : int
+        Replays this audit.
+    counterexample : Counterexample or None
+        Set if the verdict is ``"violated"``, unless there was no time left to count it.
+    strongest : str
+        The strongest attack found, readable; for information.
+    loss : (float, float) or None
+        Two-sided interval of the strongest attack's own loss in nats, with confidence
+        ``1 - alpha`` by itself; from auditors that estimate it.
+    max_samples : int or None
+    max_seconds : float or None
+        The effort that was allowed.
+    margin : float or None
+        Times the claim; see `dp_claim`. 1.0 is never reached.
+    pairs : tuple of (int, int)
+        Pairs of neighbouring inputs tried, and available, of those that the claim gives.
+    proposed : int
+        Further ones that a search proposed, and that were tried.
+    replayable : bool
+        False if the mechanism draws on randomness that cannot be seeded.
+    notes : tuple of str
+        Anything about the run that its reader should know.
+    hindrances : tuple of str
+        Those of the notes that say what kept it from telling more, and what to do about it.
+    pictures : Pictures
+        What there is to draw of it, as in a report in HTML; plain values.
+    """
+
+    verdict: Verdict
+    claim: Claim
+    name: str
+    method: str
+    alpha: float
+    lower: float
+    p_value: float | None
+    e_value: float | None
+    samples: int
+    seconds: float
+    resolution: float
+    seed: int
+    counterexample: Counterexample | None = None
+    strongest: str = ""
+    loss: tuple[float, float] | None = None
+    max_samples: int | None = None
+    max_seconds: float | None = None
+    margin: float | None = None
+    bet_samples: int | None = None
+    pairs: tuple[int, int] = (0, 0)
+    proposed: int = 0
+    replayable: bool = True
+    notes: tuple[str, ...] = ()
+    hindrances: tuple[str, ...] = ()
+    pictures: Pictures = field(default_factory=Pictures)
+
+    def __str__(self) -> str:
+        """The outcome in a line."""
+        guarantee, effort = self.claim.promise.guarantee, f"({self.samples:,} samples)"
+        claim = guarantee.written(f"{self.claimed:g}")
+        if self.violated:
+            more = guarantee.more_than(f"{self.claimed:g}")
+            if self.lower > self.claimed:
+                more = guarantee.at_least(f"{self.lower:.3g}")
+            return f"{self.name} violates {claim}; {more} {effort}"
+        if self.verdict == "inconclusive":
+            return f"{self.name}: inconclusive on {claim}; {self.reason} {effort}"
+        caught = f"{self.strength}: would have caught {self.resolution:.3g}"
+        return f"{self.name}: no violation of {claim}; {caught} {effort}"
+
+    def __repr__(self) -> str:
+        """The fields that tell most, a line each, so that it fits on a screen."""
+        fields: dict[str, Any] = {"verdict": self.verdict, "name": self.name}
+        fields["claim"] = str(self.claim.promise.guarantee)
+        for name in (
+            *("method", "alpha", "lower", "p_value", "e_value", "resolution", "strength"),
+            *("samples", "seconds", "seed", "reason", "counterexample", "notes"),
+        ):
+            fields[name] = getattr(self, name)
+        if self.reason in self.notes:
+            del fields["reason"]
+        return _listed(type(self).__name__, fields)
+
+    @property
+    def parameter(self) -> str:
+        """What `claimed`, `lower` and `resolution` are values of: ``"eps"``, ``"rho"``, ..."""
+        return self.claim.promise.guarantee.parameter
+
+    @property
+    def claimed(self) -> float:
+        """The claimed value of `parameter`; in nats if that is ``"eps"``."""
+        return self.claim.promise.guarantee.claimed
+
+    @property
+    def eps_lower(self) -> float | None:
+        """`lower` of a claim with an ε, in nats and at the claimed delta; None for other claims."""
+        return self.lower if self.parameter == "eps" else None
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim was shown to be broken."""
+        return self.verdict == "violated"
+
+    @property
+    def strength(self) -> str:
+        """What ``"no violation"`` is worth; empty for the other verdicts.
+
+        ``"strong"`` if noise that is 1.25 times too small would have been caught, ``"fair"`` if
+        noise of half the size would, else ``"weak"``.
+        """
+        if self.verdict != "no violation":
+            return ""
+        times = self.claim.promise.guarantee.noise_below(self.resolution)
+        return "strong" if times <= STRONG * EXACTLY else "fair" if times <= FAIR else "weak"
+
+    @property
+    def reason(self) -> str:
+        """Why the audit could tell nothing, or little, and what to do; often empty for a pass."""
+        if self.violated:
+            return ""
+        if self.hindrances or self.verdict == "no violation":
+            return next(iter(self.hindrances), "")
+        if self.max_seconds is not None and self.seconds > 0.5 * self.max_seconds:
+            return (
+                f"{self.samples:,} runs in {self.seconds:.2g} s are too few: raise max_seconds, or "
+                "make the mechanism faster"
+            )
+        return f"max_samples={self.max_samples} is too few: raise it"
+
+
+def _listed(kind: str, fields: Mapping[str, Any]) -> str:
+    """Fields that say something, one on each line of at most 80 characters."""
+    from pytest_dp.datasets import describe  # results are read where datasets need not be loaded
+
+    lines = [f"{kind}("]
+    for name, value in fields.items():
+        if value is None or (isinstance(value, str | tuple) and not value):
+            continue
+        if isinstance(value, Counterexample):
+            inside = repr(value).splitlines()
+            lines += [f"  {name}={inside[0]}", *(f"  {line}" for line in inside[1:-1]), "  ),"]
+        elif name == "notes":
+            lines += [f"  note={describe(note, 70)}," for note in value[:MAX_NOTES]]
+        else:
+            text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
+            if name == "event":
+                text = str(value) if len(str(value)) <= 66 else f"{str(value)[:63]}..."
+            lines.append(f"  {name}={text},")
+    return "\n".join([*lines, ")"])
