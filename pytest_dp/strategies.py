@@ -192,7 +192,7 @@ def neighbors(
             choices = ", ".join(map(repr, RELATIONS))
             raise invalid("relation", relation, f"Valid choices: {choices}.")
         relation = RELATIONS[relation]()
-    return neighbouring(datasets, relation, lambda _: True).map(lambda pair: (pair.d1, pair.d2))
+    return neighbouring(datasets, relation).map(lambda pair: (pair.d1, pair.d2))
 
 
 def _installed() -> str:

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 from typing import Any, cast
@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, errors, given, seed, setti
 from hypothesis import strategies as st
 
 try:
-    from hypothesis.control import BuildContext
+    from hypothesis.control import BuildContext, current_build_context
     from hypothesis.internal.conjecture.choice import choice_permitted
     from hypothesis.internal.conjecture.data import ConjectureData, Status
     from hypothesis.internal.conjecture.engine import ConjectureRunner, RunIsComplete
@@ -63,16 +63,42 @@ QUIET = settings(
 class Drawn:
     """A value, and the choices it was made from with the constraints of each.
 
-    There are no choices where it was drawn by ``@given``.
+    There are no choices where it was drawn by ``@given``. The whole, if it is known, is that of
+    `start` choices before and these.
     """
 
     value: Any
     choices: tuple[Any, ...] = ()
     constraints: tuple[Mapping[str, Any], ...] = ()
+    start: int = 0
+    whole: Part | None = field(default=None, compare=False)
+
+
+@dataclass(slots=True)
+class Part:
+    """Choices that were made for one part of a value, such as a record; it may have parts itself.
+
+    Attributes
+    ----------
+    label : int
+        Equal for what is made alike, such as the records of a list.
+    start, end : int
+        Which choices.
+    parts : list of Part
+        Those that are in the value.
+    """
+
+    label: int
+    start: int
+    end: int = 0
+    parts: list[Part] = field(default_factory=list)
 
 
 class _Corners(HypothesisProvider):
-    """Makes choices: as Hypothesis does, or corners of their ranges, constants, earlier ones."""
+    """Makes choices: as Hypothesis does, or corners of their ranges, constants, earlier ones.
+
+    It notes which choices belong together.
+    """
 
     def __init__(self, data: Any, constants: Sequence[Any] = ()) -> None:
         super().__init__(data)
@@ -80,6 +106,22 @@ class _Corners(HypothesisProvider):
         self._earlier: dict[Any, list[Any]] = {}
         self._luck = luck = cast("Random", self._random)
         self._moods = [luck.choice(moods) for moods in (REPEATS, CORNERS, SIZES)]
+        self.open = [Part(0, 0)]
+        """Parts that are being made, each one inside of the one before."""
+
+    def span_start(self, label: int, /) -> None:
+        self.open.append(Part(label, self._made()))
+
+    def span_end(self, discard: bool, /) -> None:
+        if len(self.open) > 1:  # a value that is given up ends more than once
+            part = self.open.pop()
+            part.end = self._made()
+            if not discard and part.end > part.start:
+                self.open[-1].parts.append(part)
+
+    def _made(self) -> int:
+        data: Any = self._cd
+        return len(data.nodes)
 
     def _maybe_draw_constant(self, *_: Any, **__: Any) -> None:
         # Hypothesis takes those of all modules that were imported so far, so that what is drawn
@@ -178,8 +220,36 @@ def _drawn(
     return _as_drawn(value, data)
 
 
-def _as_drawn(value: Any, data: Any) -> Drawn:
-    return Drawn(value, tuple(data.choices), tuple(node.constraints for node in data.nodes))
+def remade(strategy: st.SearchStrategy[Any], choices: Sequence[Any]) -> Drawn | None:
+    """The value that a strategy makes of some choices; None if it rejects them.
+
+    Choices that are not allowed where they stand, or that are missing, are replaced: the same ones
+    each time.
+    """
+    return _drawn(strategy, choices, Random(0))
+
+
+def traced(draw: Callable[[st.SearchStrategy[Any]], Any], strategy: Any) -> Drawn:
+    """What is drawn inside of a composite strategy, with its choices."""
+    if not choices_work():
+        return Drawn(draw(strategy))
+    data: Any = current_build_context().data
+    start = len(data.nodes)
+    value = draw(strategy)
+    return _as_drawn(value, data, start)
+
+
+def _as_drawn(value: Any, data: Any, start: int = 0) -> Drawn:
+    """A value and the choices that were made for it, those from `start` on."""
+    nodes = data.nodes[start:]
+    whole = data.provider.open[-1].parts if isinstance(data.provider, _Corners) else []
+    return Drawn(
+        value,
+        tuple(node.value for node in nodes),
+        tuple(node.constraints for node in nodes),
+        start,
+        whole[-1] if whole else None,
+    )
 
 
 def _given(strategy: st.SearchStrategy[Any], number: int, count: int) -> list[Drawn | None]:
@@ -248,17 +318,26 @@ def _changed(
     choice: Any, constraints: Mapping[str, Any], random: Random, constants: Sequence[Any]
 ) -> Any:
     """Another choice of the same kind."""
+    if type(choice) is bool:
+        return not choice
+    options = options_beside(choice, constraints, constants)
+    return random.choice(options) if options else choice
+
+
+def options_beside(
+    choice: Any, constraints: Mapping[str, Any], constants: Sequence[Any] = ()
+) -> list[Any]:
+    """Other choices of the same kind that are allowed: near ones, corners and constants."""
     kind = type(choice)
     if kind is bool:
-        return not choice
+        return [not choice]
     near: list[Any] = []
     if kind in (int, float):
         near = [choice + 1, choice - 1, 2 * choice, -choice, choice + choice / 10]
     options = [c for c in constants if type(c) is kind]
     options += [kind(value) for value in near if kind is float or value == int(value)]
     options += corners(kind, constraints)
-    options = [value for value in options if _is_permitted(value, constraints)]
-    return random.choice(options) if options else choice
+    return [value for value in options if _is_permitted(value, constraints)]
 
 
 def shrunk(

@@ -25,6 +25,8 @@ UP_FRONT = 24
 """Pairs that every auditor looks at; where pairs are listed, at least as many as those."""
 POOL = 200
 """Pairs that are drawn to choose these from."""
+DRAWS_SHARE = 2
+"""Draws in terms of pairs, with those that are rejected, after which fewer pairs are enough."""
 MUTATIONS = 20
 """Attempts at a mutation that gives a pair."""
 
@@ -60,13 +62,15 @@ class Generated:
         self._strategy, self._said, self._constants = pairs.strategy, said, constants
         self.mutable = choices_work()
         self._drawn: dict[frozenset[int], Drawn] = {}
+        self._rejected = 0
         self._more = self._new(draws(pairs.strategy, seed, constants))
         pool: list[Pair] = []
         records, enough = 0, max(POOL, 4 * len(pairs.listed))
         for pair in self._more:
             pool.append(pair)
             records += _size(pair.d1) + _size(pair.d2)
-            if len(pool) >= (enough if records <= MAX_DRAWN else FIRST_FEW):
+            late = len(pool) + self._rejected > DRAWS_SHARE * enough and len(pool) >= UP_FRONT
+            if late or len(pool) >= (enough if records <= MAX_DRAWN else FIRST_FEW):
                 break
         if not pool:
             raise ClaimError(f"{said}: {pairs.nothing}")
@@ -76,14 +80,15 @@ class Generated:
 
     def _new(self, drawn: Iterator[Drawn | None]) -> Iterator[Pair]:
         """Pairs that were not drawn before, until many draws in a row give none."""
-        rejected = 0
-        while rejected < MAX_REJECTED:
+        in_a_row = 0
+        while in_a_row < MAX_REJECTED:
             one = drawing(drawn, self._said)
             if one is not None and self._keep(one):
-                rejected = 0
+                in_a_row = 0
                 yield one.value
             else:
-                rejected += 1
+                in_a_row += 1
+                self._rejected += 1
 
     def _keep(self, drawn: Drawn) -> bool:
         """Remember how a pair was drawn, if it is a new one."""

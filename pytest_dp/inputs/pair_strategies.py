@@ -1,8 +1,8 @@
 """Strategies of pairs: neighbours of drawn datasets, drawn pairs, given ones with drawn parameters.
 
 What a strategy cannot yield is no part of the promise, and that goes for D and D' alike. Whether it
-can yield D' is judged by what was drawn: D' is no shorter and no longer than any dataset, repeats
-records only if some dataset does, and is made of records that were drawn.
+can yield D' is never guessed: D' is drawn too, from edited choices. Only what the claim makes
+itself may be something else: neighbours that a function yields, and null records.
 """
 
 from __future__ import annotations
@@ -16,17 +16,34 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
 
-from pytest_dp.datasets import describe, is_real, kind_of, records_of
+from pytest_dp.datasets import describe, kind_of, records_of
 from pytest_dp.datasets.making import ALLOWED, length
 from pytest_dp.datasets.records import key
-from pytest_dp.datasets.relations import AnyTwo, OfFunction, Pair, Predicate, Relation
+from pytest_dp.datasets.relations import (
+    AddRemoveOne,
+    AllQueries,
+    AnyTwo,
+    Neighbours,
+    OfRecords,
+    OneQuery,
+    Pair,
+    Predicate,
+    Relation,
+    ReplaceOne,
+    ReplaceSpecial,
+)
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.drawing import Drawn, draws
+from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade, traced
+from pytest_dp.inputs.edits import Edits, made_of
 from pytest_dp.inputs.given import stated_pair
 from pytest_dp.reprs import on_one_line
 
+Draw = Callable[[SearchStrategy[Any]], Any]
+
 SURVEY = 100
-"""Datasets that are drawn to see what they are like."""
+"""Datasets that are drawn to see how long they are."""
+ATTEMPTS = 8
+"""Edits of a dataset that are tried until one gives a neighbour."""
 MAX_RECORDS, MAX_DRAWN = 1_000_000, 100_000
 """Records in one dataset, and in all that are drawn at first (after a few), at most."""
 FIRST_FEW = 8
@@ -71,47 +88,6 @@ class Pairs:
         return replace(self, strategy=st.builds(joined, self.strategy, *params.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What the datasets of a strategy are like, by those that were drawn.
-
-    Attributes
-    ----------
-    shortest, longest : int
-        Their lengths.
-    repeats : bool
-        Whether any of them holds equal records.
-    least, most : float
-        Of all records that are numbers.
-    """
-
-    shortest: int
-    longest: int
-    repeats: bool
-    least: float
-    most: float
-
-    def holds(self, dataset: Any) -> bool:
-        """Whether a dataset is as they are."""
-        n = length(dataset)
-        if not self.shortest <= n <= self.longest or (_repeats(dataset) and not self.repeats):
-            return False
-        return all(self.least <= number <= self.most for number in _numbers(dataset))
-
-    def __str__(self) -> str:
-        sizes = {self.shortest: None, self.longest: None}
-        some = f"{' to '.join(f'{n:,}' for n in sizes)} record{'s' if self.longest != 1 else ''}"
-        return f"{some}{'' if self.repeats else ', all different'}"
-
-
-def _numbers(dataset: Any) -> list[Any]:
-    return [record for record in records_of(dataset) if is_real(record)]
-
-
-def _repeats(dataset: Any) -> bool:
-    return len(set(map(key, records_of(dataset)))) < length(dataset)
-
-
 def listed(pairs: Sequence[Pair]) -> Pairs:
     """Each of these pairs."""
     return Pairs(st.sampled_from(pairs), listed=tuple(pairs))
@@ -152,51 +128,119 @@ def neighbours(
             f"{said} is a strategy, so the claim must say which of its datasets are neighbours, "
             "such as neighbors='add_remove_one'; of single values, neighbors='any_two'."
         )
-    if isinstance(relation, AnyTwo | OfFunction):  # whose inputs may be anything
+    if isinstance(relation, AnyTwo | Neighbours):  # whose inputs may be anything
         none = (
             f"in {MAX_REJECTED:,} draws in a row, none had a neighbour under {relation}. Write "
             "neighbors= so that it holds for many of the inputs, or a strategy of pairs, pairs=."
         )
-        return Pairs(neighbouring(datasets, relation, lambda _: True), none)
+        return Pairs(neighbouring(datasets, relation), none)
+    drawn = "of the inputs that were drawn"
+    if not isinstance(relation, Predicate):
 
-    def fits(dataset: Any) -> bool:
-        _check(dataset)
-        return not relation.check(dataset)
+        def fits(dataset: Any) -> bool:
+            _check(dataset)
+            return not relation.check(dataset)
 
-    fitting = datasets.filter(fits)
-    seen = _survey(fitting, seed, said)
+        datasets = datasets.filter(fits)
+        drawn = f"of the datasets that were drawn, with {_sizes(datasets, seed, said)},"
+        if isinstance(relation, ReplaceSpecial):  # the claim says itself what takes their place
+            return Pairs(neighbouring(datasets, relation, new_records=False))
     nothing = (
-        f"the datasets that were drawn have {seen}, so that none has a neighbour under {relation} "
-        "that the strategy may yield too, and what it cannot yield is no part of the promise. Let "
-        "their sizes and records vary, or write another neighbors=."
+        f"{drawn} none has a neighbour under {relation} that the strategy was seen to yield too, "
+        "and what it cannot yield is no part of the promise. Let their sizes and records vary, or "
+        "say yourself what the neighbours are: pairs= with a strategy of pairs (D, D'), or "
+        "neighbors= with a function of D that yields each D'."
     )
-    allowed = lambda data: seen.holds(data) and fits(data)  # noqa: E731
-    return Pairs(neighbouring(fitting, relation, allowed), nothing)
+    if not choices_work():
+        nothing += " This version of Hypothesis does not show how values are made: another may."
+    return Pairs(neighbours_inside(datasets, relation), nothing)
 
 
 @st.composite
 def neighbouring(
-    draw: Callable[[SearchStrategy[Any]], Any],
+    draw: Draw,
     datasets: SearchStrategy[Any],
     relation: Relation,
-    allowed: Callable[[Any], bool],
+    *,
+    new_records: bool = True,
 ) -> Pair:
-    """A dataset and one of its neighbours; new records are those of another dataset."""
+    """A dataset and one of its neighbours, whatever that is; new records are of another dataset."""
     dataset, other = draw(datasets), draw(datasets)
     is_value = isinstance(relation, AnyTwo) or not kind_of(other)
-    pairs = relation.pairs(dataset, [other] if is_value else records_of(other)[:MAX_OFFERED])
+    records = [other] if is_value else records_of(other)[:MAX_OFFERED]
+    pairs = relation.pairs(dataset, records if new_records else [])
     if isinstance(relation, Predicate) and key(dataset) != key(other):
         pairs = chain(relation.accepted(iter([Pair(dataset, other)])), pairs)
     some = list(islice(pairs, draw(st.integers(1, MAX_NEIGHBOURS))))
-    inside = (pair for pair in reversed(some) if allowed(pair.d2))
-    return next(inside, None) or cast("Pair", draw(st.nothing()))
+    return some[-1] if some else cast("Pair", draw(st.nothing()))
 
 
-def _survey(datasets: SearchStrategy[Any], seed: int, said: str) -> Seen:
-    """What the datasets of a strategy are like."""
+@st.composite
+def neighbours_inside(draw: Draw, datasets: SearchStrategy[Any], relation: Relation) -> Pair:
+    """Two neighbours that the strategy yields: two of its values, or one that was edited."""
+    one, other = traced(draw, datasets), traced(draw, datasets)
+    found = None
+    if getattr(relation, "group", 1) == 1 and _near(relation, one.value, other.value):
+        found = other.value
+    if found is None and one.choices:
+        found = _edited(draw, datasets, relation, one, other)
+    if found is None:
+        return cast("Pair", draw(st.nothing()))
+    said, back = (relation.difference(*two) for two in ((one.value, found), (found, one.value)))
+    return Pair(one.value, found, said, back)
+
+
+def _edited(
+    draw: Draw, datasets: SearchStrategy[Any], relation: Relation, first: Drawn, second: Drawn
+) -> Any:
+    """A neighbour of what was drawn first; None if none was found."""
+    one, other = (
+        made_of(drawn if drawn.whole else remade(datasets, drawn.choices))
+        for drawn in (first, second)
+    )
+    if one is None or other is None:
+        return None
+
+    def pick(below: int) -> int:
+        return int(draw(st.integers(0, below - 1)))
+
+    single, steps, units = relation, 1, isinstance(relation, Predicate)
+    if isinstance(relation, OfRecords):
+        single, steps = replace(relation, group=1), relation.group
+        units = relation.unit is not None
+    names, done = _edits(relation), 0
+    for _ in range(steps * ATTEMPTS):
+        ways = Edits(one, other, pick, units=units)
+        for choices in getattr(ways, names[pick(len(names))])():
+            made = made_of(remade(datasets, choices))
+            if made is not None and _near(single, one.value, made.value):
+                one, done = made, done + 1
+                break
+        if done == steps:
+            near = _near(relation, first.value, one.value)
+            return one.value if near else None
+    return None
+
+
+def _edits(relation: Relation) -> tuple[str, ...]:
+    """Which edits may give a neighbour."""
+    if isinstance(relation, OneQuery | AllQueries):
+        return ("move",)
+    if isinstance(relation, AddRemoveOne):
+        return ("drop", "add", "change")
+    if isinstance(relation, ReplaceOne):
+        return ("swap", "change")
+    return ("drop", "add", "swap", "change", "move")
+
+
+def _near(relation: Relation, d1: Any, d2: Any) -> bool:
+    return key(d1) != key(d2) and not relation.fault(d1, d2)
+
+
+def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
+    """How long the datasets of a strategy are, in words."""
     lengths: list[int] = []
-    ends: list[float] = []
-    repeats, records, last = False, 0, None
+    records, last = 0, None
     drawn = draws(datasets, seed)
     for _ in range(MAX_REJECTED):
         one = drawing(drawn, said)
@@ -205,9 +249,6 @@ def _survey(datasets: SearchStrategy[Any], seed: int, said: str) -> Seen:
         last = one.value
         lengths.append(length(last))
         records += lengths[-1]
-        own = _numbers(last)
-        ends += [min(own), max(own)] if own else []
-        repeats = repeats or _repeats(last)
         if len(lengths) >= (SURVEY if records <= MAX_DRAWN else FIRST_FEW):
             break
     if not lengths:
@@ -217,7 +258,9 @@ def _survey(datasets: SearchStrategy[Any], seed: int, said: str) -> Seen:
             f"{said}: all of {len(lengths)} datasets that were drawn are empty, such as "
             f"{describe(last)}. Write a strategy with records, such as st.lists(st.integers(0, 5))."
         )
-    return Seen(min(lengths), max(lengths), repeats, min(ends, default=0), max(ends, default=0))
+    sizes = dict.fromkeys((min(lengths), max(lengths)))
+    many = "s" if max(lengths) != 1 else ""
+    return f"{' to '.join(f'{n:,}' for n in sizes)} record{many}"
 
 
 def _check(dataset: Any) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
-from pytest_dp import ClaimError, audit, queries
+from pytest_dp import ClaimError, audit, queries, replace_special
 from pytest_dp.claim import expand
 from pytest_dp.datasets import key
 from pytest_dp.datasets.relations import RELATIONS, Pair
@@ -115,6 +115,76 @@ def test_what_the_strategy_cannot_yield_is_in_no_pair():
             assert set(side) <= set(range(3, 8))
     answers = generated(st.lists(st.integers(0, 3), min_size=3, max_size=3), "one_query")
     assert all(0 <= n <= 3 for pair in answers.pairs for n in (*pair.d1, *pair.d2))
+
+
+@st.composite
+def numbered(draw):
+    return [(at, draw(st.integers(0, 9))) for at in range(draw(st.integers(0, 9)))]
+
+
+@st.composite
+def summing(draw):
+    rest = draw(st.lists(st.integers(0, 9), min_size=2, max_size=5))
+    return [*rest, 99 - sum(rest)]
+
+
+def in_columns(n):
+    ages = st.lists(st.integers(0, 9), min_size=n, max_size=n)
+    flags = st.lists(st.booleans(), min_size=n, max_size=n)
+    return st.fixed_dictionaries({"age": ages, "flag": flags})
+
+
+AGES = st.lists(st.integers(0, 9))
+IDS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), unique_by=lambda record: record[0])
+
+
+def one_apart(d1, d2):
+    return len(d1) == len(d2) and sum(abs(a - b) for a, b in zip(d1, d2, strict=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("datasets", "claim", "holds"),
+    [
+        (AGES.map(sorted), {}, lambda ages: ages == sorted(ages)),
+        (AGES.filter(lambda ages: sum(ages) % 2 == 0), {}, lambda ages: sum(ages) % 2 == 0),
+        (IDS, {}, lambda rows: len({at for at, _ in rows}) == len(rows)),
+        (IDS, {"neighbors": "replace_one"}, lambda rows: len({at for at, _ in rows}) == len(rows)),
+        (numbered(), {}, lambda rows: [at for at, _ in rows] == list(range(len(rows)))),
+        (summing(), {}, lambda numbers: sum(numbers) == 99),
+        (st.integers(0, 9).flatmap(in_columns), {}, lambda d: len(d["age"]) == len(d["flag"])),
+        (IDS.map(sorted), {"unit": 1}, lambda rows: rows == sorted(rows)),
+        (AGES.map(sorted), {"neighbors": one_apart}, lambda ages: ages == sorted(ages)),
+        (st.text("abc", max_size=9), {}, lambda text: len(text) < 10),
+        (st.lists(st.floats(0, 3), max_size=3), {"neighbors": "one_query"}, lambda x: max(x) <= 3),
+    ],
+)
+def test_what_a_strategy_asks_of_its_datasets_holds_in_each_pair(datasets, claim, holds):
+    claim = {"neighbors": "add_remove_one", **claim}
+    made = source(inputs=datasets, **claim)
+    further = [*islice(made.generated.propose([]), 20)]
+    changed = [made.generated.mutated(pair, Random(1)) for pair in made.given]
+    small = made.generated.shrunk(made.given[-1], lambda pair: True, 0.3)
+    assert len({content(pair) for pair in (*made.given, *further)}) == UP_FRONT + 20
+    for pair in filter(None, (*made.given, *further, *changed, small)):
+        assert holds(pair.d1)
+        assert holds(pair.d2)
+
+
+def test_no_neighbour_in_the_strategy(monkeypatch):
+    monkeypatch.setattr("pytest_dp.inputs.generated.MAX_REJECTED", 100)
+    message = refusal(inputs=summing(), neighbors="replace_one")
+    for part in ("with 3 to 6 records, none has a neighbour", "no part of the promise", "pairs="):
+        assert part in message
+    message = refusal(inputs=AGES, neighbors=lambda d1, d2: False)
+    assert "of the inputs that were drawn none has a neighbour under neighbors=<lambda>" in message
+
+
+def test_what_the_claim_makes_itself_need_not_be_in_the_strategy():
+    made = source(inputs=AGES, neighbors=replace_special(-1))
+    assert {len(pair.d1) for pair in made.given} == {len(pair.d2) for pair in made.given}
+    assert all(-1 in pair.d2 for pair in made.given)
+    made = source(inputs=AGES, neighbors=lambda ages: [[*ages, 99]])
+    assert all(pair.d2 == [*pair.d1, 99] for pair in made.given)
 
 
 def test_few_pairs_come_to_an_end():
