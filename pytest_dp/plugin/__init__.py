@@ -43,6 +43,9 @@ _OPTIONS = (
         "settings by a name: default, dev, ci, nightly, or one that conftest.py registers",
     ),
     ("accumulate", "bool", "keep evidence, for runs with random seeds to add to"),
+    ("json", "file", "write what was found to this file, as JSON"),
+    ("sarif", "file", "write what alarms to this file, for code scanning (SARIF 2.1.0)"),
+    ("gitlab", "file", "write what alarms to this file, as a GitLab code quality report"),
 )
 
 
@@ -51,11 +54,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("dp", "differential privacy claims (pytest-dp)")
     for name, kind, text in _OPTIONS:
         flag = f"--dp-{name.replace('_', '-')}"
-        parser.addini(f"dp_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
+        usual: Any = "bool" if kind == "bool" else "string"
+        parser.addini(f"dp_{name}", text, type=usual, default=None)
         if kind == "bool":
             group.addoption(flag, dest=f"dp_{name}", action="store_true", default=None, help=text)
         else:
-            group.addoption(flag, dest=f"dp_{name}", metavar="VALUE", default=None, help=text)
+            shown = kind.upper() if kind == "file" else "VALUE"
+            group.addoption(flag, dest=f"dp_{name}", metavar=shown, default=None, help=text)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """What others can implement."""
+    from pytest_dp.plugin import hooks
+
+    pluginmanager.add_hookspecs(hooks)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,15 +79,15 @@ def pytest_configure(config: pytest.Config) -> None:
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
     profiles_in_use = "pytest_dp.profiles" in sys.modules
     if profiles_in_use or any(
-        getattr(config.option, f"dp_{name}", None) is not None or ini(config, name) is not None
-        for name, _, _ in _OPTIONS
-        if name != "modules"
+        _given(config, name) is not None
+        for name, kind, _ in _OPTIONS
+        if name != "modules" and kind != "file"
     ):
         from pytest_dp.plugin.options import configure
 
         configure(config)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Outcomes(), "dp_outcomes")
+        config.pluginmanager.register(_Outcomes(config), "dp_outcomes")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -196,20 +208,52 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
 class _Outcomes:
     """What became of the claims of one session: the last report of each test that audited one."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: pytest.Config) -> None:
         self.reports: dict[str, pytest.TestReport] = {}
+        self.files: dict[str, Path] = {}
+        self.problems: list[str] = []
+        if any(_given(config, name) for name, kind, _ in _OPTIONS if kind == "file"):
+            from pytest_dp.plugin.files import wanted
+
+            self.files = wanted(config)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the report; that of a later rerun takes its place."""
         if hasattr(report, "dp_records"):
             self.reports[report.nodeid] = report
 
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write what is wanted as files, also where no claim was met; call the hook of others."""
+        if not self.reports and not self.files:
+            return
+        from pytest_dp.plugin.summary import records_of
+
+        records = records_of(self.reports.values())
+        session.config.hook.pytest_dp_report(records=records, config=session.config)
+        if self.files:
+            from pytest_dp.plugin.files import write
+
+            self.problems = write(self.files, records, session.config)
+            if self.problems and session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table of claims; on GitHub, annotations and the job summary as well."""
         if self.reports:
-            from pytest_dp.plugin.summary import show
+            from pytest_dp.plugin.summary import records_of, show
 
-            show(terminalreporter, self.reports.values())
+            show(terminalreporter, records_of(self.reports.values()))
+        for kind, file in self.files.items():
+            if not any(f"--dp-{kind}=" in problem for problem in self.problems):
+                terminalreporter.write_line(f"privacy claims, as {kind}: {file}")
+        for problem in self.problems:
+            terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
+
+
+def _given(config: pytest.Config, name: str) -> Any:
+    """What an option or its ini key says, the option first."""
+    option = getattr(config.option, f"dp_{name}", None)
+    return ini(config, name) if option is None else option
 
 
 def pytest_unconfigure() -> None:

@@ -18,6 +18,7 @@ from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.plugin.remembered import remember, remembered
+from pytest_dp.report.junit import properties
 from pytest_dp.report.record import Record
 from pytest_dp.report.violation import headline, violation
 from pytest_dp.sampling.streams import claim_seed
@@ -48,12 +49,12 @@ def conclude(item: pytest.Item, result: AuditResult) -> None:
     path, line = _place(item)
     record = Record.of(result, item.nodeid, path, line)
     item.stash.setdefault(_RECORDS, []).append((record, result))
+    item.user_properties += [
+        said for said in properties(record) if said not in item.user_properties
+    ]
     if result.violated:
         raise PrivacyViolation(violation(result), result)
     if result.verdict == "inconclusive":
-        verdict = ("dp_verdict", result.verdict)  # a property of the test in a JUnit report
-        if verdict not in item.user_properties:
-            item.user_properties.append(verdict)
         if strict(item.config):
             raise InconclusiveAudit(f"{headline(result)}\n{result.reason}")
         said = f"{item.nodeid}: {headline(result)}; {result.reason}"

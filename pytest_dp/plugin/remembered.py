@@ -7,10 +7,7 @@ Hypothesis' example database, a pair is forgotten once it no longer breaks its c
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Promise
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.keywords import is_strategy
+from pytest_dp.writing import write_whole
 
 _FORMAT = 1
 """Version of what is kept; other ones are not read."""
@@ -57,7 +55,7 @@ def remember(item: pytest.Item, number: int, result: AuditResult) -> None:
     try:
         if example is not None and not example.params:
             pair = example.d1, example.d2, example.difference, "", dict(example.params)
-            _write(file, pickle.dumps({"format": _FORMAT, "pair": pair}))
+            write_whole(file, pickle.dumps({"format": _FORMAT, "pair": pair}))
         elif result.verdict == "no violation":
             file.unlink(missing_ok=True)
     except Exception as error:  # a full disk, or inputs that cannot be pickled: no reason to fail
@@ -78,16 +76,3 @@ def _file(item: pytest.Item, number: int, promise: Promise) -> Path | None:
     about = f"{item.nodeid}#{number} ".encode() + inputs
     name = hashlib.sha256(about).hexdigest()[:20]
     return Path(cache.mkdir("pytest-dp")) / f"{name}.pickle"
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Beside the file, then renamed: readers see all of it or nothing."""
-    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=file.name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(beside).replace(file)
-    except BaseException:
-        with suppress(OSError):
-            Path(beside).unlink()
-        raise

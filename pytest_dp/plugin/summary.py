@@ -22,13 +22,17 @@ _COLOURS = {
 }
 
 
-def show(reporter: pytest.TerminalReporter, reports: Iterable[pytest.TestReport]) -> None:
-    """Print the table; on GitHub, annotate the claims and write the summary of the job."""
-    config = reporter.config
-    records = sorted(
+def records_of(reports: Iterable[pytest.TestReport]) -> list[Record]:
+    """What reports carry, in the order in which the claims are written."""
+    return sorted(
         (Record.from_dict(fields) for report in reports for fields in report.dp_records),
         key=lambda record: (record.path, record.line or 0, record.nodeid),
     )
+
+
+def show(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
+    """Print the table; on GitHub, annotate the claims and write the summary of the job."""
+    config = reporter.config
     # What a test expects to be broken alarms nobody, here and on GitHub.
     claims = [record for record in records if not record.expected]
     if config.get_verbosity() >= 0:

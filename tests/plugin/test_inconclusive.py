@@ -77,9 +77,15 @@ def test_junit(mixed, options):
     mixed.run("--junitxml=report.xml", *options)
     suite = ET.parse(mixed.root / "report.xml").getroot()[0]
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == list("4000")
-    properties = {case.get("name"): list(case.iter("property")) for case in suite}
-    told = {name: [p.get("value") for p in found] for name, found in properties.items() if found}
-    assert told == {"few[eps=1.0]": ["inconclusive"], "test_few": ["inconclusive"]}
+    verdicts = {
+        case.get("name"): [
+            p.get("value") for p in case.iter("property") if p.get("name") == "dp_verdict"
+        ]
+        for case in suite
+    }
+    assert verdicts.pop("good[eps=1.0]") == ["no violation"]
+    assert verdicts.pop("few[eps=1.0]") == verdicts.pop("test_few") == ["inconclusive"]
+    assert not any(verdicts.values())
 
 
 def test_strict_makes_it_a_failure(mixed):

@@ -1,0 +1,41 @@
+"""Claims that alarm somebody, as GitLab's merge requests show them: a code quality report.
+
+Source: GitLab, "Code Quality", section on tools of one's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pytest_dp.report.record import Record
+from pytest_dp.report.sarif import fingerprint
+
+_SEVERITIES = {"violated": "critical", "error": "major", "inconclusive": "minor"}
+
+
+def code_quality(
+    records: Sequence[Record], located: Callable[[str], str] = lambda path: path
+) -> str:
+    """An entry for each claim that is violated, was not audited, or told nothing.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        What a test expects to be violated is passed over.
+    located : callable, optional
+        From the path of a record to one relative to the root of the repository.
+    """
+    entries: list[dict[str, Any]] = [
+        {
+            "description": f"{record.name}: {record.headline}",
+            "check_name": f"dp-claim-{record.status}",
+            "fingerprint": fingerprint(record),
+            "severity": _SEVERITIES[record.status],
+            "location": {"path": located(record.path), "lines": {"begin": record.line or 1}},
+        }
+        for record in records
+        if record.status in _SEVERITIES and not record.expected
+    ]
+    return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"

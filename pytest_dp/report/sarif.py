@@ -1,0 +1,118 @@
+"""Claims that alarm somebody, for code scanning: SARIF 2.1.0.
+
+Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0"; GitHub, "SARIF
+support for code scanning", which says what of it is shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from pytest_dp.report.record import Record
+
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_RULES = {
+    "violated": (
+        "dp-claim-violated",
+        "A differential privacy claim is violated",
+        "Two neighbouring inputs and an event show that the mechanism loses more privacy than it "
+        "claims. Compare the noise with the sensitivity between exactly these two inputs.",
+        "error",
+        "8.0",
+    ),
+    "error": (
+        "dp-claim-not-audited",
+        "A differential privacy claim could not be audited",
+        "The claim or the mechanism raised an error, so nothing is known about it.",
+        "error",
+        "5.0",
+    ),
+    "inconclusive": (
+        "dp-claim-inconclusive",
+        "An audit of a differential privacy claim could tell nothing",
+        "The message says why, and what to do.",
+        "warning",
+        "2.0",
+    ),
+}
+"""For each status: id, title, help, level, and how severe code scanning takes it to be."""
+
+
+def sarif(
+    records: Sequence[Record],
+    version: str,
+    located: Callable[[str], str] = lambda path: path,
+) -> str:
+    """A log of one run; with no results where nothing alarms, which closes earlier alerts.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        What a test expects to be violated is passed over, as is what stands.
+    version : str
+        Of this package.
+    located : callable, optional
+        From the path of a record to one relative to the root of the repository.
+    """
+    alarming = [record for record in records if record.status in _RULES and not record.expected]
+    run = {
+        "tool": {
+            "driver": {
+                "name": "pytest-dp",
+                "semanticVersion": version,
+                "rules": [_rule(*rule) for rule in _RULES.values()],
+            }
+        },
+        "automationDetails": {"id": "pytest-dp/"},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(record, located) for record in alarming],
+    }
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def fingerprint(record: Record) -> str:
+    """What stays the same while lines move: told by the test's id, and by what is wrong."""
+    return hashlib.sha256(f"{record.nodeid}\0{record.status}".encode()).hexdigest()[:32]
+
+
+def _rule(name: str, title: str, text: str, level: str, severity: str) -> dict[str, Any]:
+    return {
+        "id": name,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": text},
+        "help": {"text": text},
+        "defaultConfiguration": {"level": level},
+        "properties": {"tags": ["security", "privacy"], "security-severity": severity},
+    }
+
+
+def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
+    name, _, _, level, _ = _RULES[record.status]
+    place: dict[str, Any] = {
+        "artifactLocation": {"uri": quote(located(record.path)), "uriBaseId": "%SRCROOT%"}
+    }
+    if record.line is not None:
+        place["region"] = {"startLine": record.line}
+    about = (record.headline, record.reason, record.counterexample, record.reproduce)
+    text = "\n\n".join(part for part in (record.name, *about) if part)
+    return {
+        "ruleId": name,
+        "ruleIndex": list(_RULES).index(record.status),
+        "level": level,
+        "message": {"text": text},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"dpClaim/v1": fingerprint(record)},
+        "properties": {
+            "claim": record.claim,
+            "lower": record.lower,
+            "samples": record.samples,
+            "seed": record.seed,
+        },
+    }

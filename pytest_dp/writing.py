@@ -1,0 +1,40 @@
+"""Files that are whole, or as they were."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write beside the file, then rename: readers, and later runs, see all of it or nothing.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; the file is then as it was.
+    """
+    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(beside).chmod(_usual_mode(file))
+        Path(beside).replace(file)
+    except BaseException:
+        with suppress(OSError):
+            Path(beside).unlink()
+        raise
+
+
+def _usual_mode(file: Path) -> int:
+    """The permissions that the file has, or that a new one gets; temporary ones are narrower."""
+    try:
+        return file.stat().st_mode & 0o777
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

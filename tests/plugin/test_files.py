@@ -1,0 +1,97 @@
+"""Reports as files: written whole, at the end, by the main process; and the hook."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from projects import laplace
+
+STATS = laplace("good", 1.0), laplace("broken", 0.2)
+
+
+@pytest.fixture
+def stats(project):
+    project.write("test_stats.py", *STATS)
+    return project
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_all_kinds_at_once(stats, workers):
+    names = {kind: f"out/dp.{kind}" for kind in ("json", "sarif", "gitlab")}
+    options = [f"--dp-{kind}={name}" for kind, name in names.items()]
+    result = stats.run_apart(*options, *workers)
+    assert result.ret == 1
+    found = {kind: json.loads((stats.root / name).read_text()) for kind, name in names.items()}
+    assert [claim["status"] for claim in found["json"]["claims"]] == ["no violation", "violated"]
+    assert len(found["sarif"]["runs"][0]["results"]) == len(found["gitlab"]) == 1
+    assert {file.name for file in (stats.root / "out").iterdir()} == {
+        f"dp.{kind}" for kind in names
+    }
+    result.stdout.fnmatch_lines([f"privacy claims, as {kind}: *dp.{kind}" for kind in names])
+
+
+def test_a_run_without_claims_writes_them_too(project):
+    project.write("test_nothing.py", "def test_nothing(): pass")
+    assert project.run("--dp-sarif=dp.sarif").ret == 0
+    assert json.loads((project.root / "dp.sarif").read_text())["runs"][0]["results"] == []
+
+
+def test_ini_keys_are_relative_to_the_root_and_options_go_first(stats):
+    stats.ini("dp_json = reports/dp.json")
+    stats.run("-k", "good")
+    assert (stats.root / "reports/dp.json").exists()
+    stats.run("-k", "good", "--dp-json=other.json")
+    assert (stats.root / "other.json").exists()
+
+
+def test_a_directory_is_refused_at_the_start(stats):
+    (stats.root / "out").mkdir()
+    result = stats.run("--dp-json=out")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--dp-json=*out: this is a directory. Write the name of a file*"])
+
+
+def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
+    (stats.root / "file").write_text("in the way")
+    result = stats.run("-k", "good", "--dp-json=file/dp.json", "--dp-sarif=dp.sarif")
+    assert result.ret == 1
+    result.assert_outcomes(passed=1, deselected=1)
+    result.stdout.fnmatch_lines(["ERROR: --dp-json=*file/dp.json could not be written: *"])
+    assert (stats.root / "dp.sarif").exists()
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(stats, monkeypatch):
+    (stats.root / "dp.json").write_text("before")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = stats.run("-k", "good", "--dp-json=dp.json")
+    result.stdout.fnmatch_lines(["ERROR: *dp.json could not be written: No space left on device"])
+    assert (stats.root / "dp.json").read_text() == "before"
+    assert [file.name for file in stats.root.glob("*dp.json*")] == ["dp.json"]
+
+
+def test_the_hook_gets_the_records(stats):
+    stats.write(
+        "conftest.py",
+        """
+        def pytest_dp_report(records, config):
+            for record in records:
+                print("told", record.name, record.status, config.rootpath.name)
+        """,
+        imports="",
+    )
+    result = stats.run("-s")
+    result.stdout.fnmatch_lines(["*told good* no violation *", "*told broken* violated *"])
+
+
+def test_properties_in_junit(stats):
+    stats.run("-k", "broken", "--junitxml=junit.xml", "-o", "junit_family=xunit1")
+    text = (stats.root / "junit.xml").read_text()
+    for name, value in (("dp_verdict", "violated"), ("dp_claim", "eps=1.0")):
+        assert f'<property name="{name}" value="{value}"' in text
+    assert '<property name="dp_lower" value="' in text

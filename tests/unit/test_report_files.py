@@ -1,0 +1,131 @@
+"""Reports for other programs: each against its schema, or against models of somebody else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jsonschema
+import pytest
+from results import BROKEN, COUNT, rows
+from sarif_pydantic import Sarif
+
+import pytest_dp
+from pytest_dp.report.document import as_json, read
+from pytest_dp.report.gitlab import code_quality
+from pytest_dp.report.record import Record, Witness
+from pytest_dp.report.sarif import sarif
+
+SCHEMA = json.loads((Path(pytest_dp.__file__).parent / "report/record.schema.json").read_text())
+CLAIM = SCHEMA["$defs"]["claim"]
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def document(**changed):
+    return json.loads(as_json(rows(), NOON)) | changed
+
+
+# JSON
+
+
+def test_the_document_is_as_its_schema_says():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(document(), SCHEMA)
+    assert document()["created"] == "2026-01-02T12:00:00+00:00"
+    assert document()["versions"]["pytest-dp"] == pytest_dp.__version__
+
+
+@pytest.mark.parametrize("kind", [Record, Witness])
+def test_the_schema_names_all_fields_and_no_others(kind):
+    described = CLAIM if kind is Record else CLAIM["properties"]["witness"]
+    assert list(described["properties"]) == [field.name for field in fields(kind)]
+    assert described["required"] == list(described["properties"])
+    assert all("description" in each for each in described["properties"].values())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("status", "fine"), ("seed", 7), ("samples", -1), ("lower", None), ("new", 1)],
+)
+def test_the_schema_refuses_what_is_no_record(name, value):
+    broken = document()
+    broken["claims"][0][name] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(broken, SCHEMA)
+
+
+def test_what_was_written_can_be_read():
+    assert read(as_json(rows())) == rows()
+
+
+@pytest.mark.parametrize("text", ['{"version": 2, "claims": []}', "[]", '{"version": "1"}', "{}"])
+def test_other_versions_are_not_read(text):
+    with pytest.raises(ValueError, match="has a version from 1 to 1, and this one has"):
+        read(text)
+
+
+def test_damaged_documents_are_not_read():
+    with pytest.raises(ValueError, match=r"damaged: KeyError\('notes'\)"):
+        read('{"version": 1, "claims": [{}]}')
+    with pytest.raises(ValueError, match="Expecting property name"):
+        read(as_json(rows())[:100] + "\n<<<<<<<")
+
+
+def test_a_result_gives_its_record():
+    fields_of = BROKEN.to_dict()
+    assert json.loads(BROKEN.to_json()) == fields_of
+    jsonschema.validate(document(claims=[fields_of]), SCHEMA)
+    assert fields_of["witness"]["counts"] == [10_012, 1_351]
+    assert fields_of["log10_e_value"] == pytest.approx(9.632, abs=1e-3)
+
+
+# SARIF and GitLab
+
+
+def results_of(records, **given) -> list[dict]:
+    text = sarif(records, "0.1.0", **given)
+    Sarif.model_validate_json(text, strict=False)
+    (run,) = json.loads(text)["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert all(rules[each["ruleIndex"]] == each["ruleId"] for each in run["results"])
+    return run["results"]
+
+
+def test_sarif_has_what_alarms():
+    found = results_of(rows(), located=lambda path: f"backend dir/{path}")
+    assert [(each["ruleId"], each["level"]) for each in found] == [
+        ("dp-claim-violated", "error"),
+        ("dp-claim-inconclusive", "warning"),
+        ("dp-claim-not-audited", "error"),
+    ]
+    place = found[0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "backend%20dir/shop/stats.py"
+    assert place["region"] == {"startLine": 8}
+    text = found[0]["message"]["text"]
+    for part in ("noisy_count[eps=1.0]", "eps >= 1.89", "D' = []", "10,012/20,000", "pytest "):
+        assert part in text
+
+
+def test_sarif_without_alarms_has_an_empty_run():
+    assert results_of([]) == []
+    assert results_of([replace(rows()[0], expected=True), rows()[1]]) == []
+
+
+def test_fingerprints_stay_while_lines_move():
+    def marks(record):
+        return [each["partialFingerprints"] for each in results_of([record])]
+
+    broken = rows()[0]
+    assert marks(replace(broken, line=99, seed="1", lower=3.0)) == marks(broken)
+    assert marks(replace(broken, nodeid=COUNT.replace("count", "sum"))) != marks(broken)
+    assert marks(replace(broken, status="error")) != marks(broken)
+
+
+def test_gitlab_has_what_alarms():
+    entries = json.loads(code_quality(rows(), lambda path: f"backend/{path}"))
+    assert [each["severity"] for each in entries] == ["critical", "minor", "major"]
+    assert entries[0]["location"] == {"path": "backend/shop/stats.py", "lines": {"begin": 8}}
+    assert len({each["fingerprint"] for each in entries}) == 3
+    assert code_quality([]) == "[]\n"
