@@ -24,6 +24,18 @@ class MechanismError(PytestDPError, RuntimeError):
     __module__ = "pytest_dp"
 
 
+class WeakenedClaim(PytestDPError):  # noqa: N818  what it is called where users see it
+    """A claim is less than what ``dp-claims.json`` has on record, or is not audited any more."""
+
+    __module__ = "pytest_dp"
+
+
+class ClaimsFileError(PytestDPError):
+    """``dp-claims.json`` cannot be read or written; the message says what to do."""
+
+    __module__ = "pytest_dp"
+
+
 class InconclusiveWarning(UserWarning):
     """An audit passed without saying much: too few samples, or outputs that never vary."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.names import MARKER, PROFILE, has_claims, ini
+from pytest_dp.plugin.names import MARKER, PROFILE, claims_path, has_claims, ini
 
 _MENTION = b"dp_claim"
 _LOOKED_THROUGH = pytest.StashKey[bool]()
@@ -46,6 +46,11 @@ _OPTIONS = (
     ("json", "file", "write what was found to this file, as JSON"),
     ("sarif", "file", "write what alarms to this file, for code scanning (SARIF 2.1.0)"),
     ("gitlab", "file", "write what alarms to this file, as a GitLab code quality report"),
+    (
+        "claims",
+        "string",
+        "compare claims with dp-claims.json: auto (where it exists), check or off",
+    ),
 )
 
 
@@ -61,6 +66,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         else:
             shown = kind.upper() if kind == "file" else "VALUE"
             group.addoption(flag, dest=f"dp_{name}", metavar=shown, default=None, help=text)
+    group.addoption("--dp-update", action="store_true", help="write dp-claims.json")
+    parser.addini("dp_claims_file", "where claims are on record (default: dp-claims.json)")
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -88,6 +95,17 @@ def pytest_configure(config: pytest.Config) -> None:
         configure(config)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Outcomes(config), "dp_outcomes")
+    if claims_on_record(config):
+        from pytest_dp.plugin.claims_file import register
+
+        register(config)
+
+
+def claims_on_record(config: pytest.Config) -> bool:
+    """Whether there are claims to compare with, or somebody asked for it."""
+    if config.option.dp_update or config.option.dp_claims or ini(config, "claims"):
+        return True
+    return claims_path(config).exists()
 
 
 @pytest.hookimpl(optionalhook=True)

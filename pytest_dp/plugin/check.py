@@ -14,7 +14,7 @@ from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.keywords import read
 from pytest_dp.plugin.failure import relative, represent
-from pytest_dp.plugin.names import MARKER
+from pytest_dp.plugin.names import AUDITED, MARKER
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.plugin.remembered import remember, remembered
@@ -40,13 +40,14 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
         root = item.config.rootpath
         result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, known)
     remember(item, number, result)
+    item.stash.setdefault(AUDITED, []).append((number, mechanism, claim, result))
     return result
 
 
 def conclude(item: pytest.Item, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
-    path, line = _place(item)
+    path, line = place(item)
     record = Record.of(result, item.nodeid, path, line)
     item.stash.setdefault(_RECORDS, []).append((record, result))
     item.user_properties += [
@@ -117,6 +118,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 def before(item: pytest.Item) -> None:
     """Start a run of a marked test with a clean slate; refuse a marker that makes no sense."""
     item.stash[_RECORDS] = []
+    item.stash[AUDITED] = []
     item.stash[_CALLS] = 0
     item.stash[_UNUSED] = False
     own = [marker for marker in item.own_markers if marker.name == MARKER]
@@ -141,7 +143,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         report.outcome = "failed"
     ours = isinstance(error, PytestDPError)
     if ours and (call.when == "setup" or call.excinfo is None):
-        report.longrepr = represent(error, item.config, item.path, _place(item)[1])  # type: ignore[arg-type]
+        report.longrepr = represent(error, item.config, item.path, place(item)[1])  # type: ignore[arg-type]
     # Whatever went wrong around a generated item, its claim was not audited.
     unaudited = ours or (report.failed and hasattr(item, "declaration"))
     if call.when != "call" and not (unaudited and call.when == "setup"):
@@ -152,7 +154,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         caught = not (isinstance(error, PrivacyViolation) and error.result is result)
         records.append(replace(record, expected=result.violated and (passed or caught)))
     if unaudited and not isinstance(error, PrivacyViolation | InconclusiveAudit):
-        path, line = _place(item)
+        path, line = place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
         records.append(replace(record, expected=passed))
@@ -191,6 +193,7 @@ def _one_claim(keywords: dict[str, Any], overrides: dict[str, Any]) -> Claim:
     return claims[0]
 
 
-def _place(item: pytest.Item) -> tuple[str, int]:
+def place(item: pytest.Item) -> tuple[str, int]:
+    """Path, relative to the root, and line of a test."""
     _, line, _ = item.reportinfo()
     return relative(item.path, item.config.rootpath), (line or 0) + 1

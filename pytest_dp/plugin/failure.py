@@ -16,18 +16,23 @@ _WITHOUT_CONFIDENCE = re.compile(r" \([^()]* confidence\)$")
 
 
 def represent(
-    error: PytestDPError | InconclusiveWarning, config: pytest.Config, path: Path, line: int
+    error: PytestDPError | InconclusiveWarning,
+    config: pytest.Config,
+    path: Path,
+    line: int,
+    source_line: int | None = None,
 ) -> ReprExceptionInfo:
     """The claim's source, the message, and where it is; built of what pytest itself prints.
 
-    These classes survive the way from an xdist worker, give the line of the short summary and the
-    JUnit message, and are coloured like any other failure.
+    The source starts at `source_line`, where that is not `line`. These classes survive the way
+    from an xdist worker, give the line of the short summary and the JUnit message, and are coloured
+    like any other failure.
     """
     shown = relative(path, config.rootpath)
     kind = type(error).__name__
     message = f"{kind}: {error}"
     first = message.partition("\n")[0]
-    lines = [f"    {text}".rstrip() for text in decorator_source(path, line)]
+    lines = [f"    {text}".rstrip() for text in decorator_source(path, source_line or line)]
     lines += [""] if lines else []
     lines += [f"E   {text}".rstrip() for text in message.splitlines()]
     last = _WITHOUT_CONFIDENCE.sub("", first) if isinstance(error, PrivacyViolation) else kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 MARKER = "dp_claim"
 PROFILE = pytest.StashKey[str]()
 """The name of the profile, where it says anything."""
+AUDITED = pytest.StashKey[list[tuple[int, Any, Any, Any]]]()
+"""Of a test: the number of each audit, the mechanism, the claim as written, and the result."""
 _CLAIMS = "__dp_claims__"
 
 
@@ -19,6 +22,12 @@ def ini(config: pytest.Config, name: str) -> Any:
     except (pytest.UsageError, TypeError, ValueError) as error:
         allowed = " Allowed: true or false." if name in ("modules", "strict", "accumulate") else ""
         raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
+
+
+def claims_path(config: pytest.Config) -> Path:
+    """The file of this run: beside the ini file, or at the root of the tests."""
+    root = config.inipath.parent if config.inipath is not None else config.rootpath
+    return root / (config.getini("dp_claims_file") or "dp-claims.json")
 
 
 def has_claims(obj: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -48,6 +49,44 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     file, command_line = read(config)
     profile = profile_of(config)
     return Settings().over(profile.settings, file, claim.effort, profile.lifted, command_line)
+
+
+def written(config: pytest.Config, claim: Claim) -> tuple[Settings, bool]:
+    """The settings by what files say, and whether they are strict: as CI audits the claim.
+
+    Options of the command line say how one run goes about it; those of ``addopts`` are in a file.
+    """
+    options = _of_addopts(config)
+    try:
+        profile = chosen(options.get("profile"), ini(config, "profile") or "ci")
+    except ClaimError as error:
+        raise pytest.UsageError(f"addopts: {error}") from None
+    file, added = _parsed(partial(ini, config)), _parsed(options.get)
+    strict = ini(config, "strict")
+    strict = profile.values.get("strict", False) if strict is None else strict
+    settings = Settings().over(profile.settings, file, claim.effort, profile.lifted, added)
+    return settings, strict or "strict" in options
+
+
+def _parsed(given: Callable[[str], Any]) -> dict[str, Any]:
+    texts = {name: given(name) for name in _PARSERS}
+    values = {
+        _PARSERS[name][0]: _PARSERS[name][1](str(text).strip())
+        for name, text in texts.items()
+        if text is not None
+    }
+    return {setting: value for setting, value in values.items() if value is not None}
+
+
+def _of_addopts(config: pytest.Config) -> dict[str, str]:
+    """Our own options in the ``addopts`` of the ini file, by their names."""
+    found: dict[str, str] = {}
+    words = list(config.getini("addopts"))
+    for word, following in zip(words, [*words, ""][1:], strict=True):
+        flag, equals, value = word.partition("=")
+        if flag.startswith("--dp-"):
+            found[flag.removeprefix("--dp-").replace("-", "_")] = value if equals else following
+    return found
 
 
 def profile_of(config: pytest.Config) -> Profile:

@@ -27,12 +27,30 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
     if record.status == "no violation":
         return ""
     kind = "warning" if record.status == "inconclusive" else "error"
-    place = {"file": workspace_relative_path.replace(os.sep, "/"), "line": str(record.line or "")}
-    title = {"title": f"Privacy claim {_WORDS[record.status]}: {record.name}"}
-    properties = ",".join(f"{key}={_property(v)}" for key, v in (place | title).items() if v)
+    title = f"Privacy claim {_WORDS[record.status]}: {record.name}"
     told = record.headline, record.reason, record.counterexample
     body = "\n\n".join(part for part in told if part)
+    return command(kind, workspace_relative_path, record.line, title, body)
+
+
+def command(kind: str, path: str, line: int | None, title: str, body: str) -> str:
+    """A workflow command that marks a line: of kind "error", "warning" or "notice"."""
+    given = {"file": path.replace(os.sep, "/"), "line": str(line or ""), "title": title}
+    properties = ",".join(f"{key}={_property(value)}" for key, value in given.items() if value)
     return f"::{kind} {properties}::{_message(body)}"
+
+
+def on_record(failures: Sequence[tuple[str, str]]) -> str:
+    """Markdown for what has become less than ``dp-claims.json`` has on record."""
+    many = "s" * (len(failures) != 1)
+    blocks = [f"## ❌ Claims on record: {len(failures)} difference{many}"]
+    room = LIMIT
+    for name, text in failures:
+        block = "\n\n".join([f"### {_code(name)}"] * bool(name) + [_fenced(text)])
+        room -= len(block.encode())
+        if room > 0:
+            blocks.append(block)
+    return "\n\n".join(blocks) + "\n"
 
 
 def summary(records: Sequence[Record]) -> str:

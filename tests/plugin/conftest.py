@@ -17,7 +17,7 @@ import pytest_dp.auditors.statdp
 import pytest_dp.plugin.collect
 import pytest_dp.plugin.summary
 import pytest_dp.profiles
-import pytest_dp.sampling.workers  # noqa: F401
+import pytest_dp.sampling.workers
 
 
 @pytest.fixture
@@ -36,6 +36,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
+    registered = dict(pytest_dp.profiles._PROFILES)  # a conftest.py may add to them
+    monkeypatch.setattr(pytest_dp.profiles, "_PROFILES", registered)
     return Project(pytester)
 
 

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-import pytest_dp.profiles
 from pytest_dp import ClaimError
 from pytest_dp.profiles import profile, register_profile
 
@@ -23,11 +22,6 @@ def test_probe(request):
 """
 DEFAULT = ["1.25", "60.0", "None", "False", "False", "None"]
 DEV = ["1.5", "20.0", "None", "False", "False", "None"]
-
-
-@pytest.fixture(autouse=True)
-def _registered_here_only(monkeypatch):
-    monkeypatch.setattr(pytest_dp.profiles, "_PROFILES", dict(pytest_dp.profiles._PROFILES))
 
 
 def seen(project, *options: str, claim: str = "", ini: str = "", conftest: str = "") -> list[str]:
@@ -185,13 +179,13 @@ def test_a_name_that_is_none_is_a_usage_error(project, options, ini, message):
         ({"eps": 1.0}, "no setting 'eps'"),
     ],
 )
-def test_a_bad_profile_says_what_is_allowed(given, message):
+def test_a_bad_profile_says_what_is_allowed(project, given, message):
     with pytest.raises(ClaimError, match=re.escape(message)):
         register_profile("bad", **given)
     with pytest.raises(ClaimError, match="no profile 'bad'"):
         profile("bad")
 
 
-def test_none_leaves_a_setting_open_again():
+def test_none_leaves_a_setting_open_again(project):
     register_profile("child", parent="dev", max_seconds=None)
     assert profile("child").values == {"margin": 1.5}

@@ -1,0 +1,225 @@
+"""What has changed between two entries of one claim, and whether it is less than before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from pytest_dp.committed.entries import Entry, guarantee_of, promise_of, promise_text
+from pytest_dp.errors import ClaimError
+from pytest_dp.privacy import Guarantee
+from pytest_dp.privacy.order import implies
+from pytest_dp.settings import SEARCHES, Settings
+
+WEAKER, STRONGER, OTHER = "weaker", "stronger", "neither weaker nor stronger"
+_CURVE_TOLERANCE = 1e-6
+
+
+class Change(NamedTuple):
+    """One thing that is not as it was.
+
+    Attributes
+    ----------
+    what : str
+        The keyword of a claim, or ``"promise"``.
+    before, after : str
+    verdict : str
+        `WEAKER`, `STRONGER` or `OTHER`.
+    """
+
+    what: str
+    before: str
+    after: str
+    verdict: str
+
+    @property
+    def loses(self) -> bool:
+        """Whether something may be lost by it; what cannot be compared counts."""
+        return self.verdict != STRONGER
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.before} -> {self.after}"
+
+
+def changes(old: Entry, new: Entry) -> list[Change]:
+    """What has changed, of all that makes up a claim; not its source.
+
+    Raises
+    ------
+    ClaimError
+        If the old entry is none.
+    """
+    return [
+        *_promise(old.get("promise", {}), new["promise"], _larger_group(old, new)),
+        *_relation(old.get("relation", {}), new.get("relation", {})),
+        *_group(old.get("group", 1), new.get("group", 1)),
+        *_inputs(old, new),
+        *_named("params", old, new),
+        *_named("drawn", old, new),
+        *_composes(old.get("composes", []), new.get("composes", [])),
+        *_effort(old.get("effort", {}), new["effort"]),
+    ]
+
+
+def _larger_group(old: Entry, new: Entry) -> int:
+    """How many times larger the group has become, at least 1."""
+    return max(int(new.get("group", 1)) // int(old.get("group", 1)), 1)
+
+
+def _promise(old: Entry, new: Entry, larger: int) -> Iterator[Change]:
+    """Promises are of inputs at the distance of their group: the old one is taken to the new."""
+    if old == new:
+        return
+    before, after = guarantee_of(old), guarantee_of(new)
+    if before is not None and larger > 1:
+        with suppress(ClaimError):  # it would promise nothing so far apart
+            before = before.group(larger)
+    forth = _follows(old, before, new, after)
+    back = _follows(new, after, old, before)
+    if forth and back and (larger > 1 or before == after):
+        return
+    verdict = STRONGER if forth else WEAKER if back else OTHER
+    yield Change("promise", promise_text(old), promise_text(new), verdict)
+
+
+def _follows(asked: Entry, wanted: Guarantee | None, given: Entry, have: Guarantee | None) -> bool:
+    """Whether what is asked follows from what is given."""
+    if wanted is not None:
+        if have is not None:
+            return implies(have, wanted)
+        curve = promise_of(wanted)
+        return "eps" in curve and _delta(given, curve["eps"]) <= curve.get("delta", 0.0)
+    at = asked["curve"]
+    if have is not None:
+        return all(have.delta_at(eps) <= delta * (1 + _CURVE_TOLERANCE) for eps, delta in at)
+    return all(_delta(given, eps) <= delta * (1 + _CURVE_TOLERANCE) for eps, delta in at)
+
+
+def _delta(given: Entry, eps: float) -> float:
+    """What a curve that is kept by some of its values has at eps at most."""
+    return min((delta for at, delta in given["curve"] if at <= eps), default=1.0)
+
+
+def _relation(old: Entry, new: Entry) -> Iterator[Change]:
+    """What is promised for any number of rows is promised for few; else relations have no order."""
+    if old == new:
+        return
+    rows = ("rows_per_unit",)
+    known = {*old, *new}
+    alike = all(old.get(name) == new.get(name) for name in known if name not in rows)
+    if not old or not new:
+        verdict = STRONGER if not old else WEAKER
+    elif alike:
+        before, after = (float(one.get("rows_per_unit", "inf")) for one in (old, new))
+        verdict = STRONGER if after > before else WEAKER
+    else:
+        verdict = OTHER
+    yield Change("neighbours", _keywords(old), _keywords(new), verdict)
+
+
+def _keywords(given: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in given.items()) or "not stated"
+
+
+def _group(old: int, new: int) -> Iterator[Change]:
+    """Inputs at a larger distance are more to look at."""
+    if old != new:
+        yield Change("group", str(old), str(new), STRONGER if new > old else WEAKER)
+
+
+def _inputs(old: Entry, new: Entry) -> Iterator[Change]:
+    before, after = old.get("examples"), new.get("examples")
+    if before is None or after is None:
+        if old.get("inputs") != new.get("inputs"):
+            yield Change("inputs", _source(old), _source(new), OTHER)
+        return
+    was: Counter[str] = Counter(before)
+    now: Counter[str] = Counter(after)
+    lost, gained = was - now, now - was
+    if not lost and not gained:
+        return
+    told = [f"without {_some(lost)}"] if lost else []
+    told += [f"with {_some(gained)}"] if gained else []
+    verdict = STRONGER if not lost else OTHER if gained else WEAKER
+    count = f"{len(before)} example{'s' * (len(before) != 1)}"
+    yield Change("inputs", count, f"{len(after)}, {' and '.join(told)}", verdict)
+
+
+def _some(counted: Counter[str]) -> str:
+    texts = list(counted.elements())
+    more = f" and {len(texts) - 2} more" if len(texts) > 2 else ""
+    return ", ".join(texts[:2]) + more
+
+
+def _source(given: Entry) -> str:
+    count = len(given.get("examples", ()))
+    return str(given.get("inputs") or f"{count} example{'s' * (count != 1)}")
+
+
+def _named(what: str, old: Entry, new: Entry) -> Iterator[Change]:
+    before, after = old.get(what, {}), new.get(what, {})
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            was, now = (str(one.get(name, "not given")) for one in (before, after))
+            yield Change(f"params[{name!r}]", was, now, OTHER)
+
+
+def _composes(old: list[str], new: list[str]) -> Iterator[Change]:
+    if old != new:
+        verdict = STRONGER if not old else WEAKER if not new else OTHER
+        yield Change("composes", ", ".join(old) or "nothing", ", ".join(new) or "nothing", verdict)
+
+
+def _effort(old: Entry, new: Entry) -> Iterator[Change]:
+    usual = Settings()
+    for name in sorted({*old, *new}):
+        before, after = (one.get(name, getattr(usual, name, False)) for one in (old, new))
+        if before != after:
+            verdict = _EFFORT.get(name, _no_order)(before, after)
+            if verdict:
+                yield Change(name, _value(name, before), _value(name, after), verdict)
+
+
+def _value(name: str, value: Any) -> str:
+    if name == "margin" and value == 1.0:
+        return "none"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(value) or "none"
+    return str(value)
+
+
+def _rising(before: Any, after: Any) -> str:
+    """Of what looks the harder the larger it is.
+
+    With a larger alpha less evidence is enough: it finds more, among it more false alarms.
+    """
+    return STRONGER if after > before else WEAKER
+
+
+def _falling(before: Any, after: Any) -> str:
+    return _rising(after, before)
+
+
+def _search(before: Any, after: Any) -> str:
+    old, new = (set(SEARCHES if one is None else one) for one in (before, after))
+    return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
+
+
+def _no_order(before: Any, after: Any) -> str:  # noqa: ARG001
+    return OTHER
+
+
+_EFFORT: Mapping[str, Callable[[Any, Any], str]] = {
+    "alpha": _rising,
+    "max_samples": _rising,
+    "max_seconds": _rising,
+    "coupled": _rising,
+    "floating_point": _rising,
+    "strict": _rising,
+    "margin": _falling,
+    "search": _search,
+}

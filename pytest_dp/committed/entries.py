@@ -1,0 +1,168 @@
+"""A claim as an entry of ``dp-claims.json``: plain values that say the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pytest_dp.claim import Claim, Promise
+from pytest_dp.committed.texts import brief, source_digest, text_of
+from pytest_dp.declaration import Queries, Values
+from pytest_dp.errors import ClaimError
+from pytest_dp.keywords import is_strategy
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    Guarantee,
+    RenyiDP,
+    ZeroConcentratedDP,
+    guarantee,
+)
+from pytest_dp.settings import Settings
+
+Entry = dict[str, Any]
+
+CURVE = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+"""Where a guarantee that is a function is asked for its delta, in nats."""
+ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
+"""Effort that an entry names in any case; of the rest, what is not usual."""
+SOMETIMES = ("c", "classifier", "coupled", "features", "floating_point", "search")
+
+
+def entry(
+    claim: Claim,
+    settings: Settings,
+    mechanism: Any,
+    composes: Iterable[tuple[Any, int]] = (),
+    resolved: Promise | None = None,
+    *,
+    strict: bool = False,
+) -> Entry:
+    """What is kept of a claim.
+
+    Parameters
+    ----------
+    claim : Claim
+        As written.
+    settings : Settings
+        With which it is audited by what files say: the command line is not part of a claim.
+    mechanism : callable
+    composes : iterable of (mechanism, int)
+        What it says that it is made of.
+    resolved : Promise, optional
+        Its promise with the inputs looked up, where it was audited.
+    strict : bool
+        Whether an audit that can tell nothing fails.
+    """
+    promise = claim.promise
+    whole = resolved or promise
+    parts: Entry = {
+        "promise": promise_of(promise.guarantee),
+        "relation": _relation(whole),
+        "inputs": _inputs(promise),
+        "examples": examples(whole),
+        "params": {name: brief(text_of(v)) for name, v in claim.arguments.params.items()},
+        "drawn": {name: brief(text_of(v)) for name, v in claim.arguments.drawn.items()},
+        "composes": sorted(f"{_name(part)} x {times}" for part, times in composes),
+        "group": promise.group if promise.group > 1 else None,
+        "effort": _effort(settings) | ({"strict": True} if strict else {}),
+        "source": source_digest(mechanism),
+    }
+    return {name: part for name, part in parts.items() if part not in (None, {}, [])}
+
+
+def promise_of(given: Guarantee) -> Entry:
+    """A guarantee as plain values; one that is a function by some of its values."""
+    if isinstance(given, ApproximateDP):
+        return {"eps": given.eps} | ({"delta": given.delta} if given.delta else {})
+    if isinstance(given, ZeroConcentratedDP):
+        return {"rho": given.rho}
+    if isinstance(given, GaussianDP):
+        return {"mu": given.mu}
+    if isinstance(given, RenyiDP):
+        return {"rdp": [list(pair) for pair in given.bounds]}
+    values = [[eps, float(f"{given.delta_at(eps):.9g}")] for eps in CURVE]
+    notion, _, name = given.label.partition("=")
+    return {notion: name, "curve": values}
+
+
+def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
+    """The guarantee of an entry; None if it is a function, of which only values are kept.
+
+    Raises
+    ------
+    ClaimError
+        If this is no guarantee.
+    """
+    if "curve" in promise:
+        return None
+    try:
+        given = dict(promise)
+        if "rdp" in given:
+            given["rdp"] = dict(given["rdp"])
+        return guarantee(given)
+    except (TypeError, ValueError) as error:
+        raise ClaimError(f"{dict(promise)!r} is no promise: {error}") from None
+
+
+def promise_text(promise: Mapping[str, Any]) -> str:
+    """The promise of an entry as keywords of a claim."""
+    given = {name: value for name, value in promise.items() if name != "curve"}
+    if "rdp" in given:
+        pairs = [tuple(pair) for pair in given["rdp"]]
+        given["rdp"] = pairs[0] if len(pairs) == 1 else dict(pairs)
+    return ", ".join(f"{name}={value}" for name, value in given.items())
+
+
+def examples(promise: Promise) -> list[str] | None:
+    """What the inputs hold, one text for each; None where that is not known (yet)."""
+    if promise.pairs is not None:
+        if not isinstance(promise.pairs, tuple):
+            return None
+        return [brief(text_of(pair)) for pair in promise.pairs]
+    inputs = promise.inputs
+    if isinstance(inputs, Queries):
+        return [f"queries({text_of(length)})" for length in inputs.lengths]
+    if isinstance(inputs, Values):
+        return [f"value {brief(text_of(option))}" for option in inputs.options]
+    if isinstance(inputs, list | tuple):
+        return [brief(text_of(dataset)) for dataset in inputs]
+    if is_strategy(inputs):
+        return [f"strategy {brief(text_of(inputs))}"]
+    return None
+
+
+def _inputs(promise: Promise) -> str | None:
+    """Where inputs come from, if the claim names it; None where `examples` say it all."""
+    given = promise.inputs if promise.pairs is None else promise.pairs
+    if isinstance(given, str):
+        return given
+    if examples(promise) is not None:
+        return None
+    return brief(text_of(given))
+
+
+def _relation(promise: Promise) -> Entry | None:
+    if promise.relation is None:
+        return None
+    stated = {name: v for name, v in promise.relation.keywords.items() if name != "group"}
+    return {name: v if isinstance(v, str | int) else text_of(v) for name, v in stated.items()}
+
+
+def _effort(settings: Settings) -> Entry:
+    usual = Settings()
+    effort: Entry = {name: getattr(settings, name) for name in ALWAYS}
+    for name in SOMETIMES:
+        value = getattr(settings, name)
+        if name == "search":
+            texts = [one if isinstance(one, str) else brief(text_of(one)) for one in value]
+            if sorted(texts) != sorted(usual.search):
+                effort[name] = sorted(texts)
+        elif value is not getattr(usual, name) and value != getattr(usual, name):
+            plain = isinstance(value, bool | int | float | str)
+            effort[name] = value if plain else brief(text_of(value))
+    return effort
+
+
+def _name(mechanism: Any) -> str:
+    return str(getattr(mechanism, "__qualname__", type(mechanism).__qualname__))

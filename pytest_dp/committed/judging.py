@@ -1,0 +1,188 @@
+"""Which of the claims on record are kept, weakened, hidden, renamed or gone, and which are new."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pytest_dp.committed.comparing import Change, changes
+from pytest_dp.committed.entries import Entry
+
+KEPT, STRONGER, RENAMED = "kept", "stronger", "renamed"
+WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"
+FAILING = (WEAKENED, HIDDEN, GONE, NEW)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A claim of this run.
+
+    Attributes
+    ----------
+    id : str
+        As in the file: path and name.
+    entry : dict or None
+        None where it is not known what is claimed: the test was not run, or the claim is broken.
+    path, line : str, int
+        Where the claim stands.
+    hidden : str
+        Why it is not audited, in words: ``"skipped: too slow"``; empty if it is.
+    selected : bool
+        Whether it is judged: a run of some tests says nothing of others.
+    """
+
+    id: str
+    entry: Entry | None
+    path: str = ""
+    line: int = 1
+    hidden: str = ""
+    selected: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What became of a claim.
+
+    Attributes
+    ----------
+    kind : str
+        `KEPT`, `STRONGER`, `RENAMED`, `WEAKENED`, `HIDDEN`, `GONE` or `NEW`.
+    id : str
+        As on record, or else as found.
+    found : Found or None
+    changes : tuple of Change
+    """
+
+    kind: str
+    id: str
+    found: Found | None = None
+    changes: tuple[Change, ...] = field(default=())
+
+    @property
+    def fails(self) -> bool:
+        return self.kind in FAILING
+
+
+def judge(
+    recorded: Mapping[str, Entry], found: Iterable[Found], expected: Callable[[str], bool]
+) -> list[Judgement]:
+    """What became of each claim on record that this run was about, and of each that it found.
+
+    Parameters
+    ----------
+    recorded : mapping
+        Entries by their ids.
+    found : iterable of Found
+    expected : callable
+        Whether this run should have found a claim of that id.
+
+    Raises
+    ------
+    ClaimError
+        If something on record is no entry.
+    """
+    claims = list(found)
+    pairs = matched(recorded, claims)
+    judged = []
+    for name, claim in pairs:
+        if claim.selected:
+            judged.append(_judged(name, recorded[name], claim))
+    taken = {name for name, _ in pairs}
+    judged += [Judgement(GONE, name) for name in recorded if name not in taken and expected(name)]
+    known = {claim.id for _, claim in pairs}
+    judged += [
+        Judgement(NEW, claim.id, claim)
+        for claim in claims
+        if claim.id not in known and claim.entry is not None and claim.selected
+    ]
+    return sorted(judged, key=lambda one: one.id)
+
+
+def _judged(name: str, old: Entry, claim: Found) -> Judgement:
+    new = claim.entry
+    compared = () if new is None else tuple(changes(old, _filled(new, old)))
+    if claim.hidden and claim.hidden.partition(":")[0] != old.get("hidden"):
+        return Judgement(HIDDEN, name, claim, compared)
+    if any(change.loses for change in compared):
+        return Judgement(WEAKENED, name, claim, compared)
+    if mechanism_of(name) != mechanism_of(claim.id):
+        return Judgement(RENAMED, name, claim, compared)
+    runs_again = "hidden" in old and not claim.hidden
+    kind = STRONGER if compared or runs_again else KEPT
+    return Judgement(kind, name, claim, compared)
+
+
+def matched(recorded: Mapping[str, Entry], found: Iterable[Found]) -> list[tuple[str, Found]]:
+    """Ids on record with the claims that they are of.
+
+    By id; then, as an id names what is promised, by the mechanism; then, as a mechanism may get
+    another name, by its source. Of several, those first that have most in common.
+    """
+    claims = {claim.id: claim for claim in found}
+    pairs = [(name, claims.pop(name)) for name in recorded if name in claims]
+    left = {name: entry for name, entry in recorded.items() if name not in {n for n, _ in pairs}}
+    for alike in (_of_one_mechanism, _of_one_source):
+        offered = [
+            (_in_common(entry, claim.entry), name, claim.id)
+            for name, entry in left.items()
+            for claim in claims.values()
+            if alike(name, entry, claim)
+        ]
+        for _, name, other in sorted(offered, key=lambda offer: (-offer[0], *offer[1:])):
+            if name in left and other in claims:
+                del left[name]
+                pairs.append((name, claims.pop(other)))
+    return pairs
+
+
+def mechanism_of(name: str) -> str:
+    """An id without what it says of the promise."""
+    return re.sub(r"\[.*\]", "", name, flags=re.DOTALL)
+
+
+def _of_one_mechanism(name: str, entry: Entry, claim: Found) -> bool:  # noqa: ARG001
+    return mechanism_of(name) == mechanism_of(claim.id)
+
+
+def _of_one_source(name: str, entry: Entry, claim: Found) -> bool:  # noqa: ARG001
+    return claim.entry is not None and entry.get("source") == claim.entry["source"]
+
+
+def _in_common(old: Entry, new: Entry | None) -> int:
+    if new is None:
+        return -1
+    same = [name for name in {*old, *new} if old.get(name) == new.get(name)]
+    return len(same) + 2 * int(old.get("promise", {}).keys() == new["promise"].keys())
+
+
+def updated(
+    recorded: Mapping[str, Entry], found: Iterable[Found], expected: Callable[[str], bool]
+) -> dict[str, Entry]:
+    """The entries after a run: those it found anew, without what is gone; all others stay."""
+    claims = list(found)
+    pairs = matched(recorded, claims)
+    earlier = {claim.id: recorded[name] for name, claim in pairs}
+    taken = {name for name, _ in pairs}
+    kept = {
+        name: entry for name, entry in recorded.items() if name not in taken and not expected(name)
+    }
+    for name, claim in pairs:
+        if claim.entry is None or not claim.selected:
+            kept[name] = _marked(recorded[name], claim) if claim.selected else recorded[name]
+    for claim in claims:
+        if claim.entry is not None and claim.selected:
+            kept[claim.id] = _marked(_filled(claim.entry, earlier.get(claim.id, {})), claim)
+    return kept
+
+
+def _filled(new: Entry, old: Entry) -> Entry:
+    """What only an audit can tell, such as what a function returns, stays as it was without one."""
+    same = new.get("inputs") == old.get("inputs") and "examples" not in new
+    more = ("examples", "relation") if same else ()
+    return {**{name: old[name] for name in more if name in old}, **new}
+
+
+def _marked(entry: Entry, claim: Found) -> Entry:
+    entry = {name: value for name, value in entry.items() if name != "hidden"}
+    return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry

@@ -1,0 +1,139 @@
+"""What became of claims on record, as text that a person reads in a log or beside a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+from typing import Any
+
+from pytest_dp.committed.comparing import Change
+from pytest_dp.committed.entries import promise_text
+from pytest_dp.committed.judging import (
+    FAILING,
+    GONE,
+    HIDDEN,
+    KEPT,
+    NEW,
+    RENAMED,
+    STRONGER,
+    WEAKENED,
+    Judgement,
+    mechanism_of,
+)
+
+WIDTH = 76
+_WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+KEYWORDS = {
+    "promise": ("eps", "delta", "rho", "mu", "rdp", "profile", "tradeoff", "composes"),
+    "neighbours": ("neighbors", "unit", "rows_per_unit"),
+    "inputs": ("inputs", "pairs"),
+}
+"""By what has changed, the keywords of a claim that may say it; of all else, its own name."""
+
+
+def message(judgement: Judgement, file: str, hint: str = "") -> str:
+    """Why a claim fails: in one line, then what has changed, then what to do.
+
+    Parameters
+    ----------
+    judgement : Judgement
+    file : str
+        Name of the file.
+    hint : str
+        What else is known, as a sentence.
+    """
+    room = " " * len("WeakenedClaim: ")  # which comes before it
+    lines = wrap(room + _headline(judgement, file), WIDTH, **_WHOLE_WORDS)
+    lines[0] = lines[0].strip()
+    told = [*_renamed(judgement), *_table(judgement.changes)]
+    if told:
+        lines += ["", *told]
+    if hint:
+        lines += ["", *wrap(hint, WIDTH, **_WHOLE_WORDS)]
+    return "\n".join([*lines, "", *what_to_do(file)])
+
+
+def what_to_do(file: str) -> list[str]:
+    """The last lines of each message."""
+    return [f"If that is meant:  pytest --dp-update  and commit {file}."]
+
+
+def _headline(judgement: Judgement, file: str) -> str:
+    found = judgement.found
+    if judgement.kind == WEAKENED:
+        lost = [change for change in judgement.changes if change.loses]
+        weaker = all(change.verdict == "weaker" for change in lost)
+        is_less = "is less than" if weaker else "is other than"
+        more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        return f"{_in_short(lost[0])}{more} {is_less} {file} has on record"
+    if judgement.kind == HIDDEN and found is not None:
+        return f"not audited, but on record in {file}: {found.hidden}"
+    if judgement.kind == GONE:
+        return f"gone: no test is about this claim, which {file} has on record"
+    assert found is not None
+    assert found.entry is not None
+    return f"not on record: {file} has no such claim ({promise_text(found.entry['promise'])})"
+
+
+def _in_short(change: Change) -> str:
+    if change.what == "promise":
+        return f"{change.before} -> {change.after}"
+    return str(change)
+
+
+def _renamed(judgement: Judgement) -> list[str]:
+    found = judgement.found
+    if found is None or mechanism_of(judgement.id) == mechanism_of(found.id):
+        return []
+    return [f"  renamed: {judgement.id}", f"       to: {found.id}"]
+
+
+def _table(changed: Sequence[Change]) -> list[str]:
+    width = max((len(change.what) for change in changed), default=0)
+    lines = []
+    for change in changed:
+        said = f"{change.before} -> {change.after}  ({change.verdict})"
+        room = max(WIDTH - width - 4, 30)
+        first, *rest = wrap(said, room, break_on_hyphens=False)
+        lines.append(f"  {change.what:<{width}}  {first}")
+        lines += [f"  {'':<{width}}  {text}" for text in rest]
+    return lines
+
+
+def summary(judged: Iterable[Judgement], file: str) -> list[str]:
+    """What is said of all claims at the end of a run; failures have said it for themselves."""
+    judged = list(judged)
+    counts = {kind: sum(one.kind == kind for one in judged) for kind in _WORDS}
+    told = [f"{count} {_WORDS[kind]}" for kind, count in counts.items() if count]
+    lines = [f"{file}: {', '.join(told)}"] if told else []
+    for one in judged:
+        if one.kind == RENAMED and one.found is not None:
+            lines += [f"  renamed: {one.id}", f"       to: {one.found.id}"]
+        elif one.kind == STRONGER and one.found is not None:
+            said = "; ".join(map(_in_short, one.changes)) or "it is audited again"
+            whole = f"  stronger: {one.id}: {said}"
+            lines += wrap(whole, WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
+    if any(one.kind in (RENAMED, STRONGER) for one in judged) and not any(
+        one.kind in FAILING for one in judged
+    ):
+        lines.append(f"To put that on record:  pytest --dp-update  and commit {file}.")
+    return lines
+
+
+_WORDS = {
+    KEPT: "as on record",
+    STRONGER: "stronger",
+    RENAMED: "renamed",
+    WEAKENED: "weakened",
+    HIDDEN: "hidden",
+    GONE: "gone",
+    NEW: "not on record",
+}
+
+
+def keywords_of(judgement: Judgement) -> tuple[str, ...]:
+    """The keywords of a claim where what has changed may stand."""
+    lost = [change.what for change in judgement.changes if change.loses]
+    return tuple(
+        name for what in lost[:1] for name in KEYWORDS.get(what, (what.partition("[")[0],))
+    )

@@ -1,0 +1,146 @@
+"""``dp-claims.json``: read with care, written whole, and easy to merge: a line for each thing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pytest_dp.committed.entries import Entry
+from pytest_dp.errors import ClaimsFileError
+
+VERSION = 1
+"""Of the format; what a newer one says is not guessed at."""
+_WIDE = 92
+_CONFLICT = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)
+
+
+def load(file: Path) -> dict[str, Entry]:
+    """The entries of a file by their ids; none if there is no such file.
+
+    Raises
+    ------
+    ClaimsFileError
+        If it cannot be read, or is damaged, or of a newer version.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClaimsFileError(f"{file.name} cannot be read: {error}. {_remedy(file)}") from error
+    conflict = _CONFLICT.search(text)
+    if conflict is not None:
+        line = text.count("\n", 0, conflict.start()) + 1
+        raise ClaimsFileError(
+            f"{file.name} has the marks of a merge conflict, at line {line}. Take either side, or "
+            "both, as a claim is a block of its own; then run pytest --dp-update."
+        )
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        cut = "is cut short" if text.count("{") > text.count("}") else "is no JSON"
+        raise ClaimsFileError(f"{file.name} {cut}: {error}. {_remedy(file)}") from error
+    return _entries(content, file)
+
+
+def _entries(content: Any, file: Path) -> dict[str, Entry]:
+    version = content.get("version") if isinstance(content, dict) else None
+    if isinstance(version, int) and version > VERSION:
+        raise ClaimsFileError(
+            f"{file.name} is of version {version}, written by a newer pytest-dp; this one knows "
+            f"version {VERSION}. Install the newer one."
+        )
+    entries = content.get("claims") if isinstance(content, dict) else None
+    if version != VERSION or not isinstance(entries, dict):
+        raise ClaimsFileError(f"{file.name} is no file of claims. {_remedy(file)}")
+    for name, entry in entries.items():
+        promise = entry.get("promise") if isinstance(entry, dict) else None
+        if not isinstance(promise, dict) or not promise:
+            raise ClaimsFileError(
+                f"{file.name} has no promise for {name}, so there is nothing to compare it with. "
+                f"{_remedy(file)}"
+            )
+    return entries
+
+
+def _remedy(file: Path) -> str:
+    return (
+        f"Restore it (git checkout {file.name}), or delete it and run pytest --dp-update to write "
+        "it anew."
+    )
+
+
+def text(entries: Mapping[str, Entry]) -> str:
+    """The content of a file: sorted, a block for each claim, a line for each thing it says."""
+    blocks = [
+        f"    {json.dumps(name, ensure_ascii=False)}: {_block(entries[name])}"
+        for name in sorted(entries)
+    ]
+    inside = ",\n".join(blocks)
+    claims = f"{{\n{inside}\n  }}" if blocks else "{}"
+    return f'{{\n  "claims": {claims},\n  "version": {VERSION}\n}}\n'
+
+
+def _block(entry: Entry) -> str:
+    lines = [f"      {json.dumps(name)}: {_value(entry[name])}" for name in sorted(entry)]
+    return "{\n" + ",\n".join(lines) + "\n    }"
+
+
+def _value(value: Any) -> str:
+    short = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if len(short) <= _WIDE or not isinstance(value, list | dict):
+        return short
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2).replace("\n", "\n      ")
+
+
+def write(file: Path, entries: Mapping[str, Entry]) -> bool:
+    """Write the file, beside it and then renamed; False if it said the same already.
+
+    Raises
+    ------
+    ClaimsFileError
+        If that is not possible.
+    """
+    content = text(entries).encode("utf-8")
+    beside = None
+    try:
+        if file.exists() and file.read_bytes() == content:
+            return False
+        handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(beside).chmod(file.stat().st_mode if file.exists() else 0o644)
+        Path(beside).replace(file)
+    except OSError as error:
+        if beside is not None:
+            with suppress(OSError):
+                Path(beside).unlink()
+        raise ClaimsFileError(
+            f"{file.name} could not be written: {error}. Nothing was changed. Make "
+            f"{file.parent} writable, or run pytest --dp-update where it is."
+        ) from error
+    return True
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[None]:
+    """Hold off other processes that write this file, until it is read and written."""
+    try:
+        import fcntl
+    except ImportError:  # the last one wins
+        yield
+        return
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # let go of when the process ends, however it ends
+        yield
+    finally:
+        os.close(folder)

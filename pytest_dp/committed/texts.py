@@ -1,0 +1,154 @@
+"""Values as text that is the same in every process, on every machine and after formatting code."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.datasets.types import type_of
+from pytest_dp.declaration import NullRecord, Queries, Values
+from pytest_dp.reprs import shown
+
+SHORT = 60
+"""Characters that a text may have before a digest takes the place of its end."""
+_DEEP = 20
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+
+
+def text_of(value: Any) -> str:
+    """A value as text: by its content, never by its address; functions by name and source."""
+    try:
+        return _text(value, 0)
+    except Exception:  # values are the user's objects: anything may happen in them
+        return f"<{type(value).__name__}>"
+
+
+def brief(text: str) -> str:
+    """The text, or its beginning and a digest of it all."""
+    return text if len(text) <= SHORT else f"{text[: SHORT - 20]}... #{digest(text)}"
+
+
+def digest(text: str) -> str:
+    """A short stand-in for a text."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+
+def source_digest(function: Any) -> str:
+    """A digest of what a function does.
+
+    Its name, its claims and marks, its docstring, comments and formatting play no part: it stays
+    the same when the function is renamed or moved, or when its claim is changed.
+    """
+    inner = inspect.unwrap(function)
+    while isinstance(inner, functools.partial):
+        inner = inspect.unwrap(inner.func)
+    if not inspect.isroutine(inner) and not inspect.isclass(inner):
+        inner = type(inner)
+    try:
+        return digest(_normalised(textwrap.dedent(inspect.getsource(inner))))
+    except (OSError, TypeError):
+        code = getattr(inner, "__code__", None)
+        told = (code.co_code, code.co_names) if code else getattr(inner, "__qualname__", "")
+        return digest(repr(told))
+
+
+def _normalised(source: str) -> str:
+    """Source without what makes no difference; as it is, if it is no whole statement."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # such as a lambda within a call
+        return "".join(source.split())
+    for at, node in enumerate(ast.walk(tree)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if at == 1:  # what the source is of, after the module
+                node.name = "_"
+            node.decorator_list = [each for each in node.decorator_list if not _says(each)]
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _says(decorator: ast.expr) -> bool:
+    """Whether a decorator only says something of a function: a claim, or a mark."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    path = ast.unparse(called).split(".")
+    return path[-1] == "dp_claim" or "mark" in path[:-1]
+
+
+def _text(value: Any, depth: int) -> str:
+    if type(value) in _PLAIN or isinstance(value, str | bytes):
+        return repr(value)
+    if depth > _DEEP:
+        return "..."
+    for kinds, write in _WRITERS:
+        if isinstance(value, kinds):
+            return str(write(value, depth + 1))
+    if inspect.isroutine(value) or inspect.isclass(value):
+        return f"{getattr(value, '__qualname__', shown(value))} #{source_digest(value)}"
+    data = type_of(value)
+    if data is not None:
+        columns = _text(data.columns(value), depth + 1)
+        return f"{data.name}({columns}, {_listed(data.records(value), depth + 1)})"
+    if is_dataclass(value) and not isinstance(value, type):
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        return f"{type(value).__name__}{_named(given, depth + 1)}"
+    if getattr(type(value), "__repr__", None) is object.__repr__:
+        return f"{type(value).__name__}{_named(getattr(value, '__dict__', {}), depth + 1)}"
+    return shown(value)
+
+
+def _listed(values: Any, depth: int) -> str:
+    return f"[{', '.join(_text(each, depth) for each in values)}]"
+
+
+def _named(values: Mapping[str, Any], depth: int) -> str:
+    return f"({', '.join(f'{name}={_text(each, depth)}' for name, each in values.items())})"
+
+
+def _tuple(value: Any, depth: int) -> str:
+    inside = ", ".join(_text(each, depth) for each in value)
+    return f"({inside},)" if len(value) == 1 else f"({inside})"
+
+
+def _set(value: Any, depth: int) -> str:
+    return f"{{{', '.join(sorted(_text(each, depth) for each in value))}}}"
+
+
+def _dict(value: Any, depth: int) -> str:
+    entries = (f"{_text(key, depth)}: {_text(each, depth)}" for key, each in value.items())
+    return f"{{{', '.join(entries)}}}"
+
+
+def _array(value: Any, depth: int) -> str:
+    if value.dtype.kind in "biufcSU" and value.size > SHORT:  # a digest of its bytes is quicker
+        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"array(#{content}, {value.dtype}, {value.shape})"
+    return f"array({_text(value.tolist(), depth)}, {value.dtype})"
+
+
+def _partial(value: Any, depth: int) -> str:
+    return f"partial({_text(value.func, depth)}, {_tuple(value.args, depth)}, " + (
+        f"{_dict(value.keywords, depth)})"
+    )
+
+
+_WRITERS: tuple[tuple[Any, Any], ...] = (
+    (np.generic, lambda value, depth: _text(value.item(), depth)),
+    (np.ndarray, _array),
+    (list, _listed),
+    (tuple, _tuple),
+    ((set, frozenset), _set),
+    (dict, _dict),
+    (Queries, lambda value, depth: f"queries{_tuple(value.lengths, depth)}".replace(",)", ")")),
+    (Values, lambda value, depth: f"values({_listed(value.options, depth)})"),
+    (NullRecord, lambda value, depth: f"replace_special({_text(value.record, depth)})"),
+    (functools.partial, _partial),
+)

@@ -1,0 +1,104 @@
+"""``dp-claims.json`` in a run of pytest: what it has on record against what the run has found."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_dp.plugin.claims_seen import OUTPUT, Run, Seen
+from pytest_dp.plugin.names import claims_path, ini
+
+CHOICES = ("auto", "check", "off")
+_JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def register(config: pytest.Config) -> None:
+    """Compare claims with those on record, if there are any, or write them.
+
+    Raises
+    ------
+    pytest.UsageError
+        If the options make no sense.
+    """
+    option = getattr(config.option, "dp_claims", None)
+    mode = option or ini(config, "claims") or "auto"
+    if mode not in CHOICES:
+        where = "--dp-claims" if option else "ini key dp_claims"
+        raise pytest.UsageError(
+            f"{where}: Invalid claims={mode!r}. Valid choices: {', '.join(map(repr, CHOICES))}."
+        )
+    update = bool(config.option.dp_update)
+    if update and config.option.collectonly:
+        raise pytest.UsageError(
+            "--dp-update: some claims are known only once they are audited. Leave out "
+            "--collect-only."
+        )
+    if config.option.collectonly or (mode == "off" and not update):
+        return
+    file = claims_path(config)
+    if not update and mode == "auto" and not file.exists():
+        return
+    seen = Seen(config)
+    config.pluginmanager.register(seen, "dp_claims_seen")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(ClaimsFile(file, seen, update=update), "dp_claims_file")
+
+
+class ClaimsFile:
+    """Collects what became of all claims, and compares or writes them at the end of the run."""
+
+    def __init__(self, file: Path, seen: Seen, *, update: bool) -> None:
+        self.run, self.update = Run(file, seen.tests), update
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """What a worker has seen."""
+        self.run.tests.update(json.loads(getattr(node, "workeroutput", {}).get(OUTPUT, "{}")))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Where something could not be collected, nothing is known of what is missing."""
+        self.run.uncollected = self.run.uncollected or report.failed
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """What became of a test; that of a later rerun takes its place."""
+        test = report.nodeid
+        if hasattr(report, "dp_audited"):
+            self.run.audited[test] = report.dp_audited
+        if hasattr(report, "wasxfail"):
+            self.run.ended[test] = _reason("xfailed", report.wasxfail)
+        elif report.skipped:
+            skipped = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            self.run.ended[test] = _reason("skipped", skipped.removeprefix("Skipped: "))
+        elif report.when == "call":
+            self.run.ended.setdefault(test, "ran")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Compare or write, before reports are written and the end of the run is shown."""
+        if session.exitstatus not in _JUDGED:
+            if self.update:
+                name = self.run.file.name
+                self.run.told.append(f"{name} is as it was: this run did not end as it should.")
+            return
+        from pytest_dp.plugin.claims_judged import compare, write
+
+        (write if self.update else compare)(self.run, session)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """What is worth knowing of the claims on record; on GitHub, annotations as well."""
+        if self.run.told and terminalreporter.config.get_verbosity() >= 0:
+            terminalreporter.write_sep("=", "claims on record")
+            for line in self.run.told:
+                terminalreporter.write_line(line)
+        from pytest_dp.plugin.claims_judged import annotate
+
+        annotate(self.run, terminalreporter)
+
+
+def _reason(word: str, text: str) -> str:
+    text = " ".join(re.sub(r"^reason: ", "", text).split())
+    return f"{word}: {text}" if text else word

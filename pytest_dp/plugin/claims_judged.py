@@ -1,0 +1,217 @@
+"""The end of a run with ``dp-claims.json``: what fails, what is written, and how that is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_dp.committed.entries import Entry
+from pytest_dp.committed.judging import GONE, Found, Judgement, judge, mechanism_of, updated
+from pytest_dp.committed.showing import keywords_of, message, summary
+from pytest_dp.committed.storing import alone, load
+from pytest_dp.committed.storing import write as store
+from pytest_dp.errors import ClaimError, ClaimsFileError, WeakenedClaim
+from pytest_dp.plugin.claims_seen import Failure, Run
+from pytest_dp.plugin.failure import decorator_source, relative, represent
+from pytest_dp.plugin.selection import BUILTIN, leaves_out, left_out_by_marks, scope
+from pytest_dp.report import github
+
+_NUMBERED = re.compile(r"#\d+$")
+
+
+def compare(run: Run, session: pytest.Session) -> None:
+    """Fail the run for each claim that is less than on record, or not on record."""
+    if not run.file.exists():
+        said = (
+            f"There is no {run.file.name} in {run.file.parent}. Write it with pytest --dp-update, "
+            "and commit it."
+        )
+        _fail(run, session, Failure("", "", ClaimsFileError(said), run.file, 1))
+        return
+    try:
+        recorded = load(run.file)
+        judged = judge(recorded, _found(run, session.config, recorded), _expected(run, session))
+    except (ClaimsFileError, ClaimError) as damage:
+        _fail(run, session, Failure("", "", damage, run.file, 1))
+        return
+    for one in judged:
+        if one.fails:
+            path, line, hint = _place(run, session.config, one)
+            error = WeakenedClaim(message(one, run.file.name, hint))
+            start = one.found.line if one.found is not None else line
+            _fail(run, session, Failure(one.kind, one.id, error, path, line, start))
+    run.told += summary(judged, run.file.name)
+
+
+def write(run: Run, session: pytest.Session) -> None:
+    """Put on record what this run has found; what it was not about stays as it was."""
+    try:
+        with alone(run.file):
+            recorded = load(run.file)
+            found = _found(run, session.config, recorded)
+            entries = updated(recorded, found, _expected(run, session))
+            changed = store(run.file, entries)
+    except (ClaimsFileError, OSError) as error:
+        ours = error if isinstance(error, ClaimsFileError) else ClaimsFileError(str(error))
+        _fail(run, session, Failure("", "", ours, run.file, 1))
+        return
+    new, gone = sorted(entries.keys() - recorded.keys()), sorted(recorded.keys() - entries.keys())
+    other = [name for name in entries if name in recorded and entries[name] != recorded[name]]
+    count = f"{len(entries)} claim{'s' * (len(entries) != 1)} on record"
+    run.told.append(f"{run.file.name}: {count}" + ("" if changed else ", as before"))
+    for word, names in (("added", new), ("changed", sorted(other)), ("removed", gone)):
+        run.told += [f"  {word}: {name}" for name in names]
+
+
+def _found(run: Run, config: pytest.Config, recorded: Mapping[str, Entry]) -> list[Found]:
+    return [
+        claim
+        for nodeid, test in run.tests.items()
+        for claim in _of_test(run, config, recorded, nodeid, test)
+    ]
+
+
+def _of_test(
+    run: Run,
+    config: pytest.Config,
+    recorded: Mapping[str, Entry],
+    nodeid: str,
+    test: Mapping[str, Any],
+) -> Iterator[Found]:
+    """The claims of a test, as far as they are known."""
+    name = run.id_of(config.rootpath, nodeid)
+    marks = sorted(set(test["marks"]) - BUILTIN)
+    extra: Entry = {"marks": marks} if marks else {}
+    before = recorded.get(name) or next(
+        (old for id_, old in recorded.items() if mechanism_of(id_) == mechanism_of(name)), {}
+    )
+    hidden, selected = _state(config, test, before, run.ended.get(nodeid, ""))
+    path, line = str(test["path"]), int(test["line"])
+    audits = run.audited.get(nodeid, [])
+    for number, entry, broken in audits:
+        which = name if number == 1 else f"{name}#{number}"
+        if not broken or hidden:
+            yield Found(which, entry | extra, path, line, hidden, selected)
+        elif which in recorded:
+            why = "violated: as the test expects"
+            yield Found(which, None, path, line, why, selected)
+    if not audits:
+        known = None if test["entry"] is None else test["entry"] | extra
+        yield Found(name, known, path, line, hidden, selected)
+
+
+def _state(
+    config: pytest.Config, test: Mapping[str, Any], before: Entry, ended: str
+) -> tuple[str, bool]:
+    """Why a test is not audited, if somebody hides it; and whether this run is about it."""
+    if test["state"] == "collected":
+        return ("" if ended == "ran" else ended), True
+    if test["state"] == "removed":
+        return "removed: from the tests that were collected, by conftest.py or a plugin", True
+    by_marks = left_out_by_marks(config, test["marks"], before.get("marks", ())) if before else ""
+    if by_marks:
+        return by_marks, True
+    if leaves_out(config):
+        return "", False
+    return "deselected: by addopts, by conftest.py or by a plugin", True
+
+
+def _expected(run: Run, session: pytest.Session) -> Callable[[str], bool]:
+    """Whether this run should have found a claim of that id."""
+    if run.uncollected:
+        return lambda name: False  # noqa: ARG005
+    collected = scope(session.config, run.folder)
+    root = session.config.rootpath
+    silent = {run.id_of(root, test) for test in run.tests if test not in run.audited}
+    return lambda name: _NUMBERED.sub("", name) not in silent and collected(name)
+
+
+def _place(run: Run, config: pytest.Config, one: Judgement) -> tuple[Path, int, str]:
+    """File and line of what has changed, and what else is known of it."""
+    if one.found is not None:
+        file = config.rootpath / one.found.path
+        lines = decorator_source(file, one.found.line)
+        wanted = [re.compile(rf"\b{name}\s*=") for name in keywords_of(one)]
+        for at, text in enumerate(lines):
+            if any(pattern.search(text) for pattern in wanted):
+                return file, one.found.line + at, ""
+        return file, one.found.line, ""
+    assert one.kind == GONE
+    path, _, test = one.id.partition("::")
+    file = run.folder / path
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return run.file, _line_in(run.file, one.id), f"There is no {path} any more."
+    name = mechanism_of(test).rpartition("::")[2].rpartition(".")[2]
+    defined = re.search(rf"^\s*(async )?def {re.escape(name)}\b", text, re.MULTILINE)
+    if defined is None:
+        return run.file, _line_in(run.file, one.id), f"There is no {name} in {path} any more."
+    line = text.count("\n", 0, defined.end()) + 1
+    hint = ""
+    if "dp_claim" in text and not any(f.partition("::")[0] == path for f in _ids(run, config)):
+        hint = (
+            f"No claim of {path} was collected: look at testpaths, dp_modules, --ignore and "
+            "conftest.py."
+        )
+    return file, line, hint
+
+
+def _ids(run: Run, config: pytest.Config) -> list[str]:
+    return [run.id_of(config.rootpath, nodeid) for nodeid in run.tests]
+
+
+def _line_in(file: Path, name: str) -> int:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
+
+
+def _fail(run: Run, session: pytest.Session, failure: Failure) -> None:
+    """A test of the file that fails: shown, counted and reported as any other."""
+    config = session.config
+    path = relative(run.file, config.rootpath)
+    nodeid = f"{path}::{failure.name}" if failure.name else path
+    run.failures.append(failure)
+    shown = represent(failure.error, config, failure.file, failure.line, failure.source_line)
+    place = relative(failure.file, config.rootpath), failure.line - 1, _heading(failure, path)
+    failed = pytest.TestReport(nodeid, place, {}, "failed", shown, "call")
+    after = pytest.TestReport(nodeid, place, {}, "passed", None, "teardown")
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.currentfspath = None  # the tests before have their line, with how far they were
+    session.testscollected += 1
+    config.hook.pytest_runtest_logstart(nodeid=nodeid, location=place)
+    for report in (failed, after):
+        config.hook.pytest_runtest_logreport(report=report)
+    config.hook.pytest_runtest_logfinish(nodeid=nodeid, location=place)
+    session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    last_failed = config.pluginmanager.get_plugin("lfplugin")
+    if last_failed is not None:  # there is no such test to run again
+        last_failed.lastfailed.pop(nodeid, None)
+
+
+def _heading(failure: Failure, path: str) -> str:
+    return f"{failure.name} is {failure.kind}" if failure.name else f"{path} cannot be used"
+
+
+def annotate(run: Run, reporter: pytest.TerminalReporter) -> None:
+    """On GitHub, mark the lines that have changed, and say so in the summary of the job."""
+    if not run.failures or os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    workspace = Path(os.environ.get("GITHUB_WORKSPACE") or reporter.config.rootpath)
+    for one in run.failures:
+        path = relative(one.file, workspace)
+        title = f"Privacy claim {one.kind}: {one.name}" if one.name else "Privacy claims on record"
+        reporter.write_line(github.command("error", path, one.line, title, str(one.error)))
+    summarised = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summarised:
+        try:
+            told = [(one.name, str(one.error)) for one in run.failures]
+            github.append(summarised, github.on_record(told))
+        except OSError as error:
+            reporter.write_line(f"pytest-dp could not write the job summary: {error}", yellow=True)

@@ -1,0 +1,284 @@
+"""Claims on record in ``dp-claims.json``: what fails a run, and what does not."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+SHOP = """
+# count
+@dp_claim(
+    eps=1.0,
+    neighbors="add_remove_one",
+    inputs=[[1, 0, 1], [1]],
+    vectorized="size",
+    max_samples=1000,
+)
+def count(records, rng, size):
+    # how many
+    return sum(records) + rng.laplace(scale=1.0, size=size)
+
+
+# total
+@dp_claim(rho=0.5, inputs=queries(2, 3), vectorized="size", max_samples=600, margin=1.5)
+def total(answers, rng, size):
+    return sum(answers) + rng.normal(scale=10.0, size=size)
+
+
+# visitors
+@dp_claim(
+    eps=0.5, delta=1e-6, neighbors="add_remove_one", unit=0, rows_per_unit=2, group=2,
+    inputs="boxes:visits", max_samples=300,
+)
+def visitors(rows, rng):
+    return len({row[0] for row in rows}) + rng.laplace(scale=2.0)
+"""
+TESTS = """
+# vendor
+class TestVendor:
+    # mean
+    @pytest.mark.dp_claim(mu=1.0, pairs=[([1], []), ([2], [])], vectorized="size", max_samples=500)
+    def test_mean(self, dp_check):
+        dp_check(lambda d, rng, size: sum(d) + rng.normal(scale=9.0, size=size))
+
+def test_plain(): pass
+"""
+BOXES = "visits = [[(1, 'a'), (1, 'b'), (2, 'a')], [(3, 'c')]]\n"
+INI = "[pytest]\ndp_modules = true\nmarkers = slow\n"
+SHOP_FILE, TESTS_FILE, INI_FILE = "shop.py", "test_shop.py", "pytest.ini"
+COUNT, TOTAL = "shop.py::count[eps=1.0]", "shop.py::total[rho=0.5]"
+MEAN = "test_shop.py::TestVendor::test_mean"
+VISITORS = "shop.py::visitors[eps=1.0-delta=2.6487212707003925e-06]"
+ALL = [COUNT, TOTAL, VISITORS, MEAN]
+
+
+@pytest.fixture(scope="module")
+def on_record():
+    """The content of the file for the shop, once it was written."""
+    return {}
+
+
+@pytest.fixture
+def shop(project, on_record, monkeypatch):
+    """A project whose claims are on record, and that is audited in no time within this process."""
+
+    def audit(context):
+        return context.result("no violation", lower=0.5, resolution=2.0)
+
+    quick = SimpleNamespace(audit=audit)
+    for method in ("sequential", "statdp"):
+        monkeypatch.setitem(sys.modules, f"pytest_dp.auditors.{method}", quick)
+    for path, text in ((SHOP_FILE, SHOP), (TESTS_FILE, TESTS)):
+        project.write(path, text)
+    project.write("boxes.py", BOXES, imports="")
+    project.write(INI_FILE, INI)
+    project.write("conftest.py", "", imports="")
+    file = project.root / "dp-claims.json"
+    if not on_record:
+        result = project.run("--dp-update")
+        assert result.parseoutcomes()["passed"] >= 1
+        assert "failed" not in result.parseoutcomes()
+        on_record["text"] = file.read_text()
+    file.write_text(on_record["text"])
+    return project
+
+
+def edit(project, *edits: tuple[str, str, str]) -> None:
+    """Replace a text in a file; an empty one is its end."""
+    for path, old, new in edits:
+        file = project.root / path
+        text = file.read_text()
+        assert old in text, (path, old)
+        file.write_text(text.replace(old, new, 1) if old else text + new)
+
+
+def failed(result) -> list[str]:
+    """Ids of the claims that failed by what is on record."""
+    lines = [line for line in result.outlines if line.startswith("FAILED dp-claims.json")]
+    return [line.removeprefix("FAILED dp-claims.json::").split(" - ")[0] for line in lines]
+
+
+SKIP = "@pytest.mark.skip(reason='slow')\n"
+DROPPED = (
+    "def pytest_collection_modifyitems(items):\n"
+    "    items[:] = [item for item in items if {!r} not in item.name]\n"
+)
+GONE = "\n".join(SHOP.splitlines()[14:17])
+WEAKENED = {
+    "eps up": ([(SHOP_FILE, "eps=1.0", "eps=1.1")], [COUNT]),
+    "a delta": ([(SHOP_FILE, "eps=1.0", "eps=1.0, delta=1e-9")], [COUNT]),
+    "delta up": ([(SHOP_FILE, "1e-6", "1e-5")], [VISITORS]),
+    "rho up": ([(SHOP_FILE, "rho=0.5", "rho=0.6")], [TOTAL]),
+    "mu up": ([(TESTS_FILE, "mu=1.0", "mu=1.1")], [MEAN]),
+    "a weaker notion": ([(SHOP_FILE, "eps=1.0", "eps=1.0, delta=0.1")], [COUNT]),
+    "a notion that cannot be compared": ([(SHOP_FILE, "rho=0.5", "rdp=(2, 0.1)")], [TOTAL]),
+    "other neighbours": ([(SHOP_FILE, '"add_remove_one"', '"replace_one"')], [COUNT]),
+    "without unit": ([(SHOP_FILE, "unit=0, rows_per_unit=2, ", "")], [VISITORS]),
+    "fewer rows a unit": (
+        [(SHOP_FILE, "rows_per_unit=2", "rows_per_unit=1"), ("boxes.py", ", (1, 'b')", "")],
+        [VISITORS],
+    ),
+    "group down": ([(SHOP_FILE, "group=2,", "")], [VISITORS]),
+    "alpha down": ([(SHOP_FILE, "eps=1.0", "eps=1.0, alpha=1e-9")], [COUNT]),
+    "margin up": ([(SHOP_FILE, "margin=1.5", "margin=2.5")], [TOTAL]),
+    "max_samples down": ([(SHOP_FILE, "=1000", "=900")], [COUNT]),
+    "max_seconds down": ([(SHOP_FILE, "eps=1.0", "eps=1.0, max_seconds=9")], [COUNT]),
+    "another method": ([(SHOP_FILE, "rho=0.5", "rho=0.5, method='statdp'")], [TOTAL]),
+    "no search": ([(SHOP_FILE, "eps=1.0", "eps=1.0, search=()")], [COUNT]),
+    "margin up in the ini file": ([(INI_FILE, "", "dp_margin = 2\n")], [COUNT, VISITORS, MEAN]),
+    "alpha down by addopts": ([(INI_FILE, "", "addopts = --dp-alpha=1e-8\n")], ALL),
+    "a profile for CI": (
+        [("conftest.py", "", "import pytest_dp\npytest_dp.register_profile('ci', margin=3)\n")],
+        [COUNT, VISITORS, MEAN],
+    ),
+    "fewer examples": ([(SHOP_FILE, "[1, 0, 1], ", "")], [COUNT]),
+    "other examples": ([(SHOP_FILE, "[1, 0, 1]", "[0, 0, 0]")], [COUNT]),
+    "fewer lengths": ([(SHOP_FILE, "queries(2, 3)", "queries(2)")], [TOTAL]),
+    "fewer pairs": ([(TESTS_FILE, ", ([2], [])", "")], [MEAN]),
+    "fewer examples behind a name": ([("boxes.py", ", [(3, 'c')]", "")], [VISITORS]),
+    "skipped": ([(SHOP_FILE, "# total\n", SKIP)], [TOTAL]),
+    "skipped by its class": ([(TESTS_FILE, "# vendor\n", SKIP)], [MEAN]),
+    "skipped by its module": (
+        [(SHOP_FILE, "", f"pytestmark = {SKIP[1:]}")],
+        [COUNT, TOTAL, VISITORS],
+    ),
+    "skipped by a condition": (
+        [(SHOP_FILE, "# total\n", "@pytest.mark.skipif(True, reason='')\n")],
+        [TOTAL],
+    ),
+    "skipped as it runs": (
+        [(TESTS_FILE, "        dp_check", "        pytest.skip()\n        dp_check")],
+        [MEAN],
+    ),
+    "the module skipped": (
+        [(TESTS_FILE, "# vendor\n", "pytest.skip('slow', allow_module_level=True)\n")],
+        [MEAN],
+    ),
+    "xfailed": ([(SHOP_FILE, "# total\n", "@pytest.mark.xfail(strict=False)\n")], [TOTAL]),
+    "left out by addopts": (
+        [
+            (SHOP_FILE, "# total\n", "@pytest.mark.slow\n"),
+            (INI_FILE, "", "addopts = -m 'not slow'\n"),
+        ],
+        [TOTAL],
+    ),
+    "deselected by addopts": ([(INI_FILE, "", f"addopts = --deselect={TOTAL}\n")], [TOTAL]),
+    "dropped by conftest.py": ([("conftest.py", "", DROPPED.format("total"))], [TOTAL]),
+    "ignored by conftest.py": (
+        [("conftest.py", "", f"collect_ignore = [{SHOP_FILE!r}]\n")],
+        ALL[:3],
+    ),
+    "the modules left out": ([(INI_FILE, "dp_modules = true\n", "")], ALL[:3]),
+    "the decorator deleted": ([(SHOP_FILE, GONE, "def total(answers, rng, size):")], [TOTAL]),
+    "the test deleted": (
+        [
+            (TESTS_FILE, "    # mean\n", "    '''"),
+            (TESTS_FILE, "\ndef test_pl", "'''\ndef test_pl"),
+        ],
+        [MEAN],
+    ),
+    "the claim turned to a comment": ([(SHOP_FILE, "@dp_claim(rho", "# @dp_claim(rho")], [TOTAL]),
+    "a claim that is not on record": (
+        [(SHOP_FILE, "", "@dp_claim(eps=9.0, pairs=[(1, 2)])\ndef other(d): return d\n")],
+        ["shop.py::other[eps=9.0]"],
+    ),
+    "renamed and weakened": (
+        [(SHOP_FILE, "def count", "def number"), (SHOP_FILE, "eps=1.0", "eps=2.0")],
+        [COUNT],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WEAKENED)
+def test_what_is_less_than_on_record_fails_the_run(shop, name):
+    edits, claims = WEAKENED[name]
+    edit(shop, *edits)
+    result = shop.run()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert failed(result) == claims
+    assert result.parseoutcomes()["failed"] == len(claims)
+    assert "If that is meant:  pytest --dp-update  and commit" in result.stdout.str()
+
+
+HARMLESS = {
+    "nothing": [],
+    "formatting": [(SHOP_FILE, "    eps=1.0,\n    neighbors=", "    eps=1.0, neighbors=")],
+    "comments": [(SHOP_FILE, "# how many", "# the number of ones"), (SHOP_FILE, "# total", "#")],
+    "keywords reordered": [
+        (SHOP_FILE, "    eps=1.0,\n", ""),
+        (SHOP_FILE, "    max_samples=1000,\n", "    max_samples=1000,\n    eps=1.0,\n"),
+    ],
+    "the same number": [(SHOP_FILE, "eps=1.0", "eps=2 / 2")],
+    "examples reordered": [(SHOP_FILE, "[[1, 0, 1], [1]]", "[[1], [1, 0, 1]]")],
+    "examples by a name": [
+        (SHOP_FILE, "[[1, 0, 1], [1]]", '"boxes:ones"'),
+        ("boxes.py", "", "ones = [[1, 0, 1], [1]]\n"),
+    ],
+    "the mechanism changed": [(SHOP_FILE, "scale=1.0", "scale=1.5")],
+    "a docstring": [(SHOP_FILE, "    # how many", "    '''How many.'''")],
+    "a stronger promise": [
+        (SHOP_FILE, "eps=1.0", "eps=0.9"),
+        (SHOP_FILE, "scale=1.0", "scale=2.0"),
+    ],
+    "a stronger notion": [(SHOP_FILE, "rho=0.5", "mu=0.9")],
+    "more effort": [(SHOP_FILE, "=1000", "=1100"), (SHOP_FILE, "margin=1.5", "margin=1.4")],
+    "more inputs": [(SHOP_FILE, "[[1, 0, 1], [1]]", "[[1, 0, 1], [1], [0]]")],
+    "more rows a unit": [(SHOP_FILE, "rows_per_unit=2", "rows_per_unit=3")],
+    "renamed": [(SHOP_FILE, "def count", "def number")],
+    "moved": [
+        (SHOP_FILE, "# total", "'''"),
+        (SHOP_FILE, "# visitors", "'''"),
+        (TESTS_FILE, "", "\n".join(SHOP.splitlines()[14:19])),
+    ],
+    "a mark": [(SHOP_FILE, "# total\n", "@pytest.mark.slow\n")],
+    "unused code": [(SHOP_FILE, "", "def other(): pass\n")],
+    "another test": [(TESTS_FILE, "", "def test_other(): pass\n")],
+    "a profile for a desk": [
+        ("conftest.py", "", "import pytest_dp\npytest_dp.register_profile('dev', margin=9)\n")
+    ],
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_is_no_less_passes(shop, name):
+    edit(shop, *HARMLESS[name])
+    result = shop.run()
+    assert failed(result) == []
+    assert result.ret == 0, result.stdout.str()
+    result.stdout.fnmatch_lines(["dp-claims.json: *"])
+    for word in ("stronger", "renamed"):
+        stated = f"  {word}: " in result.stdout.str()
+        assert stated == (
+            word in name
+            or (word == "renamed" and name == "moved")
+            or (word == "stronger" and name.startswith("more"))
+        ), word
+
+
+@pytest.mark.parametrize(
+    ("options", "failing"),
+    [
+        ([], [COUNT, TOTAL]),
+        (["-n", "1"], [COUNT, TOTAL]),
+        (["-n", "2"], [COUNT, TOTAL]),
+        (["-k", "count"], [COUNT]),
+        (["-k", "visitors", "-n", "1"], []),
+        (["-m", "not dp_claim"], []),
+        ([TESTS_FILE], []),
+        ([VISITORS], []),
+        ([SHOP_FILE], [COUNT, TOTAL]),
+        ([f"{SHOP_FILE}::total[rho=0.6]"], [TOTAL]),
+        (["--deselect", "shop.py::total[rho=0.6]"], [COUNT]),
+        (["--dp-claims=off"], []),
+        (["--ignore", SHOP_FILE], []),
+        (["--dp-max-samples=200", "-k", "visitors"], []),
+        (["--dp-profile=dev", "-k", "visitors"], []),
+    ],
+)
+def test_only_what_a_run_is_about_is_judged(shop, options, failing):
+    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"), (SHOP_FILE, "rho=0.5", "rho=0.6"))
+    result = shop.run(*options)
+    assert failed(result) == failing
+    assert result.ret == (1 if failing else 0)
