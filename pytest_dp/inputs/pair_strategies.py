@@ -180,7 +180,9 @@ def neighbours_inside(draw: Draw, datasets: SearchStrategy[Any], relation: Relat
     """Two neighbours that the strategy yields: two of its values, or one that was edited."""
     one, other = traced(draw, datasets), traced(draw, datasets)
     found = None
-    if getattr(relation, "group", 1) == 1 and _near(relation, one.value, other.value):
+    # Edits make up the better pairs: one that is smaller is again one edit away.
+    as_drawn = not one.choices or isinstance(relation, Predicate)
+    if as_drawn and _near(relation, one.value, other.value):
         found = other.value
     if found is None and one.choices:
         found = _edited(draw, datasets, relation, one, other)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import math
 import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -26,6 +28,8 @@ MAX_OBJECTS, MAX_MEMBERS, MAX_CONSTANTS = 2_000, 64, 200
 """Functions and objects that are looked into, members of a container, and constants in all."""
 MAX_LENGTH = 100
 """Of a string."""
+MAX_BITS = 1_000
+"""Of a whole number: beyond, there is no float of its size."""
 _DECIDING = frozenset(["COMPARE_OP", "CONTAINS_OP"])
 _LOADING = frozenset(["LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL"])
 
@@ -79,25 +83,41 @@ def _walk(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Constan
             continue
         seen.add(id(thing))
         held.append(thing)
-        if isinstance(thing, types.FunctionType):
-            if is_project(thing.__code__, thing.__module__):
-                yield from _in_code(thing.__code__)
-                queue += _of_function(thing)
-        else:
-            queue += _inside(thing, place)
+        found, inside = _opened(thing, place)
+        yield from found
+        queue += inside
+
+
+def _opened(thing: Any, place: str) -> tuple[list[tuple[int, Constant]], list[tuple[Any, str]]]:
+    """The constants in the code of a thing, and what it holds; nothing if it does not let look."""
+    try:
+        if type(thing) is not types.FunctionType:
+            return [], list(_inside(thing, place))
+        if not is_project(thing.__code__, thing.__module__):
+            return [], []
+        return list(_in_code(thing.__code__)), list(_of_function(thing))
+    except Exception:  # such as of an attribute that is computed, and cannot be
+        return [], []
 
 
 def is_constant(value: Any) -> bool:
     """Whether this is a number or a string that may stand in data."""
-    if isinstance(value, str):
-        return 0 < len(value) <= MAX_LENGTH
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        return False
-    return math.isfinite(value)
+    kind = type(value)
+    if issubclass(kind, str):
+        return 0 < str.__len__(value) <= MAX_LENGTH
+    if issubclass(kind, int):
+        return kind is not bool and int.bit_length(value) <= MAX_BITS
+    return issubclass(kind, float | np.integer | np.floating) and math.isfinite(value)
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
+    """The same as Python's own type, whatever a subclass makes of it."""
+    kind = type(value)
+    if issubclass(kind, np.generic):
+        return np.generic.item(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    return int.__int__(value) if issubclass(kind, int) else float.__float__(value)
 
 
 def is_project(code: types.CodeType, module: str | None = None) -> bool:
@@ -162,24 +182,25 @@ def _of_function(function: types.FunctionType) -> Iterator[tuple[Any, str]]:
 
 
 def _inside(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
-    """What an object that is no function holds."""
-    if isinstance(thing, types.MethodType):
+    """What an object that is no function holds; none of its own methods is called."""
+    kind = type(thing)
+    if kind is types.MethodType:
         yield from ((thing.__self__, place), (thing.__func__, place))
-    elif isinstance(thing, functools.partial):
+    elif issubclass(kind, functools.partial):
         yield from ((part, place) for part in (thing.func, *thing.args, *thing.keywords.values()))
-    elif isinstance(thing, dict):
-        for key, value in islice(thing.items(), MAX_MEMBERS):
+    elif issubclass(kind, dict):
+        for key, value in islice(dict.items(thing), MAX_MEMBERS):
             yield from ((key, place), (value, place))
-    elif isinstance(thing, list | tuple | set | frozenset):
-        yield from ((value, place) for value in islice(thing, MAX_MEMBERS))
-    elif isinstance(thing, np.ndarray):
-        yield from ((value, place) for value in thing.ravel()[:MAX_MEMBERS])
-    elif isinstance(thing, type):
+    elif issubclass(kind, list | tuple | set | frozenset):
+        base = next(one for one in (list, tuple, set, frozenset) if issubclass(kind, one))
+        yield from ((value, place) for value in islice(base.__iter__(thing), MAX_MEMBERS))
+    elif issubclass(kind, np.ndarray):
+        yield from ((value, place) for value in np.asarray(thing).flat[:MAX_MEMBERS])
+    elif issubclass(kind, type):
         yield from _of_class(thing)
-    elif callable(getattr(thing, "__wrapped__", None)):
-        yield thing.__wrapped__, place
     else:
-        yield from _of_object(thing)
+        wrapped = inspect.getattr_static(thing, "__wrapped__", None)
+        yield from [(wrapped, place)] if callable(wrapped) else _of_object(thing)
 
 
 def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
@@ -195,9 +216,20 @@ def _of_object(thing: Any) -> Iterator[tuple[Any, str]]:
     cls = type(thing)
     if is_library(cls.__module__) or is_installed(sys.modules.get(cls.__module__)):
         return
-    for name, value in list(getattr(thing, "__dict__", None or {}).items()):
-        yield value, f"the attribute {name}"
-    for slot in getattr(cls, "__slots__", ()):
-        if hasattr(thing, slot):
-            yield getattr(thing, slot), f"the attribute {slot}"
+    with suppress(Exception):
+        own = object.__getattribute__(thing, "__dict__")
+        yield from ((value, f"the attribute {name}") for name, value in list(own.items()))
+    for slot in _slots(cls):
+        with suppress(Exception):
+            yield object.__getattribute__(thing, slot), f"the attribute {slot}"
     yield cls, cls.__name__
+
+
+def _slots(cls: type) -> list[str]:
+    """The names of all attributes that are kept outside of a dict."""
+    own = (name for base in cls.__mro__ for name, value in vars(base).items() if _is_slot(value))
+    return [name for name in own if name != "__dict__"]
+
+
+def _is_slot(value: Any) -> bool:
+    return type(value) is types.MemberDescriptorType
