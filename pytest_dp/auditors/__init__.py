@@ -24,7 +24,7 @@ from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.search import constants_of, searched
+from pytest_dp.search import accepted, constants_of, searched
 from pytest_dp.settings import Settings, unused
 
 
@@ -140,6 +140,7 @@ def run(
                 "repeated by its seed leaves it out"
             )
         source = source_of(whole, seed, written, remembered, notes, constants)
+        source = accepted(source, whole.promise, call, settings, notes)
         return whole, searched(source, whole.promise, call, settings) if search else source
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import kind_of
@@ -17,6 +18,7 @@ from pytest_dp.search.looking import Clock
 from pytest_dp.search.mutation import Mutation
 from pytest_dp.search.options import Options
 from pytest_dp.search.proposing import Constants, Corners, Timed
+from pytest_dp.search.refusing import accepted, repeats_of
 from pytest_dp.search.screening import Screened
 from pytest_dp.search.shrinking import counts
 from pytest_dp.search.spaces import Space
@@ -24,7 +26,7 @@ from pytest_dp.search.tables import Tables
 from pytest_dp.search.vectors import Vectors
 from pytest_dp.settings import Settings
 
-__all__ = ["constants_of", "searched"]
+__all__ = ["accepted", "constants_of", "searched"]
 
 TIME_SHARE = 0.1
 """Of max_seconds, for making inputs and looking at them."""
@@ -59,7 +61,12 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     clock = Clock(TIME_SHARE * settings.max_seconds)
     space = None if source.generated else _space(promise, source)
     inside = space.inside if space else lambda data: True  # noqa: ARG005
-    screened = Screened(call, source.given, inside, clock, settings.seed or 0)
+    repeats = repeats_of(promise)
+
+    def taken(data: Any) -> bool:
+        return inside(data) and not repeats(data)
+
+    screened = Screened(call, source.given, taken, clock, settings.seed or 0)
     made: dict[str, Proposer] = {}
     if source.generated is not None:
         made["mutation"] = MutatedPairs(source.generated, screened, settings.seed or 0)

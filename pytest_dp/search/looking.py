@@ -26,6 +26,7 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.streams import child, stream
+from pytest_dp.search.sizes import is_too_large
 from pytest_dp.search.tracing import Step, Tracer
 
 LOOK_KEY = 9
@@ -144,6 +145,8 @@ class Lookout:
         given, outputs = Input(data), []
         steps: set[Step] = set()
         with self._streams.entered():
+            if is_too_large(data, lambda smaller: self._run(Input(smaller).fresh(), 0)):
+                return None
             for number in range(STREAMS):
                 started = time.perf_counter()
                 try:

@@ -31,7 +31,8 @@ class Screen:
     ----------
     lookout : Lookout
     inside : callable
-        Whether an input holds nothing that the claim's own do not.
+        Whether an input holds nothing that the claim's own do not; it may repeat nothing either
+        that none of them repeats.
     steps : set
         All instructions that were taken so far.
     found : list

@@ -43,6 +43,40 @@ def test_an_input_that_is_refused_is_not_played(mechanism: Any) -> None:
     assert result.verdict == "no violation"
 
 
+def unique_records(rows: list[Any], rng: Rng) -> float:
+    if len(set(rows)) < len(rows):
+        raise ValueError("a record twice")
+    return len(rows) + rng.laplace()
+
+
+def unique_ids(rows: list[Any], rng: Rng) -> float:
+    if len({user for user, _ in rows}) < len(rows):
+        raise ValueError("an id twice")
+    return len(rows) + rng.laplace()
+
+
+IDS = [[(1, 30), (2, 41), (3, 30)], [(1, 30), (2, 50)]]
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove_one", "replace_one"])
+@pytest.mark.parametrize("mechanism", [unique_records, unique_ids])
+@pytest.mark.parametrize("method", ["sequential", "dpsniper"])
+def test_what_no_example_repeats_may_be_refused(
+    mechanism: Any, neighbors: str, method: str
+) -> None:
+    effort = {"seed": 1, "n_jobs": 1, "max_samples": 20_000, "method": method, "eps": 1.0}
+    result = audit(mechanism, neighbors=neighbors, inputs=IDS, **effort)
+    assert result.verdict == "no violation"
+    (note,) = (note for note in result.notes if "none of the inputs repeats" in note)
+    assert "derived pairs, such as with [(" in note
+
+
+def test_what_an_example_repeats_is_promised() -> None:
+    inputs = [*IDS, [(1, 30), (1, 30)]]
+    result = audit(unique_records, eps=1.0, neighbors="add_remove_one", inputs=inputs, seed=1)
+    assert result.violated
+
+
 def test_counts_are_not_negative() -> None:
     def roots(counts: list[int], rng: Rng) -> Any:
         return np.sqrt(counts) + rng.laplace(scale=3.0, size=3)
