@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,18 +15,15 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.evidence.counts import Bound
-from pytest_dp.evidence.shown import event_test
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.events import Between, Equals, Event, plain
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.table import Table
-from pytest_dp.privacy import Guarantee
 from pytest_dp.reprs import on_one_line
-from pytest_dp.results.pictures import Bar, Histogram, Interval, Pictures, Points
+from pytest_dp.results.pictures import Bar, Histogram, Interval, Pictures, Points, points, rounded
 from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.deadline import OutOfTime, within
 
@@ -49,12 +45,6 @@ FAR = 1.0
 range of the others."""
 LABEL = 40
 """Characters of an output."""
-DIGITS = 6
-"""Significant digits of what is drawn."""
-STRAIGHT = 1e-8
-"""How far off a line a point may lie and be left out."""
-LEVELS = (0.9, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
-"""P-values for which is worked out what is refuted."""
 
 
 def wealth_of(trail: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
@@ -74,7 +64,7 @@ def attack_of(joint: Floats, sign: int) -> Points:
     )
     # Turned around, the attack points to D': what was missed is then a false alarm.
     rates = (above2, 1 - above1) if sign > 0 else (1 - above1, above2)
-    return _points(*rates)
+    return points(*rates)
 
 
 def pictures_of(
@@ -155,78 +145,9 @@ def outputs_of(event: Any, table: Table, on_d: Bools) -> Histogram | None:
     return Histogram(feature.text, runs, (*bars, *others))
 
 
-def completed(result: AuditResult) -> Pictures:
-    """The pictures of a result, with what follows from its claim and its counts."""
-    pictures, example = result.pictures, result.counterexample
-    if pictures.attack or pictures.event:
-        allowed = _allowed(result.claim.promise.guarantee, pictures.event)
-        pictures = replace(pictures, allowed=allowed)
-    if example is not None and all(example.runs):
-        pictures = replace(pictures, evidence=_evidence(result, example))
-    return pictures
-
-
-def _allowed(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
-    """The claim's trade-off function, finest where it bends and around the event."""
-    low, high = 0.0, 1.0  # around where both rates are the same, which is where many bend most
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle + guarantee.most(middle) < 1 else (low, middle)
-    at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [low]])
-    if event is not None:
-        centre, reach = event[0][1], 4 * (event[0][2] - event[0][0])
-        at = np.concatenate([at, np.linspace(max(centre - reach, 0), min(centre + reach, 1), 9)])
-    least = 1 - guarantee.most(at)
-    at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
-    order = np.lexsort((-least, at))
-    at, least = at[order], np.clip(least[order], 0, 1)
-    keep = _bends(at, least)
-    return _points(at[keep], least[keep])
-
-
-def _evidence(result: AuditResult, example: Counterexample) -> Points:
-    """What each level refutes: the lower bound on the parameter at that level."""
-    guarantee = result.claim.promise.guarantee
-    test = event_test(guarantee)
-    (c1, c2), (n1, n2) = example.counts, example.runs
-    found = []
-    for level in sorted({*LEVELS, result.alpha}, reverse=True):
-        if example.both is None:
-            value = test.lower(c1, n1, c2, n2, level)
-        else:
-            both = example.both
-            value = test.paired_lower(both, c1 - both, c2 - both, n1, level)
-        if not value > 0:
-            break
-        found.append((_rounded(min(value, 1e6)), level))
-    return tuple(found)
-
-
-def _bends(x: Floats, y: Floats) -> list[int]:
-    """The points of a line without those between two others on a straight one."""
-    kept = [0]
-    for i in range(1, len(x) - 1):
-        start, after = kept[-1], i + 1
-        across = (x[after] - x[start]) * (y[i] - y[start]) - (x[i] - x[start]) * (
-            y[after] - y[start]
-        )
-        if abs(across) > STRAIGHT * math.hypot(x[after] - x[start], y[after] - y[start]):
-            kept.append(i)
-    return [*kept, len(x) - 1]
-
-
-def _points(x: Floats, y: Floats) -> Points:
-    pairs = zip(map(_rounded, x.tolist()), map(_rounded, y.tolist()), strict=True)
-    return tuple(dict.fromkeys(pairs))
-
-
 def _interval(ends: Iterable[float]) -> Interval:
-    low, middle, high = map(_rounded, ends)
+    low, middle, high = map(rounded, ends)
     return low, middle, high
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
 
 
 def _ends(condition: Any) -> list[float]:
@@ -268,7 +189,7 @@ def _of_numbers(
 
 
 def _end(value: Any) -> float | None:
-    return None if value is None else _rounded(float(value))
+    return None if value is None else rounded(float(value))
 
 
 def _edges(numbers: Floats, ends: list[float]) -> Floats:

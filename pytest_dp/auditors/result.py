@@ -23,6 +23,13 @@ class AuditResult(Result):  # noqa: D101  its base says it
 
         return Record.of(self).as_dict()
 
+    def _repr_html_(self) -> str:
+        """The claim with its counterexample and its pictures, for notebooks."""
+        from pytest_dp.report.html import fragment
+        from pytest_dp.report.record import Record
+
+        return fragment(Record.of(self, pictures=True))
+
     def to_json(self, indent: int | None = 2) -> str:
         """The same as JSON."""
         import json

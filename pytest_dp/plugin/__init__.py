@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.names import MARKER, PROFILE, claims_path, has_claims, ini
+from pytest_dp.plugin.names import MARKER, PROFILE, asked, claims_path, has_claims, ini
 
 _MENTION = b"dp_claim"
 _LOOKED_THROUGH = pytest.StashKey[bool]()
@@ -46,6 +46,7 @@ _OPTIONS = (
     ("json", "file", "write what was found to this file, as JSON"),
     ("sarif", "file", "write what alarms to this file, for code scanning (SARIF 2.1.0)"),
     ("gitlab", "file", "write what alarms to this file, as a GitLab code quality report"),
+    ("html", "file", "write a report with pictures to this file, for browsers"),
     (
         "claims",
         "string",
@@ -86,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
     profiles_in_use = "pytest_dp.profiles" in sys.modules
     if profiles_in_use or any(
-        _given(config, name) is not None
+        asked(config, name) is not None
         for name, kind, _ in _OPTIONS
         if name != "modules" and kind != "file"
     ):
@@ -230,7 +231,7 @@ class _Outcomes:
         self.reports: dict[str, pytest.TestReport] = {}
         self.files: dict[str, Path] = {}
         self.problems: list[str] = []
-        if any(_given(config, name) for name, kind, _ in _OPTIONS if kind == "file"):
+        if any(asked(config, name) for name, kind, _ in _OPTIONS if kind == "file"):
             from pytest_dp.plugin.files import wanted
 
             self.files = wanted(config)
@@ -266,12 +267,6 @@ class _Outcomes:
                 terminalreporter.write_line(f"privacy claims, as {kind}: {file}")
         for problem in self.problems:
             terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
-
-
-def _given(config: pytest.Config, name: str) -> Any:
-    """What an option or its ini key says, the option first."""
-    option = getattr(config.option, f"dp_{name}", None)
-    return ini(config, name) if option is None else option
 
 
 def pytest_unconfigure() -> None:

@@ -14,7 +14,7 @@ from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.keywords import read
 from pytest_dp.plugin.failure import relative, represent
-from pytest_dp.plugin.names import AUDITED, MARKER
+from pytest_dp.plugin.names import AUDITED, MARKER, asked
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.plugin.remembered import remember, remembered
@@ -48,7 +48,8 @@ def conclude(item: pytest.Item, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
     path, line = place(item)
-    record = Record.of(result, item.nodeid, path, line)
+    drawn = bool(asked(item.config, "html"))
+    record = Record.of(result, item.nodeid, path, line, pictures=drawn)
     item.stash.setdefault(_RECORDS, []).append((record, result))
     item.user_properties += [
         said for said in properties(record) if said not in item.user_properties

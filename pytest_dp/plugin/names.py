@@ -30,6 +30,12 @@ def claims_path(config: pytest.Config) -> Path:
     return root / (config.getini("dp_claims_file") or "dp-claims.json")
 
 
+def asked(config: pytest.Config, name: str) -> Any:
+    """What an option or its ini key says, the option first."""
+    option = getattr(config.option, f"dp_{name}", None)
+    return ini(config, name) if option is None else option
+
+
 def has_claims(obj: object) -> bool:
     """Whether there is a claim on an object or, if it is a class, on something in its body.
 

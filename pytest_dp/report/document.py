@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -38,7 +39,7 @@ def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
         "version": VERSION,
         "created": (created or datetime.now(UTC)).isoformat(timespec="seconds"),
         "versions": versions(),
-        "claims": [record.as_dict() for record in records],
+        "claims": [replace(record, pictures=None).as_dict() for record in records],
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 

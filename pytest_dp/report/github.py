@@ -58,7 +58,8 @@ def summary(records: Sequence[Record]) -> str:
     if not records:
         return ""
     ordered = sorted(records, key=lambda record: _ORDER[record.status])
-    blocks = [f"## {_heading(records)}"]
+    mark = _MARKS[min((record.status for record in records), key=_ORDER.__getitem__)]
+    blocks = [f"## {mark} {heading(records)}"]
     table = _table(ordered)
     room = LIMIT - len(table.encode())
     left_out = 0
@@ -94,7 +95,8 @@ def append(path: str | Path, text: str) -> None:
         os.close(handle)
 
 
-def _heading(records: Sequence[Record]) -> str:
+def heading(records: Sequence[Record]) -> str:
+    """How many claims there are, and what is wrong with how many."""
     counts = {status: sum(record.status == status for record in records) for status in _ORDER}
     total = f"of {len(records)}"
     parts = []
@@ -104,8 +106,7 @@ def _heading(records: Sequence[Record]) -> str:
         parts.append(f"{counts['error']} {'' if parts else total + ' '}not audited")
     if counts["inconclusive"]:
         parts.append(f"{counts['inconclusive']} {'' if parts else total + ' '}inconclusive")
-    mark = _MARKS[min((record.status for record in records), key=_ORDER.__getitem__)]
-    return f"{mark} Privacy claims: {', '.join(parts) or _passed(records)}"
+    return f"Privacy claims: {', '.join(parts) or _passed(records)}"
 
 
 def _passed(records: Sequence[Record]) -> str:

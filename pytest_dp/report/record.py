@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from pytest_dp.report import numbers
 from pytest_dp.report.violation import WIDTH, command, counterexample, headline, violation
+from pytest_dp.results.pictures import Pictures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ class Record:
         As in `AuditResult`.
     reproduce : str
         The command that repeats the audit, or what to say to `audit`.
+    pictures : Pictures or None
+        What there is to draw, where a report draws it.
     expected : bool
         The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
     """
@@ -183,6 +186,7 @@ class Record:
     pairs_available: int = 0
     pairs_proposed: int = 0
     reproduce: str = ""
+    pictures: Pictures | None = None
     expected: bool = False
 
     @classmethod
@@ -193,8 +197,10 @@ class Record:
         path: str = "",
         line: int | None = None,
         source: str = "",
+        *,
+        pictures: bool = False,
     ) -> Self:
-        """The record of an audit that ran."""
+        """The record of an audit that ran; its pictures take a moment, and some kilobytes."""
         example, promise = result.counterexample, result.claim.promise
         return cls(
             nodeid=nodeid or result.name,
@@ -235,6 +241,7 @@ class Record:
             pairs_available=int(result.pairs[1]),
             pairs_proposed=int(result.proposed),
             reproduce=command(result),
+            pictures=_pictures(result) if pictures else None,
         )
 
     @classmethod
@@ -267,15 +274,28 @@ class Record:
         return "" if self.witness is None else self.witness.text
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields, ready for JSON."""
-        return {name: _listed(value) for name, value in asdict(self).items()}
+        """The fields, ready for JSON; without pictures where none are wanted."""
+        fields = {name: _listed(value) for name, value in asdict(self).items()}
+        if self.pictures is None:
+            del fields["pictures"]
+        return fields
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The record that `as_dict` was taken of."""
         record = cls(**{**fields, "notes": tuple(fields["notes"])})
-        witness = fields["witness"]
-        return replace(record, witness=None if witness is None else Witness.from_dict(witness))
+        witness, pictures = fields["witness"], fields.get("pictures")
+        return replace(
+            record,
+            witness=None if witness is None else Witness.from_dict(witness),
+            pictures=None if pictures is None else Pictures.from_dict(pictures),
+        )
+
+
+def _pictures(result: Result) -> Pictures:
+    from pytest_dp.report.curves import completed  # loads what the audit has loaded already
+
+    return completed(result)
 
 
 def _short_name(nodeid: str) -> str:

@@ -81,10 +81,10 @@ def legend(records: Iterable[Record]) -> list[str]:
 
 def verbose(record: Record) -> list[str]:
     """What ``-v`` adds about one claim."""
-    facts = [(name, text) for name, text in _facts(record).items() if text]
-    facts += [("note", note) for note in record.notes if note != record.reason]
+    known = [(name, text) for name, text in facts(record).items() if text]
+    known += [("note", note) for note in record.notes if note != record.reason]
     lines = [record.name, *(f"  {line}" for line in wrap(record.headline, WIDTH - 2))]
-    for name, text in facts:
+    for name, text in known:
         lines += [f"  {line}" for line in field(f"{name:<12} ", text, WIDTH - 2)]
     return lines
 
@@ -94,7 +94,7 @@ def _and_more(record: Record) -> str:
     return f", and {numbers.count(more)} more that a search proposed" if more else ""
 
 
-def _facts(record: Record) -> dict[str, str]:
+def facts(record: Record) -> dict[str, str]:
     """What there is to say about a claim; empty where nothing is known."""
     return {
         "method": _method(record),

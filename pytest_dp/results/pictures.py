@@ -1,14 +1,19 @@
-"""What there is to draw of an audit: small plain values, made by `pytest_dp.auditors.picturing`."""
+"""What there is to draw of an audit: small plain values.
+
+Auditors make them, but for `allowed` and `evidence`, which `pytest_dp.report.curves` adds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 Points = tuple[tuple[float, float], ...]
 Interval = tuple[float, float, float]
 """The lower end, what was counted, the upper end."""
+DIGITS = 6
+"""Significant digits of what is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,16 @@ class Pictures:
             bars = (Bar(**_tuples_in(bar)) for bar in outputs["bars"])
             read["outputs"] = Histogram(**_tuples_in(outputs) | {"bars": tuple(bars)})
         return cls(**read)
+
+
+def points(x: Iterable[float], y: Iterable[float]) -> Points:
+    """A line, rounded, without points that are the same."""
+    return tuple(dict.fromkeys((rounded(a), rounded(b)) for a, b in zip(x, y, strict=True)))
+
+
+def rounded(value: float) -> float:
+    """A number as it is drawn."""
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _tuples_in(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from pytest_dp.auditors.picturing import (
     MAX_OUTPUTS,
     MAX_WEALTH,
     attack_of,
-    completed,
     event_of,
     outputs_of,
     wealth_of,
@@ -28,6 +27,7 @@ from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
+from pytest_dp.report.curves import completed
 from pytest_dp.results.pictures import Pictures
 
 OUTPUT = leaf("output")

@@ -40,7 +40,8 @@ def test_the_document_is_as_its_schema_says():
 @pytest.mark.parametrize("kind", [Record, Witness])
 def test_the_schema_names_all_fields_and_no_others(kind):
     described = CLAIM if kind is Record else CLAIM["properties"]["witness"]
-    assert list(described["properties"]) == [field.name for field in fields(kind)]
+    written = [field.name for field in fields(kind) if field.name != "pictures"]
+    assert list(described["properties"]) == written
     assert described["required"] == list(described["properties"])
     assert all("description" in each for each in described["properties"].values())
 

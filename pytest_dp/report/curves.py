@@ -1,0 +1,83 @@
+"""Curves that follow from a claim and from counts: what it allows, and what they refute.
+
+They take longer than the other pictures of a result, and need no samples: so nobody draws them
+until somebody looks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from pytest_dp.arrays import Floats
+from pytest_dp.evidence.shown import event_test
+from pytest_dp.privacy import Guarantee
+from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
+from pytest_dp.results.result import Counterexample, Result
+
+STRAIGHT = 1e-8
+"""How far off a line a point may lie and be left out."""
+LEVELS = (0.9, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+"""P-values for which is worked out what is refuted."""
+
+
+def completed(result: Result) -> Pictures:
+    """The pictures of a result, with what follows from its claim and its counts."""
+    pictures, example = result.pictures, result.counterexample
+    if pictures.attack or pictures.event:
+        allowed = _allowed(result.claim.promise.guarantee, pictures.event)
+        pictures = replace(pictures, allowed=allowed)
+    if example is not None and all(example.runs):
+        pictures = replace(pictures, evidence=_evidence(result, example))
+    return pictures
+
+
+def _allowed(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
+    """The claim's trade-off function, finest where it bends and around the event."""
+    low, high = 0.0, 1.0  # around where both rates are the same, which is where many bend most
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle + guarantee.most(middle) < 1 else (low, middle)
+    at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [low]])
+    if event is not None:
+        centre, reach = event[0][1], 4 * (event[0][2] - event[0][0])
+        at = np.concatenate([at, np.linspace(max(centre - reach, 0), min(centre + reach, 1), 9)])
+    least = 1 - guarantee.most(at)
+    at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
+    order = np.lexsort((-least, at))
+    at, least = at[order], np.clip(least[order], 0, 1)
+    keep = _bends(at, least)
+    return points(at[keep], least[keep])
+
+
+def _evidence(result: Result, example: Counterexample) -> Points:
+    """What each level refutes: the lower bound on the parameter at that level."""
+    guarantee = result.claim.promise.guarantee
+    test = event_test(guarantee)
+    (c1, c2), (n1, n2) = example.counts, example.runs
+    found = []
+    for level in sorted({*LEVELS, result.alpha}, reverse=True):
+        if example.both is None:
+            value = test.lower(c1, n1, c2, n2, level)
+        else:
+            both = example.both
+            value = test.paired_lower(both, c1 - both, c2 - both, n1, level)
+        if not value > 0:
+            break
+        found.append((rounded(min(value, 1e6)), level))
+    return tuple(found)
+
+
+def _bends(x: Floats, y: Floats) -> list[int]:
+    """The points of a line without those between two others on a straight one."""
+    kept = [0]
+    for i in range(1, len(x) - 1):
+        start, after = kept[-1], i + 1
+        across = (x[after] - x[start]) * (y[i] - y[start]) - (x[i] - x[start]) * (
+            y[after] - y[start]
+        )
+        if abs(across) > STRAIGHT * math.hypot(x[after] - x[start], y[after] - y[start]):
+            kept.append(i)
+    return [*kept, len(x) - 1]

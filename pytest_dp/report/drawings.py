@@ -1,0 +1,231 @@
+"""The pictures of an audit: what came out on both inputs, and how far that is from the claim."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pytest_dp.report import numbers
+from pytest_dp.report.histograms import Drawing, outputs
+from pytest_dp.report.svg import (
+    WIDTH,
+    Axis,
+    across,
+    area,
+    bar,
+    dot,
+    line,
+    number,
+    percent,
+    power_of_ten,
+    steps,
+    svg,
+    text,
+    upwards,
+)
+from pytest_dp.results.pictures import Interval, Pictures, Points
+
+LEFT, RIGHT = 52.0, WIDTH - 10
+"""Where axes begin and end."""
+FAINT = 0.06
+"""Distance from what the claim allows below which it could hardly be seen: then the surroundings of
+the event are enlarged."""
+REFUTED_BELOW = 1e-12
+"""The lowest p-value that is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What pictures say of the claim.
+
+    Attributes
+    ----------
+    parameter : str
+    value : float
+    alpha : float
+    violated : bool
+    """
+
+    parameter: str
+    value: float
+    alpha: float
+    violated: bool
+
+
+def drawings(pictures: Pictures, claim: Claimed) -> list[Drawing]:
+    """All that there is to draw, what helps most first."""
+    drawn = []
+    if pictures.outputs is not None and pictures.outputs.bars:
+        drawn.append(outputs(pictures.outputs))
+    if pictures.allowed and (pictures.attack or pictures.event):
+        drawn.append(trade_off(pictures))
+    if len(pictures.evidence) > 1:
+        drawn.append(evidence(pictures.evidence, claim))
+    if pictures.wealth:
+        drawn.append(wealth(pictures.wealth, claim))
+    return drawn
+
+
+def trade_off(pictures: Pictures) -> Drawing:
+    """False positives against false negatives, with what the claim does not allow."""
+    window = _window(pictures)
+    enlarged = window != (0.0, 1.0, 0.0, 1.0)
+    x, y = Axis(window[0], window[1], LEFT, RIGHT), Axis(window[2], window[3], 230.0, 12.0)
+    allowed = _within(pictures.allowed, window)
+    left, right, bottom, _ = window
+    ends = [(at, _at(pictures.allowed, at)) for at in (left, right)]  # which an axis cuts off
+    below = [(left, bottom), ends[0], *allowed, ends[1], (right, bottom)]
+    parts = [area([(x(a), y(b)) for a, b in below], "dp-forbidden")]
+    parts.append(line([(x(a), y(b)) for a, b in allowed], "dp-claim"))
+    if pictures.attack:
+        attack = sorted(pictures.attack, key=lambda point: (point[0], -point[1]))
+        parts.append(line([(x(a), y(b)) for a, b in _within(attack, window)], "dp-attack"))
+    if pictures.event is not None:
+        (low1, at1, high1), (low2, at2, high2) = pictures.event
+        parts.append(bar(x(low1), y(high2), x(high1) - x(low1), y(low2) - y(high2), "dp-uncertain"))
+        parts.append(dot(x(at1), y(at2), "dp-event"))
+    parts += across(x, 230, "false positives: outputs on D' in S", x.ticks(4), number)
+    parts += upwards(y, LEFT, "false negatives: on D, not in S", y.ticks(4), number)
+    return Drawing(
+        "Telling D from D'", svg(266, _told(pictures), parts), _of_trade_off(pictures, enlarged)
+    )
+
+
+def _told(pictures: Pictures) -> str:
+    if pictures.event is None:
+        return "Rates of false positives and false negatives of the learned attack"
+    (_, positives, _), (_, negatives, _) = pictures.event
+    return (
+        f"The event has {percent(positives)} false positives and {percent(negatives)} false "
+        "negatives"
+    )
+
+
+def _of_trade_off(pictures: Pictures, enlarged: bool) -> str:
+    said = ["The claim rules out what is shaded."]
+    if pictures.event is not None:
+        said.append("Dot: fresh runs, in a box of what they leave possible.")
+    if pictures.attack:
+        said.append("Line: thresholds of the learned attack, by the runs that were bet on.")
+    if enlarged:
+        said.append("Enlarged around the dot.")
+    return " ".join(said)
+
+
+def _window(pictures: Pictures) -> tuple[float, float, float, float]:
+    """The part of the unit square to draw."""
+    whole = 0.0, 1.0, 0.0, 1.0
+    if pictures.event is None:
+        return whole
+    positives, negatives = pictures.event
+    allowed = _at(pictures.allowed, positives[1])
+    gap = abs(allowed - negatives[1])
+    if gap >= FAINT:
+        return whole
+    return *_around(positives, gap), *_around(negatives, gap)
+
+
+def _around(rate: Interval, gap: float) -> tuple[float, float]:
+    low, at, high = rate
+    reach = max(1.5 * (high - low), 2.5 * gap, 1e-5)
+    start = min(max(at - reach, 0.0), max(1 - 2 * reach, 0.0))
+    return start, min(start + 2 * reach, 1.0)
+
+
+def _at(points: Points, x: float) -> float:
+    """The height of a line at x."""
+    for (x1, y1), (x2, y2) in pairwise(points):
+        if x1 <= x <= x2:
+            return y1 if x1 == x2 else y1 + (y2 - y1) * (x - x1) / (x2 - x1)
+    return points[-1][1]
+
+
+def _within(points: Points | list[tuple[float, float]], window: tuple[float, ...]) -> Points:
+    """A falling line, cut off where it leaves the window."""
+    left, right, bottom, top = window
+    mirrored = tuple(sorted((y, x) for x, y in points))
+    kept = [p for p in points if left <= p[0] <= right and bottom <= p[1] <= top]
+    for x in (left, right):
+        y = _at(tuple(points), x)
+        if bottom <= y <= top:
+            kept.append((x, y))
+    for y in (bottom, top):
+        x = _at(mirrored, y)
+        if left <= x <= right:
+            kept.append((x, y))
+    return tuple(sorted(set(kept), key=lambda point: (point[0], -point[1])))
+
+
+def evidence(points: Points, claim: Claimed) -> Drawing:
+    """The p-value of every value of the parameter, as in the StatDP paper."""
+    floor = min(claim.alpha**2, REFUTED_BELOW**0.5)
+    points = tuple((value, math.log10(max(p, floor))) for value, p in points)
+    high = 1.1 * max(claim.value, points[0][0])
+    x, y = Axis(0.0, high, LEFT, RIGHT), Axis(math.log10(floor), 0.0, 180.0, 14.0)
+    bound = _at(tuple(sorted((p, value) for value, p in points)), math.log10(claim.alpha))
+    curve = [(x(points[-1][0]), y(y.low)), *((x(a), y(b)) for a, b in reversed(points))]
+    curve += [(x(points[0][0]), y(0.0)), (x(high), y(0.0))]
+    level = y(math.log10(claim.alpha))
+    parts = [
+        bar(LEFT, 14, x(bound) - LEFT, 166, "dp-refuted"),
+        line([(LEFT, level), (RIGHT, level)], "dp-limit"),
+        text(LEFT + 4, level - 5, f"alpha {number(claim.alpha)}"),
+        line([(x(claim.value), 180), (x(claim.value), 14)], "dp-claim"),
+        line(curve, "dp-attack"),
+        *_beside(x(claim.value), 174, "claimed"),
+    ]
+    parts += across(x, 180, f"tested {claim.parameter}", x.ticks(5), number)
+    exponents = [tick for tick in y.ticks(4) if tick == round(tick)]
+    parts += upwards(y, LEFT, "p-value", exponents, power_of_ten)
+    title = (
+        f"P-values of tested values of {claim.parameter}: up to {bound:.3g} they are below alpha"
+    )
+    caption = (
+        f"Shaded: values of {claim.parameter} that the fresh runs in S refute, up to {bound:.3g}."
+    )
+    if claim.violated and bound <= claim.value:
+        caption += " These are too few to refute the claim by themselves; the bets did."
+    return Drawing(f"Evidence against {claim.parameter}", svg(216, title, parts), caption)
+
+
+def _beside(x: float, y: float, said: str) -> list[str]:
+    """Words beside a vertical line, on the side where there is room."""
+    if x > (LEFT + RIGHT) / 2:
+        return [text(x - 5, y, said, "dp-end")]
+    return [text(x + 5, y, said)]
+
+
+def wealth(points: tuple[tuple[int, float], ...], claim: Claimed) -> Drawing:
+    """What the bets against the claim have made of their stake, sample by sample."""
+    limit = -math.log10(claim.alpha)
+    highest, lowest = max(value for _, value in points), min(value for _, value in points)
+    samples = points[-1][0]
+    x = Axis(0.0, float(samples), LEFT, RIGHT)
+    y = Axis(min(lowest, -1.0), max(highest, limit) * 1.08, 150.0, 14.0)
+    parts = [
+        line([(LEFT, y(0)), (RIGHT, y(0))], "dp-faint"),
+        line([(LEFT, y(limit)), (RIGHT, y(limit))], "dp-limit"),
+        text(
+            LEFT + 4,
+            y(limit) - 5,
+            f"refuted from {power_of_ten(limit)}"
+            if _whole(limit)
+            else f"refuted from {number(1 / claim.alpha)}",
+        ),
+        steps([(x(0), y(0)), *((x(n), y(value)) for n, value in points)], "dp-attack"),
+        dot(x(samples), y(points[-1][1]), "dp-event"),
+    ]
+    parts += across(x, 150, "samples", x.ticks(4), number)
+    parts += upwards(y, LEFT, "e-value", [t for t in y.ticks(7) if _whole(t)], power_of_ten)
+    last = numbers.e_value(10 ** min(points[-1][1], 300.0))
+    title = f"The e-value after {samples:,} samples is {last}"
+    caption = (
+        f"Bets against the claim made {last} of a stake of 1 in {samples:,} samples. If the claim "
+        f"holds, at most {numbers.one_in(claim.alpha)} audits reach the dashed line."
+    )
+    return Drawing("Bets against the claim", svg(186, title, parts), caption)
+
+
+def _whole(value: float) -> bool:
+    return abs(value - round(value)) < 1e-6

@@ -1,0 +1,212 @@
+"""A report to look at: one file without anything beside it, which works from a file share too.
+
+Verdicts first, a row for each claim; then each claim with its counterexample and its pictures. The
+page is complete without scripts; with them its rows can be sorted and filtered. Pictures are drawn
+by `pytest_dp.report.drawings`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+from pytest_dp.report.drawings import Claimed, drawings
+from pytest_dp.report.github import heading
+from pytest_dp.report.histograms import Drawing
+from pytest_dp.report.record import Record
+from pytest_dp.report.text import cells, facts, legend, outcome
+
+_SECTIONS = {
+    "violated": "Violated",
+    "error": "Not audited",
+    "inconclusive": "Inconclusive",
+    "no violation": "No violation found",
+}
+_MARKS = {"violated": "✗", "error": "✗", "inconclusive": "?", "no violation": "✓"}
+_CLASSES = {
+    "violated": "dp-bad",
+    "error": "dp-bad",
+    "inconclusive": "dp-warn",
+    "no violation": "dp-good",
+}
+_COLUMNS = ("Verdict", "Claim", "Claimed", "Would catch from", "Samples", "Time")
+_WIDE = ("Claimed", "Samples", "Time")
+"""Columns that narrow screens have no room for: details have them too."""
+_UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+"""Terminal colours, and characters that no HTML file may hold."""
+
+
+def page(records: Sequence[Record], version: str, now: datetime | None = None) -> str:
+    """The report of a run as one HTML document.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Those that a test expects to be broken are only mentioned.
+    version : str
+        Of pytest-dp.
+    now : datetime, optional
+        When the report is written, in UTC; by default now.
+    """
+    now, order = now or datetime.now(UTC), list(_SECTIONS)
+    claims = [record for record in records if not record.expected]
+    claims.sort(key=lambda record: order.index(record.status))
+    title = heading(claims) if claims else "Privacy claims: none were audited"
+    body = [
+        f"<header><h1>{_text(title)}</h1>",
+        f'<p class="dp-soft">pytest-dp {_text(version)}, {now:%Y-%m-%d %H:%M} UTC</p></header>',
+        "<main>",
+    ]
+    if claims:
+        body += [_table(claims), *(f"<p>{_text(said)}</p>" for said in legend(claims))]
+    expected = dict.fromkeys(record.name for record in records if record.expected)
+    if expected:
+        names = ", ".join(map(_name, expected))
+        body.append(f"<p>Broken, as the test expects: {names}.</p>")
+    numbered = list(enumerate(claims, start=1))
+    for status, name in _SECTIONS.items():
+        chosen = [(number, record) for number, record in numbered if record.status == status]
+        if chosen:
+            body.append(f"<section><h2>{name}</h2>")
+            body += [_folded(number, record) for number, record in chosen]
+            body.append("</section>")
+    body.append("</main>")
+    return _document(_text(title), "\n".join(body))
+
+
+def fragment(record: Record) -> str:
+    """One claim, to be shown within another page, such as a notebook."""
+    verdict = f'<p class="{_CLASSES[record.status]} dp-verdict">{_text(_verdict(record))}</p>'
+    name = f"<p>{_name(record.name)}</p>"
+    return f'<style>{_part("page.css")}</style><div class="dp">{name}{verdict}{_told(record)}</div>'
+
+
+def _document(title: str, body: str) -> str:
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+        f"<title>{title}</title>\n<style>\n{_part('page.css')}</style>\n</head>\n"
+        f'<body class="dp">\n{body}\n<script>\n{_part("page.js")}</script>\n</body>\n</html>\n'
+    )
+
+
+@cache
+def _part(name: str) -> str:
+    return files("pytest_dp.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _table(claims: Sequence[Record]) -> str:
+    statuses = [status for status in _SECTIONS if any(each.status == status for each in claims)]
+    options = "".join(
+        f'<option value="{status}">{_SECTIONS[status]}</option>' for status in statuses
+    )
+    heads = "".join(f'<th scope="col"{_classes(name)}>{name}</th>' for name in _COLUMNS)
+    rows = (_row(number, record) for number, record in enumerate(claims, start=1))
+    return (
+        '<h2 id="claims">Claims</h2>\n<form class="dp-controls" hidden>'
+        '<label>Filter <input type="search" autocomplete="off"></label> '
+        f'<label>Verdict <select><option value="">all</option>{options}</select></label> '
+        "<output></output></form>\n"
+        f'<table aria-labelledby="claims">\n<thead><tr>{heads}</tr></thead>\n'
+        f"<tbody>\n{''.join(rows)}</tbody>\n</table>"
+    )
+
+
+def _classes(column: str) -> str:
+    names = [
+        *(["dp-number"] if column in _COLUMNS[2:] else []),
+        *(["dp-wide"] if column in _WIDE else []),
+    ]
+    return f' class="{" ".join(names)}"' if names else ""
+
+
+def _row(number: int, record: Record) -> str:
+    values = (record.claimed, record.resolution, record.samples, record.seconds)
+    figures = "".join(
+        f'<td{_classes(column)} data-value="{-1 if value is None else value}">{_text(cell)}</td>'
+        for column, value, cell in zip(_COLUMNS[2:], values, cells(record), strict=True)
+    )
+    rank = list(_SECTIONS).index(record.status)
+    return (
+        f'<tr data-status="{record.status}" data-claim="claim-{number}">'
+        f'<td class="dp-verdict {_CLASSES[record.status]}" data-value="{rank}">'
+        f"{_text(_verdict(record))}</td>"
+        f'<th scope="row"><a href="#claim-{number}">{_name(record.name)}</a><br>'
+        f'<span class="dp-soft">{_text(_place(record))}</span></th>{figures}</tr>\n'
+    )
+
+
+def _verdict(record: Record) -> str:
+    said = "not audited" if record.status == "error" else outcome(record)
+    return f"{_MARKS[record.status]} {said}"
+
+
+def _place(record: Record) -> str:
+    return record.path if record.line is None else f"{record.path}:{record.line}"
+
+
+def _folded(number: int, record: Record) -> str:
+    """All that is known of a claim; open at once if something is wrong with it."""
+    is_open = "" if record.status == "no violation" else " open"
+    return (
+        f"<details{is_open}><summary>"
+        f'<span class="dp-verdict {_CLASSES[record.status]}">{_text(_verdict(record))}</span> '
+        f"{_name(record.name)}</summary>\n"
+        f'<div id="claim-{number}"><p class="dp-soft">{_text(_place(record))}</p>{_told(record)}'
+        "</div></details>\n"
+    )
+
+
+def _told(record: Record) -> str:
+    begun = record.details.startswith(record.headline)
+    parts = [] if begun else [f"<p>{_text(record.headline)}</p>"]
+    if record.details:
+        label = f"{_SECTIONS[record.status]}: {record.name}"
+        parts.append(
+            f'<pre tabindex="0" role="region" aria-label="{_text(label)}">'
+            f"{_text(record.details)}</pre>"
+        )
+    drawn = _drawings(record)
+    if drawn:
+        parts.append(f'<div class="dp-pictures">{"".join(map(_figure, drawn))}</div>')
+    listed = "".join(
+        f"<dt>{_text(name)}</dt><dd>{_text(said)}</dd>" for name, said in _facts(record)
+    )
+    return "\n".join([*parts, f"<dl>{listed}</dl>" if listed else ""])
+
+
+def _facts(record: Record) -> Iterable[tuple[str, str]]:
+    yield from ((name, said) for name, said in facts(record).items() if said)
+    yield from (("note", note) for note in record.notes if note != record.reason)
+    if record.reproduce and record.status != "violated":  # a violation's message ends with it
+        yield "reproduce", record.reproduce
+
+
+def _drawings(record: Record) -> list[Drawing]:
+    if record.pictures is None or record.claimed is None or record.alpha is None:
+        return []
+    violated = record.status == "violated"
+    claim = Claimed(record.parameter, record.claimed, record.alpha, violated)
+    return drawings(record.pictures, claim)
+
+
+def _figure(drawing: Drawing) -> str:
+    return (
+        f"<figure><h4>{_text(drawing.heading)}</h4>{drawing.svg}"
+        f"<figcaption>{_text(drawing.caption)}</figcaption></figure>"
+    )
+
+
+def _name(name: str) -> str:
+    """The name of a test, which narrow screens may break where its parts end."""
+    parts = re.sub(r"([_/.:[-])(?=[^_:])", r"\1<wbr>", _text(name))
+    return f"<code>{parts}</code>"
+
+
+def _text(said: str) -> str:
+    return escape(_UNPRINTABLE.sub("", said))

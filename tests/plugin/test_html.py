@@ -1,0 +1,100 @@
+"""``--dp-html``: the file is there, whole, in every kind of run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from projects import laplace
+
+BROKEN = """
+@dp_claim(eps=1.0, pairs=[([1], [])])
+def broken(records, rng):
+    raise ValueError("<i>no</i>")
+"""
+EXPECTED = """
+@pytest.mark.dp_claim(eps=0.1, pairs=[([1], [])], max_samples=2000)
+def test_expected(dp_check):
+    with pytest.raises(PrivacyViolation):
+        dp_check(lambda d, rng: len(d) + rng.laplace())
+"""
+SHOP = laplace("leaky_count", 0.2), laplace("fine_count", 1.0), BROKEN
+
+
+def svgs(file: Path) -> int:
+    return file.read_text(encoding="utf-8").count("<svg")
+
+
+def test_a_report_with_pictures(project):
+    project.write("test_shop.py", *SHOP, EXPECTED)
+    result = project.run("--dp-html=out/claims.html")
+    file = project.root / "out/claims.html"
+    result.stdout.fnmatch_lines([f"privacy claims, as html: {file}"])
+    text = file.read_text(encoding="utf-8")
+    assert "Privacy claims: 1 of 3 violated, 1 not audited" in text
+    assert "Broken, as the test expects: <code>test_<wbr>expected</code>" in text
+    assert "&lt;i&gt;no&lt;/i&gt;" in text
+    assert svgs(file) >= 5  # four of the violation, and at least one of the pass
+    assert [path.name for path in file.parent.iterdir()] == ["claims.html"]
+
+
+def test_it_is_the_same_from_xdist(project):
+    project.write("test_shop.py", *SHOP)
+    project.run("--dp-html=alone.html")
+    project.run_apart("--dp-html=shared.html", "-n2", "-p", "no:cacheprovider")
+    alone, shared = (
+        (project.root / f"{name}.html").read_text(encoding="utf-8") for name in ("alone", "shared")
+    )
+    assert alone.count("<svg") >= 5
+    assert re.findall("<svg.*?</svg>", alone) == re.findall("<svg.*?</svg>", shared)
+
+
+def test_without_it_nothing_is_written_and_nothing_is_drawn(project):
+    project.write("test_shop.py", *SHOP)
+    result = project.run()
+    assert "html" not in result.stdout.str()
+    records = [record for of_test in project.rows(result).values() for record in of_test]
+    assert len(records) == 3
+    assert not any("pictures" in record for record in records)
+    assert not list(project.root.glob("**/*.html"))
+
+
+def test_an_ini_key_is_relative_to_the_root(project, monkeypatch):
+    project.write("test_shop.py", SHOP[1])
+    project.ini("dp_html = out/claims.html")
+    (project.root / "below").mkdir()
+    monkeypatch.chdir(project.root / "below")
+    project.run("../test_shop.py")
+    assert svgs(project.root / "out/claims.html") >= 1
+
+
+def test_a_run_without_claims_leaves_a_report_that_says_so(project):
+    project.write("test_none.py", "def test_nothing(): pass")
+    project.write("claims.html", "of the last run")
+    project.run("--dp-html=claims.html")
+    assert "none were audited" in (project.root / "claims.html").read_text()
+
+
+def test_a_directory_is_refused_at_the_start(project):
+    project.write("test_shop.py", *SHOP)
+    result = project.run("--dp-html=.")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--dp-html=*: this is a directory. Write the name*/dp.html."])
+
+
+def test_what_cannot_be_written_is_said_and_the_last_report_stays(project, monkeypatch):
+    project.write("test_shop.py", SHOP[1])
+    project.write("claims.html", "of the last run")
+
+    def full(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    result = project.run("--dp-html=claims.html")
+    result.stdout.fnmatch_lines(
+        ["ERROR: --dp-html=* could not be written: No space left on device"]
+    )
+    result.assert_outcomes(passed=1)
+    assert (project.root / "claims.html").read_text() == "of the last run"
+    assert not [path for path in project.root.iterdir() if path.name.startswith(".claims")]

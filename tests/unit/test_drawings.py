@@ -1,0 +1,339 @@
+"""Pictures as SVG: what they show, and that they show it where it belongs."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dp.report.drawings import Claimed, drawings, evidence, trade_off, wealth
+from pytest_dp.report.histograms import outputs
+from pytest_dp.report.svg import UNSEEN, WIDTH, Axis, line, number, percent, power_of_ten
+from pytest_dp.results.pictures import Bar, Histogram, Pictures
+
+EPS = Claimed("eps", 1.0, 1e-6, violated=True)
+COUNTS = [(90, 10), (300, 40), (500, 250), (90, 500), (20, 200)]
+RANGES = tuple(
+    Bar("", 10.0 * k if k else None, 10.0 * k + 10, counts, counts if k < 3 else (0, 0))
+    for k, counts in enumerate([*COUNTS, (0, 0), (0, 0)])
+)
+BY_RANGE = Histogram("output", (1_000, 1_000), RANGES)
+ALLOWED = ((0.0, 1.0), (0.25, 0.25), (1.0, 0.0))
+PICTURES = Pictures(
+    wealth=((40, 0.5), (80, -0.2), (120, 3.0), (160, 7.2)),
+    outputs=BY_RANGE,
+    attack=((0.0, 1.0), (0.1, 0.2), (1.0, 0.0)),
+    event=((0.08, 0.1, 0.12), (0.18, 0.2, 0.23)),
+    allowed=ALLOWED,
+    evidence=((2.0, 0.5), (1.8, 1e-3), (1.7, 1e-6), (1.5, 1e-12)),
+)
+
+
+def read(svg: str) -> ET.Element:
+    """The picture, if it is well-formed, says what it is, and all of it can be seen."""
+    root = ET.fromstring(svg)
+    assert root.attrib["role"] == "img"
+    assert root[0].tag == "title"
+    assert root[0].text
+    width, height = map(float, root.attrib["viewBox"].split()[2:])
+    assert width == WIDTH
+    for name, high in (("x", width), ("y", height), ("cx", width), ("cy", height)):
+        for element in root.iter():
+            if name in element.attrib:
+                assert 0 <= float(element.attrib[name]) <= high
+    for element in root.iter("rect"):
+        assert float(element.attrib["width"]) >= 0
+        assert float(element.attrib["y"]) + float(element.attrib["height"]) <= height
+    for element in root.iter("path"):
+        assert re.fullmatch(r"[MLHVZ\d. -]+", element.attrib["d"])
+    return root
+
+
+def of_class(root: ET.Element, kind: str) -> list[ET.Element]:
+    return [e for e in root.iter() if kind in e.attrib.get("class", "").split()]
+
+
+def words(root: ET.Element) -> list[str]:
+    return [element.text for element in root.iter("text")]
+
+
+def ends(path: ET.Element) -> list[tuple[float, float]]:
+    return [tuple(map(float, at.split())) for at in re.findall(r"[ML]([\d. -]+)", path.attrib["d"])]
+
+
+def test_all_that_there_is_is_drawn_and_nothing_else():
+    drawn = drawings(PICTURES, EPS)
+    assert [drawing.heading for drawing in drawn] == [
+        "Outputs on D and D'",
+        "Telling D from D'",
+        "Evidence against eps",
+        "Bets against the claim",
+    ]
+    for drawing in drawn:
+        read(drawing.svg)
+        assert drawing.caption.endswith(".")
+    assert [d.heading for d in drawings(replace(PICTURES, outputs=None, evidence=()), EPS)] == [
+        "Telling D from D'",
+        "Bets against the claim",
+    ]
+    assert drawings(Pictures(), EPS) == []
+
+
+# Outputs
+
+
+def test_bars_are_as_high_as_there_are_outputs_and_filled_inside_of_the_event():
+    root = read(outputs(BY_RANGE).svg)
+    assert "on D: 89 % in S" in words(root)
+    assert "on D': 30 % in S" in words(root)
+    for side, kind in enumerate(("dp-d", "dp-d2")):
+        bars = [e for e in of_class(root, "dp-out") if kind in e.attrib["class"].split()]
+        heights = [float(e.attrib["height"]) for e in bars]
+        counts = [counts[side] for counts in COUNTS]
+        assert heights == pytest.approx([78 * n / 500 for n in counts], abs=0.06)
+        filled = [e for e in of_class(root, "dp-in") if kind in e.attrib["class"].split()]
+        assert [e.attrib["x"] for e in filled] == [e.attrib["x"] for e in bars[:3]]
+        assert [e.attrib["height"] for e in filled] == [e.attrib["height"] for e in bars[:3]]
+
+
+def test_a_rare_event_is_seen_on_a_logarithmic_scale():
+    rare = Histogram("output", (1_000, 1_000), (*RANGES[1:], Bar("1e6", 9e6, 9e6, (9, 0), (9, 0))))
+    rare = replace(
+        rare, bars=tuple(replace(b, inside=(0, 0)) for b in rare.bars[:-1]) + rare.bars[-1:]
+    )
+    drawing = outputs(rare)
+    assert "logarithmic" in drawing.caption
+    (filled,) = of_class(read(drawing.svg), "dp-in")
+    assert float(filled.attrib["height"]) > 20
+
+
+def test_kinds_beside_numbers_are_marked_and_named():
+    odd = (
+        Bar("raises ValueError", None, None, (5, 6), (0, 0)),
+        Bar("nan", None, None, (1, 1), (0, 0)),
+    )
+    drawing = outputs(replace(BY_RANGE, bars=(*RANGES, *odd)))
+    assert drawing.caption.endswith("a: raises ValueError; b: nan.")
+    root = read(drawing.svg)
+    assert {"a", "b"} <= set(words(root))
+    right_of_numbers = max(float(e.attrib["x"]) for e in of_class(root, "dp-out"))
+    assert right_of_numbers > 300
+
+
+def test_a_few_kinds_have_a_line_each_and_nothing_of_them_is_markup():
+    bars = (Bar("<b>&'", None, None, (80, 10), (80, 10)), Bar("no", None, None, (20, 90), (0, 0)))
+    root = read(outputs(Histogram("output<i>", (100, 100), bars)).svg)
+    assert words(root) == [
+        "<b>&' (in S)",
+        "D",
+        "80 %",
+        "D'",
+        "10 %",
+        "no",
+        "D",
+        "20 %",
+        "D'",
+        "90 %",
+    ]
+    lengths = [float(e.attrib["width"]) for e in of_class(root, "dp-out")]
+    assert lengths == pytest.approx([room * lengths[3] / 90 for room in (80, 10, 20, 90)], abs=0.1)
+    assert len(of_class(root, "dp-in")) == 2
+
+
+def test_values_have_their_places_on_the_axis():
+    values = [0.0, 1.0, 2.0, 5.0, 6.0, 7.0, 8.0]
+    bars = tuple(Bar(f"{v:g}", v, v, (10, 10), (0, 0)) for v in values)
+    root = read(outputs(Histogram("output", (70, 70), bars)).svg)
+    places = [float(e.attrib["x"]) for e in of_class(root, "dp-out")][: len(values)]
+    gaps = [b - a for a, b in pairwise(places)]
+    assert gaps == pytest.approx([gaps[0] * n for n in (1, 1, 3, 1, 1, 1)], abs=0.4)
+
+
+# What the claim allows
+
+
+def test_what_breaks_the_claim_lies_in_what_it_rules_out():
+    drawing = trade_off(PICTURES)
+    root = read(drawing.svg)
+    (forbidden,), (event,) = of_class(root, "dp-forbidden"), of_class(root, "dp-event")
+    x, y = float(event.attrib["cx"]), float(event.attrib["cy"])
+    assert inside((x, y), ends(forbidden))
+    assert "Enlarged" not in drawing.caption
+    kept = replace(PICTURES, event=((0.28, 0.3, 0.32), (0.48, 0.5, 0.52)))
+    root = read(trade_off(kept).svg)
+    (event,) = of_class(root, "dp-event")
+    at = float(event.attrib["cx"]), float(event.attrib["cy"])
+    assert not inside(at, ends(of_class(root, "dp-forbidden")[0]))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ((0.395, 0.4, 0.405), (0.18, 0.19, 0.2)),  # allowed: 0.2
+        ((0.0, 0.0, 1e-4), (0.988, 0.99, 0.992)),
+        ((0.988, 0.99, 0.992), (0.0, 0.0, 1e-4)),
+        ((0.0, 0.0, 2e-7), (1 - 1.1e-6, 1 - 1e-6, 1 - 0.9e-6)),
+    ],
+)
+def test_what_is_only_just_broken_is_enlarged(event):
+    drawing = trade_off(replace(PICTURES, event=event))
+    assert drawing.caption.endswith("Enlarged around the dot.")
+    root = read(drawing.svg)
+    (forbidden,), (dot,) = of_class(root, "dp-forbidden"), of_class(root, "dp-event")
+    x, y = float(dot.attrib["cx"]), float(dot.attrib["cy"])
+    region = ends(forbidden)
+    assert inside((min(max(x, 52.5), 349.5), min(max(y, 12.5), 229.5)), region)
+    width = max(a for a, _ in region) - min(a for a, _ in region)
+    assert width > 30
+    (box,) = of_class(root, "dp-uncertain")
+    assert float(box.attrib["width"]) > 10 or event[0][1] == 0
+
+
+def inside(point, polygon) -> bool:
+    """Whether a ray to the right leaves the polygon an odd number of times."""
+    x, y = point
+    crossings = 0
+    for (x1, y1), (x2, y2) in zip(polygon, [*polygon[1:], polygon[0]], strict=True):
+        if (y1 > y) != (y2 > y) and x < x1 + (x2 - x1) * (y - y1) / (y2 - y1):
+            crossings += 1
+    return crossings % 2 == 1
+
+
+# Evidence and wealth
+
+
+def test_evidence_refutes_what_lies_left_of_where_it_crosses_alpha():
+    drawing = evidence(PICTURES.evidence, EPS)
+    assert "refute, up to 1.7." in drawing.caption
+    assert "too few" not in drawing.caption
+    root = read(drawing.svg)
+    (claimed,), (refuted,) = of_class(root, "dp-claim"), of_class(root, "dp-refuted")
+    edge = float(refuted.attrib["x"]) + float(refuted.attrib["width"])
+    assert ends(claimed)[0][0] < edge
+    (curve,), (limit,) = of_class(root, "dp-attack"), of_class(root, "dp-limit")
+    level = ends(limit)[0][1]
+    below = [x for x, y in ends(curve) if y > level + 1]
+    above = [x for x, y in ends(curve) if y < level - 1]
+    assert max(below) < edge < min(above)
+    assert drawings(replace(PICTURES, evidence=PICTURES.evidence[:1]), EPS)[2].heading.startswith(
+        "Bets"
+    )
+
+
+def test_evidence_that_falls_short_says_that_it_was_the_bets():
+    weak = tuple((value - 1, p) for value, p in PICTURES.evidence)
+    assert evidence(weak, EPS).caption.endswith(
+        "too few to refute the claim by themselves; the bets did."
+    )
+
+
+def test_wealth_reaches_the_line_where_the_claim_is_refuted():
+    root = read(wealth(PICTURES.wealth, EPS).svg)
+    level = ends(of_class(root, "dp-limit")[0])[0][1]
+    assert "refuted from 10⁶" in words(root)
+    assert float(of_class(root, "dp-event")[0].attrib["cy"]) < level
+    kept = read(wealth(PICTURES.wealth[:3], EPS).svg)
+    assert (
+        float(of_class(kept, "dp-event")[0].attrib["cy"])
+        > ends(of_class(kept, "dp-limit")[0])[0][1]
+    )
+    caption = wealth(PICTURES.wealth, EPS).caption
+    assert "1e7 of a stake of 1 in 160 samples" in caption
+    assert "1 in 1,000,000 audits" in caption
+
+
+# Axes, lines and numbers
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(2, 8))
+def test_ticks_are_a_few_round_values_on_the_axis(low, span, about):
+    axis = Axis(low, low + span, 0, 100)
+    if axis.high - axis.low < 1e-9 * max(abs(low), 1):
+        return
+    ticks = axis.ticks(about)
+    assert 1 <= len(ticks) <= about + 1
+    slack = 1e-6 * (span + abs(low))
+    assert all(axis.low - slack <= tick <= axis.high + slack for tick in ticks)
+
+
+def test_ticks_exactly():
+    assert Axis(0, 1, 0, 1).ticks(4) == [0, 0.5, 1]
+    assert Axis(-2.3, 7, 0, 1).ticks(5) == [-2, 0, 2, 4, 6]
+    assert Axis(3, 3, 0, 1).ticks() == [3]
+
+
+def test_an_axis_keeps_what_is_beyond_at_its_ends():
+    axis = Axis(0, 10, 200, 100)
+    assert [axis(v) for v in (-5, 0, 5, 10, 99)] == [200, 200, 150, 100, 100]
+    assert Axis(1, 1, 5, 9)(1) == 5
+
+
+@given(st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=2, max_size=40))
+def test_a_line_is_nowhere_far_from_its_points(points):
+    points = sorted(points)
+    drawn = np.array(ends(ET.fromstring(line(points, "k"))))
+    for point in points:
+        nearest = (
+            min(distance(np.array(point), a, b) for a, b in pairwise(drawn))
+            if len(drawn) > 1
+            else 0
+        )
+        assert nearest <= UNSEEN + 0.1
+    assert len(drawn) <= len(points)
+
+
+def distance(point, a, b):
+    along = b - a
+    share = np.clip((point - a) @ along / (along @ along), 0, 1) if along.any() else 0
+    return math.hypot(*(point - a - share * along))
+
+
+def test_points_on_a_straight_line_are_left_out():
+    assert (
+        line([(float(k), 2.0 * k) for k in range(100)], "k") == '<path class="k" d="M0 0L99 198"/>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"),
+        (0.05, "0.05"),
+        (-2.5, "-2.5"),
+        (0.984, "0.984"),
+        (15_000, "15,000"),
+        (1e5, "10⁵"),
+        (2.5e6, "2.5·10⁶"),
+        (-1e-6, "-10⁻⁶"),
+        (0.0002, "2·10⁻⁴"),
+        (0.30000000000000004, "0.3"),
+    ],
+)
+def test_numbers_at_ticks(value, shown):
+    assert number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.4936, "49 %"),
+        (0.0667, "6.7 %"),
+        (0.00041, "0.041 %"),
+        (0.9997, "100 %"),
+    ],
+)
+def test_percent(share, shown):
+    assert percent(share) == shown
+
+
+def test_powers_of_ten():
+    assert [power_of_ten(e) for e in (0, 6, -12)] == ["1", "10⁶", "10⁻¹²"]

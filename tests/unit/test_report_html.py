@@ -1,0 +1,208 @@
+"""The report in HTML: complete, well-formed, by itself, and deaf to what users have put into it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime
+from html.parser import HTMLParser
+
+import pytest
+from results import BROKEN, COUNT, rows
+
+from pytest_dp import audit
+from pytest_dp.report.html import fragment, page
+from pytest_dp.report.record import Record
+
+NOW = datetime(2026, 11, 22, 16, 40)
+VOID = {"meta", "link", "input", "br", "wbr"}
+DRAWN = {"rect", "path", "circle"}
+
+
+class Page(HTMLParser):
+    """A page taken apart; fails where tags do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.words: list[str] = []
+        self.attributes: list[tuple[str, str, str | None]] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.attributes += [(tag, *each) for each in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag in DRAWN
+        self.tags[tag] += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"style", "script"} & set(self.open):
+            self.words.append(data)
+
+    def of(self, name: str) -> list[str | None]:
+        return [value for _, key, value in self.attributes if key == name]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.words)
+
+
+def noisy_count(records, rng):
+    return len(records) + rng.laplace(scale=0.5)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[Record]:
+    """A violation and a pass, with their pictures, as they come from another process."""
+    audits = [
+        audit(noisy_count, eps=eps, pairs=[([0], [])], max_samples=60_000, seed=3) for eps in (1, 2)
+    ]
+    records = [
+        Record.of(
+            result, f"shop/stats.py::noisy_count[eps={eps}]", "shop/stats.py", 8, pictures=True
+        )
+        for eps, result in zip((1.0, 2.0), audits, strict=True)
+    ]
+    assert [record.status for record in records] == ["violated", "no violation"]
+    return [Record.from_dict(json.loads(json.dumps(record.as_dict()))) for record in records]
+
+
+def test_every_claim_has_its_row_and_all_that_is_known():
+    records = rows()
+    seen = Page(page(records, "1.2.3", NOW))
+    assert "Privacy claims: 1 of 5 violated, 1 not audited, 1 inconclusive" in seen.text
+    assert "pytest-dp 1.2.3, 2026-11-22 16:40 UTC" in seen.text
+    assert seen.tags["tr"] == 1 + len(records)
+    assert seen.tags["details"] == len(records)
+    assert seen.of("data-status") == [
+        *("violated", "error", "inconclusive", "no violation", "no violation")
+    ]
+    for record in records:
+        assert record.headline in seen.text
+        assert record.details in seen.text
+        assert seen.text.count(f"{record.path}:{record.line}") >= 2
+        assert seen.text.count(record.name) >= 2
+    for said in ("would catch from: ", "912 runs in 60 s are too few: raise max_seconds", "8f2c"):
+        assert said in seen.text
+    assert seen.of("open") == [None] * 3  # what is wrong is shown at once
+
+
+def test_it_can_be_read_by_all():
+    seen = Page(page(rows(), "1", NOW))
+    assert ("html", "lang", "en") in seen.attributes
+    assert seen.tags["h1"] == 1
+    assert seen.of("scope") == ["col"] * 6 + ["row"] * 5
+    ids = seen.of("id")
+    assert len(set(ids)) == len(ids)
+    assert {ref[1:] for ref in seen.of("href") if ref != "data:,"} <= set(ids)
+    assert set(seen.of("aria-labelledby")) <= set(ids)
+    assert all(label for label in seen.of("aria-label"))
+
+
+def test_nothing_is_fetched(drawn):
+    text = page(drawn, "1", NOW)
+    assert "://" not in text
+    assert "@import" not in text
+    assert "url(" not in text
+    assert set(Page(text).of("src")) == set()
+
+
+HOSTILE = "</pre></title></script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"
+
+
+def test_what_users_have_written_is_text_and_nothing_else(drawn):
+    odd = dict.fromkeys(
+        ("nodeid", "name", "path", "headline", "details", "reason", "strongest", "claim"), HOSTILE
+    )
+    hostile = [replace(record, **odd, notes=(HOSTILE,), reproduce=HOSTILE) for record in drawn]
+    outputs = drawn[0].pictures.outputs
+    bars = tuple(replace(bar, label=HOSTILE) for bar in outputs.bars[:3])
+    pictures = replace(drawn[0].pictures, outputs=replace(outputs, of=HOSTILE, bars=bars))
+    hostile[0] = replace(hostile[0], pictures=pictures)
+    expected = replace(hostile[1], name=f"expected {HOSTILE}", expected=True)
+    seen, honest = Page(page([*hostile, expected], HOSTILE, NOW)), Page(page(drawn, "1", NOW))
+    assert seen.tags["script"] == honest.tags["script"] == 1
+    assert seen.tags["img"] == 0
+    assert not [name for _, name, _ in seen.attributes if name.startswith("on")]
+    assert seen.text.count("alert(1)") >= 15
+    assert HOSTILE in seen.text
+
+
+def test_characters_that_no_page_may_hold_are_left_out():
+    record = replace(rows()[-1], details="a\x00b\x1b[31mred\x1b[0m\ud800\tc\nd", headline="é ∞")
+    text = page([record], "1", NOW)
+    assert "abred\tc\nd" in text
+    assert "é ∞" in text
+    text.encode()
+
+
+def test_what_a_test_expects_to_be_broken_is_only_mentioned():
+    first, *others = rows()
+    seen = Page(page([replace(first, name="on_purpose", expected=True), *others], "1", NOW))
+    assert "of 4 not audited" in seen.text
+    assert "Broken, as the test expects: on_purpose." in seen.text
+    assert seen.tags["details"] == 4
+
+
+def test_a_run_without_claims_says_so():
+    seen = Page(page([], "1", NOW))
+    assert "none were audited" in seen.text
+    assert seen.tags["table"] == 0
+
+
+def test_pictures_are_named_and_told_in_words(drawn):
+    violated, passed = (Page(page([record], "1", NOW)) for record in drawn)
+    assert violated.tags["svg"] == violated.tags["figcaption"] == 4
+    assert passed.tags["svg"] == 2
+    assert violated.of("role").count("img") == 4
+    assert violated.tags["title"] == 5
+    for heading in (
+        "Outputs on D and D'",
+        "Telling D from D'",
+        "Evidence against eps",
+        "Bets against",
+    ):
+        assert heading in violated.text
+    without = Page(page([Record.of(BROKEN, COUNT, "shop/stats.py", 8)], "1", NOW))
+    assert without.tags["svg"] == 0
+
+
+def test_one_claim_alone_for_a_notebook(drawn):
+    seen = Page(fragment(drawn[0]))
+    assert seen.tags["svg"] == 4
+    assert seen.tags["html"] == seen.tags["script"] == 0
+    assert "violated, eps >= " in seen.text
+
+
+def test_classes_that_are_used_are_styled_and_the_other_way_round(drawn):
+    text = page([*drawn, *rows()], "1", NOW)
+    style, body = re.search(r"<style>(.*?)</style>(.*)<script>", text, re.S).groups()
+    used = {name for names in re.findall(r'class="([^"]+)"', body) for name in names.split()}
+    styled = set(re.findall(r"\.(dp[\w-]*)", style))
+    assert used - styled <= {"dp-name"}
+    assert styled - used == set()
+
+
+def test_500_claims_are_written_at_once_and_stay_small(drawn):
+    records = [
+        replace(drawn[0 if i % 50 == 0 else 1], name=f"a_mechanism_of_some_length_{i}[eps=2.0]")
+        for i in range(500)
+    ]
+    start = time.perf_counter()
+    text = page(records, "1", NOW)
+    assert time.perf_counter() - start < 5
+    assert len(text.encode()) < 3_000_000
+    assert text.count("<details") == 500
