@@ -108,7 +108,8 @@ def _judged(name: str, old: Entry, claim: Found) -> Judgement:
         return Judgement(WEAKENED, name, claim, compared)
     if mechanism_of(name) != mechanism_of(claim.id):
         return Judgement(RENAMED, name, claim, compared)
-    runs_again = "hidden" in old and not claim.hidden
+    # Those that the ini file leaves out may be what another run is for.
+    runs_again = old.get("hidden", "deselected") != "deselected" and not claim.hidden
     kind = STRONGER if compared or runs_again else KEPT
     return Judgement(kind, name, claim, compared)
 
@@ -116,15 +117,15 @@ def _judged(name: str, old: Entry, claim: Found) -> Judgement:
 def matched(recorded: Mapping[str, Entry], found: Iterable[Found]) -> list[tuple[str, Found]]:
     """Ids on record with the claims that they are of.
 
-    By id; then, as an id names what is promised, by the mechanism; then, as a mechanism may get
-    another name, by its source. Of several, those first that have most in common.
+    Those of one mechanism, as the rest of an id follows from what is promised; then, as a mechanism
+    may get another name, those of one source. Of several, those first that have most in common.
     """
     claims = {claim.id: claim for claim in found}
-    pairs = [(name, claims.pop(name)) for name in recorded if name in claims]
-    left = {name: entry for name, entry in recorded.items() if name not in {n for n, _ in pairs}}
+    left = dict(recorded)
+    pairs: list[tuple[str, Found]] = []
     for alike in (_of_one_mechanism, _of_one_source):
         offered = [
-            (_in_common(entry, claim.entry), name, claim.id)
+            (_in_common(name, entry, claim), name, claim.id)
             for name, entry in left.items()
             for claim in claims.values()
             if alike(name, entry, claim)
@@ -142,18 +143,22 @@ def mechanism_of(name: str) -> str:
 
 
 def _of_one_mechanism(name: str, entry: Entry, claim: Found) -> bool:  # noqa: ARG001
-    return mechanism_of(name) == mechanism_of(claim.id)
+    same = mechanism_of(name) == mechanism_of(claim.id)
+    return same and (claim.entry is not None or name == claim.id)
 
 
 def _of_one_source(name: str, entry: Entry, claim: Found) -> bool:  # noqa: ARG001
     return claim.entry is not None and entry.get("source") == claim.entry["source"]
 
 
-def _in_common(old: Entry, new: Entry | None) -> int:
+def _in_common(name: str, old: Entry, claim: Found) -> int:
+    """How much two entries have in common; what they say counts for more than the id."""
+    new = claim.entry
     if new is None:
-        return -1
-    same = [name for name in {*old, *new} if old.get(name) == new.get(name)]
-    return len(same) + 2 * int(old.get("promise", {}).keys() == new["promise"].keys())
+        return 0
+    same = [each for each in {*old, *new} if old.get(each) == new.get(each)]
+    one_notion = bool(old.get("promise", {}).keys() == new["promise"].keys())
+    return 2 * len(same) + 3 * int(one_notion) + int(name == claim.id)
 
 
 def updated(

@@ -67,7 +67,7 @@ def _headline(judgement: Judgement, file: str) -> str:
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
         return f"{_in_short(lost[0])}{more} {is_less} {file} has on record"
     if judgement.kind == HIDDEN and found is not None:
-        return f"not audited, but on record in {file}: {found.hidden}"
+        return f"not audited ({found.hidden}); {file} has it on record"
     if judgement.kind == GONE:
         return f"gone: no test is about this claim, which {file} has on record"
     assert found is not None

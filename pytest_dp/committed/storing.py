@@ -69,6 +69,11 @@ def _entries(content: Any, file: Path) -> dict[str, Entry]:
     return entries
 
 
+def damaged(file: Path, error: Exception) -> str:
+    """What to say of a file whose entries make no sense."""
+    return f"{file.name} cannot be compared with: {error} {_remedy(file)}"
+
+
 def _remedy(file: Path) -> str:
     return (
         f"Restore it (git checkout {file.name}), or delete it and run pytest --dp-update to write "

@@ -19,6 +19,8 @@ from pytest_dp.reprs import shown
 
 SHORT = 60
 """Characters that a text may have before a digest takes the place of its end."""
+MANY = 1_000
+"""Entries of a list from which on its own repr is taken, which is quick."""
 _DEEP = 20
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
@@ -106,6 +108,8 @@ def _text(value: Any, depth: int) -> str:
 
 
 def _listed(values: Any, depth: int) -> str:
+    if len(values) > MANY:
+        return f"[#{digest(shown(values))}] ({len(values):,} in all)"
     return f"[{', '.join(_text(each, depth) for each in values)}]"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_dp.plugin.claims_seen import OUTPUT, Run, Seen
 from pytest_dp.plugin.names import claims_path, ini
+from pytest_dp.plugin.selection import command_line
 
 CHOICES = ("auto", "check", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -31,6 +32,13 @@ def register(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"{where}: Invalid claims={mode!r}. Valid choices: {', '.join(map(repr, CHOICES))}."
         )
+    worker = hasattr(config, "workerinput")
+    typed = worker or any(word.startswith("--dp-claims") for word in command_line(config))
+    if mode == "off" and not typed:
+        raise pytest.UsageError(
+            "dp_claims=off stands in a file, where a change would not be seen. Allowed there: auto "
+            "and check. Write --dp-claims=off on the command line."
+        )
     update = bool(config.option.dp_update)
     if update and config.option.collectonly:
         raise pytest.UsageError(
@@ -44,7 +52,7 @@ def register(config: pytest.Config) -> None:
         return
     seen = Seen(config)
     config.pluginmanager.register(seen, "dp_claims_seen")
-    if not hasattr(config, "workerinput"):
+    if not worker:
         config.pluginmanager.register(ClaimsFile(file, seen, update=update), "dp_claims_file")
 
 

@@ -13,7 +13,7 @@ import pytest
 from pytest_dp.committed.entries import Entry
 from pytest_dp.committed.judging import GONE, Found, Judgement, judge, mechanism_of, updated
 from pytest_dp.committed.showing import keywords_of, message, summary
-from pytest_dp.committed.storing import alone, load
+from pytest_dp.committed.storing import alone, damaged, load
 from pytest_dp.committed.storing import write as store
 from pytest_dp.errors import ClaimError, ClaimsFileError, WeakenedClaim
 from pytest_dp.plugin.claims_seen import Failure, Run
@@ -37,7 +37,8 @@ def compare(run: Run, session: pytest.Session) -> None:
         recorded = load(run.file)
         judged = judge(recorded, _found(run, session.config, recorded), _expected(run, session))
     except (ClaimsFileError, ClaimError) as damage:
-        _fail(run, session, Failure("", "", damage, run.file, 1))
+        said = str(damage) if isinstance(damage, ClaimsFileError) else damaged(run.file, damage)
+        _fail(run, session, Failure("", "", ClaimsFileError(said), run.file, 1))
         return
     for one in judged:
         if one.fails:
@@ -111,14 +112,15 @@ def _state(
     """Why a test is not audited, if somebody hides it; and whether this run is about it."""
     if test["state"] == "collected":
         return ("" if ended == "ran" else ended), True
-    if test["state"] == "removed":
-        return "removed: from the tests that were collected, by conftest.py or a plugin", True
     by_marks = left_out_by_marks(config, test["marks"], before.get("marks", ())) if before else ""
     if by_marks:
         return by_marks, True
-    if leaves_out(config):
+    told = test["state"] == "deselected"
+    if leaves_out(config, test["marks"], told=told):
         return "", False
-    return "deselected: by addopts, by conftest.py or by a plugin", True
+    if told:
+        return "deselected: by addopts, by conftest.py or by a plugin", True
+    return "removed: from the tests that were collected, by conftest.py or a plugin", True
 
 
 def _expected(run: Run, session: pytest.Session) -> Callable[[str], bool]:
@@ -181,9 +183,7 @@ def _fail(run: Run, session: pytest.Session, failure: Failure) -> None:
     place = relative(failure.file, config.rootpath), failure.line - 1, _heading(failure, path)
     failed = pytest.TestReport(nodeid, place, {}, "failed", shown, "call")
     after = pytest.TestReport(nodeid, place, {}, "passed", None, "teardown")
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if terminal is not None:
-        terminal.currentfspath = None  # the tests before have their line, with how far they were
+    _on_a_new_line(config, path)
     session.testscollected += 1
     config.hook.pytest_runtest_logstart(nodeid=nodeid, location=place)
     for report in (failed, after):
@@ -192,7 +192,17 @@ def _fail(run: Run, session: pytest.Session, failure: Failure) -> None:
     session.exitstatus = pytest.ExitCode.TESTS_FAILED
     last_failed = config.pluginmanager.get_plugin("lfplugin")
     if last_failed is not None:  # there is no such test to run again
-        last_failed.lastfailed.pop(nodeid, None)
+        last_failed.lastfailed.pop(getattr(failed, "id", nodeid), None)
+
+
+def _on_a_new_line(config: pytest.Config, path: str) -> None:
+    """The tests before have had their lines, with how far they were."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None:
+        return
+    terminal.currentfspath = None
+    if not terminal.showfspath and not terminal.showlongtestinfo:  # as with xdist
+        terminal.write(f"\n{path} ")
 
 
 def _heading(failure: Failure, path: str) -> str:

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from _pytest.mark.expression import Expression
 
+_SHARES = ("--splits", "--group", "--shard-id", "--num-shards")
 _SELECTING = (
     *("--deselect", "--lf", "--last-failed", "--sw", "--stepwise", "--sw-skip", "--stepwise-skip"),
-    *("--splits", "--group", "--shard-id", "--num-shards", "--testmon", "--picked"),
+    *("--testmon", "--picked", *_SHARES),
 )
 """Options that leave tests out of one run, of pytest and of common plugins; beside -k and -m."""
 
@@ -30,11 +31,21 @@ def _given(words: Sequence[str], *flags: str) -> bool:
     return any(word.partition("=")[0] in flags for word in words)
 
 
-def leaves_out(config: pytest.Config) -> bool:
-    """Whether the command line itself leaves tests out that were collected."""
+def leaves_out(config: pytest.Config, marks: Iterable[str], *, told: bool) -> bool:
+    """Whether the command line itself leaves out a test that was collected, by all we know.
+
+    `told` is whether it was left out with notice; plugins that share tests out give none.
+    """
     words = command_line(config)
-    short = any(re.match(r"-[a-zA-Z]*[km]", word) for word in words)
-    return short or _given(words, *_SELECTING)
+    if not told:
+        return _given(words, *_SHARES)
+    if _given(words, *_SELECTING) or _short(words, "k"):
+        return True
+    return _short(words, "m") and not _by_marks(config, set(marks))
+
+
+def _short(words: Sequence[str], letter: str) -> bool:
+    return any(re.match(rf"-[a-zA-Z]*{letter}", word) for word in words)
 
 
 def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
@@ -73,21 +84,22 @@ def _inside(test: str, part: str) -> bool:
 
 def left_out_by_marks(config: pytest.Config, marks: Iterable[str], recorded: Iterable[str]) -> str:
     """Why ``-m`` leaves a claim out, if it did not by the marks on record; else empty."""
-    expression = config.option.markexpr or ""
-    if not expression:
-        return ""
     now, before = set(marks), set(recorded)
+    if _by_marks(config, now) or not _by_marks(config, before | now & BUILTIN):
+        return ""
+    new = ", ".join(sorted(now - before - BUILTIN)) or "a mark that it lost"
+    return f"deselected: by {new}, with -m {config.option.markexpr!r}"
+
+
+def _by_marks(config: pytest.Config, names: set[str]) -> bool:
+    """Whether ``-m`` takes a test with these marks."""
+    expression = config.option.markexpr
+    if not expression:
+        return True
     with suppress(Exception):  # not an expression: pytest says so
         read = Expression.compile(expression)
-        builtin = now & BUILTIN
-        if not _matches(read, now) and _matches(read, before | builtin):
-            new = ", ".join(sorted(now - before - builtin)) or "a mark that it lost"
-            return f"deselected: by {new}, with -m {expression!r}"
-    return ""
-
-
-def _matches(expression: Expression, names: set[str]) -> bool:
-    return expression.evaluate(lambda name, /, **kwargs: name in names)  # noqa: ARG005
+        return read.evaluate(lambda name, /, **kwargs: name in names)  # noqa: ARG005
+    return True
 
 
 BUILTIN = frozenset(

@@ -6,9 +6,11 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from projects import Project
+from recorded import BOXES, INI, INI_FILE, SHOP, SHOP_FILE, TESTS, TESTS_FILE
 
 # Loaded here, so that the runs inside this process do not load (and forget) them one by one.
 import pytest_dp.auditors.dpsniper
@@ -58,3 +60,34 @@ def python():
         return done.stdout.strip()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def on_record():
+    """The content of the file for the shop, once it was written."""
+    return {}
+
+
+@pytest.fixture
+def shop(project, on_record, monkeypatch):
+    """A project whose claims are on record, and that is audited in no time within this process."""
+
+    def audit(context):
+        return context.result("no violation", lower=0.5, resolution=2.0)
+
+    quick = SimpleNamespace(audit=audit)
+    for method in ("sequential", "statdp"):
+        monkeypatch.setitem(sys.modules, f"pytest_dp.auditors.{method}", quick)
+    for path, text in ((SHOP_FILE, SHOP), (TESTS_FILE, TESTS)):
+        project.write(path, text)
+    project.write("boxes.py", BOXES, imports="")
+    project.write(INI_FILE, INI)
+    project.write("conftest.py", "", imports="")
+    file = project.root / "dp-claims.json"
+    if not on_record:
+        result = project.run("--dp-update")
+        assert result.parseoutcomes()["passed"] >= 1
+        assert "failed" not in result.parseoutcomes()
+        on_record["text"] = file.read_text()
+    file.write_text(on_record["text"])
+    return project

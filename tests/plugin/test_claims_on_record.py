@@ -2,109 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
-
 import pytest
-
-SHOP = """
-# count
-@dp_claim(
-    eps=1.0,
-    neighbors="add_remove_one",
-    inputs=[[1, 0, 1], [1]],
-    vectorized="size",
-    max_samples=1000,
+from recorded import (
+    ALL,
+    COUNT,
+    DROPPED,
+    INI_FILE,
+    MEAN,
+    SHOP,
+    SHOP_FILE,
+    SKIP,
+    TESTS_FILE,
+    TOTAL,
+    VISITORS,
+    edit,
+    failed,
 )
-def count(records, rng, size):
-    # how many
-    return sum(records) + rng.laplace(scale=1.0, size=size)
 
-
-# total
-@dp_claim(rho=0.5, inputs=queries(2, 3), vectorized="size", max_samples=600, margin=1.5)
-def total(answers, rng, size):
-    return sum(answers) + rng.normal(scale=10.0, size=size)
-
-
-# visitors
-@dp_claim(
-    eps=0.5, delta=1e-6, neighbors="add_remove_one", unit=0, rows_per_unit=2, group=2,
-    inputs="boxes:visits", max_samples=300,
-)
-def visitors(rows, rng):
-    return len({row[0] for row in rows}) + rng.laplace(scale=2.0)
-"""
-TESTS = """
-# vendor
-class TestVendor:
-    # mean
-    @pytest.mark.dp_claim(mu=1.0, pairs=[([1], []), ([2], [])], vectorized="size", max_samples=500)
-    def test_mean(self, dp_check):
-        dp_check(lambda d, rng, size: sum(d) + rng.normal(scale=9.0, size=size))
-
-def test_plain(): pass
-"""
-BOXES = "visits = [[(1, 'a'), (1, 'b'), (2, 'a')], [(3, 'c')]]\n"
-INI = "[pytest]\ndp_modules = true\nmarkers = slow\n"
-SHOP_FILE, TESTS_FILE, INI_FILE = "shop.py", "test_shop.py", "pytest.ini"
-COUNT, TOTAL = "shop.py::count[eps=1.0]", "shop.py::total[rho=0.5]"
-MEAN = "test_shop.py::TestVendor::test_mean"
-VISITORS = "shop.py::visitors[eps=1.0-delta=2.6487212707003925e-06]"
-ALL = [COUNT, TOTAL, VISITORS, MEAN]
-
-
-@pytest.fixture(scope="module")
-def on_record():
-    """The content of the file for the shop, once it was written."""
-    return {}
-
-
-@pytest.fixture
-def shop(project, on_record, monkeypatch):
-    """A project whose claims are on record, and that is audited in no time within this process."""
-
-    def audit(context):
-        return context.result("no violation", lower=0.5, resolution=2.0)
-
-    quick = SimpleNamespace(audit=audit)
-    for method in ("sequential", "statdp"):
-        monkeypatch.setitem(sys.modules, f"pytest_dp.auditors.{method}", quick)
-    for path, text in ((SHOP_FILE, SHOP), (TESTS_FILE, TESTS)):
-        project.write(path, text)
-    project.write("boxes.py", BOXES, imports="")
-    project.write(INI_FILE, INI)
-    project.write("conftest.py", "", imports="")
-    file = project.root / "dp-claims.json"
-    if not on_record:
-        result = project.run("--dp-update")
-        assert result.parseoutcomes()["passed"] >= 1
-        assert "failed" not in result.parseoutcomes()
-        on_record["text"] = file.read_text()
-    file.write_text(on_record["text"])
-    return project
-
-
-def edit(project, *edits: tuple[str, str, str]) -> None:
-    """Replace a text in a file; an empty one is its end."""
-    for path, old, new in edits:
-        file = project.root / path
-        text = file.read_text()
-        assert old in text, (path, old)
-        file.write_text(text.replace(old, new, 1) if old else text + new)
-
-
-def failed(result) -> list[str]:
-    """Ids of the claims that failed by what is on record."""
-    lines = [line for line in result.outlines if line.startswith("FAILED dp-claims.json")]
-    return [line.removeprefix("FAILED dp-claims.json::").split(" - ")[0] for line in lines]
-
-
-SKIP = "@pytest.mark.skip(reason='slow')\n"
-DROPPED = (
-    "def pytest_collection_modifyitems(items):\n"
-    "    items[:] = [item for item in items if {!r} not in item.name]\n"
-)
 GONE = "\n".join(SHOP.splitlines()[14:17])
 WEAKENED = {
     "eps up": ([(SHOP_FILE, "eps=1.0", "eps=1.1")], [COUNT]),
@@ -282,3 +196,34 @@ def test_only_what_a_run_is_about_is_judged(shop, options, failing):
     result = shop.run(*options)
     assert failed(result) == failing
     assert result.ret == (1 if failing else 0)
+
+
+MARKED = [(SHOP_FILE, "# total\n", "@pytest.mark.slow\n")]
+
+
+@pytest.mark.parametrize(
+    ("options", "failing"),
+    [
+        (["-m", "not slow"], [TOTAL]),
+        (["-m", "not slow", "-n", "1"], [TOTAL]),
+        (["-m", "slow"], []),
+        (["-m", "not dp_claim"], []),
+        ([], []),
+    ],
+)
+def test_a_new_mark_hides_a_claim_from_runs_that_had_it(shop, options, failing):
+    edit(shop, *MARKED)
+    result = shop.run(*options)
+    assert failed(result) == failing
+    if failing:
+        result.stdout.fnmatch_lines(["E  *not audited (deselected: by slow, with -m 'not slow');*"])
+        shop.run("--dp-update")
+        assert failed(shop.run(*options)) == [], "a mark on record is no news"
+
+
+def test_what_others_deselect_is_seen_beside_marks(shop):
+    edit(shop, ("conftest.py", "", DROPPED.format("total")))
+    assert failed(shop.run("-m", "not slow")) == [TOTAL]
+    edit(shop, ("conftest.py", "(items)", "(items, config)"))
+    edit(shop, ("conftest.py", "", "    config.hook.pytest_deselected(items=[])\n"))
+    assert failed(shop.run("-k", "count or total")) == [TOTAL]

@@ -1,0 +1,75 @@
+"""A project whose claims are on record, what is changed in it, and what then fails."""
+
+from __future__ import annotations
+
+import json
+
+SHOP = """
+# count
+@dp_claim(
+    eps=1.0,
+    neighbors="add_remove_one",
+    inputs=[[1, 0, 1], [1]],
+    vectorized="size",
+    max_samples=1000,
+)
+def count(records, rng, size):
+    # how many
+    return sum(records) + rng.laplace(scale=1.0, size=size)
+
+
+# total
+@dp_claim(rho=0.5, inputs=queries(2, 3), vectorized="size", max_samples=600, margin=1.5)
+def total(answers, rng, size):
+    return sum(answers) + rng.normal(scale=10.0, size=size)
+
+
+# visitors
+@dp_claim(
+    eps=0.5, delta=1e-6, neighbors="add_remove_one", unit=0, rows_per_unit=2, group=2,
+    inputs="boxes:visits", max_samples=300,
+)
+def visitors(rows, rng):
+    return len({row[0] for row in rows}) + rng.laplace(scale=2.0)
+"""
+TESTS = """
+# vendor
+class TestVendor:
+    # mean
+    @pytest.mark.dp_claim(mu=1.0, pairs=[([1], []), ([2], [])], vectorized="size", max_samples=500)
+    def test_mean(self, dp_check):
+        dp_check(lambda d, rng, size: sum(d) + rng.normal(scale=9.0, size=size))
+
+def test_plain(): pass
+"""
+BOXES = "visits = [[(1, 'a'), (1, 'b'), (2, 'a')], [(3, 'c')]]\n"
+INI = "[pytest]\ndp_modules = true\nmarkers = slow\n"
+SHOP_FILE, TESTS_FILE, INI_FILE = "shop.py", "test_shop.py", "pytest.ini"
+COUNT, TOTAL = "shop.py::count[eps=1.0]", "shop.py::total[rho=0.5]"
+MEAN = "test_shop.py::TestVendor::test_mean"
+VISITORS = "shop.py::visitors[eps=1.0-delta=2.6487212707003925e-06]"
+ALL = [COUNT, TOTAL, VISITORS, MEAN]
+SKIP = "@pytest.mark.skip(reason='slow')\n"
+DROPPED = (
+    "def pytest_collection_modifyitems(items):\n"
+    "    items[:] = [item for item in items if {!r} not in item.name]\n"
+)
+
+
+def edit(project, *edits: tuple[str, str, str]) -> None:
+    """Replace a text in a file; an empty one is its end."""
+    for path, old, new in edits:
+        file = project.root / path
+        text = file.read_text()
+        assert old in text, (path, old)
+        file.write_text(text.replace(old, new, 1) if old else text + new)
+
+
+def failed(result) -> list[str]:
+    """Ids of the claims that failed by what is on record."""
+    lines = [line for line in result.outlines if line.startswith("FAILED dp-claims.json")]
+    return [line.removeprefix("FAILED dp-claims.json::").split(" - ")[0] for line in lines]
+
+
+def entries(project) -> dict:
+    return json.loads((project.root / "dp-claims.json").read_text())["claims"]

@@ -1,0 +1,298 @@
+"""``dp-claims.json`` itself: how it is written, damaged, shown and looked for."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+from recorded import (
+    ALL,
+    COUNT,
+    INI_FILE,
+    MEAN,
+    SHOP_FILE,
+    SKIP,
+    TESTS_FILE,
+    TOTAL,
+    VISITORS,
+    edit,
+    entries,
+    failed,
+)
+
+
+def test_the_file_is_easy_to_read_and_to_merge(shop):
+    text = (shop.root / "dp-claims.json").read_text()
+    assert list(entries(shop)) == ALL
+    assert json.loads(text)["version"] == 1
+    assert text.endswith("\n")
+    count = entries(shop)[COUNT]
+    assert list(count) == sorted(count)
+    assert count["promise"] == {"eps": 1.0}
+    assert count["examples"] == ["[1, 0, 1]", "[1]"]
+    assert count["relation"] == {"neighbors": "add_remove_one"}
+    assert entries(shop)[VISITORS]["examples"] == ["[(1, 'a'), (1, 'b'), (2, 'a')]", "[(3, 'c')]"]
+    assert entries(shop)[VISITORS]["inputs"] == "boxes:visits"
+    assert max(map(len, text.splitlines())) < 100
+    assert f"    {json.dumps(TOTAL)}: {{\n" in text
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "1"]])
+def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
+    edit(
+        shop,
+        (SHOP_FILE, "eps=1.0", "eps=2.0"),
+        (SHOP_FILE, "def visitors", "def guests"),
+        (SHOP_FILE, "@dp_claim(rho", "# @dp_claim(rho"),
+        (TESTS_FILE, "mu=1.0", "mu=2.0"),
+    )
+    before = entries(shop)
+    assert shop.run("--dp-update", "-k", "count", *options).ret == 0
+    after = entries(shop)
+    assert after.pop("shop.py::count[eps=2.0]")["promise"] == {"eps": 2.0}
+    assert after == {VISITORS: before[VISITORS], MEAN: before[MEAN]}, "total is gone, others stay"
+    result = shop.run("--dp-update", SHOP_FILE, *options)
+    guests = VISITORS.replace("visitors", "guests")
+    assert list(entries(shop)) == ["shop.py::count[eps=2.0]", guests, MEAN]
+    assert entries(shop)[guests] == before[VISITORS]
+    assert f"  added: {guests}" in result.outlines
+    assert f"  removed: {VISITORS}" in result.outlines
+    result = shop.run(*options)
+    assert failed(result) == [MEAN]
+    result = shop.run("--dp-update", *options)
+    assert f"  changed: {MEAN}" in result.outlines
+    result = shop.run(*options)
+    assert result.ret == 0
+    assert "dp-claims.json: 3 as on record" in result.outlines
+
+
+def test_an_update_without_news_leaves_the_file_alone(shop):
+    file = shop.root / "dp-claims.json"
+    before = file.stat()
+    result = shop.run("--dp-update")
+    assert file.stat().st_mtime_ns == before.st_mtime_ns
+    assert file.stat().st_ino == before.st_ino
+    assert "dp-claims.json: 4 claims on record, as before" in result.outlines
+
+
+def test_what_is_hidden_can_be_put_on_record(shop):
+    edit(shop, (SHOP_FILE, "# total\n", SKIP), (TESTS_FILE, "# vendor\n", SKIP))
+    assert failed(shop.run()) == [TOTAL, MEAN]
+    shop.run("--dp-update")
+    assert entries(shop)[TOTAL]["hidden"] == entries(shop)[MEAN]["hidden"] == "skipped"
+    assert shop.run().ret == 0
+    edit(shop, (SHOP_FILE, SKIP, "@pytest.mark.xfail\n"), (TESTS_FILE, SKIP, ""))
+    result = shop.run()
+    assert failed(result) == [TOTAL]
+    assert f"  stronger: {MEAN}: it is audited again" in result.outlines
+
+
+def test_several_claims_of_a_test_have_entries_of_their_own(shop):
+    twice = "        dp_check(lambda d, size: [3] * size, rho=0.5, mu=None, pairs=[(0, 1)])\n"
+    edit(shop, (TESTS_FILE, "\ndef test_plain", f"{twice}\ndef test_plain"))
+    assert failed(shop.run()) == [f"{MEAN}#2"]
+    shop.run("--dp-update")
+    assert entries(shop)[f"{MEAN}#2"]["promise"] == {"rho": 0.5}
+    assert shop.run().ret == 0
+    assert failed(shop.run("-k", "total")) == []
+    edit(shop, (TESTS_FILE, twice, twice.replace("0.5", "0.7")))
+    assert failed(shop.run()) == [f"{MEAN}#2"]
+    edit(shop, (TESTS_FILE, twice.replace("0.5", "0.7"), ""))
+    assert failed(shop.run()) == [f"{MEAN}#2"]
+
+
+def test_ids_are_relative_to_the_file(shop):
+    """From above, from below, and with another root."""
+    root = shop.root
+    ini = ("-c", str(root / INI_FILE))
+    (root / "below").mkdir()
+    for options in (("--rootdir", str(root.parent)), ("--rootdir", str(root / "below"))):
+        assert failed(shop.run(*ini, *options, str(root))) == []
+    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"))
+    result = shop.run(*ini, "--rootdir", str(root.parent), str(root))
+    assert result.ret == 1
+    assert failed(result) == [COUNT]
+    result.stdout.fnmatch_lines([f"{root.name}/shop.py:*: WeakenedClaim"])
+
+
+def test_another_name_for_the_file(shop):
+    edit(shop, (INI_FILE, "", "dp_claims_file = privacy/claims.json\n"))
+    assert shop.run().ret == 0
+    (shop.root / "privacy").mkdir()
+    shop.run("--dp-update")
+    assert f'"../{TOTAL}"' in (shop.root / "privacy/claims.json").read_text()
+    edit(shop, (SHOP_FILE, "rho=0.5", "rho=0.6"))
+    result = shop.run()
+    assert f"FAILED privacy/claims.json::../{TOTAL}" in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("options", "ini", "message"),
+    [
+        (["--dp-claims=yes"], "", "--dp-claims: Invalid claims='yes'. Valid choices: 'auto', "),
+        ([], "dp_claims = no", "ini key dp_claims: Invalid claims='no'. Valid choices: 'auto'"),
+        ([], "dp_claims = off", "dp_claims=off stands in a file, where a change would not be"),
+        ([], "addopts = --dp-claims=off", "dp_claims=off stands in a file, where a change"),
+        (["--dp-update", "--co"], "", "--dp-update: some claims are known only once they are"),
+    ],
+)
+def test_options_that_make_no_sense_are_usage_errors(shop, options, ini, message):
+    edit(shop, (INI_FILE, "", ini))
+    result = shop.run(*options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}*"])
+    assert "Traceback" not in result.stderr.str()
+
+
+@pytest.mark.parametrize(("options", "ini"), [(["--dp-claims=check"], ""), ([], "dp_claims=check")])
+def test_a_missing_file_fails_where_it_has_to_be_there(shop, options, ini):
+    (shop.root / "dp-claims.json").unlink()
+    edit(shop, (INI_FILE, "", ini))
+    result = shop.run(*options)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["E   ClaimsFileError: There is no dp-claims.json in *"])
+    if options:
+        assert shop.run().ret == 0
+
+
+def test_collecting_alone_judges_nothing(shop):
+    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"))
+    assert shop.run("--co").ret == 0
+
+
+def test_what_could_not_be_collected_is_not_gone(shop):
+    edit(shop, (SHOP_FILE, "", "oops\n"))
+    assert failed(shop.run("--continue-on-collection-errors")) == []
+    result = shop.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert failed(result) == []
+    before = entries(shop)
+    result = shop.run("--dp-update")
+    result.stdout.fnmatch_lines(["dp-claims.json is as it was: this run did not end as it should."])
+    assert entries(shop) == before
+
+
+def test_a_run_that_stops_early_is_judged_by_what_it_has_seen(shop):
+    edit(shop, (SHOP_FILE, "count(records, rng, size)", "count(records, rng)"))
+    assert failed(shop.run("-x")) == []
+
+
+DAMAGES = {
+    "empty": ("", "is no JSON"),
+    "cut short": ('{\n  "claims": {\n    "a.py::b": {\n', "is cut short"),
+    "no JSON": ("claims: yes", "is no JSON"),
+    "another file": ("[1, 2]\n", "is no file of claims"),
+    "without a version": ('{"claims": {}}', "is no file of claims"),
+    "of a newer version": ('{"claims": {}, "version": 2}', "is of version 2, written by a newer"),
+    "merge conflict": (
+        '{\n<<<<<<< ours\n  "claims": {},\n=======\n>>>>>>> theirs\n  "version": 1}',
+        "has the marks of a merge conflict, at line 2",
+    ),
+    "without a promise": ('{"claims": {"shop.py::count": {}}, "version": 1}', "has no promise for"),
+    "an impossible promise": (
+        json.dumps({"claims": {COUNT: {"promise": {"eps": -1}}}, "version": 1}),
+        "is no promise: Invalid eps=-1",
+    ),
+    "no text": ("\udcff", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_file_fails_the_run_and_no_test(shop, name):
+    text, message = DAMAGES[name]
+    file = shop.root / "dp-claims.json"
+    file.write_text(text, errors="surrogateescape")
+    before = file.read_bytes()
+    result = shop.run()
+    assert result.parseoutcomes() == {"passed": 5, "failed": 1}
+    told = " ".join(result.stdout.str().replace("\nE", "").split())
+    assert message in told
+    assert "INTERNALERROR" not in told
+    result.stdout.fnmatch_lines(["*FAILED dp-claims.json - ClaimsFileError: *"])
+    assert any(word in told for word in ("git checkout", "Install", "both", "--dp-update"))
+    if name != "an impossible promise":
+        assert shop.run("--dp-update").ret == 1
+        assert file.read_bytes() == before, "what it had may be worth something"
+
+
+@pytest.mark.parametrize("fault", ["mkstemp", "replace"])
+def test_a_file_that_cannot_be_written_is_an_error_and_stays(shop, monkeypatch, fault):
+    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"))
+    before = entries(shop)
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    if fault == "mkstemp":
+        monkeypatch.setattr("pytest_dp.committed.storing.tempfile.mkstemp", full)
+    else:
+        monkeypatch.setattr("pytest_dp.committed.storing.Path.replace", full)
+    result = shop.run("--dp-update")
+    assert result.parseoutcomes() == {"passed": 5, "failed": 1}
+    result.stdout.fnmatch_lines(
+        ["E   ClaimsFileError: dp-claims.json could not be written: *No space*"]
+    )
+    assert entries(shop) == before
+    assert not list(shop.root.glob(".dp-claims*")), "nothing is left behind"
+
+
+def test_the_last_failed_are_tests_that_there_are(shop):
+    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"))
+    run = shop.pytester.runpytest_inprocess
+    assert failed(run("-p", "no:hypothesispytest")) == [COUNT]
+    result = run("-p", "no:hypothesispytest", "--lf")
+    assert "not in selected tests" not in result.stdout.str()
+
+
+def test_in_junit_and_quietly(shop):
+    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"))
+    result = shop.run("-q", "--junitxml=report.xml")
+    assert "claims on record" not in result.stdout.str()
+    [suite] = ET.parse(shop.root / "report.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("6", "1")
+    [failure] = suite.iter("failure")
+    assert failure.get("message").startswith("WeakenedClaim: eps=1.0 -> eps=2.0 is less than dp-")
+
+
+def test_on_github_the_changed_line_is_annotated(shop, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(shop.root.parent))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(shop.root / "summary.md"))
+    edit(
+        shop,
+        (SHOP_FILE, "=1000", "=900"),
+        (SHOP_FILE, "rho=0.5", "rho=0.6"),
+        (TESTS_FILE, "        dp_check(", "        dp_check.__call__("),
+    )
+    lines = (shop.root / SHOP_FILE).read_text().splitlines()
+    found = [line for line in shop.run("-n", "0").outlines if line.startswith("::error")]
+    folder = f"file={shop.root.name}/shop.py"
+    assert [line.partition("::error ")[2].split(",title")[0] for line in found] == [
+        f"{folder},line={lines.index('    max_samples=900,') + 1}",
+        f"{folder},line={next(n for n, line in enumerate(lines, 1) if 'rho=0.6' in line)}",
+    ]
+    assert "title=Privacy claim weakened%3A shop.py%3A%3Acount[eps=1.0]::max_samples 1" in found[0]
+    assert "%0A%0A  max_samples  1,000 -> 900  (weaker)%0A%0A" in found[0]
+    summary = (shop.root / "summary.md").read_text()
+    assert "## ❌ Claims on record: 2 differences" in summary
+    assert "### `shop.py::total[rho=0.5]`" in summary
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "1"]])
+def test_a_violation_that_a_test_expects_is_no_claim(project, options):
+    broken = "    dp_check(lambda d, rng: d + rng.laplace(scale=0.1))\n"
+    marker = "@pytest.mark.dp_claim(eps=1.0, pairs=[(0, 1)], max_samples=2000)\n"
+    expecting = f"    with pytest.raises(PrivacyViolation):\n    {broken}"
+    project.write("test_a.py", f"{marker}def test_broken(dp_check):\n{expecting}")
+    project.write("test_b.py", f"{marker}def test_kept(dp_check):\n{broken}")
+    project.run("--dp-update", *options).assert_outcomes(passed=1, failed=1)
+    assert list(entries(project)) == ["test_b.py::test_kept"]
+    project.write("test_b.py", f"{marker}def test_kept(dp_check):\n{expecting}")
+    result = project.run(*options)
+    assert failed(result) == ["test_b.py::test_kept"]
+    result.stdout.fnmatch_lines(["E*: not audited (violated: as the test expects)*"])
+    project.write("test_b.py", f"{marker}@pytest.mark.xfail\ndef test_kept(dp_check):\n{broken}")
+    result = project.run(*options)
+    assert failed(result) == ["test_b.py::test_kept"]
+    result.stdout.fnmatch_lines(["E*: not audited (xfailed); *"])
