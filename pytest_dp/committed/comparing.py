@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +16,7 @@ from pytest_dp.settings import SEARCHES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "neither weaker nor stronger"
 _CURVE_TOLERANCE = 1e-6
+_ROUNDING = 1e-9
 
 
 class Change(NamedTuple):
@@ -70,7 +72,7 @@ def _larger_group(old: Entry, new: Entry) -> int:
 
 def _promise(old: Entry, new: Entry, larger: int) -> Iterator[Change]:
     """Promises are of inputs at the distance of their group: the old one is taken to the new."""
-    if old == new:
+    if _close(old, new):
         return
     before, after = guarantee_of(old), guarantee_of(new)
     if before is not None and larger > 1:
@@ -82,6 +84,17 @@ def _promise(old: Entry, new: Entry, larger: int) -> Iterator[Change]:
         return
     verdict = STRONGER if forth else WEAKER if back else OTHER
     yield Change("promise", promise_text(old), promise_text(new), verdict)
+
+
+def _close(old: Any, new: Any) -> bool:
+    """Whether two promises differ by what machines round differently at most."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old.keys() == new.keys() and all(_close(old[name], new[name]) for name in old)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_close, old, new))
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        return math.isclose(old, new, rel_tol=_ROUNDING)
+    return bool(old == new)
 
 
 def _follows(asked: Entry, wanted: Guarantee | None, given: Entry, have: Guarantee | None) -> bool:

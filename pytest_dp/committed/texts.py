@@ -54,12 +54,19 @@ def source_digest(function: Any) -> str:
         inner = inspect.unwrap(inner.func)
     if not inspect.isroutine(inner) and not inspect.isclass(inner):
         inner = type(inner)
+    code = getattr(inner, "__code__", None)
     try:
-        return digest(_normalised(textwrap.dedent(inspect.getsource(inner))))
+        source = _normalised(textwrap.dedent(inspect.getsource(inner)))
+        alone = getattr(inner, "__name__", "") != "<lambda>" or source.count("lambda") < 2
+        return digest(source if alone else source + _inside(code))
     except (OSError, TypeError):
-        code = getattr(inner, "__code__", None)
-        told = (code.co_code, code.co_names) if code else getattr(inner, "__qualname__", "")
-        return digest(repr(told))
+        return digest(_inside(code) if code else getattr(inner, "__qualname__", ""))
+
+
+def _inside(code: Any) -> str:
+    """What tells functions apart whose source does not: of several on one line, or without any."""
+    constants = [each for each in code.co_consts if isinstance(each, _PLAIN)]
+    return repr((code.co_names, code.co_varnames, constants))
 
 
 def _normalised(source: str) -> str:
@@ -86,6 +93,8 @@ def _says(decorator: ast.expr) -> bool:
 
 
 def _text(value: Any, depth: int) -> str:
+    if type(value) is float:  # the last digits of what is computed are the machine's
+        return repr(float(f"{value:.12g}"))
     if type(value) in _PLAIN or isinstance(value, str | bytes):
         return repr(value)
     if depth > _DEEP:
@@ -98,13 +107,24 @@ def _text(value: Any, depth: int) -> str:
     data = type_of(value)
     if data is not None:
         columns = _text(data.columns(value), depth + 1)
-        return f"{data.name}({columns}, {_listed(data.records(value), depth + 1)})"
+        records = [_with_missing_values(record) for record in data.records(value)]
+        return f"{data.name}({columns}, {_listed(records, depth + 1)})"
     if is_dataclass(value) and not isinstance(value, type):
         given = {field.name: getattr(value, field.name) for field in fields(value)}
         return f"{type(value).__name__}{_named(given, depth + 1)}"
     if getattr(type(value), "__repr__", None) is object.__repr__:
         return f"{type(value).__name__}{_named(getattr(value, '__dict__', {}), depth + 1)}"
     return shown(value)
+
+
+def _with_missing_values(record: Any) -> Any:
+    """A record with None for NaN and the like, which versions of libraries take for each other."""
+    if isinstance(record, tuple):
+        return tuple(map(_with_missing_values, record))
+    try:
+        return record if bool(record == record) else None
+    except Exception:  # such as pandas.NA, or an array in a cell
+        return None if type(record).__name__ == "NAType" else record
 
 
 def _listed(values: Any, depth: int) -> str:

@@ -23,6 +23,8 @@ def implies(given: Guarantee, asked: Guarantee) -> bool:
     """
     if given == asked:
         return True
+    if isinstance(asked, ApproximateDP) and not asked.delta:  # which computed deltas may round to
+        return given.largest_ratio is not None and given.largest_ratio <= asked.eps
     if isinstance(asked, ApproximateDP):
         return given.delta_at(asked.eps) <= asked.delta * TOLERANCE
     if isinstance(asked, RenyiDP):

@@ -139,6 +139,7 @@ def test_every_claim_of_the_example_holds(project):
     assert not failed(done.stdout), done.stdout
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no violation" in done.stdout
+    assert re.search(r"^dp-claims\.json: \d+ as on record$", done.stdout, re.M), done.stdout
 
 
 def test_every_patch_is_expected_and_explained():

@@ -1,0 +1,309 @@
+"""Claims on record: texts that stay the same, comparisons, and a file that is always whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import strategies as st
+
+from pytest_dp.claim import expand
+from pytest_dp.committed import storing
+from pytest_dp.committed.comparing import OTHER, STRONGER, WEAKER, changes
+from pytest_dp.committed.entries import entry
+from pytest_dp.committed.judging import GONE, KEPT, NEW, RENAMED, WEAKENED, Found, judge, matched
+from pytest_dp.committed.texts import brief, source_digest, text_of
+from pytest_dp.declaration import queries, replace_special, values
+from pytest_dp.errors import ClaimsFileError
+from pytest_dp.settings import Settings
+
+
+def mechanism(d, rng):
+    return d + rng.laplace()
+
+
+@dataclass
+class Row:
+    age: int
+    name: str = "x"
+
+
+class Plain:
+    def __init__(self, size):
+        self.size = size
+
+
+class Broken:
+    def __repr__(self):
+        raise RuntimeError
+
+
+TEXTS = [
+    (None, "None"),
+    ([1, 2.5, "a", (True,)], "[1, 2.5, 'a', (True,)]"),
+    ({"b": {3, 1, 2}, "a": None}, "{'b': {1, 2, 3}, 'a': None}"),
+    (np.float64(0.5), "0.5"),
+    (np.array([[1, 2]], dtype="int32"), "array([[1, 2]], int32)"),
+    (
+        pd.DataFrame({"a": [1, 2], "b": ["x", None]}),
+        "DataFrame(['a', 'b'], [(1, 'x'), (2, None)])",
+    ),
+    (Row(3), "Row(age=3, name='x')"),
+    (Plain([1]), "Plain(size=[1])"),
+    (Broken(), "<Broken>"),
+    (queries(5, 10), "queries(5, 10)"),
+    (queries(5), "queries(5)"),
+    (values(["y", "n"]), "values(['y', 'n'])"),
+    (replace_special({"a": 0}), "replace_special({'a': 0})"),
+    (st.lists(st.integers(0, 3)), "lists(integers(min_value=0, max_value=3))"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), TEXTS, ids=lambda x: str(type(x).__name__))
+def test_values_have_texts_of_their_content(value, text):
+    assert text_of(value) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pl.DataFrame({"a": [1]}), pl.DataFrame({"a": [2]})),
+        (np.arange(1000), np.arange(1000) + 1),
+        (list(range(5000)), [*range(4999), 0]),
+        (partial(mechanism, 1), partial(mechanism, 2)),
+        (lambda x: x, lambda x: x + 1),
+        (mechanism, test_values_have_texts_of_their_content),
+        (Plain([1]), Plain([2])),
+    ],
+)
+def test_other_content_has_another_text(one, other):
+    assert brief(text_of(one)) != brief(text_of(other))
+    assert len(brief(text_of(one))) < 80
+    assert " at 0x" not in text_of(one)
+
+
+def test_texts_are_the_same_in_every_process():
+    code = "from test_committed import *; print([text_of(v) for v, _ in TEXTS], text_of(mechanism))"
+    command = [sys.executable, "-c", code]
+    done = [
+        subprocess.run(
+            command,
+            env={**__import__("os").environ, "PYTHONHASHSEED": seed},
+            cwd=__import__("pathlib").Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert done[0] == done[1]
+
+
+def test_a_large_table_is_told_apart_in_no_time():
+    table = pd.DataFrame({"a": np.arange(100_000), "b": "x"})
+    start = time.perf_counter()
+    assert brief(text_of(table)) != brief(text_of(table.replace({"a": 7}, 8)))
+    assert time.perf_counter() - start < 5
+
+
+SOURCES = [
+    "def f(x):\n    return x + 1\n",
+    "def other( x ):  # a comment\n\n    return (x + 1)\n",
+    '@dp_claim(\n    eps=1.0)\n@pytest.mark.slow\ndef f(x):\n    """Adds."""\n    return x+1\n',
+    "@pytest_dp.dp_claim(eps=9.0)\n@dp_claim(rho=2)\ndef f(x):\n    return x + 1\n",
+]
+
+
+def digest_of(tmp_path, source):
+    file = tmp_path / f"m{abs(hash(source))}.py"
+    file.write_text(source)
+    space = {"dp_claim": lambda **_: lambda f: f, "cached": lambda f: f}
+    space["pytest"] = space["pytest_dp"] = type(
+        "m", (), {"dp_claim": space["dp_claim"], "mark": pytest.mark}
+    )
+    exec(compile(source, str(file), "exec"), space)
+    return source_digest(space.get("f") or space["other"])
+
+
+def test_the_digest_of_a_source_is_of_what_it_does(tmp_path):
+    assert len({digest_of(tmp_path, source) for source in SOURCES}) == 1
+    changed = [
+        SOURCES[0].replace("1", "2"),
+        "@cached\n" + SOURCES[0],
+        "def f(y):\n    return y + 1\n",
+    ]
+    assert len({digest_of(tmp_path, source) for source in [SOURCES[0], *changed]}) == 4
+
+
+def of(**keywords):
+    """The entry of a claim."""
+    [claim] = expand({"pairs": [(0, 1)], **keywords} if "inputs" not in keywords else keywords)
+    return json.loads(json.dumps(entry(claim, Settings().over(claim.effort), mechanism)))
+
+
+def falls(eps):
+    return max(0.0, 0.2 - 0.1 * (math.exp(eps) - 1))
+
+
+def falls_later(eps):
+    return max(0.0, 0.3 - 0.1 * (math.exp(eps) - 1))
+
+
+NEIGHBOURS = {"neighbors": "add_remove_one", "inputs": [[1]]}
+COMPARED = [
+    ({"eps": 1.0}, {"eps": 1}, []),
+    ({"eps": 1.0}, {"eps": 0.5}, [STRONGER]),
+    ({"eps": 0.3}, {"eps": 0.1 + 0.2}, []),
+    ({"eps": 0.3}, {"eps": 0.3001}, [WEAKER]),
+    ({"eps": 1.0, "inputs": values([0.3, 1])}, {"eps": 1.0, "inputs": values([0.1 + 0.2, 1])}, []),
+    ({"eps": 1.0}, {"eps": 0.5, "delta": 1e-6}, [OTHER]),
+    ({"eps": 1.0}, {"rho": 0.5}, [WEAKER]),
+    ({"rho": 0.5}, {"eps": 1.0}, [STRONGER]),
+    ({"profile": falls}, {"profile": falls}, []),
+    ({"profile": falls}, {"profile": falls_later}, [WEAKER]),
+    ({"profile": falls_later}, {"profile": falls}, [STRONGER]),
+    ({"profile": falls}, {"eps": 0.01}, [STRONGER]),
+    ({"eps": 0.01}, {"profile": falls}, [WEAKER]),
+    ({"tradeoff": lambda x: max(0.0, 0.9 - x)}, {"eps": 9.0}, [OTHER]),
+    ({"rdp": (2, 0.1)}, {"rdp": {2: 0.1, 3: 0.2}}, [STRONGER]),
+    ({"eps": 1.0, **NEIGHBOURS, "group": 2}, {"eps": 1.0, **NEIGHBOURS}, [WEAKER] * 1),
+    ({"eps": 1.0, **NEIGHBOURS}, {"eps": 1.0, **NEIGHBOURS, "group": 2}, [STRONGER]),
+    ({"eps": 1.0, **NEIGHBOURS}, {"eps": 1.5, **NEIGHBOURS, "group": 2}, [WEAKER, STRONGER]),
+    ({"eps": 1.0}, {"eps": 1.0, "alpha": 1e-3}, [STRONGER]),
+    ({"eps": 1.0, "margin": 1.5}, {"eps": 1.0, "margin": None}, [STRONGER]),
+    ({"eps": 1.0}, {"eps": 1.0, "coupled": False}, [WEAKER]),
+    ({"eps": 1.0, "floating_point": True}, {"eps": 1.0}, [WEAKER]),
+    ({"eps": 1.0, "search": ()}, {"eps": 1.0, "search": "constants"}, [STRONGER]),
+    ({"eps": 1.0, "search": ["mutation", "constants", "patterns"]}, {"eps": 1.0}, []),
+    ({"eps": 1.0, "features": abs}, {"eps": 1.0, "features": len}, [OTHER]),
+    ({"eps": 1.0, "params": {"k": 1}}, {"eps": 1.0, "params": {"k": 2}}, [OTHER]),
+    ({"eps": 1.0, "params": {"k": 1}}, {"eps": 1.0}, [OTHER]),
+    ({"eps": 1.0}, {"eps": 1.0, "neighbors": "any_two"}, [STRONGER]),
+    ({"eps": 1.0, "inputs": values([0, 1])}, {"eps": 1.0, "inputs": values([1, 0, 2])}, [STRONGER]),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "verdicts"), COMPARED)
+def test_what_has_changed(old, new, verdicts):
+    found = changes(of(**old), of(**new))
+    assert [
+        change.verdict for change in found if change.what != "promise" or "group" not in old
+    ] == verdicts
+
+
+def test_one_rule_of_groups_is_no_change():
+    """What holds for one unit and follows for two says nothing new of two."""
+    old, new = of(eps=1.0, **NEIGHBOURS), of(eps=1.0, group=2, **NEIGHBOURS)
+    assert [change.what for change in changes(old, new)] == ["group"]
+
+
+def found(name, **keywords):
+    return Found(name, of(**keywords) | {"source": keywords.get("source", "s")})
+
+
+def test_claims_are_matched_by_what_they_say():
+    recorded = {
+        "a.py::f[eps=1.0]": of(eps=1.0, alpha=0.01),
+        "a.py::f[eps=1.0-2]": of(eps=1.0, alpha=0.1),
+        "a.py::f[eps=3.0]": of(eps=3.0),
+    }
+    now = [
+        Found("a.py::f[eps=1.0]", of(eps=1.0, alpha=0.1)),
+        Found("a.py::f[eps=1.0-2]", of(eps=1.0, alpha=0.01)),
+        Found("a.py::f[eps=4.0]", of(eps=4.0)),
+    ]
+    kinds = [(one.kind, one.id) for one in judge(recorded, now, lambda name: True)]
+    assert kinds == [
+        (KEPT, "a.py::f[eps=1.0-2]"),
+        (KEPT, "a.py::f[eps=1.0]"),
+        (WEAKENED, "a.py::f[eps=3.0]"),
+    ]
+
+
+def test_of_two_with_one_source_the_likeliest_is_the_renamed_one():
+    recorded = {"a.py::f": of(eps=1.0), "a.py::g": of(eps=2.0)}
+    now = [Found("b.py::h", of(eps=2.0)), Found("a.py::f", of(eps=1.0))]
+    assert {name: claim.id for name, claim in matched(recorded, now)} == {
+        "a.py::f": "a.py::f",
+        "a.py::g": "b.py::h",
+    }
+    kinds = [one.kind for one in judge(recorded, now, lambda name: True)]
+    assert kinds == [KEPT, RENAMED]
+    now = [Found("b.py::h", {**of(eps=2.0), "source": "another"}), now[1]]
+    kinds = [one.kind for one in judge(recorded, now, lambda name: True)]
+    assert kinds == [KEPT, GONE, NEW]
+
+
+def test_an_entry_that_is_written_is_read_again(tmp_path):
+    file = tmp_path / "claims.json"
+    given = {
+        "a.py::f[λ]": of(eps=0.1, delta=1e-300),
+        "a.py::g": of(rdp={2: 0.1, 1.5: 1 / 3}, params={"long": "x" * 300}),
+        "a.py::h": of(
+            profile=falls, inputs=[[at] * 9 for at in range(30)], neighbors="replace_one"
+        ),
+    }
+    assert storing.write(file, given)
+    assert not storing.write(file, dict(reversed(given.items())))
+    assert storing.load(file) == given
+    assert max(map(len, file.read_text().splitlines())) < 110
+
+
+def test_a_read_only_directory_is_said(tmp_path, monkeypatch):
+    file = tmp_path / "claims.json"
+
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr(storing.tempfile, "mkstemp", refuse)
+    with pytest.raises(
+        ClaimsFileError, match=r"claims.json could not be written: .*denied.* Make "
+    ):
+        storing.write(file, {})
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from pytest_dp.committed.storing import alone, load, write
+file, name = Path(sys.argv[1]), sys.argv[2]
+print("ready", flush=True)
+for number in range(int(sys.argv[3])):
+    with alone(file):
+        write(file, load(file) | {f"{name}.py::f{number}": {"promise": {"eps": 1.0 + number}}})
+"""
+
+
+def writer(file, name, times):
+    command = [sys.executable, "-c", WRITER, str(file), name, str(times)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_that_write_at_once_lose_nothing(tmp_path):
+    file = tmp_path / "claims.json"
+    both = [writer(file, name, 40) for name in "ab"]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert len(storing.load(file)) == 80
+
+
+def test_whoever_is_killed_leaves_a_whole_file(tmp_path):
+    file = tmp_path / "claims.json"
+    storing.write(file, {"first.py::f": {"promise": {"eps": 1.0}}})
+    for _ in range(5):
+        process = writer(file, "a", 10_000)
+        process.stdout.readline()
+        time.sleep(0.02)
+        process.kill()
+        process.wait(60)
+        assert "first.py::f" in storing.load(file)
+    with storing.alone(file):
+        pass

@@ -1,0 +1,67 @@
+"""Which guarantee is at least as strong as which other one."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from pytest_dp.privacy import guarantee
+from pytest_dp.privacy.order import implies
+
+GIVEN = [
+    *({"eps": eps, "delta": delta} for eps, delta in product((0.1, 1.0, 3.0), (0.0, 1e-6, 0.1))),
+    *({"rho": rho} for rho in (0.01, 0.5, 4.0)),
+    *({"mu": mu} for mu in (0.1, 1.0, 3.0)),
+    {"rdp": (2, 0.1)},
+    {"rdp": {2: 0.5, 8: 2.0}},
+    {"profile": lambda eps: max(0.0, 0.2 - 0.1 * (math.exp(eps) - 1))},
+    {"tradeoff": lambda x: max(0.0, 0.9 - x)},
+]
+GUARANTEES = [guarantee(keywords) for keywords in GIVEN]
+QUANTILES = np.concatenate([np.geomspace(1e-12, 0.5, 60), 1 - np.geomspace(1e-12, 0.5, 60)])
+
+
+@pytest.mark.parametrize("given", GUARANTEES, ids=str)
+def test_what_follows_allows_no_less(given):
+    """Of any event, and of any order."""
+    followed = [asked for asked in GUARANTEES if implies(given, asked)]
+    assert given in followed
+    for asked in followed:
+        assert np.all(given.most(QUANTILES) <= asked.most(QUANTILES) * (1 + 1e-8) + 1e-12)
+        for order in (1.5, 2.0, 8.0):
+            assert given.renyi_at(order) <= asked.renyi_at(order) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("given", GUARANTEES[:16], ids=str)
+def test_of_one_notion_the_parameter_decides(given):
+    assert implies(given, given.times(1.001))
+    assert not implies(given.times(1.001), given)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "follows"),
+    [
+        ({"eps": 1.0}, {"eps": 1.0, "delta": 1e-9}, True),
+        ({"eps": 1.0, "delta": 1e-9}, {"eps": 1.0}, False),
+        ({"eps": 0.9, "delta": 1e-5}, {"eps": 1.0, "delta": 1e-6}, False),
+        ({"eps": 1.1, "delta": 1e-9}, {"eps": 1.0, "delta": 0.1}, True),
+        ({"eps": 1.0}, {"rho": 0.5}, True),
+        ({"eps": 1.0}, {"rho": 0.4}, False),
+        ({"rho": 0.5}, {"eps": 50.0}, False),
+        ({"rho": 0.5}, {"eps": 6.0, "delta": 1e-5}, True),
+        ({"mu": 1.0}, {"rho": 0.5}, True),
+        ({"rho": 0.5}, {"mu": 1.0}, False),
+        ({"eps": 0.5}, {"mu": 1.0}, True),
+        ({"eps": 5.0}, {"mu": 1.0}, False),
+        ({"rho": 0.05}, {"rdp": (2, 0.1)}, True),
+        ({"rho": 0.06}, {"rdp": (2, 0.1)}, False),
+        ({"rdp": (2, 0.1)}, {"rho": 9.0}, False),
+        ({"rdp": {2: 0.1, 4: 0.2}}, {"rdp": (2, 0.1)}, True),
+        ({"rdp": (2, 0.1)}, {"rdp": {2: 0.1, 4: 0.2}}, False),
+    ],
+)
+def test_between_notions(given, asked, follows):
+    assert implies(guarantee(given), guarantee(asked)) == follows
