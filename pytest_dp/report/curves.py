@@ -19,7 +19,7 @@ from pytest_dp.results.result import Counterexample, Result
 
 STRAIGHT = 1e-8
 """How far off a line a point may lie and be left out."""
-LEVELS = (0.9, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+LEVELS = (0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """P-values for which is worked out what is refuted."""
 
 

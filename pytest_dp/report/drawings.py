@@ -31,8 +31,8 @@ LEFT, RIGHT = 52.0, WIDTH - 10
 FAINT = 0.06
 """Distance from what the claim allows below which it could hardly be seen: then the surroundings of
 the event are enlarged."""
-REFUTED_BELOW = 1e-12
-"""The lowest p-value that is drawn."""
+HIGHEST_FLOOR = -6.0
+"""Decimal logarithm of the lowest p-value that is drawn, at most; else twice that of alpha."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,14 @@ class Claimed:
     parameter : str
     value : float
     alpha : float
-    violated : bool
+    by_bets : bool
+        Whether bets have refuted it.
     """
 
     parameter: str
     value: float
     alpha: float
-    violated: bool
+    by_bets: bool
 
 
 def drawings(pictures: Pictures, claim: Claimed) -> list[Drawing]:
@@ -159,33 +160,37 @@ def _within(points: Points | list[tuple[float, float]], window: tuple[float, ...
 
 def evidence(points: Points, claim: Claimed) -> Drawing:
     """The p-value of every value of the parameter, as in the StatDP paper."""
-    floor = min(claim.alpha**2, REFUTED_BELOW**0.5)
-    points = tuple((value, math.log10(max(p, floor))) for value, p in points)
+    alpha = math.log10(claim.alpha)
+    points = tuple((value, math.log10(p)) for value, p in points)
     high = 1.1 * max(claim.value, points[0][0])
-    x, y = Axis(0.0, high, LEFT, RIGHT), Axis(math.log10(floor), 0.0, 180.0, 14.0)
-    bound = _at(tuple(sorted((p, value) for value, p in points)), math.log10(claim.alpha))
-    curve = [(x(points[-1][0]), y(y.low)), *((x(a), y(b)) for a, b in reversed(points))]
+    x, y = Axis(0.0, high, LEFT, RIGHT), Axis(min(2 * alpha, HIGHEST_FLOOR), 0.0, 180.0, 14.0)
+    refuted = max((value for value, p in points if p <= alpha), default=0.0)
+    curve = [(x(a), y(b)) for a, b in reversed(points)]
+    curve = [(LEFT, curve[0][1]), *curve]  # what is smaller is refuted as clearly at least
     curve += [(x(points[0][0]), y(0.0)), (x(high), y(0.0))]
-    level = y(math.log10(claim.alpha))
+    level, claimed = y(alpha), x(claim.value)
     parts = [
-        bar(LEFT, 14, x(bound) - LEFT, 166, "dp-refuted"),
+        bar(LEFT, 14, x(refuted) - LEFT, 166, "dp-refuted"),
         line([(LEFT, level), (RIGHT, level)], "dp-limit"),
-        text(LEFT + 4, level - 5, f"alpha {number(claim.alpha)}"),
-        line([(x(claim.value), 180), (x(claim.value), 14)], "dp-claim"),
+        line([(claimed, 180), (claimed, 14)], "dp-claim"),
         line(curve, "dp-attack"),
-        *_beside(x(claim.value), 174, "claimed"),
+        text(
+            claimed + 5 if claimed < LEFT + 70 else LEFT + 4,
+            level - 5,
+            f"alpha {number(claim.alpha)}",
+        ),
+        *_beside(claimed, 174, "claimed"),
     ]
     parts += across(x, 180, f"tested {claim.parameter}", x.ticks(5), number)
     exponents = [tick for tick in y.ticks(4) if tick == round(tick)]
     parts += upwards(y, LEFT, "p-value", exponents, power_of_ten)
     title = (
-        f"P-values of tested values of {claim.parameter}: up to {bound:.3g} they are below alpha"
+        f"P-values of tested values of {claim.parameter}: below alpha up to "
+        f"{numbers.lower(refuted)}, where {numbers.claimed(claim.value)} is claimed"
     )
-    caption = (
-        f"Shaded: values of {claim.parameter} that the fresh runs in S refute, up to {bound:.3g}."
-    )
-    if claim.violated and bound <= claim.value:
-        caption += " These are too few to refute the claim by themselves; the bets did."
+    caption = f"Shaded: values of {claim.parameter} that the counts of fresh runs in S refute."
+    if claim.by_bets and refuted <= claim.value:
+        caption += " They are too few to refute the claim by themselves; the bets did."
     return Drawing(f"Evidence against {claim.parameter}", svg(216, title, parts), caption)
 
 

@@ -44,6 +44,8 @@ def outputs(histogram: Histogram) -> Drawing:
     caption = "Runs in the search for S. Filled: in S."
     if scale.logarithmic:
         caption += " The scale is logarithmic, as S is rare."
+    if any(each.label == "" and None in (each.low, each.high) for each in ranges):
+        caption += " The bars at the ends hold all that is beyond."
     if few:
         picture = _lying(histogram, scale, title)
     else:

@@ -163,7 +163,7 @@ def _folded(number: int, record: Record) -> str:
 
 
 def _told(record: Record) -> str:
-    begun = record.details.startswith(record.headline)
+    begun = " ".join(record.details.split()).startswith(record.headline)
     parts = [] if begun else [f"<p>{_text(record.headline)}</p>"]
     if record.details:
         label = f"{_SECTIONS[record.status]}: {record.name}"
@@ -190,8 +190,8 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
 def _drawings(record: Record) -> list[Drawing]:
     if record.pictures is None or record.claimed is None or record.alpha is None:
         return []
-    violated = record.status == "violated"
-    claim = Claimed(record.parameter, record.claimed, record.alpha, violated)
+    by_bets = record.status == "violated" and record.e_value is not None
+    claim = Claimed(record.parameter, record.claimed, record.alpha, by_bets)
     return drawings(record.pictures, claim)
 
 

@@ -18,7 +18,7 @@ from pytest_dp.report.histograms import outputs
 from pytest_dp.report.svg import UNSEEN, WIDTH, Axis, line, number, percent, power_of_ten
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
 
-EPS = Claimed("eps", 1.0, 1e-6, violated=True)
+EPS = Claimed("eps", 1.0, 1e-6, by_bets=True)
 COUNTS = [(90, 10), (300, 40), (500, 250), (90, 500), (20, 200)]
 RANGES = tuple(
     Bar("", 10.0 * k if k else None, 10.0 * k + 10, counts, counts if k < 3 else (0, 0))
@@ -147,6 +147,12 @@ def test_a_few_kinds_have_a_line_each_and_nothing_of_them_is_markup():
     assert len(of_class(root, "dp-in")) == 2
 
 
+def test_ends_that_hold_all_beyond_are_said():
+    assert outputs(BY_RANGE).caption.endswith("hold all that is beyond.")
+    closed = replace(BY_RANGE, bars=RANGES[1:])
+    assert outputs(closed).caption == "Runs in the search for S. Filled: in S."
+
+
 def test_values_have_their_places_on_the_axis():
     values = [0.0, 1.0, 2.0, 5.0, 6.0, 7.0, 8.0]
     bars = tuple(Bar(f"{v:g}", v, v, (10, 10), (0, 0)) for v in values)
@@ -211,9 +217,9 @@ def inside(point, polygon) -> bool:
 
 def test_evidence_refutes_what_lies_left_of_where_it_crosses_alpha():
     drawing = evidence(PICTURES.evidence, EPS)
-    assert "refute, up to 1.7." in drawing.caption
-    assert "too few" not in drawing.caption
+    assert drawing.caption.endswith("refute.")
     root = read(drawing.svg)
+    assert "below alpha up to 1.70, where 1.0 is claimed" in root[0].text
     (claimed,), (refuted,) = of_class(root, "dp-claim"), of_class(root, "dp-refuted")
     edge = float(refuted.attrib["x"]) + float(refuted.attrib["width"])
     assert ends(claimed)[0][0] < edge
@@ -222,16 +228,28 @@ def test_evidence_refutes_what_lies_left_of_where_it_crosses_alpha():
     below = [x for x, y in ends(curve) if y > level + 1]
     above = [x for x, y in ends(curve) if y < level - 1]
     assert max(below) < edge < min(above)
-    assert drawings(replace(PICTURES, evidence=PICTURES.evidence[:1]), EPS)[2].heading.startswith(
-        "Bets"
-    )
 
 
-def test_evidence_that_falls_short_says_that_it_was_the_bets():
-    weak = tuple((value - 1, p) for value, p in PICTURES.evidence)
-    assert evidence(weak, EPS).caption.endswith(
-        "too few to refute the claim by themselves; the bets did."
-    )
+def test_evidence_of_a_single_point_is_no_picture():
+    drawn = drawings(replace(PICTURES, evidence=PICTURES.evidence[:1]), EPS)
+    assert "Evidence against eps" not in [drawing.heading for drawing in drawn]
+
+
+@pytest.mark.parametrize("points", [PICTURES.evidence, PICTURES.evidence[:2]])
+def test_evidence_that_falls_short_says_that_it_was_the_bets(points):
+    weak = tuple((value - 1, p) for value, p in points)
+    drawing = evidence(weak, EPS)
+    assert drawing.caption.endswith("too few to refute the claim by themselves; the bets did.")
+    (refuted,) = of_class(read(drawing.svg), "dp-refuted")
+    assert (float(refuted.attrib["width"]) > 0) == (len(points) > 2)
+    assert "bets" not in evidence(weak, replace(EPS, by_bets=False)).caption
+
+
+@pytest.mark.parametrize("alpha", [1e-200, 1e-6, 0.05, 0.5])
+def test_evidence_at_any_alpha(alpha):
+    points = tuple(sorted({*PICTURES.evidence, (1.2, alpha)}, key=lambda p: -p[1]))
+    read(evidence(points, replace(EPS, alpha=alpha)).svg)
+    read(wealth(PICTURES.wealth, replace(EPS, alpha=alpha)).svg)
 
 
 def test_wealth_reaches_the_line_where_the_claim_is_refuted():
