@@ -26,7 +26,7 @@ from pytest_dp.report.svg import (
 )
 from pytest_dp.results.pictures import Interval, Pictures, Points
 
-LEFT, RIGHT = 52.0, WIDTH - 10
+LEFT, RIGHT = 60.0, WIDTH - 10
 """Where axes begin and end."""
 FAINT = 0.06
 """Distance from what the claim allows below which it could hardly be seen: then the surroundings of
@@ -166,7 +166,8 @@ def evidence(points: Points, claim: Claimed) -> Drawing:
     x, y = Axis(0.0, high, LEFT, RIGHT), Axis(min(2 * alpha, HIGHEST_FLOOR), 0.0, 180.0, 14.0)
     refuted = max((value for value, p in points if p <= alpha), default=0.0)
     curve = [(x(a), y(b)) for a, b in reversed(points)]
-    curve = [(LEFT, curve[0][1]), *curve]  # what is smaller is refuted as clearly at least
+    if curve[0][1] < y.start:  # what is smaller is refuted at least as clearly
+        curve = [(LEFT, curve[0][1]), *curve]
     curve += [(x(points[0][0]), y(0.0)), (x(high), y(0.0))]
     level, claimed = y(alpha), x(claim.value)
     parts = [
@@ -189,6 +190,8 @@ def evidence(points: Points, claim: Claimed) -> Drawing:
         f"{numbers.lower(refuted)}, where {numbers.claimed(claim.value)} is claimed"
     )
     caption = f"Shaded: values of {claim.parameter} that the counts of fresh runs in S refute."
+    if not refuted:
+        caption = f"The counts of fresh runs in S refute no value of {claim.parameter}."
     if claim.by_bets and refuted <= claim.value:
         caption += " They are too few to refute the claim by themselves; the bets did."
     return Drawing(f"Evidence against {claim.parameter}", svg(216, title, parts), caption)

@@ -14,7 +14,7 @@ from html import escape
 
 WIDTH = 360.0
 """Width of a picture, in the units in which text is 11 high: a narrow phone shows it as it is."""
-SHORTEST, LONGEST = 1e-3, 1e5
+SHORTEST, LONGEST = 1e-3, 1e7
 """Sizes of numbers that are written without an exponent."""
 UNSEEN = 0.25
 """Distance that makes no difference to the eye."""
