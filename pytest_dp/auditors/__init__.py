@@ -11,15 +11,17 @@ from typing import Any
 
 from pytest_dp.auditors.afresh import confirmed
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.earlier import told_of
+from pytest_dp.auditors.past import NOTHING, Past
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import Claim, Promise, expand
-from pytest_dp.datasets.relations import Pair
+from pytest_dp.claim import Claim, expand
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.keywords import invalid
 from pytest_dp.reprs import on_one_line
+from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sampling.sampler import Progress
@@ -114,12 +116,11 @@ def run(
     name: str,
     root: Path | None = None,
     progress: Progress | None = None,
-    known: Callable[[Promise], list[Pair]] = lambda promise: [],  # noqa: ARG005
+    past: Past = NOTHING,
 ) -> AuditResult:
     """Audit a validated claim.
 
-    `root` is where ``"module:attribute"`` inputs are looked up; `known` gives pairs that broke the
-    promise before, to be tried first.
+    `root` is where ``"module:attribute"`` inputs are looked up.
     """
     call = prepare(mechanism, claim.arguments)
     seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
@@ -129,11 +130,11 @@ def run(
     settings = replace(settings, seed=seed)
     search = settings.method == "sequential" and claim.promise.inputs is not None
 
-    def prepared() -> tuple[Claim, PairSource]:
+    def prepared() -> tuple[Claim, PairSource, Evidence]:
         whole = replace(claim, promise=resolved(claim.promise, root, notes))
         found = constants_of(call.mechanism, call.params) if search and settings.search else ()
         constants = [constant.value for constant in found]
-        remembered = known(whole.promise)
+        remembered = past.pairs(whole.promise)
         if remembered:
             notes.append(
                 "the pair that broke this claim the last time was tried first; an audit that is "
@@ -141,10 +142,11 @@ def run(
             )
         source = source_of(whole, seed, written, remembered, notes, constants)
         source = accepted(source, whole.promise, call, settings, notes)
-        return whole, searched(source, whole.promise, call, settings) if search else source
+        source = searched(source, whole.promise, call, settings) if search else source
+        return whole, source, past.evidence(whole.promise, seed)
 
     try:
-        claim, source = within(settings.max_seconds, prepared)
+        claim, source, earlier = within(settings.max_seconds, prepared)
     except OutOfTime:
         raise ClaimError(
             f"{written}{_relation(claim)}: no pairs within max_seconds={settings.max_seconds:g}. A "
@@ -152,9 +154,11 @@ def run(
             "some; it is asked for a few hundred at most."
         ) from None
     audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
-    context = Context(claim, call, source, settings, name, progress)
+    context = Context(claim, call, source, settings, name, progress, earlier)
     for note in notes:
         context.sampler.note(note)
+    if earlier.runs:
+        context.sampler.note(told_of(earlier))
     useless = unused(claim.effort, settings.method)
     if useless:
         context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")

@@ -46,10 +46,10 @@ NOT_TOLD_APART = (
 
 def conclude(game: Game) -> AuditResult:
     """Count what was found on held-out samples, and say so."""
-    context, ledger = game.context, game.ledger
+    context = game.context
     given = len(context.pairs)
     tried = min(len(game.seen), given), given
-    if tried[0] < tried[1] > 1 and not ledger.refuted:
+    if tried[0] < tried[1] > 1 and not game.refuted:
         context.sampler.note(
             f"tried {tried[0]} of {tried[1]:,} pairs: raise max_samples or max_seconds, or "
             "name the pairs that matter with pairs=",
@@ -57,7 +57,8 @@ def conclude(game: Game) -> AuditResult:
         )
     bets: dict[str, Any] = {
         "e_value": game.e_value,
-        "bet_samples": 2 * game.drawn,
+        "bet_samples": context.earlier.samples + 2 * game.drawn,
+        "evidence": game.evidence,
         "pairs": tried,
         "proposed": len(game.seen) - tried[0],
         "pictures": Pictures(wealth=wealth_of(game.trail)),
@@ -66,7 +67,7 @@ def conclude(game: Game) -> AuditResult:
     if not known:
         _note_if_late(game)
         return context.result("inconclusive", **bets)
-    violated = ledger.refuted
+    violated = game.refuted
     caught = would_catch(known[:given], given, context.guarantee, game.share * context.alpha)
     shown_of = game
     if violated:
@@ -93,7 +94,7 @@ def conclude(game: Game) -> AuditResult:
         )
     return context.result(
         verdict,
-        p_value=context.agreeing(min(ledger.p_value / game.share, 1.0), violated),
+        p_value=context.agreeing(min(game.p_value, 1.0), violated),
         resolution=caught,
         **bets,
         **shown,
@@ -112,7 +113,7 @@ def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
     played : Game
         The one that decided the verdict.
     """
-    context, violated = game.context, played.ledger.refuted
+    context, violated = game.context, played.refuted
     said: dict[str, Any] = {"lower": played.ledger.lower}
     bet = known[0].kept.pairs
     distance = _apart(game, known[0]) if violated else None
@@ -236,7 +237,7 @@ def _shown(game: Game, known: list[Arm]) -> Strongest | None:
         left = game.context.max_samples
         if game.satisfied:
             left = max(MIN_SHOWN, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
-        return strongest(game.context, game.pool, known, game.ledger.refuted, left)
+        return strongest(game.context, game.pool, known, game.refuted, left)
     except OutOfTime as out:
         if out.stack:
             raise game.context.hung(out) from None

@@ -15,6 +15,7 @@ from pytest_dp.claim import Claim
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import describe
 from pytest_dp.inputs.sources import PairSource
+from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -48,6 +49,8 @@ class Context:
         The claim's id.
     progress : callable, optional
         As of a sampler.
+    earlier : Evidence, optional
+        Of runs of the same audit, with other random numbers.
     """
 
     def __init__(
@@ -58,8 +61,10 @@ class Context:
         settings: Settings,
         name: str,
         progress: Progress | None = None,
+        earlier: Evidence | None = None,
     ) -> None:
         self.claim, self.guarantee, self.source = claim, claim.promise.guarantee, source
+        self.earlier = Evidence() if earlier is None else earlier
         self.pairs = source.given
         self.privacy_param = claim.arguments.privacy_param
         self.settings, self.name = settings, name
@@ -190,5 +195,6 @@ class Context:
             replayable=self.sampler.replayable,
             notes=tuple(self.sampler.notes),
             hindrances=tuple(self.sampler.hindrances),
+            earlier_runs=self.earlier.runs,
             **{**defaults, **outcome},
         )

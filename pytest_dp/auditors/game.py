@@ -18,6 +18,7 @@ from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
+from pytest_dp.auditors.earlier import learned_by, remind
 from pytest_dp.auditors.kept import MIN_ROOM, TOTAL_ROOM, Kept
 from pytest_dp.auditors.outlook import (
     MIN_AT_MARGIN,
@@ -33,6 +34,7 @@ from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource, Tried
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.outputs.table import concatenated
+from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 
 FIRST_BATCH, MIN_BATCH = 12, 8
@@ -105,7 +107,10 @@ class Game:
         self.arms: list[Arm] = []
         for pair in self.source.pairs:
             self._join(pair)
-        self.ledger = Ledger(context.guarantee, share * context.alpha)
+        earlier = context.earlier if source is None else Evidence()
+        self.refuted_before = earlier.refutes(context.alpha)
+        before = () if self.refuted_before else earlier.log_e_values  # then, to show it is left
+        self.ledger = Ledger(context.guarantee, share * context.alpha, before)
         self.pace = pace_of(context.guarantee)
         self.seen: list[Arm] = []
         self.late = self.satisfied = False
@@ -246,8 +251,27 @@ class Game:
         A game that was given up counts for nothing, so it is an e-value of the whole audit.
         Rounding does not make it disagree with the verdict.
         """
-        value = self.share * math.exp(min(self.ledger.log_e_value, 700.0))
-        return max(value, 1 / self.context.alpha) if self.ledger.refuted else value
+        before = self.context.earlier.log_e_value if self.refuted_before else 0.0
+        value = self.share * math.exp(min(before + self.ledger.log_e_value, 700.0))
+        return max(value, 1 / self.context.alpha) if self.refuted else value
+
+    @property
+    def p_value(self) -> float:
+        """Valid at any time; of earlier runs, if it was them that refuted the claim."""
+        before = math.exp(-self.context.earlier.log_e_value) if self.refuted_before else 1.0
+        return min(self.ledger.p_value / self.share, before)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is refuted, by this run or by it and earlier ones."""
+        return self.refuted_before or self.ledger.refuted
+
+    @property
+    def evidence(self) -> Evidence:
+        """What this run leaves to later ones: its own alone."""
+        earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
+        learned = learned_by(self.seen, len(self.source.given))
+        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn, learned)
 
     def _knows_enough(self) -> bool:
         """Whether the claim's margin is reached and nothing is in doubt; looked up now and then."""
@@ -315,6 +339,7 @@ class Game:
                 self.coupled = arm.coupled
         self._draw(arm, size, deadline)
         self.seen.append(arm)
+        remind(arm, self.context.earlier.learned if self.source is self.context.source else ())
         proposed = arm.number >= len(self.source.given) and self.source.generated is None
         arm.refused = proposed and any(map(all_raised, arm.kept.sides()))
         if len(self.seen) == len(self.arms):

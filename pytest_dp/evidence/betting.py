@@ -104,6 +104,8 @@ class Ledger:
     alpha : float
         A rung is refuted, and not bet against any more, once wealth reaches ``1 / alpha``; 0 goes
         on for ever.
+    before : sequence of float, optional
+        Log wealth to begin with, for each rung: what earlier bets, on other outputs, have earned.
 
     Attributes
     ----------
@@ -117,12 +119,15 @@ class Ledger:
         Whether the claim is of eps alone.
     """
 
-    def __init__(self, guarantee: Guarantee, alpha: float = 0.0) -> None:
+    def __init__(
+        self, guarantee: Guarantee, alpha: float = 0.0, before: Sequence[float] = ()
+    ) -> None:
         self.enough = -math.log(alpha) if alpha else math.inf
         bounded = guarantee.divergences
         ladder = [guarantee.times(float(share)) for share in RUNGS]
         self.rungs = guarantee.claimed * RUNGS
-        self.log_wealth, self.highest = np.zeros(len(ladder)), np.zeros(len(ladder))
+        self.before = np.array(before) if len(before) else np.zeros(len(ladder))
+        self.log_wealth, self.highest = self.before.copy(), self.before.copy()
         most = max(len(rung.hockey_sticks) for rung in ladder)
         # As many for each rung; one that follows from fewer is asked more than once for the last.
         held = [rung.hockey_sticks for rung in ladder]

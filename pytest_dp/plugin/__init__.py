@@ -67,8 +67,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         else:
             shown = kind.upper() if kind == "file" else "VALUE"
             group.addoption(flag, dest=f"dp_{name}", metavar=shown, default=None, help=text)
+    group.addoption(
+        "--dp-evidence", action="store_true", help="print the evidence of earlier runs, and exit"
+    )
     group.addoption("--dp-update", action="store_true", help="write dp-claims.json")
     parser.addini("dp_claims_file", "where claims are on record (default: dp-claims.json)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Print the evidence that was collected, where that is all that is asked for."""
+    if not config.option.dp_evidence:
+        return None
+    from pytest_dp.plugin.accumulated import collected
+
+    for line in collected(config):
+        print(line)  # noqa: T201  as pytest --fixtures does
+    return 0
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

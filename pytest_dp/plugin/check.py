@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from pytest_dp.auditors import run
+from pytest_dp.auditors.past import Past
 from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
 from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.keywords import read
+from pytest_dp.plugin.accumulated import Kept
 from pytest_dp.plugin.failure import relative, represent
 from pytest_dp.plugin.names import AUDITED, MARKER, asked
 from pytest_dp.plugin.options import settings_of, strict
@@ -35,11 +37,13 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
     ends_early = settings.method == "sequential" and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
+    kept = Kept(item, number, claim, mechanism)
+    past = Past(partial(remembered, item, number), kept.earlier)
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
-        known = partial(remembered, item, number)
         root = item.config.rootpath
-        result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, known)
+        result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, past)
     remember(item, number, result)
+    kept.keep(result)
     item.stash.setdefault(AUDITED, []).append((number, mechanism, claim, result))
     return result
 

@@ -235,7 +235,7 @@ def _options(result: Result) -> list[str]:
     if result.method == "sequential" and result.margin not in (None, written.margin):
         margin = "none" if result.margin == NO_MARGIN else f"{result.margin:g}"
         options.append(f"--dp-margin={margin}")
-    return options
+    return [*options, "--dp-accumulate"] if result.earlier_runs else options
 
 
 def _pair(example: Counterexample, width: int) -> list[str]:

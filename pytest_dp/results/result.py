@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pytest_dp.claim import Claim
 from pytest_dp.privacy import Renyi
+from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.pictures import Pictures
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
@@ -171,6 +172,11 @@ class Result:
         False if the mechanism draws on randomness that cannot be seeded.
     notes : tuple of str
         Anything about the run that its reader should know.
+    earlier_runs : int
+        Runs of the same audit whose evidence counts as well: `e_value` and `bet_samples` are those
+        of all.
+    evidence : Evidence or None
+        What this run leaves to later ones of the same audit, from auditors that bet.
     hindrances : tuple of str
         Those of the notes that say what kept it from telling more, and what to do about it.
     pictures : Pictures
@@ -201,6 +207,8 @@ class Result:
     replayable: bool = True
     notes: tuple[str, ...] = ()
     hindrances: tuple[str, ...] = ()
+    evidence: Evidence | None = None
+    earlier_runs: int = 0
     pictures: Pictures = field(default_factory=Pictures)
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pytest_dp.search.constants import is_project
+from pytest_dp.search.reaching import is_project
 
 Step = tuple[str, int, int]
 """File, first line and offset of an instruction: equal for copies of a function."""

@@ -297,10 +297,12 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
 @pytest.mark.parametrize(("share", "alpha"), [(1.0, 1e-6), (0.95, 1e-6), (0.05, 0.05), (0.05, 0.3)])
 def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
     ledger = ledger_of(1.0, alpha=share * alpha)
-    game = SimpleNamespace(share=share, ledger=ledger, context=SimpleNamespace(alpha=alpha))
+    context = SimpleNamespace(alpha=alpha)
+    game = SimpleNamespace(share=share, ledger=ledger, context=context, refuted_before=False)
     enough = -math.log(share * alpha)
     for log_wealth in (0.0, 1.5, math.nextafter(enough, 0), enough):
         ledger.log_wealth[:] = ledger.highest[:] = log_wealth
+        game.refuted = ledger.refuted
         e_value = Game.e_value.fget(game)
         assert e_value == pytest.approx(share * math.exp(log_wealth))
         if log_wealth == enough:

@@ -1,0 +1,71 @@
+"""Which audits are the same: evidence against one says nothing about another."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pytest_dp.claim import Arguments, Promise
+from pytest_dp.committed.texts import digest, source_digest, text_of
+from pytest_dp.sampling.captured import is_installed, names_in
+from pytest_dp.search.reaching import is_constant, reached
+
+
+def identity(promise: Promise, arguments: Arguments, mechanism: Any) -> str:
+    """A digest of all that evidence is about.
+
+    It changes with the claim, its inputs and arguments; with the source of the mechanism and of the
+    project's functions that it reaches, but not with their comments, names or formatting; with the
+    constants that they use; and with the versions of installed packages that they name.
+
+    Parameters
+    ----------
+    promise : Promise
+        With its inputs looked up.
+    arguments : Arguments
+    mechanism : callable
+    """
+    about = [
+        *(text_of(part) for part in (promise.guarantee, promise.relation, promise.group)),
+        *(text_of(part) for part in (promise.inputs, promise.pairs)),
+        *(text_of(part) for part in (arguments.params, arguments.vectorized, arguments.drawn)),
+        source_digest(mechanism),
+        *sorted(set(_reached(mechanism, dict(arguments.params)))),
+    ]
+    return digest("\n".join(about))
+
+
+def _reached(mechanism: Any, params: dict[str, Any]) -> Iterator[str]:
+    for thing, place in reached(mechanism, params):
+        if is_constant(thing):
+            yield f"{place} = {thing!r}"
+            continue
+        yield from _package(thing)
+        if isinstance(thing, types.FunctionType):
+            yield source_digest(thing)
+            for name in names_in(thing.__code__):
+                yield from _package(thing.__globals__.get(name))
+
+
+def _package(thing: Any) -> Iterator[str]:
+    """The installed package of a module, function or class, with its version."""
+    module = thing
+    if not isinstance(thing, types.ModuleType):
+        name = getattr(thing, "__module__", None) if callable(thing) else None
+        module = sys.modules.get(name) if isinstance(name, str) else None
+    if module is not None and is_installed(module):
+        root = module.__name__.partition(".")[0]
+        yield f"{root} {_version(root)}"
+
+
+def _version(package: str) -> str:
+    told = getattr(sys.modules.get(package), "__version__", None)
+    if isinstance(told, str):
+        return told
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,37 @@
+"""What an audit may be told of earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pytest_dp.claim import Promise
+from pytest_dp.datasets.relations import Pair
+from pytest_dp.results.evidence import Evidence
+
+
+def _no_pairs(promise: Promise) -> list[Pair]:  # noqa: ARG001
+    return []
+
+
+def _no_evidence(promise: Promise, seed: int) -> Evidence:  # noqa: ARG001
+    return Evidence()
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Both are asked once the inputs of a promise are looked up.
+
+    Attributes
+    ----------
+    pairs : callable
+        ``pairs(promise)``: what broke the promise before, to be tried first.
+    evidence : callable
+        ``evidence(promise, seed)``: what runs of the same audit with other seeds have shown.
+    """
+
+    pairs: Callable[[Promise], list[Pair]] = _no_pairs
+    evidence: Callable[[Promise, int], Evidence] = _no_evidence
+
+
+NOTHING = Past()

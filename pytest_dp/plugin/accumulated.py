@@ -1,0 +1,83 @@
+"""Evidence across runs (``--dp-accumulate``): taken up by an audit, kept after it, and shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import groupby
+
+import pytest
+
+from pytest_dp.accumulated.identity import identity
+from pytest_dp.accumulated.store import Run, Store
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.claim import Claim, Promise
+from pytest_dp.plugin.options import accumulates
+from pytest_dp.report import numbers
+from pytest_dp.results.evidence import Evidence
+
+
+class Kept:
+    """The evidence on one audit; nothing is read or written unless the run accumulates.
+
+    Parameters
+    ----------
+    item : Item
+    number : int
+        Counts the audits of a test.
+    claim : Claim
+    mechanism : callable
+    """
+
+    def __init__(self, item: pytest.Item, number: int, claim: Claim, mechanism: object) -> None:
+        self._item, self._claim, self._mechanism = item, claim, mechanism
+        self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
+        self._store = Store(item.config.rootpath) if accumulates(item.config) else None
+
+    def earlier(self, promise: Promise, seed: int) -> Evidence:
+        """What runs with other seeds have shown of this promise."""
+        if self._store is None:
+            return Evidence()
+        return self._store.earlier(self._name, self._identity(promise), numbers.seed(seed))
+
+    def keep(self, result: AuditResult) -> None:
+        """Add what a run has shown; say what went wrong with that."""
+        if self._store is None or result.evidence is None:
+            return
+        about = self._identity(result.claim.promise)
+        seed = numbers.seed(result.seed)
+        self._store.add(self._name, about, seed, result.alpha, result.evidence)
+        for problem in self._store.problems:
+            self._item.warn(pytest.PytestWarning(f"{self._item.nodeid}: {problem}"))
+
+    def _identity(self, promise: Promise) -> str:
+        return identity(promise, self._claim.arguments, self._mechanism)
+
+
+def collected(config: pytest.Config) -> Iterator[str]:
+    """What ``--dp-evidence`` prints: a few lines for each claim, and what could not be read."""
+    store = Store(config.rootpath)
+    runs = sorted(store.runs(), key=lambda run: (run.claim, run.identity))
+    if not runs:
+        yield f"No evidence in {store.folder}: it is collected by pytest --dp-profile=nightly."
+    for claim, of_claim in groupby(runs, key=lambda run: run.claim):
+        yield claim
+        versions = [list(some) for _, some in groupby(of_claim, key=lambda run: run.identity)]
+        for some in sorted(versions, key=lambda some: max(run.started for run in some)):
+            yield f"  {_told(some)}"
+    yield from (f"WARNING: {problem}" for problem in store.problems)
+
+
+def _told(runs: list[Run]) -> str:
+    """One version of a mechanism and its claim."""
+    total = sum((Evidence(run.log_e_values, 1, run.samples) for run in runs), Evidence())
+    alpha = min(run.alpha for run in runs)
+    days = sorted({run.started[:10] for run in runs})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    said = "refuted" if total.refutes(alpha) else f"refutes at {numbers.e_value(1 / alpha)}"
+    value = numbers.e_value(math.exp(min(total.log_e_value, 700.0)))
+    of_runs = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
+    return (
+        f"{runs[0].identity}: e-value {value} of {of_runs}, "
+        f"{numbers.count(total.samples)} samples, {when}; {said}"
+    )

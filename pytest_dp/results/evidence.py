@@ -1,0 +1,58 @@
+"""What runs of the same audit leave to later ones: evidence that multiplies, and what was learned.
+
+The e-value of a run, on random numbers of its own, is one given all that was known before. So the
+product over runs is one too, and reaches 1 / alpha with probability at most alpha for a claim that
+holds, however many runs there are (Ville's inequality over their concatenation). That bets are
+chosen by what earlier runs have taught is within the rules: it is past.
+
+References
+----------
+Ramdas, Grünwald, Vovk, Shafer, "Game-theoretic statistics and safe anytime-valid inference",
+Statistical Science 2023 (products of e-values, optional continuation).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+ROUNDING = 1e-9
+"""Of sums of logarithms: a claim that one run has refuted stays so in the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one run or several have shown against a claim, and learned of its mechanism.
+
+    Attributes
+    ----------
+    log_e_values : tuple of float
+        Natural logarithms of the e-values against shares of the claim's parameter
+        (`pytest_dp.evidence.betting.RUNGS`), the claim itself last; empty where there was no run.
+    runs, samples : int
+        How many runs there were, and how many samples they bet on.
+    learned : tuple
+        What the next run can begin with; see `pytest_dp.auditors.earlier`.
+    """
+
+    log_e_values: tuple[float, ...] = ()
+    runs: int = 0
+    samples: int = 0
+    learned: tuple[Any, ...] = ()
+
+    @property
+    def log_e_value(self) -> float:
+        """Against the claim."""
+        return self.log_e_values[-1] if self.log_e_values else 0.0
+
+    def refutes(self, alpha: float) -> bool:
+        """Whether it is enough against the claim; a sum that rounds to a hair below, too."""
+        return self.log_e_value >= -math.log(alpha) - ROUNDING
+
+    def __add__(self, later: Evidence) -> Evidence:
+        """That of these runs and of others, on random numbers of their own."""
+        both = self.log_e_values, later.log_e_values
+        total = tuple(map(sum, zip(*both, strict=True))) if all(both) else both[0] or both[1]
+        runs, samples = self.runs + later.runs, self.samples + later.samples
+        return Evidence(total, runs, samples, later.learned or self.learned)

@@ -1,0 +1,116 @@
+"""``--dp-accumulate``: evidence of runs with random seeds, from one run of pytest to the next."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from projects import laplace
+
+from pytest_dp.accumulated.store import Store
+from pytest_dp.results.evidence import Evidence
+
+CLAIM = "test_stats.py::count[eps=1.0]"
+
+
+@pytest.fixture
+def stats(project):
+    project.write("test_stats.py", laplace("count", 1.0))
+    return project
+
+
+def nightly(project, *options):
+    return project.run("--dp-profile=nightly", *options)
+
+
+def files(project):
+    return sorted((project.root / ".dp").rglob("*.json"))
+
+
+def grown(project, to):
+    """As if the runs so far had shown so much more."""
+    for file in files(project):
+        kept = json.loads(file.read_text())
+        kept["log_e_values"] = [to] * len(kept["log_e_values"])
+        file.write_text(json.dumps(kept))
+
+
+def test_each_run_adds_to_the_evidence(stats):
+    assert nightly(stats).ret == 0
+    assert nightly(stats).ret == 0
+    assert len(files(stats)) == 2
+    result = nightly(stats, "-v")
+    result.stdout.fnmatch_lines(["*note *the evidence of 2 earlier runs counts as well: an e-val*"])
+
+
+def test_what_earlier_runs_refuted_stays_refuted(stats):
+    nightly(stats)
+    grown(stats, 20.0)
+    for _ in range(2):
+        result = nightly(stats)
+        assert result.ret == 1
+        result.stdout.fnmatch_lines(["E   PrivacyViolation: claimed eps = 1.0, but eps > 1.0 *"])
+        result.stdout.fnmatch_lines(["*--dp-accumulate"])
+    assert stats.run().ret == 0  # without evidence of others, it is not
+
+
+def test_the_same_seed_is_not_counted_twice(stats):
+    seed = "--dp-seed=8f2c"
+    nightly(stats, seed)
+    grown(stats, 20.0)
+    assert nightly(stats, seed).ret == 0
+    assert len(files(stats)) == 1
+
+
+def test_evidence_is_of_one_source(stats):
+    nightly(stats)
+    grown(stats, 20.0)
+    stats.write("test_stats.py", laplace("count", 1.0), "# a comment")
+    assert nightly(stats).ret == 1
+    stats.write("test_stats.py", laplace("count", 1.01))
+    assert nightly(stats).ret == 0
+
+
+def test_runs_without_it_touch_nothing(stats):
+    assert stats.run("--dp-seed=random").ret == 0
+    assert not (stats.root / ".dp").exists()
+
+
+def test_reruns_of_a_failure_do_not_turn_it_green(stats):
+    nightly(stats)
+    grown(stats, 20.0)
+    result = nightly(stats, "--reruns=2")
+    assert result.ret == 1
+    assert len(files(stats)) == 2
+
+
+def test_workers_keep_it_too(stats):
+    stats.write("test_other.py", laplace("sums", 1.0))
+    stats.run_apart("--dp-profile=nightly", "-n", "2")
+    assert len(files(stats)) == 2
+
+
+def test_damaged_evidence_is_told_and_the_test_judged(stats):
+    nightly(stats)
+    files(stats)[0].write_text("{")
+    result = nightly(stats)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*PytestWarning: test_stats.py::count*.json is left out: *"])
+
+
+def test_the_evidence_is_printed(stats):
+    empty = stats.run("--dp-evidence")
+    assert (empty.ret, empty.outlines[0].split(":")[0]) == (0, f"No evidence in {stats.root}/.dp")
+    store = Store(stats.root)
+    for seed, log_e in (("1", 2.0), ("2", 13.0)):
+        store.add(CLAIM, "0123456789ab", seed, 1e-6, Evidence((log_e,), 1, 1_500))
+    store.add(CLAIM, "ba9876543210", "3", 1e-6, Evidence((1.0,), 1, 7))
+    result = stats.run("--dp-evidence")
+    assert result.ret == 0
+    assert result.outlines[0] == CLAIM
+    result.stdout.fnmatch_lines(
+        [
+            "  0123456789ab: e-value 3e6 of 2 runs, 3,000 samples, *; refuted",
+            "  ba9876543210: e-value 2.7 of 1 run, 7 samples, *; refutes at 1e6",
+        ]
+    )

@@ -1,0 +1,277 @@
+"""Evidence that outlives a run: which audits are the same, and a store that survives much."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_dp import dp_claim
+from pytest_dp.accumulated.identity import identity
+from pytest_dp.accumulated.store import Store
+from pytest_dp.claim import Arguments, Promise
+from pytest_dp.evidence.betting import RUNGS, Ledger
+from pytest_dp.privacy import ApproximateDP
+from pytest_dp.results.evidence import Evidence
+
+CLAIM, ABOUT = "shop/stats.py::count[eps=1.0]", "0123456789ab"
+
+
+def of_run(log_e, samples=100, learned=("something",)):
+    return Evidence((2 * log_e, log_e), 1, samples, learned)
+
+
+def filled(root, *log_es):
+    store = Store(root)
+    for number, log_e in enumerate(log_es):
+        store.add(CLAIM, ABOUT, f"{number:x}", 1e-6, of_run(log_e))
+    assert not store.problems
+    return store
+
+
+def files_of(root):
+    return sorted((root / ".dp/evidence").rglob("*.json"))
+
+
+# Evidence
+
+
+def test_evidence_multiplies():
+    total = of_run(1.5) + of_run(-0.5, 50, ("more",))
+    assert total == Evidence((2.0, 1.0), 2, 150, ("more",))
+    assert Evidence() + total == total
+    assert (total + Evidence()).learned == ("more",)
+    assert (Evidence().log_e_value, total.log_e_value) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("parts", [(1.0,), (0.1, 0.2, 0.7), (1.5, -0.5)])
+def test_what_has_refuted_the_claim_goes_on_doing_so(parts):
+    enough = -math.log(1e-6)
+    total = sum((of_run(part * enough) for part in parts), Evidence())
+    assert total.refutes(1e-6)
+    assert not (total + of_run(-1e-6)).refutes(1e-6)
+
+
+def test_a_ledger_goes_on_from_what_earlier_bets_have_earned():
+    enough = math.log(1e6)
+    before = [enough + 1] * (len(RUNGS) - 1) + [enough - 0.1]
+    ledger = Ledger(ApproximateDP(1.0), 1e-6, before)
+    assert not ledger.refuted
+    assert ledger.lower == RUNGS[-2]
+    assert Ledger(ApproximateDP(1.0), 1e-6, [enough + 1] * len(RUNGS)).refuted
+
+
+# The store
+
+
+def test_what_was_kept_comes_back(tmp_path):
+    filled(tmp_path, 1.5, -0.5)
+    assert Store(tmp_path).earlier(CLAIM, ABOUT, "ff") == Evidence(
+        (2.0, 1.0), 2, 200, ("something",)
+    )
+    assert [run.claim for run in Store(tmp_path).runs()] == [CLAIM, CLAIM]
+    assert (tmp_path / ".dp/.gitignore").read_text().endswith("*\n")
+
+
+def test_another_claim_and_another_source_begin_anew(tmp_path):
+    store = filled(tmp_path, 1.5)
+    assert store.earlier(CLAIM, "another", "ff") == Evidence()
+    assert store.earlier(CLAIM.replace("1.0", "2.0"), ABOUT, "ff") == Evidence()
+
+
+def test_a_seed_counts_once(tmp_path):
+    store = filled(tmp_path, 1.5, -0.5)
+    store.add(CLAIM, ABOUT, "1", 1e-6, of_run(9.0))
+    assert store.earlier(CLAIM, ABOUT, "ff").log_e_value == 1.0
+    again = store.earlier(CLAIM, ABOUT, "1")
+    assert again == Evidence((3.0, 1.5), 1, 100)  # nor is anything used that it has taught
+
+
+def test_merging_twice_changes_nothing(tmp_path):
+    filled(tmp_path / "one", 1.5, -0.5)
+    other = Store(tmp_path / "other")
+    other.add(CLAIM, ABOUT, "77", 1e-6, of_run(0.25, 7))
+    for _ in range(2):
+        shutil.copytree(tmp_path / "other/.dp", tmp_path / "one/.dp", dirs_exist_ok=True)
+    merged = Store(tmp_path / "one").earlier(CLAIM, ABOUT, "ff")
+    assert (merged.log_e_value, merged.runs, merged.samples) == (1.25, 3, 207)
+
+
+def test_what_was_learned_of_a_seed_stays_known_though_its_run_is_gone(tmp_path):
+    store = filled(tmp_path, 1.5)
+    next(iter(files_of(tmp_path))).unlink()
+    store.add(CLAIM, ABOUT, "77", 1e-6, of_run(0.5))
+    assert store.earlier(CLAIM, ABOUT, "0").learned == ()
+    assert store.earlier(CLAIM, ABOUT, "1").learned == ("something",)
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda text: text[: len(text) // 2], ""),
+        (lambda text: "", ""),
+        (lambda text: "[]", "its version is None"),
+        (lambda text: text.replace('"version": 1', '"version": 2'), "its version is 2"),
+        (lambda text: text.replace('"samples"', '"simples"'), "damaged"),
+        (lambda text: text.replace('"seed": "0"', '"seed": "5"'), "damaged"),
+        (lambda text: text.replace("1.5", "NaN"), "damaged"),
+        (lambda text: "<<<<<<< HEAD\n" + text, ""),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_left_out_and_told(tmp_path, damage, told):
+    filled(tmp_path, 1.5, -0.5)
+    file = next(file for file in files_of(tmp_path) if file.stem == "0")
+    file.write_text(damage(file.read_text()))
+    store = Store(tmp_path)
+    assert store.earlier(CLAIM, ABOUT, "ff").log_e_value == -0.5
+    (problem,) = store.problems
+    assert str(file) in problem
+    assert told in problem
+
+
+def test_learned_things_that_cannot_be_read_are_left_out(tmp_path):
+    store = filled(tmp_path, 1.5)
+    (file,) = (tmp_path / ".dp").rglob("learned.pickle")
+    for content in (b"", b"nonsense", pickle.dumps({"version": 1}), pickle.dumps([])):
+        file.write_bytes(content)
+        assert store.earlier(CLAIM, ABOUT, "ff") == Evidence((3.0, 1.5), 1, 100)
+    assert len(store.problems) == 4
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    tmp_path.chmod(0o500)
+    store = Store(tmp_path)
+    store.add(CLAIM, ABOUT, "0", 1e-6, of_run(1.0))
+    assert "could not be written" in store.problems[0]
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
+    store = filled(tmp_path, 1.5)
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
+    store.add(CLAIM, ABOUT, "77", 1e-6, of_run(1.0))
+    assert "No space left on device" in store.problems[0]
+    assert len(list((tmp_path / ".dp").rglob("*"))) == 5  # two folders, .gitignore, run, learned
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from pytest_dp.accumulated.store import Store
+from pytest_dp.results.evidence import Evidence
+store = Store(Path(sys.argv[1]))
+print("ready", flush=True)
+for number in range(int(sys.argv[2]), 1_000_000):
+    evidence = Evidence((2.0, 1.0), 1, 10, ("x",) * 999)
+    store.add({claim!r}, {about!r}, f"{{number:x}}", 1e-6, evidence)
+"""
+
+
+def writing(root, first):
+    code = WRITER.format(claim=CLAIM, about=ABOUT)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(root), str(first)], stdout=subprocess.PIPE
+    )
+    process.stdout.readline()
+    return process
+
+
+def test_processes_that_are_killed_while_they_write_lose_nothing(tmp_path):
+    rng = np.random.default_rng(1)
+    for kill in range(6):
+        both = [writing(tmp_path, 10_000 * (2 * kill + k)) for k in range(2)]
+        time.sleep(rng.uniform(0.01, 0.1))
+        for process in both:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        store = Store(tmp_path)
+        total = store.earlier(CLAIM, ABOUT, "ffffffff")
+        assert not store.problems
+        assert total.runs == len(files_of(tmp_path)) > 0
+        assert total.log_e_value == total.runs
+        assert len(total.learned) == 999
+
+
+# Which audits are the same
+
+
+LIMIT = 3
+SOURCE = """
+import math
+def helper(x):
+    return x + 1
+def count(records, rng):
+    return helper(len(records)) + rng.laplace(scale=LIMIT) + math.pi
+"""
+
+
+def about(source=SOURCE, limit=3, params=None, **promised):
+    module = {"LIMIT": limit, "__name__": "shop"}
+    file = Path(os.environ["IDENTITY"]) / "shop.py"
+    file.write_text(source)
+    exec(compile(source, str(file), "exec"), module)
+    import linecache
+
+    linecache.checkcache(str(file))
+    promise = Promise(ApproximateDP(1.0), **{"inputs": [[1]], **promised})
+    return identity(promise, Arguments(params=params or {}), module["count"])
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDENTITY", str(tmp_path))
+
+
+def test_what_makes_no_difference_is_the_same():
+    changed = SOURCE.replace("x + 1", "x+1  # one more").replace("count", "counted")
+    module_of_it = changed.replace("counted", "count")
+    assert about(module_of_it) == about()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"source": SOURCE.replace("x + 1", "x + 2")},
+        {"source": SOURCE.replace("scale=", "scale=2 * ")},
+        {"limit": 4},
+        {"params": {"scale": 2.0}},
+        {"inputs": [[2]]},
+        {"group": 2},
+    ],
+)
+def test_what_makes_a_difference_is_another(changed):
+    assert about(**changed) != about()
+
+
+def test_versions_of_packages_that_are_named_count(monkeypatch):
+    import opendp
+
+    def count(records):
+        return opendp.prelude, records
+
+    def of():
+        return identity(Promise(ApproximateDP(1.0), inputs=[[1]]), Arguments(), count)
+
+    before = of()
+    monkeypatch.setattr(opendp, "__version__", "99", raising=False)
+    assert of() != before
+
+
+def test_the_claim_on_a_mechanism_is_not_its_source():
+    def count(records):
+        return records
+
+    claimed = dp_claim(eps=1.0, inputs=[[1]], neighbors="add_remove_one")(count)
+    promise = Promise(ApproximateDP(1.0), inputs=[[1]])
+    assert identity(promise, Arguments(), claimed) == identity(promise, Arguments(), count)
