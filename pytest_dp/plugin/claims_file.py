@@ -11,7 +11,7 @@ import pytest
 
 from pytest_dp.plugin.claims_seen import OUTPUT, Run, Seen
 from pytest_dp.plugin.names import claims_path, ini
-from pytest_dp.plugin.selection import command_line
+from pytest_dp.plugin.selection import TYPED, command_line
 
 CHOICES = ("auto", "check", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -63,6 +63,11 @@ class ClaimsFile:
         self.run, self.update = Run(file, seen.tests), update
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker what was typed."""
+        node.workerinput[TYPED] = command_line(node.config)
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """What a worker has seen."""
         self.run.tests.update(json.loads(getattr(node, "workeroutput", {}).get(OUTPUT, "{}")))
@@ -76,6 +81,10 @@ class ClaimsFile:
         test = report.nodeid
         if hasattr(report, "dp_audited"):
             self.run.audited[test] = report.dp_audited
+        if report.when == "setup":
+            self.run.failed.discard(test)
+        if report.failed:
+            self.run.failed.add(test)
         if hasattr(report, "wasxfail"):
             self.run.ended[test] = _reason("xfailed", report.wasxfail)
         elif report.skipped:

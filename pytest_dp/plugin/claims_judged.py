@@ -130,7 +130,14 @@ def _expected(run: Run, session: pytest.Session) -> Callable[[str], bool]:
     collected = scope(session.config, run.folder)
     root = session.config.rootpath
     silent = {run.id_of(root, test) for test in run.tests if test not in run.audited}
-    return lambda name: _NUMBERED.sub("", name) not in silent and collected(name)
+    # What has failed already may have come to no claim, or not to the last of them.
+    failed = {mechanism_of(run.id_of(root, test)) for test in run.failed}
+
+    def expected(name: str) -> bool:
+        test = _NUMBERED.sub("", name)
+        return test not in silent and mechanism_of(test) not in failed and collected(name)
+
+    return expected
 
 
 def _place(run: Run, config: pytest.Config, one: Judgement) -> tuple[Path, int, str]:

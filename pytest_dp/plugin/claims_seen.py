@@ -57,6 +57,8 @@ class Run:
         to be broken.
     ended : dict
         By test, ``"ran"``, or why it did not, in words.
+    failed : set of str
+        Tests that failed for themselves.
     uncollected : bool
         Whether something could not be collected.
     told : list of str
@@ -68,6 +70,7 @@ class Run:
     tests: dict[str, dict[str, Any]]
     audited: dict[str, list[Any]] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
     uncollected: bool = False
     told: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)

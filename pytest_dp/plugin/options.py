@@ -13,6 +13,7 @@ from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import NO_MARGIN, invalid, read_one
 from pytest_dp.plugin.names import PROFILE, ini
+from pytest_dp.plugin.selection import TYPED, command_line
 from pytest_dp.profiles import Profile, chosen
 from pytest_dp.settings import Settings
 
@@ -54,13 +55,14 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
 def written(config: pytest.Config, claim: Claim) -> tuple[Settings, bool]:
     """The settings by what files say, and whether they are strict: as CI audits the claim.
 
-    Options of the command line say how one run goes about it; those of ``addopts`` are in a file.
+    Options that somebody types say how one run goes about it; all others are in a file, such as
+    those of ``addopts``, or what ``conftest.py`` makes of them.
     """
-    options = _of_addopts(config)
+    options = _not_typed(config)
     try:
         profile = chosen(options.get("profile"), ini(config, "profile") or "ci")
     except ClaimError as error:
-        raise pytest.UsageError(f"addopts: {error}") from None
+        raise pytest.UsageError(f"profile of this project: {error}") from None
     file, added = _parsed(partial(ini, config)), _parsed(options.get)
     strict = ini(config, "strict")
     strict = profile.values.get("strict", False) if strict is None else strict
@@ -78,14 +80,15 @@ def _parsed(given: Callable[[str], Any]) -> dict[str, Any]:
     return {setting: value for setting, value in values.items() if value is not None}
 
 
-def _of_addopts(config: pytest.Config) -> dict[str, str]:
-    """Our own options in the ``addopts`` of the ini file, by their names."""
-    found: dict[str, str] = {}
-    words = list(config.getini("addopts"))
-    for word, following in zip(words, [*words, ""][1:], strict=True):
-        flag, equals, value = word.partition("=")
-        if flag.startswith("--dp-"):
-            found[flag.removeprefix("--dp-").replace("-", "_")] = value if equals else following
+def _not_typed(config: pytest.Config) -> dict[str, Any]:
+    """Our own options, by their names, that somebody else than the command line has set."""
+    words = getattr(config, "workerinput", {}).get(TYPED) or command_line(config)
+    typed = {word.partition("=")[0] for word in words}
+    found = {}
+    for name in (*_PARSERS, "profile", "strict"):
+        value = getattr(config.option, f"dp_{name}", None)
+        if value and f"--dp-{name.replace('_', '-')}" not in typed:
+            found[name] = value
     return found
 
 

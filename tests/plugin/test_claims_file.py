@@ -198,6 +198,26 @@ DAMAGES = {
 }
 
 
+def test_a_test_that_fails_for_itself_is_not_gone_as_well(shop):
+    second = "        dp_check(lambda d, size: [3] * size, rho=0.5, mu=None, pairs=[(0, 1)])\n"
+    edit(shop, (TESTS_FILE, "\ndef test_plain", f"{second}\ndef test_plain"))
+    shop.run("--dp-update")
+    edit(
+        shop,
+        (SHOP_FILE, "eps=1.0", "eps=-1.0"),
+        (
+            TESTS_FILE,
+            "        dp_check(",
+            "        assert dp_check(lambda d, size: d * size) is None\n#",
+        ),
+    )
+    result = shop.run()
+    assert failed(result) == []
+    assert result.parseoutcomes()["failed"] == 2
+    edit(shop, (SHOP_FILE, "# count\n", SKIP), (TESTS_FILE, "    # mean\n", f"    {SKIP}"))
+    assert failed(shop.run()) == [COUNT, MEAN]
+
+
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_file_fails_the_run_and_no_test(shop, name):
     text, message = DAMAGES[name]

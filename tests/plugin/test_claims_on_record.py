@@ -43,9 +43,17 @@ WEAKENED = {
     "no search": ([(SHOP_FILE, "eps=1.0", "eps=1.0, search=()")], [COUNT]),
     "margin up in the ini file": ([(INI_FILE, "", "dp_margin = 2\n")], [COUNT, VISITORS, MEAN]),
     "alpha down by addopts": ([(INI_FILE, "", "addopts = --dp-alpha=1e-8\n")], ALL),
+    "margin up by conftest.py": (
+        [("conftest.py", "", "def pytest_configure(config): config.option.dp_margin = '3'\n")],
+        ALL,
+    ),
     "a profile for CI": (
         [("conftest.py", "", "import pytest_dp\npytest_dp.register_profile('ci', margin=3)\n")],
         [COUNT, VISITORS, MEAN],
+    ),
+    "a weaker claim for the fixture": (
+        [(TESTS_FILE, "size=size))", "size=size), mu=2.0)")],
+        [MEAN],
     ),
     "fewer examples": ([(SHOP_FILE, "[1, 0, 1], ", "")], [COUNT]),
     "other examples": ([(SHOP_FILE, "[1, 0, 1]", "[0, 0, 0]")], [COUNT]),
@@ -188,6 +196,7 @@ def test_what_is_no_less_passes(shop, name):
         (["--dp-claims=off"], []),
         (["--ignore", SHOP_FILE], []),
         (["--dp-max-samples=200", "-k", "visitors"], []),
+        (["--dp-max-samples=200", "-k", "visitors", "-n", "1"], []),
         (["--dp-profile=dev", "-k", "visitors"], []),
     ],
 )
@@ -227,3 +236,9 @@ def test_what_others_deselect_is_seen_beside_marks(shop):
     edit(shop, ("conftest.py", "(items)", "(items, config)"))
     edit(shop, ("conftest.py", "", "    config.hook.pytest_deselected(items=[])\n"))
     assert failed(shop.run("-k", "count or total")) == [TOTAL]
+
+
+def test_workers_tell_what_files_say_from_what_was_typed(shop):
+    edit(shop, (INI_FILE, "", "addopts = --dp-margin=2\n"))
+    assert failed(shop.run("-k", "visitors", "-n", "1", "--dp-max-samples=100")) == [VISITORS]
+    assert failed(shop.run("-k", "visitors", "-n", "1", "--dp-margin=3")) == []
