@@ -55,12 +55,19 @@ def source_digest(function: Any) -> str:
     if not inspect.isroutine(inner) and not inspect.isclass(inner):
         inner = type(inner)
     code = getattr(inner, "__code__", None)
+    return _digest_of(inner if code is None else code)
+
+
+@functools.lru_cache(4096)
+def _digest_of(code: Any) -> str:
+    """Of a code object, or of a class."""
+    inside = _inside(code) if hasattr(code, "co_consts") else getattr(code, "__qualname__", "")
     try:
-        source = _normalised(textwrap.dedent(inspect.getsource(inner)))
-        alone = getattr(inner, "__name__", "") != "<lambda>" or source.count("lambda") < 2
-        return digest(source if alone else source + _inside(code))
+        source = _normalised(textwrap.dedent(inspect.getsource(code)))
     except (OSError, TypeError):
-        return digest(_inside(code) if code else getattr(inner, "__qualname__", ""))
+        return digest(inside)
+    several = getattr(code, "co_name", "") == "<lambda>" and source.count("lambda") > 1
+    return digest(source + inside * several)
 
 
 def _inside(code: Any) -> str:
