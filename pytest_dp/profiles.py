@@ -127,6 +127,15 @@ def chosen(option: str | None, ini: str | None) -> Profile:
     return profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)
 
 
+def of_ci(option: str | None, ini: str | None) -> Profile:
+    """The profile of runs in CI, as far as files say: asked anywhere, the same.
+
+    What `load_profile` chose counts in CI only, as it often depends on where it is called.
+    """
+    there = _loaded[0] if _loaded and in_ci() else None
+    return profile(option or there or ini or "ci")
+
+
 def forget() -> None:
     """Unload what `load_profile` chose: a run of pytest is over."""
     _loaded.clear()

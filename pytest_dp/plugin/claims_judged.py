@@ -15,7 +15,7 @@ from pytest_dp.committed.judging import GONE, Found, Judgement, judge, mechanism
 from pytest_dp.committed.showing import keywords_of, message, summary
 from pytest_dp.committed.storing import alone, damaged, load
 from pytest_dp.committed.storing import write as store
-from pytest_dp.errors import ClaimError, ClaimsFileError, WeakenedClaim
+from pytest_dp.errors import ClaimsFileError, WeakenedClaim
 from pytest_dp.plugin.claims_seen import Failure, Run
 from pytest_dp.plugin.failure import decorator_source, relative, represent
 from pytest_dp.plugin.selection import BUILTIN, leaves_out, left_out_by_marks, scope
@@ -36,16 +36,19 @@ def compare(run: Run, session: pytest.Session) -> None:
     try:
         recorded = load(run.file)
         judged = judge(recorded, _found(run, session.config, recorded), _expected(run, session))
-    except (ClaimsFileError, ClaimError) as damage:
-        said = str(damage) if isinstance(damage, ClaimsFileError) else damaged(run.file, damage)
+    except ClaimsFileError as error:
+        _fail(run, session, Failure("", "", error, run.file, 1))
+        return
+    except (TypeError, ValueError, KeyError, AttributeError) as damage:  # edited by hand
+        said = damaged(run.file, damage)
         _fail(run, session, Failure("", "", ClaimsFileError(said), run.file, 1))
         return
     for one in judged:
         if one.fails:
             path, line, hint = _place(run, session.config, one)
-            error = WeakenedClaim(message(one, run.file.name, hint))
+            weakened = WeakenedClaim(message(one, run.file.name, hint))
             start = one.found.line if one.found is not None else line
-            _fail(run, session, Failure(one.kind, one.id, error, path, line, start))
+            _fail(run, session, Failure(one.kind, one.id, weakened, path, line, start))
     run.told += summary(judged, run.file.name)
 
 
@@ -88,10 +91,11 @@ def _of_test(
     name = run.id_of(config.rootpath, nodeid)
     marks = sorted(set(test["marks"]) - BUILTIN)
     extra: Entry = {"marks": marks} if marks else {}
-    before = recorded.get(name) or next(
-        (old for id_, old in recorded.items() if mechanism_of(id_) == mechanism_of(name)), {}
-    )
-    hidden, selected = _state(config, test, before, run.ended.get(nodeid, ""))
+    if test["state"] == "collected":
+        ended = run.ended.get(nodeid, "")
+        hidden, selected = "" if ended == "ran" else ended, True
+    else:
+        hidden, selected = _left_out(config, test, _before(recorded, name))
     path, line = str(test["path"]), int(test["line"])
     audits = run.audited.get(nodeid, [])
     for number, entry, broken in audits:
@@ -106,12 +110,14 @@ def _of_test(
         yield Found(name, known, path, line, hidden, selected)
 
 
-def _state(
-    config: pytest.Config, test: Mapping[str, Any], before: Entry, ended: str
-) -> tuple[str, bool]:
-    """Why a test is not audited, if somebody hides it; and whether this run is about it."""
-    if test["state"] == "collected":
-        return ("" if ended == "ran" else ended), True
+def _before(recorded: Mapping[str, Entry], name: str) -> Entry:
+    """The entry of a claim, or of another one of its mechanism; empty if there is none."""
+    alike = (one for id_, one in recorded.items() if mechanism_of(id_) == mechanism_of(name))
+    return recorded.get(name) or next(alike, {})
+
+
+def _left_out(config: pytest.Config, test: Mapping[str, Any], before: Entry) -> tuple[str, bool]:
+    """Why a test was left out, if somebody hides it; and whether this run is about it."""
     by_marks = left_out_by_marks(config, test["marks"], before.get("marks", ())) if before else ""
     if by_marks:
         return by_marks, True

@@ -14,7 +14,7 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import NO_MARGIN, invalid, read_one
 from pytest_dp.plugin.names import PROFILE, ini
 from pytest_dp.plugin.selection import TYPED, command_line
-from pytest_dp.profiles import Profile, chosen
+from pytest_dp.profiles import Profile, chosen, of_ci
 from pytest_dp.settings import Settings
 
 
@@ -60,7 +60,7 @@ def written(config: pytest.Config, claim: Claim) -> tuple[Settings, bool]:
     """
     options = _not_typed(config)
     try:
-        profile = chosen(options.get("profile"), ini(config, "profile") or "ci")
+        profile = of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
     file, added = _parsed(partial(ini, config)), _parsed(options.get)

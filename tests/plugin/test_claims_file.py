@@ -194,6 +194,10 @@ DAMAGES = {
         json.dumps({"claims": {COUNT: {"promise": {"eps": -1}}}, "version": 1}),
         "is no promise: Invalid eps=-1",
     ),
+    "effort that is none": (
+        json.dumps({"claims": {COUNT: {"promise": {"eps": 1.0}, "effort": 3}}, "version": 1}),
+        "cannot be compared with: ",
+    ),
     "no text": ("\udcff", "cannot be read"),
 }
 
@@ -231,7 +235,7 @@ def test_a_damaged_file_fails_the_run_and_no_test(shop, name):
     assert "INTERNALERROR" not in told
     result.stdout.fnmatch_lines(["*FAILED dp-claims.json - ClaimsFileError: *"])
     assert any(word in told for word in ("git checkout", "Install", "both", "--dp-update"))
-    if name != "an impossible promise":
+    if name not in ("an impossible promise", "effort that is none"):
         assert shop.run("--dp-update").ret == 1
         assert file.read_bytes() == before, "what it had may be worth something"
 

@@ -242,3 +242,17 @@ def test_workers_tell_what_files_say_from_what_was_typed(shop):
     edit(shop, (INI_FILE, "", "addopts = --dp-margin=2\n"))
     assert failed(shop.run("-k", "visitors", "-n", "1", "--dp-max-samples=100")) == [VISITORS]
     assert failed(shop.run("-k", "visitors", "-n", "1", "--dp-margin=3")) == []
+
+
+def test_a_profile_that_is_loaded_counts_in_ci(shop, monkeypatch):
+    """Elsewhere, it may be that of a desk."""
+    edit(shop, ("conftest.py", "", "import pytest_dp\npytest_dp.load_profile('dev')\n"))
+    assert failed(shop.run("-k", "count")) == []
+    monkeypatch.setenv("CI", "true")
+    assert failed(shop.run("-k", "count")) == [COUNT]
+    assert failed(shop.run("-k", "count", "--dp-profile=ci")) == [COUNT]
+
+
+def test_the_profile_of_the_ini_file_counts_anywhere(shop):
+    edit(shop, (INI_FILE, "", "dp_profile = dev\n"))
+    assert failed(shop.run("-k", "count", "--dp-profile=nightly")) == [COUNT]
