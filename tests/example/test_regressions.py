@@ -1,5 +1,6 @@
 """The example project is green, and each of its regressions turns the right claims red."""
 
+import json
 import os
 import re
 import shutil
@@ -149,21 +150,51 @@ def test_every_patch_is_expected_and_explained():
     assert patches == set(re.findall(r"^\| `([\w-]+)`", explained, re.M))
 
 
-@pytest.mark.parametrize("name", REGRESSIONS)
-def test_a_regression_breaks_exactly_the_claims_it_should(name, project, pytester):
-    """The unit tests and the other claims see nothing.
+def pull_request(project: Path, patch: Path) -> list[str]:
+    """Commit the patch on a branch of a repository of its own; the files that it changes."""
 
-    What the patch cannot reach has its verdict in the test of the whole project above.
+    def git(*arguments: str) -> str:
+        told = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
+        done = subprocess.run(
+            ["git", *told, *arguments], cwd=project, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    git("init", "--quiet", "--initial-branch=main")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=What there is")
+    git("checkout", "--quiet", "-b", "change")
+    git("apply", str(patch))
+    git("commit", "--quiet", "--all", "--message=A change")
+    return git("diff", "--name-only", "main...change").split()
+
+
+def shown_on_github(project: Path, claims: set[str], output: str, summary: str) -> None:
+    """Each broken claim has an annotation, an alert and a block in the summary, at its own line."""
+    places = set(re.findall(r"^::error file=(\S+?),line=(\d+),title=Privacy claim", output, re.M))
+    (scan,) = json.loads((project / "dp.sarif").read_text(encoding="utf-8"))["runs"]
+    alerts = [alert["locations"][0]["physicalLocation"] for alert in scan["results"]]
+    assert len(alerts) == len(claims)
+    assert places == {
+        (place["artifactLocation"]["uri"], str(place["region"]["startLine"])) for place in alerts
+    }
+    for path, line in places:
+        text = (project / path).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+        assert "dp_claim(" in text
+    for claim in claims:
+        assert f"`{claim.partition('::')[2]}`: violated" in summary
+
+
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_a_regression_breaks_exactly_the_claims_it_should(name, project, pytester, monkeypatch):
+    """As a pull request: on the claims themselves, with all that GitHub shows of them.
+
+    The unit tests and the other claims see nothing. What the patch cannot reach has its verdict in
+    the test of the whole project above.
     """
     claims, shows, samples = REGRESSIONS[name]
     patch = project / "regressions" / f"{name}.patch"
-    subprocess.run(
-        ["git", "apply", patch],
-        cwd=project,
-        env=os.environ | {"GIT_CEILING_DIRECTORIES": str(project.parent)},
-        check=True,
-    )
-    changed = re.findall(r"^\+\+\+ b/(\S+)", patch.read_text(encoding="utf-8"), re.M)
+    changed = pull_request(project, patch)
     made_of = (project / "clinic_stats" / "report.py").read_text(encoding="utf-8")
     reached = [REPORT for path in changed if f".{Path(path).stem} import " in made_of]
     assert reached or REPORT not in claims
@@ -174,11 +205,17 @@ def test_a_regression_breaks_exactly_the_claims_it_should(name, project, pyteste
         done = pytester.runpytest_inprocess(*quick, *args)
         return done.ret, done.stdout.str() + done.stderr.str()
 
-    status, output = run(samples, *claims)
+    summary = project / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    status, output = run(samples, *claims, "--dp-sarif=dp.sarif")
+    monkeypatch.delenv("GITHUB_ACTIONS")
     assert status == 1, output
     assert failed(output) == claims, output
     for pattern in shows:
         assert re.search(pattern, output), f"{pattern!r} not in\n{output}"
+    shown_on_github(project, claims, output, summary.read_text(encoding="utf-8"))
+    assert "less than dp-claims.json" not in output  # the noise has changed, and no claim
 
     others = [option for claim in claims for option in ("--deselect", claim)]
     status, output = run(FEWER, "tests/test_stats.py", *changed, *reached[:1], *others)

@@ -1,0 +1,153 @@
+"""What runs on GitHub: the action's own script, and workflows that name what there is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ACTION = yaml.safe_load((ROOT / ".github/actions/dp-audit/action.yml").read_text())
+STEPS = {step.get("id") or step.get("name"): step for step in ACTION["runs"]["steps"]}
+WORKFLOWS = [
+    *(ROOT / ".github/workflows").glob("*.yml"),
+    *(ROOT / "example_project/.github/workflows").glob("*.yml"),
+]
+
+STATS = """
+from pytest_dp import dp_claim
+
+@dp_claim(eps=1.0, pairs=[([1], [])], vectorized="size", max_samples=2000)
+def count(records, rng, size):
+    return len(records) + rng.laplace(scale={scale}, size=size)
+"""
+
+
+@pytest.fixture
+def audit(tmp_path):
+    """Runs the action's audit in a project, as a job on GitHub would."""
+    project = tmp_path / "repository/my project"
+    project.mkdir(parents=True)
+    (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    outputs, summary = tmp_path / "output", tmp_path / "summary.md"
+
+    def run(scale, *, recorded=True, profile="ci", arguments="-q"):
+        (project / "test_stats.py").write_text(STATS.format(scale=scale))
+        outputs.write_text("")
+        settings = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_")}
+        settings |= {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_WORKSPACE": str(project.parent),
+            "GITHUB_OUTPUT": str(outputs),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "PROFILE": profile,
+            "ARGUMENTS": arguments,
+            "REPORTS": str(tmp_path / "temp/dp-reports"),
+        }
+        bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]
+        if recorded and not (project / "dp-claims.json").exists():
+            update = [sys.executable, "-m", "pytest", "-q", "--dp-update"]
+            subprocess.run(update, cwd=project, check=False, capture_output=True)
+        done = subprocess.run(
+            [*bash, STEPS["audit"]["run"]],
+            cwd=project,
+            env=settings,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done, outputs.read_text(), project
+
+    return run
+
+
+bash_only = pytest.mark.skipif(shutil.which("bash") is None, reason="the action's script is bash")
+
+
+@bash_only
+def test_a_sound_project_is_green_and_leaves_its_reports(audit, tmp_path):
+    done, outputs, _ = audit(1.0)
+    assert done.returncode == 0, done.stdout + done.stderr
+    reports = tmp_path / "temp/dp-reports"
+    assert outputs == f"reports={reports}\n"
+    assert {file.name for file in reports.iterdir()} == {"dp.json", "dp.sarif", "dp.html"}
+    assert json.loads((reports / "dp.sarif").read_text())["runs"][0]["results"] == []
+    assert "## ✅ Privacy claims" in (tmp_path / "summary.md").read_text()
+
+
+@bash_only
+def test_a_broken_claim_is_red_and_leaves_its_reports_too(audit, tmp_path):
+    audit(1.0)
+    done, outputs, _ = audit(0.2)
+    assert done.returncode == 1
+    assert outputs.startswith("reports=")
+    (line,) = re.findall(r"^::error file=(.*),line=4,", done.stdout, re.M)
+    (result,) = json.loads((tmp_path / "temp/dp-reports/dp.sarif").read_text())["runs"][0][
+        "results"
+    ]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == line.replace(" ", "%20")
+    assert line == "my project/test_stats.py"
+    assert place["region"] == {"startLine": 4}
+
+
+@bash_only
+def test_claims_that_nobody_recorded_are_red(audit):
+    done, _, _ = audit(1.0, recorded=False)
+    assert done.returncode == 1
+    assert "dp-claims.json" in done.stdout
+
+
+@bash_only
+def test_options_that_make_no_sense_end_it_without_reports(audit):
+    done, outputs, _ = audit(1.0, profile="nigthly")
+    assert done.returncode == 4
+    assert outputs == ""
+    assert "nightly" in done.stderr
+
+
+@bash_only
+def test_a_night_leaves_evidence_where_the_action_saves_it(audit):
+    done, _, project = audit(1.0, profile="nightly", arguments="-q -m dp_claim")
+    assert done.returncode == 0, done.stdout
+    assert list((project / ".dp").rglob("*.json"))
+    assert STEPS["Save evidence"]["with"]["path"].endswith("}}/.dp")
+    assert STEPS["Restore evidence"]["with"] == STEPS["Save evidence"]["with"] | {
+        "restore-keys": "dp-evidence-${{ inputs.path }}-"
+    }
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_workflows_run_what_there_is(file):
+    workflow = yaml.safe_load(file.read_text())
+    targets = set(re.findall(r"^([\w ]+):", (ROOT / "Makefile").read_text(), re.M))
+    targets = {name for line in targets for name in line.split()}
+    for job in workflow["jobs"].values():
+        for step in job["steps"]:
+            if "run" in step:
+                tool, *names = step["run"].split()
+                assert tool == "make"
+                assert set(names) <= targets
+            elif "dp-audit" in step["uses"]:
+                assert set(step["with"]) <= set(ACTION["inputs"])
+
+
+def test_every_input_is_used_and_no_text_of_others_becomes_a_script():
+    text = yaml.safe_dump(ACTION["runs"])
+    assert all(f"inputs.{name}" in text for name in ACTION["inputs"])
+    assert not any("${{" in step.get("run", "") for step in STEPS.values())
+
+
+def test_ci_runs_all_versions_that_the_project_names():
+    ci = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    matrix = ci["jobs"]["test"]["strategy"]["matrix"]["python-version"]
+    named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    assert matrix == [*named, "3.x"]
