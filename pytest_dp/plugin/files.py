@@ -12,7 +12,7 @@ import pytest
 from pytest_dp import __version__
 from pytest_dp.plugin.failure import relative
 from pytest_dp.plugin.names import ini
-from pytest_dp.report.document import as_json
+from pytest_dp.report.document import as_json, versions
 from pytest_dp.report.gitlab import code_quality
 from pytest_dp.report.html import page
 from pytest_dp.report.record import Record
@@ -25,7 +25,7 @@ _WRITERS: dict[str, Callable[[Sequence[Record], Located], str]] = {
     "json": lambda records, located: as_json(records),  # noqa: ARG005
     "sarif": lambda records, located: sarif(records, __version__, located),
     "gitlab": code_quality,
-    "html": lambda records, located: page(records, __version__),  # noqa: ARG005
+    "html": lambda records, located: page(records, versions()),  # noqa: ARG005
 }
 
 

@@ -8,7 +8,7 @@ by `pytest_dp.report.drawings`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
@@ -40,25 +40,28 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\
 """Terminal colours, and characters that no HTML file may hold."""
 
 
-def page(records: Sequence[Record], version: str, now: datetime | None = None) -> str:
+def page(
+    records: Sequence[Record], versions: Mapping[str, str], now: datetime | None = None
+) -> str:
     """The report of a run as one HTML document.
 
     Parameters
     ----------
     records : sequence of Record
         Those that a test expects to be broken are only mentioned.
-    version : str
-        Of pytest-dp.
+    versions : mapping of str to str
+        What ran, and in which version.
     now : datetime, optional
         When the report is written, in UTC; by default now.
     """
     now, order = now or datetime.now(UTC), list(_SECTIONS)
     claims = [record for record in records if not record.expected]
     claims.sort(key=lambda record: order.index(record.status))
+    ran = ", ".join(f"{name} {version}" for name, version in versions.items())
     title = heading(claims) if claims else "Privacy claims: none were audited"
     body = [
         f"<header><h1>{_text(title)}</h1>",
-        f'<p class="dp-soft">pytest-dp {_text(version)}, {now:%Y-%m-%d %H:%M} UTC</p></header>',
+        f'<p class="dp-soft">{now:%Y-%m-%d %H:%M} UTC, {_text(ran)}</p></header>',
         "<main>",
     ]
     if claims:
@@ -108,10 +111,10 @@ def _table(claims: Sequence[Record]) -> str:
     heads = "".join(f'<th scope="col"{_classes(name)}>{name}</th>' for name in _COLUMNS)
     rows = (_row(number, record) for number, record in enumerate(claims, start=1))
     return (
-        '<h2 id="claims">Claims</h2>\n<form class="dp-controls" hidden>'
+        '<h2 id="claims">Claims</h2>\n<div class="dp-controls" role="search" hidden>'
         '<label>Filter <input type="search" autocomplete="off"></label> '
         f'<label>Verdict <select><option value="">all</option>{options}</select></label> '
-        "<output></output></form>\n"
+        "<output></output></div>\n"
         f'<table aria-labelledby="claims">\n<thead><tr>{heads}</tr></thead>\n'
         f"<tbody>\n{''.join(rows)}</tbody>\n</table>"
     )
@@ -197,7 +200,7 @@ def _drawings(record: Record) -> list[Drawing]:
 
 def _figure(drawing: Drawing) -> str:
     return (
-        f"<figure><h4>{_text(drawing.heading)}</h4>{drawing.svg}"
+        f"<figure><h3>{_text(drawing.heading)}</h3>{drawing.svg}"
         f"<figcaption>{_text(drawing.caption)}</figcaption></figure>"
     )
 

@@ -29,7 +29,7 @@ def report(tmp_path_factory):
         result = audit(count, eps=eps, pairs=[([0], [])], max_samples=60_000, seed=3)
         records.append(Record.of(result, nodeid, "shop/stats.py", 8, pictures=True))
     file = tmp_path_factory.mktemp("report") / "claims.html"
-    file.write_text(page(records, "1.0", datetime(2026, 11, 22)), encoding="utf-8")
+    file.write_text(page(records, {"pytest-dp": "1.0"}, datetime(2026, 11, 22)), encoding="utf-8")
     return file
 
 
@@ -67,7 +67,7 @@ CONTRAST = """(() => {
     const ink = light(element instanceof SVGElement ? style.fill : style.color);
     return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
   };
-  const told = "h1, h2, h4, p, td, th, span, figcaption, dt, dd, code, svg text";
+  const told = "h1, h2, h3, p, td, th, span, figcaption, dt, dd, code, svg text";
   return Math.min(...[...document.querySelectorAll(told)].map(contrast));
 })()"""
 
@@ -123,7 +123,10 @@ def test_a_keyboard_is_enough(browser, report):
                 return
         raise AssertionError(f"{wanted} was never reached")
 
-    before = browser.run(NAMES)
+    before, address = browser.run(NAMES), browser.run("location.href")
+    tab_to("")  # the field for words
+    browser.press("Enter", 13)
+    assert browser.run("location.href") == address
     tab_to("Claim")
     browser.press("Enter", 13)
     assert browser.run(NAMES) == sorted(before)

@@ -18,6 +18,7 @@ from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record
 
 NOW = datetime(2026, 11, 22, 16, 40)
+RAN = {"pytest-dp": "1"}
 VOID = {"meta", "link", "input", "br", "wbr"}
 DRAWN = {"rect", "path", "circle"}
 
@@ -82,9 +83,9 @@ def drawn() -> list[Record]:
 
 def test_every_claim_has_its_row_and_all_that_is_known():
     records = rows()
-    seen = Page(page(records, "1.2.3", NOW))
+    seen = Page(page(records, {"python": "3.14", "pytest-dp": "1.2.3"}, NOW))
     assert "Privacy claims: 1 of 5 violated, 1 not audited, 1 inconclusive" in seen.text
-    assert "pytest-dp 1.2.3, 2026-11-22 16:40 UTC" in seen.text
+    assert "2026-11-22 16:40 UTC, python 3.14, pytest-dp 1.2.3" in seen.text
     assert seen.tags["tr"] == 1 + len(records)
     assert seen.tags["details"] == len(records)
     assert seen.of("data-status") == [
@@ -101,7 +102,7 @@ def test_every_claim_has_its_row_and_all_that_is_known():
 
 
 def test_it_can_be_read_by_all():
-    seen = Page(page(rows(), "1", NOW))
+    seen = Page(page(rows(), RAN, NOW))
     assert ("html", "lang", "en") in seen.attributes
     assert seen.tags["h1"] == 1
     assert seen.of("scope") == ["col"] * 6 + ["row"] * 5
@@ -113,7 +114,7 @@ def test_it_can_be_read_by_all():
 
 
 def test_nothing_is_fetched(drawn):
-    text = page(drawn, "1", NOW)
+    text = page(drawn, RAN, NOW)
     assert "://" not in text
     assert "@import" not in text
     assert "url(" not in text
@@ -133,7 +134,10 @@ def test_what_users_have_written_is_text_and_nothing_else(drawn):
     pictures = replace(drawn[0].pictures, outputs=replace(outputs, of=HOSTILE, bars=bars))
     hostile[0] = replace(hostile[0], pictures=pictures)
     expected = replace(hostile[1], name=f"expected {HOSTILE}", expected=True)
-    seen, honest = Page(page([*hostile, expected], HOSTILE, NOW)), Page(page(drawn, "1", NOW))
+    seen, honest = (
+        Page(page([*hostile, expected], {HOSTILE: HOSTILE}, NOW)),
+        Page(page(drawn, RAN, NOW)),
+    )
     assert seen.tags["script"] == honest.tags["script"] == 1
     assert seen.tags["img"] == 0
     assert not [name for _, name, _ in seen.attributes if name.startswith("on")]
@@ -143,7 +147,7 @@ def test_what_users_have_written_is_text_and_nothing_else(drawn):
 
 def test_characters_that_no_page_may_hold_are_left_out():
     record = replace(rows()[-1], details="a\x00b\x1b[31mred\x1b[0m\ud800\tc\nd", headline="é ∞")
-    text = page([record], "1", NOW)
+    text = page([record], RAN, NOW)
     assert "abred\tc\nd" in text
     assert "é ∞" in text
     text.encode()
@@ -151,20 +155,20 @@ def test_characters_that_no_page_may_hold_are_left_out():
 
 def test_what_a_test_expects_to_be_broken_is_only_mentioned():
     first, *others = rows()
-    seen = Page(page([replace(first, name="on_purpose", expected=True), *others], "1", NOW))
+    seen = Page(page([replace(first, name="on_purpose", expected=True), *others], RAN, NOW))
     assert "of 4 not audited" in seen.text
     assert "Broken, as the test expects: on_purpose." in seen.text
     assert seen.tags["details"] == 4
 
 
 def test_a_run_without_claims_says_so():
-    seen = Page(page([], "1", NOW))
+    seen = Page(page([], RAN, NOW))
     assert "none were audited" in seen.text
     assert seen.tags["table"] == 0
 
 
 def test_pictures_are_named_and_told_in_words(drawn):
-    violated, passed = (Page(page([record], "1", NOW)) for record in drawn)
+    violated, passed = (Page(page([record], RAN, NOW)) for record in drawn)
     assert violated.tags["svg"] == violated.tags["figcaption"] == 4
     assert passed.tags["svg"] == 2
     assert violated.of("role").count("img") == 4
@@ -176,19 +180,21 @@ def test_pictures_are_named_and_told_in_words(drawn):
         "Bets against",
     ):
         assert heading in violated.text
-    without = Page(page([Record.of(BROKEN, COUNT, "shop/stats.py", 8)], "1", NOW))
+    without = Page(page([Record.of(BROKEN, COUNT, "shop/stats.py", 8)], RAN, NOW))
     assert without.tags["svg"] == 0
 
 
 def test_one_claim_alone_for_a_notebook(drawn):
-    seen = Page(fragment(drawn[0]))
+    result = audit(noisy_count, eps=1, pairs=[([0], [])], max_samples=60_000, seed=3)
+    seen = Page(result._repr_html_())
+    assert Counter(Page(fragment(drawn[0])).tags) == seen.tags
     assert seen.tags["svg"] == 4
     assert seen.tags["html"] == seen.tags["script"] == 0
     assert "violated, eps >= " in seen.text
 
 
 def test_classes_that_are_used_are_styled_and_the_other_way_round(drawn):
-    text = page([*drawn, *rows()], "1", NOW)
+    text = page([*drawn, *rows()], RAN, NOW)
     style, body = re.search(r"<style>(.*?)</style>(.*)<script>", text, re.S).groups()
     used = {name for names in re.findall(r'class="([^"]+)"', body) for name in names.split()}
     styled = set(re.findall(r"\.(dp[\w-]*)", style))
@@ -202,7 +208,7 @@ def test_500_claims_are_written_at_once_and_stay_small(drawn):
         for i in range(500)
     ]
     start = time.perf_counter()
-    text = page(records, "1", NOW)
+    text = page(records, RAN, NOW)
     assert time.perf_counter() - start < 5
     assert len(text.encode()) < 3_000_000
     assert text.count("<details") == 500
