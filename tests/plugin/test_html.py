@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -58,6 +59,14 @@ def test_without_it_nothing_is_written_and_nothing_is_drawn(project):
     assert len(records) == 3
     assert not any("pictures" in record for record in records)
     assert not list(project.root.glob("**/*.html"))
+
+
+def test_other_files_are_the_same_with_it(project):
+    project.write("test_shop.py", *SHOP)
+    project.run("--dp-html=claims.html", "--dp-json=claims.json")
+    written = json.loads((project.root / "claims.json").read_text(encoding="utf-8"))
+    assert [claim["status"] for claim in written["claims"]].count("violated") == 1
+    assert not any("pictures" in claim for claim in written["claims"])
 
 
 def test_an_ini_key_is_relative_to_the_root(project, monkeypatch):

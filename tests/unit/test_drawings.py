@@ -202,6 +202,16 @@ def test_what_is_only_just_broken_is_enlarged(event):
     assert float(box.attrib["width"]) > 10 or event[0][1] == 0
 
 
+def test_the_region_fills_the_corners_that_the_claim_rules_out():
+    allowed = ((0.0, 1.0), (0.475, 0.475), (1.0, 0.0))  # eps = 0.1
+    event = ((0.427, 0.44, 0.452), (0.49, 0.503, 0.515))
+    root = read(trade_off(replace(PICTURES, allowed=allowed, event=event)).svg)
+    region = ends(of_class(root, "dp-forbidden")[0])
+    top_left, bottom_left, bottom_right = (60.5, 12.5), (60.5, 229.5), (349.5, 229.5)
+    assert all(inside(corner, region) for corner in (top_left, bottom_left, bottom_right))
+    assert not inside((349.5, 12.5), region)
+
+
 def inside(point, polygon) -> bool:
     """Whether a ray to the right leaves the polygon an odd number of times."""
     x, y = point
