@@ -59,7 +59,11 @@
   status.addEventListener("change", filter);
   window.addEventListener("hashchange", reveal);
   for (const link of body.querySelectorAll("a"))
-    link.addEventListener("click", () => setTimeout(reveal));
+    link.addEventListener("click", (event) => {
+      if (link.hash !== location.hash) return;
+      event.preventDefault(); // nothing changes, so nobody would be told
+      reveal();
+    });
   filter();
   reveal();
 })();

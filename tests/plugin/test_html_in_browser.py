@@ -142,10 +142,15 @@ def test_a_keyboard_is_enough(browser, report):
     assert not browser.run(is_open)
     tab_to("fine_count[eps=2.0]")
     browser.press("Enter", 13)
-    browser.wait_for(is_open)  # the link has been followed
+    browser.wait_for("document.activeElement.matches('summary')")
+    assert browser.run(is_open)
     assert "fine_count" in browser.run(focus)
     browser.press("Enter", 13)
     assert not browser.run(is_open)
+    tab_to("fine_count[eps=2.0]")  # the same place once more
+    browser.press("Enter", 13)
+    browser.wait_for("document.activeElement.matches('summary')")
+    assert browser.run(is_open)
 
 
 def test_without_scripts_it_is_all_there(browser, report):
