@@ -230,12 +230,29 @@ def test_a_new_mark_hides_a_claim_from_runs_that_had_it(shop, options, failing):
         assert failed(shop.run(*options)) == [], "a mark on record is no news"
 
 
-def test_what_others_deselect_is_seen_beside_marks(shop):
-    edit(shop, ("conftest.py", "", DROPPED.format("total")))
-    assert failed(shop.run("-m", "not slow")) == [TOTAL]
-    edit(shop, ("conftest.py", "(items)", "(items, config)"))
-    edit(shop, ("conftest.py", "", "    config.hook.pytest_deselected(items=[])\n"))
-    assert failed(shop.run("-k", "count or total")) == [TOTAL]
+ANNOUNCED = """
+def pytest_collection_modifyitems(items, config):
+    gone = [item for item in items if "total" in item.name]
+    config.hook.pytest_deselected(items=gone)
+    items[:] = [item for item in items if item not in gone]
+"""
+
+
+@pytest.mark.parametrize(
+    ("conftest", "options", "failing"),
+    [
+        (DROPPED.format("total"), ["-m", "not slow"], [TOTAL]),
+        (DROPPED.format("total"), ["-k", "count or total"], [TOTAL]),
+        (DROPPED.format("total"), ["--group", "1"], []),
+        (ANNOUNCED, [], [TOTAL]),
+        (ANNOUNCED, ["-m", "not slow"], [TOTAL]),
+        (ANNOUNCED, ["-k", "count or total"], []),
+    ],
+)
+def test_what_others_leave_out_is_told_from_what_was_asked_for(shop, conftest, options, failing):
+    shares = 'def pytest_addoption(parser): parser.addoption("--group")\n'
+    edit(shop, ("conftest.py", "", shares + conftest))
+    assert failed(shop.run(*options)) == failing
 
 
 def test_workers_tell_what_files_say_from_what_was_typed(shop):
