@@ -102,7 +102,7 @@ def records(*fields: SearchStrategy[Any], **columns: SearchStrategy[Any]) -> Sea
             (*fields, *columns.values()),
             "Allowed: strategies without names, for tuples, or with names, for dicts.",
         )
-    return st.tuples(*fields) if fields else st.fixed_dictionaries(columns)
+    return st.tuples(*fields) if fields else _named(columns)
 
 
 def tables(
@@ -163,7 +163,13 @@ def histograms(
     counts = st.integers(0, max_count)
     if isinstance(bins, int):
         return st.lists(counts, min_size=bins, max_size=bins)
-    return st.fixed_dictionaries(dict.fromkeys(bins, counts))
+    return _named(dict.fromkeys(bins, counts))
+
+
+def _named(columns: Mapping[Any, SearchStrategy[Any]]) -> SearchStrategy[dict[Any, Any]]:
+    """Dicts whose entries come in one order, which `st.fixed_dictionaries` shuffles."""
+    names = list(columns)
+    return st.tuples(*columns.values()).map(lambda values: dict(zip(names, values, strict=True)))
 
 
 def neighbors(

@@ -236,6 +236,11 @@ def _edits(relation: Relation) -> tuple[str, ...]:
 
 
 def _near(relation: Relation, d1: Any, d2: Any) -> bool:
+    """Whether two values are neighbours; entries of dicts that only change places are the same."""
+    if isinstance(d1, dict) and isinstance(d2, dict):
+        kept = [name for name in d1 if name in d2], [name for name in d2 if name in d1]
+        if kept[0] != kept[1]:
+            return False
     return key(d1) != key(d2) and not relation.fault(d1, d2)
 
 

@@ -21,7 +21,7 @@ from pytest_dp.inputs import drawing, resolved, source_of
 from pytest_dp.inputs.generated import UP_FRONT, Generated
 from pytest_dp.inputs.pair_strategies import neighbours
 from pytest_dp.inputs.sources import content
-from pytest_dp.strategies import neighbors
+from pytest_dp.strategies import histograms, neighbors
 
 
 @pytest.fixture(autouse=True)
@@ -168,6 +168,15 @@ def test_what_a_strategy_asks_of_its_datasets_holds_in_each_pair(datasets, claim
     for pair in filter(None, (*made.given, *further, *changed, small)):
         assert holds(pair.d1)
         assert holds(pair.d2)
+
+
+def test_entries_of_a_dict_keep_their_order():
+    def moved(d1, d2):
+        return abs(d1["a"] - d2["a"]) + abs(d1["b"] - d2["b"]) == 1
+
+    for counts in (histograms("ab"), st.fixed_dictionaries(dict.fromkeys("ab", st.integers(0, 9)))):
+        made = source(inputs=counts, neighbors=moved)
+        assert all(list(pair.d1) == list(pair.d2) for pair in made.given)
 
 
 def test_no_neighbour_in_the_strategy(monkeypatch):
