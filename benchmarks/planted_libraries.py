@@ -1,9 +1,9 @@
 """Mechanisms of diffprivlib and OpenDP on datasets that strategies draw, and what becomes of them.
 
 diffprivlib 0.6.6 gives no noise to a coefficient of `LinearRegression` if the lower bound of the
-data is 0 (its issue 105): it is found from bounds alone. Its `count_nonzero` returns at most as many
-as there are records, whose number it takes for public: so it keeps no claim on added records. The
-others keep their claims.
+data is 0 (its issue 105): it is found from bounds alone. Its `count_nonzero` takes the number of
+records for public, and returns no more: so it keeps no claim on added records. The others keep
+their claims.
 """
 
 from __future__ import annotations
