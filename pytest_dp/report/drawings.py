@@ -44,13 +44,15 @@ class Claimed:
     parameter : str
     value : float
     alpha : float
+    violated : bool
     by_bets : bool
-        Whether bets have refuted it.
+        Whether it was refuted, and by bets.
     """
 
     parameter: str
     value: float
     alpha: float
+    violated: bool
     by_bets: bool
 
 
@@ -60,7 +62,7 @@ def drawings(pictures: Pictures, claim: Claimed) -> list[Drawing]:
     if pictures.outputs is not None and pictures.outputs.bars:
         drawn.append(outputs(pictures.outputs))
     if pictures.allowed and (pictures.attack or pictures.event):
-        drawn.append(trade_off(pictures))
+        drawn.append(trade_off(pictures, claim))
     if len(pictures.evidence) > 1:
         drawn.append(evidence(pictures.evidence, claim))
     if pictures.wealth:
@@ -68,7 +70,7 @@ def drawings(pictures: Pictures, claim: Claimed) -> list[Drawing]:
     return drawn
 
 
-def trade_off(pictures: Pictures) -> Drawing:
+def trade_off(pictures: Pictures, claim: Claimed) -> Drawing:
     """False positives against false negatives, with what the claim does not allow."""
     window = _window(pictures)
     enlarged = window != (0.0, 1.0, 0.0, 1.0)
@@ -86,10 +88,12 @@ def trade_off(pictures: Pictures) -> Drawing:
         (low1, at1, high1), (low2, at2, high2) = pictures.event
         parts.append(bar(x(low1), y(high2), x(high1) - x(low1), y(low2) - y(high2), "dp-uncertain"))
         parts.append(dot(x(at1), y(at2), "dp-event"))
-    parts += across(x, 230, "false positives: outputs on D' in S", x.ticks(4), number)
-    parts += upwards(y, LEFT, "false negatives: on D, not in S", y.ticks(4), number)
+    parts += across(x, 230, "false positives: outputs on D' in S", x.ticks(5), number)
+    parts += upwards(y, LEFT, "false negatives: on D, not in S", y.ticks(5), number)
     return Drawing(
-        "Telling D from D'", svg(266, _told(pictures), parts), _of_trade_off(pictures, enlarged)
+        "Telling D from D'",
+        svg(266, _told(pictures), parts),
+        _of_trade_off(pictures, enlarged, claim.violated),
     )
 
 
@@ -103,12 +107,14 @@ def _told(pictures: Pictures) -> str:
     )
 
 
-def _of_trade_off(pictures: Pictures, enlarged: bool) -> str:
+def _of_trade_off(pictures: Pictures, enlarged: bool, violated: bool) -> str:
     said = ["The claim rules out what is shaded."]
     if pictures.event is not None:
         said.append("Dot: fresh runs, in a box of what they leave possible.")
     if pictures.attack:
         said.append("Line: thresholds of the learned attack, by the runs that were bet on.")
+    if not violated:
+        said.append("Chance may take both a little into it.")
     if enlarged:
         said.append("Enlarged around the dot.")
     return " ".join(said)

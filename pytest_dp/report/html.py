@@ -131,7 +131,7 @@ def _classes(column: str) -> str:
 def _row(number: int, record: Record) -> str:
     values = (record.claimed, record.resolution, record.samples, record.seconds)
     figures = "".join(
-        f'<td{_classes(column)} data-value="{-1 if value is None else value}">{_text(cell)}</td>'
+        f'<td{_classes(column)} data-value="{value or 0:.6g}">{_text(cell)}</td>'
         for column, value, cell in zip(_COLUMNS[2:], values, cells(record), strict=True)
     )
     rank = list(_SECTIONS).index(record.status)
@@ -193,8 +193,9 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
 def _drawings(record: Record) -> list[Drawing]:
     if record.pictures is None or record.claimed is None or record.alpha is None:
         return []
-    by_bets = record.status == "violated" and record.e_value is not None
-    claim = Claimed(record.parameter, record.claimed, record.alpha, by_bets)
+    violated = record.status == "violated"
+    by_bets = violated and record.e_value is not None
+    claim = Claimed(record.parameter, record.claimed, record.alpha, violated, by_bets)
     return drawings(record.pictures, claim)
 
 

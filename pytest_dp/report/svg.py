@@ -113,24 +113,26 @@ def across(
     axis: Axis, y: float, label: str, ticks: Sequence[float], show: Callable[[float], str]
 ) -> list[str]:
     """The horizontal axis, at the height y, with its ticks and its name."""
-    parts = [line([(axis.start, y), (axis.end, y)], "dp-axis")]
-    for tick in ticks:
-        x = axis(tick)
-        parts += [line([(x, y), (x, y + 4)], "dp-axis"), text(x, y + 15, show(tick), "dp-middle")]
-    parts.append(text((axis.start + axis.end) / 2, y + 30, label, "dp-middle dp-name"))
-    return parts
+    places = [axis(tick) for tick in ticks]
+    marks = "".join(f"M{_n(x)} {_n(y)}V{_n(y + 4)}" for x in places)
+    return [
+        f'<path class="dp-axis" d="M{_n(axis.start)} {_n(y)}H{_n(axis.end)}{marks}"/>',
+        *(text(x, y + 15, show(tick), "dp-middle") for x, tick in zip(places, ticks, strict=True)),
+        text((axis.start + axis.end) / 2, y + 30, label, "dp-middle"),
+    ]
 
 
 def upwards(
     axis: Axis, x: float, label: str, ticks: Sequence[float], show: Callable[[float], str]
 ) -> list[str]:
     """The vertical axis, at x, with its ticks and its name."""
-    parts = [line([(x, axis.start), (x, axis.end)], "dp-axis")]
-    for tick in ticks:
-        y = axis(tick)
-        parts += [line([(x - 4, y), (x, y)], "dp-axis"), text(x - 6, y + 4, show(tick), "dp-end")]
-    parts.append(text(11, (axis.start + axis.end) / 2, label, "dp-middle dp-name", turned=True))
-    return parts
+    places = [axis(tick) for tick in ticks]
+    marks = "".join(f"M{_n(x)} {_n(y)}H{_n(x - 4)}" for y in places)
+    return [
+        f'<path class="dp-axis" d="M{_n(x)} {_n(axis.start)}V{_n(axis.end)}{marks}"/>',
+        *(text(x - 6, y + 4, show(tick), "dp-end") for y, tick in zip(places, ticks, strict=True)),
+        text(11, (axis.start + axis.end) / 2, label, "dp-middle", turned=True),
+    ]
 
 
 def number(value: float) -> str:

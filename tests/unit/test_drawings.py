@@ -18,7 +18,7 @@ from pytest_dp.report.histograms import outputs
 from pytest_dp.report.svg import UNSEEN, WIDTH, Axis, line, number, percent, power_of_ten
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
 
-EPS = Claimed("eps", 1.0, 1e-6, by_bets=True)
+EPS = Claimed("eps", 1.0, 1e-6, violated=True, by_bets=True)
 COUNTS = [(90, 10), (300, 40), (500, 250), (90, 500), (20, 200)]
 RANGES = tuple(
     Bar("", 10.0 * k if k else None, 10.0 * k + 10, counts, counts if k < 3 else (0, 0))
@@ -166,14 +166,16 @@ def test_values_have_their_places_on_the_axis():
 
 
 def test_what_breaks_the_claim_lies_in_what_it_rules_out():
-    drawing = trade_off(PICTURES)
+    drawing = trade_off(PICTURES, EPS)
     root = read(drawing.svg)
     (forbidden,), (event,) = of_class(root, "dp-forbidden"), of_class(root, "dp-event")
     x, y = float(event.attrib["cx"]), float(event.attrib["cy"])
     assert inside((x, y), ends(forbidden))
     assert "Enlarged" not in drawing.caption
+    assert "Chance" not in drawing.caption
+    assert "Chance" in trade_off(PICTURES, replace(EPS, violated=False, by_bets=False)).caption
     kept = replace(PICTURES, event=((0.28, 0.3, 0.32), (0.48, 0.5, 0.52)))
-    root = read(trade_off(kept).svg)
+    root = read(trade_off(kept, EPS).svg)
     (event,) = of_class(root, "dp-event")
     at = float(event.attrib["cx"]), float(event.attrib["cy"])
     assert not inside(at, ends(of_class(root, "dp-forbidden")[0]))
@@ -189,7 +191,7 @@ def test_what_breaks_the_claim_lies_in_what_it_rules_out():
     ],
 )
 def test_what_is_only_just_broken_is_enlarged(event):
-    drawing = trade_off(replace(PICTURES, event=event))
+    drawing = trade_off(replace(PICTURES, event=event), EPS)
     assert drawing.caption.endswith("Enlarged around the dot.")
     root = read(drawing.svg)
     (forbidden,), (dot,) = of_class(root, "dp-forbidden"), of_class(root, "dp-event")
@@ -205,7 +207,7 @@ def test_what_is_only_just_broken_is_enlarged(event):
 def test_the_region_fills_the_corners_that_the_claim_rules_out():
     allowed = ((0.0, 1.0), (0.475, 0.475), (1.0, 0.0))  # eps = 0.1
     event = ((0.427, 0.44, 0.452), (0.49, 0.503, 0.515))
-    root = read(trade_off(replace(PICTURES, allowed=allowed, event=event)).svg)
+    root = read(trade_off(replace(PICTURES, allowed=allowed, event=event), EPS).svg)
     region = ends(of_class(root, "dp-forbidden")[0])
     top_left, bottom_left, bottom_right = (60.5, 12.5), (60.5, 229.5), (349.5, 229.5)
     assert all(inside(corner, region) for corner in (top_left, bottom_left, bottom_right))
