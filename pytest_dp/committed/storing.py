@@ -42,11 +42,29 @@ def load(file: Path) -> dict[str, Entry]:
             "both, as a claim is a block of its own; then run pytest --dp-update."
         )
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=_once)
+    except _TwiceError as twice:
+        raise ClaimsFileError(
+            f"{file.name} says {twice} twice, as after a merge. Delete one of the two, then run "
+            "pytest --dp-update."
+        ) from None
     except ValueError as error:
         cut = "is cut short" if text.count("{") > text.count("}") else "is no JSON"
         raise ClaimsFileError(f"{file.name} {cut}: {error}. {_remedy(file)}") from error
     return _entries(content, file)
+
+
+class _TwiceError(Exception):
+    """A key of an object that it has already."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _TwiceError(json.dumps(name, ensure_ascii=False))
+        found[name] = value
+    return found
 
 
 def _entries(content: Any, file: Path) -> dict[str, Entry]:
@@ -145,7 +163,8 @@ def alone(file: Path) -> Iterator[None]:
         return
     folder = os.open(file.parent, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)  # let go of when the process ends, however it ends
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(folder, fcntl.LOCK_EX)  # let go of when the process ends, however it ends
         yield
     finally:
         os.close(folder)

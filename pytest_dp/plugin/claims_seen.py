@@ -6,6 +6,7 @@ With xdist that is another process; so all of it is plain values.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,10 @@ from pytest_dp.plugin.failure import relative
 from pytest_dp.plugin.names import AUDITED, MARKER
 
 OUTPUT = "dp_claims"
+
+
+_GROUP = re.compile(r"@[^\]@]*$")
+"""What xdist appends to an id with ``--dist=loadgroup``."""
 
 
 class Failure(NamedTuple):
@@ -83,6 +88,8 @@ class Run:
     def id_of(self, root: Path, nodeid: str) -> str:
         """The id of a test as in the file, whatever the root of this run is."""
         path, colons, name = nodeid.partition("::")
+        if "xdist_group" in self.tests.get(nodeid, {}).get("marks", ()):
+            name = _GROUP.sub("", name)
         return relative(root / path, self.folder) + colons + name
 
 
@@ -97,7 +104,7 @@ class Seen:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.tests: dict[str, dict[str, Any]] = {}
-        self._announced: set[str] = set()
+        self._announced: set[int] = set()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
@@ -106,16 +113,16 @@ class Seen:
         """Look at the tests before any are left out, and after."""
         before = [item for item in items if item.get_closest_marker(MARKER) is not None]
         outcome = yield
-        left = {item.nodeid for item in items}
+        left = {id(item) for item in items}
         for item in before:
-            gone = "deselected" if item.nodeid in self._announced else "removed"
-            state = "collected" if item.nodeid in left else gone
+            gone = "deselected" if id(item) in self._announced else "removed"
+            state = "collected" if id(item) in left else gone
             self.tests[item.nodeid] = _told(item, state)
         return outcome
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Those that are left out with notice."""
-        self._announced |= {item.nodeid for item in items}
+        self._announced |= {id(item) for item in items}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -193,6 +193,10 @@ DAMAGES = {
         '{\n<<<<<<< ours\n  "claims": {},\n=======\n>>>>>>> theirs\n  "version": 1}',
         "has the marks of a merge conflict, at line 2",
     ),
+    "a claim twice": (
+        '{"claims": {"a": {"promise": {"eps": 1}}, "a": {"promise": {"eps": 2}}}, "version": 1}',
+        'says "a" twice, as after a merge. Delete one of the two, then run pytest --dp-update',
+    ),
     "without a promise": ('{"claims": {"shop.py::count": {}}, "version": 1}', "has no promise for"),
     "an impossible promise": (
         json.dumps({"claims": {COUNT: {"promise": {"eps": -1}}}, "version": 1}),
