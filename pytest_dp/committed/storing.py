@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
@@ -125,6 +126,8 @@ def _value(value: Any) -> str:
 def write(file: Path, entries: Mapping[str, Entry]) -> bool:
     """Write the file, beside it and then renamed; False if it said the same already.
 
+    Called with others held off, as by `alone`.
+
     Raises
     ------
     ClaimsFileError
@@ -135,6 +138,8 @@ def write(file: Path, entries: Mapping[str, Entry]) -> bool:
     try:
         if file.exists() and file.read_bytes() == content:
             return False
+        for left in file.parent.glob(f".{glob.escape(file.name)}.*"):
+            left.unlink(missing_ok=True)  # of somebody who was killed while writing
         handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

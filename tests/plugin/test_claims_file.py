@@ -21,6 +21,8 @@ from recorded import (
     failed,
 )
 
+from pytest_dp.plugin.claims_seen import Run
+
 
 def test_the_file_is_easy_to_read_and_to_merge(shop):
     text = (shop.root / "dp-claims.json").read_text()
@@ -114,6 +116,21 @@ def test_ids_are_relative_to_the_file(shop):
     assert result.ret == 1
     assert failed(result) == [COUNT]
     result.stdout.fnmatch_lines([f"{root.name}/shop.py:*: WeakenedClaim"])
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "marks", "name"),
+    [
+        ("a.py::f[x=1]@one", ["xdist_group"], "a.py::f[x=1]"),  # as before pytest 9
+        ("a.py::f[x=1]", ["xdist_group"], "a.py::f[x=1]"),
+        ("a.py::f[x@y]", ["xdist_group"], "a.py::f[x@y]"),
+        ("a.py::f@one", [], "a.py::f@one"),
+    ],
+)
+def test_groups_of_xdist_are_no_part_of_an_id(tmp_path, nodeid, marks, name):
+    run = Run(tmp_path / "dp-claims.json", {nodeid: {"marks": marks}})
+    assert run.id_of(tmp_path, nodeid) == name
+    assert run.id_of(tmp_path / "below", nodeid) == f"below/{name}"
 
 
 def test_another_name_for_the_file(shop):

@@ -273,13 +273,3 @@ def test_a_profile_that_is_loaded_counts_in_ci(shop, monkeypatch):
 def test_the_profile_of_the_ini_file_counts_anywhere(shop):
     edit(shop, (INI_FILE, "", "dp_profile = dev\n"))
     assert failed(shop.run("-k", "count", "--dp-profile=nightly")) == [COUNT]
-
-
-def test_groups_of_xdist_are_no_part_of_an_id(shop):
-    mark = "@pytest.mark.xdist_group('one')\n"
-    edit(shop, (SHOP_FILE, "# total\n", mark), (TESTS_FILE, "    # mean\n", f"    {mark}"))
-    result = shop.run("-n", "1", "--dist=loadgroup", "-k", "total or mean")
-    assert failed(result) == []
-    assert "dp-claims.json: 2 as on record" in result.outlines
-    edit(shop, (SHOP_FILE, "rho=0.5", "rho=0.6"), (TESTS_FILE, "mu=1.0", "mu=1.1"))
-    assert failed(shop.run("-n", "1", "--dist=loadgroup", "-k", "total or mean")) == [TOTAL, MEAN]

@@ -306,4 +306,5 @@ def test_whoever_is_killed_leaves_a_whole_file(tmp_path):
         process.wait(60)
         assert "first.py::f" in storing.load(file)
     with storing.alone(file):
-        pass
+        storing.write(file, {})
+    assert [left.name for left in tmp_path.iterdir()] == [file.name]
