@@ -8,8 +8,8 @@ test quick: export PYTHONDONTWRITEBYTECODE =
 # The tests run side by side; threads for small matrices would only wait for each other.
 test quick: export OMP_NUM_THREADS = 1
 
-.PHONY: all demo test quick lint types
-all: lint types test
+.PHONY: all demo test quick lint types docs
+all: lint types docs test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
 	@sh example_project/demo.sh "$(CURDIR)/.venv/bin/python" $(REGRESSION)
@@ -26,6 +26,9 @@ lint: .venv/.lint
 
 types: .venv/.lint
 	.venv/bin/mypy
+
+docs: .venv/.docs  ## the pages of docs/ as a site, in site/; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict --quiet
 
 # One stamp for each dependency group: it is installed again only after pyproject.toml changed.
 .venv/.%: pyproject.toml | .venv/.pip

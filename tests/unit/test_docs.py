@@ -1,13 +1,14 @@
-"""The pages of docs/ name files, functions and tests: all of them exist."""
+"""The pages of docs/ name files, functions, options and tests: all of them exist."""
 
 from __future__ import annotations
 
+import json
 import re
-from pathlib import Path
 
 import pytest
+from pages import DOCUMENTATION, PAGES, ROOT, anchors, blocks, links
+from pages import name as name_of
 
-ROOT = Path(__file__).parents[2]
 PROOFS = sorted(page for page in (ROOT / "docs/proofs").glob("*.md") if page.name != "README.md")
 
 
@@ -38,7 +39,62 @@ def test_the_index_lists_every_proof():
     assert sorted(re.findall(r"\(([\w-]+\.md)\)", index)) == [page.name for page in PROOFS]
 
 
-def test_links_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
-            assert (page.parent / target).exists(), (page.name, target)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    for path, anchor in links(page):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), path
+        if anchor:
+            assert anchor in anchors(target), (path, anchor)
+
+
+@pytest.mark.parametrize("page", DOCUMENTATION, ids=name_of)
+def test_samples_are_parts_of_what_another_page_shows(page):
+    for block in blocks(page):
+        if block.mark == "sample":
+            origin = next(each for each in DOCUMENTATION if name_of(each).endswith(block.about))
+            shown = [each.text for each in blocks(origin) if each.language == "text"]
+            assert any(block.text in text for text in shown), block.where
+
+
+def test_the_site_has_every_page():
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    listed = re.findall(r"([\w/-]+\.md)$", nav, re.MULTILINE)
+    pages = [name_of(page).removeprefix("docs/") for page in DOCUMENTATION if page.parent != ROOT]
+    assert sorted(listed) == sorted(pages)
+
+
+def test_the_reference_has_every_keyword_option_and_profile():
+    from pytest_dp.keywords import KEYWORDS
+    from pytest_dp.plugin import _OPTIONS
+    from pytest_dp.profiles import _PROFILES
+
+    claims = (ROOT / "docs/reference/claims.md").read_text()
+    options = (ROOT / "docs/reference/options.md").read_text()
+    for keyword in KEYWORDS:
+        assert f"`{keyword}`" in claims
+    for option, *_ in _OPTIONS:
+        assert f"`--dp-{option.replace('_', '-')}`" in options
+    for option in ("--dp-update", "--dp-evidence", "dp_claims_file", *_PROFILES):
+        assert f"`{option}`" in options
+
+
+def test_the_reference_has_every_public_name():
+    import pytest_dp
+    import pytest_dp.strategies
+
+    api = (ROOT / "docs/reference/api.md").read_text()
+    for public in (*pytest_dp.__all__, *pytest_dp.strategies.__all__):
+        assert re.search(rf"[.`]{public}\b", api), public
+
+
+def test_the_reference_has_every_field_of_a_report_with_its_description():
+    schema = json.loads((ROOT / "pytest_dp/report/record.schema.json").read_text())
+    page = (ROOT / "docs/reference/json.md").read_text()
+    fields = schema["$defs"]["claim"]["properties"]
+    for some in (fields, fields["witness"]["properties"]):
+        for field, about in some.items():
+            assert re.search(
+                rf"^\| `{field}` \| .* \| {re.escape(about['description'])} \|$", page, re.M
+            )
+    assert all(f"| `{field}` |" in page for field in schema["properties"])

@@ -1,0 +1,97 @@
+"""The pages of the documentation: their code blocks, what is said of them, links and headings."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTATION = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*DOCUMENTATION, ROOT / "CONTRIBUTING.md", ROOT / "example_project/README.md"]
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[\w ]+): (?P<about>.*?) -->\n)?"
+    r"^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of code.
+
+    Attributes
+    ----------
+    where : str
+        Page and line.
+    language, text : str
+    mark, about : str
+        What a comment right above says: ``<!-- not run: the reason -->``, or
+        ``<!-- sample: the page that it is taken from -->``; empty without one.
+    """
+
+    where: str
+    language: str
+    text: str
+    mark: str
+    about: str
+
+    @property
+    def file(self) -> str:
+        """The file that it is, by the comment in its first line; empty if that names none."""
+        found = re.match(r"# ([\w./-]+)$", self.text.partition("\n")[0])
+        return found[1] if found else ""
+
+
+def name(page: Path) -> str:
+    """A page as seen from the root."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """All blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(
+            f"{name(page)}:{text[: found.start('text')].count(chr(10))}",
+            found["language"],
+            found["text"],
+            found["mark"] or "",
+            found["about"] or "",
+        )
+        for found in _BLOCK.finditer(text)
+    ]
+
+
+def commands(text: str) -> list[str]:
+    """What is typed in a block: the lines after a ``$``, without comments."""
+    typed = re.findall(r"^\$ (.*)$", text, re.MULTILINE)
+    return [re.sub(r"\s+# .*", "", line) for line in typed]
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return _BLOCK.sub("", page.read_text(encoding="utf-8"))
+
+
+def links(page: Path) -> list[tuple[str, str]]:
+    """The links of a page to other pages and files: a path, may be empty, and an anchor, alike."""
+    found = re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", prose(page))
+    return [(path, anchor) for path, _, anchor in (link.partition("#") for link in found)]
+
+
+def anchors(page: Path) -> set[str]:
+    """What links to headings of a page may name: what GitHub and the site both know."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    plain = [re.sub(r"[`*]|\[|\]\([^)]*\)", "", heading).strip() for heading in headings]
+    return set(map(_on_github, plain)) & set(map(_on_the_site, plain))
+
+
+def _on_github(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _on_the_site(heading: str) -> str:
+    ascii_only = unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower())

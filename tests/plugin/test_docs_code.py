@@ -1,0 +1,130 @@
+"""Code in the README and in docs/ runs, and the commands and settings in it exist."""
+
+from __future__ import annotations
+
+import functools
+import re
+import runpy
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from pages import DOCUMENTATION, ROOT, Block, blocks, commands, name
+from projects import laplace
+
+import pytest_dp
+
+EFFORT = ("--dp-max-samples=1000", "--dp-margin=2", "--dp-jobs=1")
+BROKEN_ON_PURPOSE = "README.md", "docs/tutorial.md"
+"""Pages that show a failure; what they print is compared by tests of their own."""
+SHELL = ("git", "cd", ".")
+
+
+def pages_with(*languages: str) -> list[Path]:
+    return [page for page in DOCUMENTATION if any(b.language in languages for b in blocks(page))]
+
+
+@pytest.mark.parametrize("page", DOCUMENTATION, ids=name)
+def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not(page):
+    tested = ("python", "console", "toml", "yaml", "mermaid")
+    for block in blocks(page):
+        assert block.mark in ("", "not run", "sample"), block.where
+        compared = name(page) in BROKEN_ON_PURPOSE and block.language == "text"
+        assert block.mark or compared or block.language in tested, block.where
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=name)
+def test_python_blocks_run(page, project, monkeypatch):
+    monkeypatch.setattr(pytest_dp, "audit", with_little_effort(pytest_dp.audit))
+    monkeypatch.syspath_prepend(project.root)
+    project.write("tests/__init__.py", imports="")
+    for number, block in enumerate(blocks(page)):
+        if block.language == "python" and block.mark != "not run":
+            file = block.file or f"block_{number}.py"
+            project.write(file, block.text, imports="")
+            run(project, file, block, may_fail=name(page) in BROKEN_ON_PURPOSE)
+
+
+def run(project, file: str, block: Block, *, may_fail: bool) -> None:
+    """Audit the claims of a block and run its tests, or execute it if it has none."""
+    if file == "conftest.py":
+        file = project.write("test_any.py", laplace("claimed", 0.1)).name
+        may_fail = True
+    elif not re.search(r"@dp_claim|def test_|mark\.dp_claim", block.text):
+        runpy.run_path(str(project.root / file), run_name="__main__")
+        return
+    result = project.run(file, *EFFORT)
+    outcomes = result.parseoutcomes()
+    assert "errors" not in outcomes, block.where
+    assert "Error" not in result.stdout.str().partition("= FAILURES =")[2], block.where
+    assert sum(outcomes.get(kind, 0) for kind in ("passed", "inconclusive", "failed")), block.where
+    assert may_fail or "failed" not in outcomes, block.where
+
+
+def with_little_effort(audit):
+    @functools.wraps(audit)
+    def limited(mechanism, **keywords):
+        return audit(mechanism, **{**keywords, "max_samples": 8_000, "n_jobs": 1})
+
+    return limited
+
+
+@pytest.mark.parametrize("page", pages_with("console"), ids=name)
+def test_commands_exist(page, pytester):
+    for block in blocks(page):
+        if block.language == "console" and block.mark != "not run":
+            assert commands(block.text), block.where
+            for command in commands(block.text):
+                check(command, pytester)
+
+
+def check(command: str, pytester) -> None:
+    program, *arguments = shlex.split(command)
+    if program == "python" and arguments[:1] == ["-m"]:
+        _, program, *arguments = arguments
+    if program == "pytest":
+        pytester.parseconfig(*arguments)  # raises where an option is unknown
+    elif program == "make":
+        for target in arguments:
+            rules = (ROOT / "Makefile").read_text()
+            assert re.search(rf"^[\w ]*\b{target}\b[\w ]*:", rules, re.MULTILINE), command
+    elif program == "pip":
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        for asked in re.findall(r"pytest-dp\[([\w,]+)\]", command):
+            assert set(asked.split(",")) <= set(extras["optional-dependencies"]), command
+    else:
+        assert program == "venv" or program in SHELL, command
+
+
+@pytest.mark.parametrize("page", pages_with("toml"), ids=name)
+def test_settings_exist(page, pytester, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    for block in blocks(page):
+        if block.language == "toml":
+            pytester.path.joinpath("pyproject.toml").write_text(block.text)
+            config = pytester.parseconfig("--strict-config")
+            for key, value in tomllib.loads(block.text)["tool"]["pytest"]["ini_options"].items():
+                assert config.getini(key) in (value, [value]), (block.where, key)
+
+
+@pytest.mark.parametrize("page", pages_with("yaml"), ids=name)
+def test_workflows_run_commands_that_exist(page, pytester):
+    for block in blocks(page):
+        if block.language == "yaml":
+            found = list(scripts(yaml.safe_load(block.text)))
+            assert found, block.where
+            for command in found:
+                check(command, pytester)
+
+
+def scripts(workflow):
+    """The commands of a workflow of GitHub or GitLab."""
+    if isinstance(workflow, dict):
+        for key, value in workflow.items():
+            given = value if isinstance(value, list) else [value]
+            yield from given if key in ("run", "script") else scripts(value)
+    elif isinstance(workflow, list):
+        for each in workflow:
+            yield from scripts(each)

@@ -1,0 +1,34 @@
+"""Whoever does what the tutorial says sees what it shows."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from pages import ROOT, blocks, commands
+from test_readme import without_times
+
+TUTORIAL = blocks(ROOT / "docs/tutorial.md")
+
+
+@pytest.mark.slow
+def test_the_tutorial_step_by_step(pytester, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("CI", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    printed, compared = "", 0
+    for block in TUTORIAL:
+        if block.file:
+            file = pytester.path / block.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
+        elif block.language == "console":
+            for command in commands(block.text):
+                program, *arguments = shlex.split(command)
+                if program == "pytest":
+                    printed = pytester.runpytest_subprocess(*arguments).stdout.str()
+        else:
+            assert block.language == "text"
+            assert without_times(block.text) in without_times(printed), block.where
+            compared += 1
+    assert compared == 4
