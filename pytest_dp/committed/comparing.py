@@ -8,13 +8,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from pytest_dp.committed.entries import Entry, guarantee_of, promise_of, promise_text
+from pytest_dp.committed.entries import (
+    Entry,
+    content_of,
+    guarantee_of,
+    promise_of,
+    promise_text,
+)
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.order import implies
 from pytest_dp.settings import SEARCHES, Settings
 
-WEAKER, STRONGER, OTHER = "weaker", "stronger", "neither weaker nor stronger"
+WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 _CURVE_TOLERANCE = 1e-6
 _ROUNDING = 1e-9
 
@@ -148,20 +154,32 @@ def _inputs(old: Entry, new: Entry) -> Iterator[Change]:
         if old.get("inputs") != new.get("inputs"):
             yield Change("inputs", _source(old), _source(new), OTHER)
         return
-    was: Counter[str] = Counter(before)
-    now: Counter[str] = Counter(after)
-    lost, gained = was - now, now - was
+    lost, gained = _without(before, after), _without(after, before)
     if not lost and not gained:
         return
-    told = [f"without {_some(lost)}"] if lost else []
-    told += [f"with {_some(gained)}"] if gained else []
-    verdict = STRONGER if not lost else OTHER if gained else WEAKER
     count = f"{len(before)} example{'s' * (len(before) != 1)}"
-    yield Change("inputs", count, f"{len(after)}, {' and '.join(told)}", verdict)
+    if lost and gained:
+        yield Change("inputs", _some(lost), _some(gained), OTHER)
+    elif lost:
+        yield Change("inputs", count, f"{len(after)}, without {_some(lost)}", WEAKER)
+    else:
+        yield Change("inputs", count, f"{len(after)}, with {_some(gained)}", STRONGER)
 
 
-def _some(counted: Counter[str]) -> str:
-    texts = list(counted.elements())
+def _without(some: list[str], others: list[str]) -> list[str]:
+    """Those of some examples that are not among others."""
+    left = Counter(map(content_of, others))
+    found = []
+    for text in some:
+        content = content_of(text)
+        if left[content]:
+            left[content] -= 1
+        else:
+            found.append(text)
+    return found
+
+
+def _some(texts: list[str]) -> str:
     more = f" and {len(texts) - 2} more" if len(texts) > 2 else ""
     return ", ".join(texts[:2]) + more
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pytest_dp.claim import Claim, Promise
-from pytest_dp.committed.texts import brief, source_digest, text_of
+from pytest_dp.committed.texts import brief, digest, source_digest, text_of
+from pytest_dp.datasets.types import type_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import is_strategy
@@ -26,6 +28,7 @@ CURVE = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Where a guarantee that is a function is asked for its delta, in nats."""
 ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
 """Effort that an entry names in any case; of the rest, what is not usual."""
+_DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
 SOMETIMES = ("c", "classifier", "coupled", "features", "floating_point", "search")
 
 
@@ -60,9 +63,9 @@ def entry(
         "promise": promise_of(promise.guarantee),
         "relation": _relation(whole),
         "inputs": _inputs(promise),
-        "examples": examples(whole),
-        "params": {name: brief(text_of(v)) for name, v in claim.arguments.params.items()},
-        "drawn": {name: brief(text_of(v)) for name, v in claim.arguments.drawn.items()},
+        "examples": examples(whole, written=examples(promise) is not None),
+        "params": {name: _told(v) for name, v in claim.arguments.params.items()},
+        "drawn": {name: _told(v) for name, v in claim.arguments.drawn.items()},
         "composes": sorted(f"{_name(part)} x {times}" for part, times in composes),
         "group": promise.group if promise.group > 1 else None,
         "effort": _effort(settings) | ({"strict": True} if strict else {}),
@@ -114,22 +117,45 @@ def promise_text(promise: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in given.items())
 
 
-def examples(promise: Promise) -> list[str] | None:
-    """What the inputs hold, one text for each; None where that is not known (yet)."""
+def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
+    """What the inputs hold, one text for each; None where that is not known (yet).
+
+    Datasets that are not `written` in the claim itself may be anybody's data, which is not to stand
+    in a file of the project: of these, a digest and how many records there are.
+    """
+    told = _told if written else _counted
     if promise.pairs is not None:
-        if not isinstance(promise.pairs, tuple):
+        pairs = promise.pairs if isinstance(promise.pairs, tuple) else None
+        if pairs is None:
             return None
-        return [brief(text_of(pair)) for pair in promise.pairs]
+        return [_told(pair) if written else f"#{digest(text_of(pair))}" for pair in pairs]
     inputs = promise.inputs
     if isinstance(inputs, Queries):
         return [f"queries({text_of(length)})" for length in inputs.lengths]
     if isinstance(inputs, Values):
-        return [f"value {brief(text_of(option))}" for option in inputs.options]
+        return [f"value {_told(option)}" for option in inputs.options]
     if isinstance(inputs, list | tuple):
-        return [brief(text_of(dataset)) for dataset in inputs]
+        return [told(dataset) for dataset in inputs]
     if is_strategy(inputs):
-        return [f"strategy {brief(text_of(inputs))}"]
+        return [f"strategy {_told(inputs)}"]
     return None
+
+
+def _told(value: Any) -> str:
+    return brief(text_of(value))
+
+
+def _counted(value: Any) -> str:
+    data = type_of(value)
+    count = None if data is None else data.length(value)
+    many = "" if count is None else f" ({count:,} record{'s' * (count != 1)})"
+    return f"#{digest(text_of(value))}{many}"
+
+
+def content_of(example: str) -> str:
+    """What is equal for texts and digests of the same example."""
+    stands_for = _DIGEST.search(example)
+    return stands_for.group(1) if stands_for else digest(example)
 
 
 def _inputs(promise: Promise) -> str | None:
@@ -139,7 +165,7 @@ def _inputs(promise: Promise) -> str | None:
         return given
     if examples(promise) is not None:
         return None
-    return brief(text_of(given))
+    return _told(given)
 
 
 def _relation(promise: Promise) -> Entry | None:
@@ -155,12 +181,12 @@ def _effort(settings: Settings) -> Entry:
     for name in SOMETIMES:
         value = getattr(settings, name)
         if name == "search":
-            texts = [one if isinstance(one, str) else brief(text_of(one)) for one in value]
+            texts = [one if isinstance(one, str) else _told(one) for one in value]
             if sorted(texts) != sorted(usual.search):
                 effort[name] = sorted(texts)
         elif value is not getattr(usual, name) and value != getattr(usual, name):
             plain = isinstance(value, bool | int | float | str)
-            effort[name] = value if plain else brief(text_of(value))
+            effort[name] = value if plain else _told(value)
     return effort
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.committed.comparing import Change
+from pytest_dp.committed.comparing import WEAKER, Change
 from pytest_dp.committed.entries import promise_text
 from pytest_dp.committed.judging import (
     FAILING,
@@ -61,9 +61,8 @@ def what_to_do(file: str) -> list[str]:
 def _headline(judgement: Judgement, file: str) -> str:
     found = judgement.found
     if judgement.kind == WEAKENED:
-        lost = [change for change in judgement.changes if change.loses]
-        weaker = all(change.verdict == "weaker" for change in lost)
-        is_less = "is less than" if weaker else "is other than"
+        lost = _lost(judgement)
+        is_less = "is less than" if lost[0].verdict == WEAKER else "is not what"
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
         return f"{_in_short(lost[0])}{more} {is_less} {file} has on record"
     if judgement.kind == HIDDEN and found is not None:
@@ -73,6 +72,12 @@ def _headline(judgement: Judgement, file: str) -> str:
     assert found is not None
     assert found.entry is not None
     return f"not on record: {file} has no such claim ({promise_text(found.entry['promise'])})"
+
+
+def _lost(judgement: Judgement) -> list[Change]:
+    """What fails a claim: first what is weaker, then what cannot be compared."""
+    lost = [change for change in judgement.changes if change.loses]
+    return sorted(lost, key=lambda change: change.verdict != WEAKER)
 
 
 def _in_short(change: Change) -> str:
