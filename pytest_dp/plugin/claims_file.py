@@ -61,6 +61,7 @@ class ClaimsFile:
 
     def __init__(self, file: Path, seen: Seen, *, update: bool) -> None:
         self.run, self.update = Run(file, seen.tests), update
+        self.crashed = False
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -69,8 +70,10 @@ class ClaimsFile:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """What a worker has seen."""
-        self.run.tests.update(json.loads(getattr(node, "workeroutput", {}).get(OUTPUT, "{}")))
+        """What a worker has seen; nothing, if it crashed."""
+        told = getattr(node, "workeroutput", {}).get(OUTPUT)
+        self.crashed = self.crashed or told is None
+        self.run.tests.update(json.loads(told or "{}"))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Where something could not be collected, nothing is known of what is missing."""
@@ -101,6 +104,8 @@ class ClaimsFile:
                 name = self.run.file.name
                 self.run.told.append(f"{name} is as it was: this run did not end as it should.")
             return
+        if self.crashed and not self.run.tests:
+            self.run.uncollected = True
         from pytest_dp.plugin.claims_judged import compare, write
 
         (write if self.update else compare)(self.run, session)

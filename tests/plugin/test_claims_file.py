@@ -195,6 +195,27 @@ def test_what_could_not_be_collected_is_not_gone(shop):
     assert entries(shop) == before
 
 
+def test_what_a_crashed_worker_has_not_told_is_not_gone(shop):
+    edit(
+        shop, (TESTS_FILE, "def test_plain(): pass", "def test_plain(): __import__('os')._exit(3)")
+    )
+    options = ("-n", "1", "--max-worker-restart=0", "-k", "plain", TESTS_FILE)
+    result = shop.run(*options)
+    assert result.ret == 1
+    assert "crashed" in result.stdout.str()
+    assert failed(result) == []
+    before = entries(shop)
+    shop.run(*options, "--dp-update")
+    assert entries(shop) == before
+
+
+def test_without_the_plugin_nothing_passes_where_claims_are_checked(shop):
+    edit(shop, (INI_FILE, "", "addopts = -p no:dp\n"))
+    result = shop.run_apart("--dp-claims=check")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "--dp-claims=check" in result.stderr.str()
+
+
 def test_a_run_that_stops_early_is_judged_by_what_it_has_seen(shop):
     edit(shop, (SHOP_FILE, "count(records, rng, size)", "count(records, rng)"))
     assert failed(shop.run("-x")) == []
