@@ -104,7 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if profiles_in_use or any(
         asked(config, name) is not None
         for name, kind, _ in _OPTIONS
-        if name != "modules" and kind != "file"
+        if name not in ("modules", "claims") and kind != "file"
     ):
         from pytest_dp.plugin.options import configure
 

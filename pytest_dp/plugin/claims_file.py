@@ -11,7 +11,7 @@ import pytest
 
 from pytest_dp.plugin.claims_seen import OUTPUT, Run, Seen
 from pytest_dp.plugin.names import claims_path, ini
-from pytest_dp.plugin.selection import TYPED, command_line
+from pytest_dp.plugin.selection import TYPED, command_line, scope
 
 CHOICES = ("auto", "check", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -106,9 +106,21 @@ class ClaimsFile:
             return
         if self.crashed and not self.run.tests:
             self.run.uncollected = True
+        if not self.update and self._about_none(session.config):
+            return
         from pytest_dp.plugin.claims_judged import compare, write
 
         (write if self.update else compare)(self.run, session)
+
+    def _about_none(self, config: pytest.Config) -> bool:
+        """Whether this run was about no claim at all: then nothing more is loaded for it."""
+        if self.run.tests:
+            return False
+        try:
+            names = list(json.loads(self.run.file.read_text(encoding="utf-8"))["claims"])
+        except Exception:  # what is wrong with it is said by `compare`
+            return False
+        return not any(map(scope(config, self.run.folder), names))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What is worth knowing of the claims on record; on GitHub, annotations as well."""
@@ -116,9 +128,10 @@ class ClaimsFile:
             terminalreporter.write_sep("=", "claims on record")
             for line in self.run.told:
                 terminalreporter.write_line(line)
-        from pytest_dp.plugin.claims_judged import annotate
+        if self.run.failures:
+            from pytest_dp.plugin.claims_judged import annotate
 
-        annotate(self.run, terminalreporter)
+            annotate(self.run, terminalreporter)
 
 
 def _reason(word: str, text: str) -> str:

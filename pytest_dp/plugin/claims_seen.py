@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from pytest_dp.errors import PytestDPError
-from pytest_dp.plugin.failure import relative
 from pytest_dp.plugin.names import AUDITED, MARKER
 
 OUTPUT = "dp_claims"
@@ -87,6 +86,8 @@ class Run:
 
     def id_of(self, root: Path, nodeid: str) -> str:
         """The id of a test as in the file, whatever the root of this run is."""
+        from pytest_dp.plugin.failure import relative
+
         path, colons, name = nodeid.partition("::")
         if "xdist_group" in self.tests.get(nodeid, {}).get("marks", ()):
             name = _GROUP.sub("", name)
