@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_dp.datasets import kind_of
+from pytest_dp.datasets.making import length
 from pytest_dp.inputs.drawing import Drawn, Part, options_beside
 
 MAX_CUTS = 4
 """Ways, at most, in which a value is taken for a row of parts."""
+MAX_ROWS = 1_000
+"""Rows, at most, among which is looked for one that could be longer."""
 MAX_MOVED = 64
 """Numbers that are moved at once."""
 
@@ -53,7 +57,7 @@ def _shifted(part: Part, by: int) -> Part:
     return Part(part.label, part.start - by, part.end - by, parts)
 
 
-def cuts(whole: Part, least: int = 2) -> list[list[Member]]:
+def cuts(whole: Part, least: int = 2, most: int = MAX_CUTS) -> list[list[Member]]:
     """Ways to see a value as members that are made alike, the widest parts first.
 
     Where several rows of parts stand beside each other and are as long, such as columns, the first
@@ -61,7 +65,7 @@ def cuts(whole: Part, least: int = 2) -> list[list[Member]]:
     """
     found: list[list[Member]] = []
     level = [whole]
-    while level and len(found) < MAX_CUTS:
+    while level and len(found) < most:
         rows = [row for part in level for row in _rows(part) if len(row) >= least]
         sizes = dict.fromkeys(map(len, rows))
         for size in sizes:
@@ -70,7 +74,7 @@ def cuts(whole: Part, least: int = 2) -> list[list[Member]]:
                 found.append(list(zip(*alike, strict=True)))
             found += [[(part,) for part in row] for row in alike[:2]]
         level = [inner for part in level for inner in part.parts]
-    return found[:MAX_CUTS]
+    return found[:most]
 
 
 def _rows(part: Part) -> list[list[Part]]:
@@ -109,7 +113,7 @@ class Edits:
         if not theirs:
             return
         labels = [part.label for part in theirs[0]]
-        for members in cuts(self._one.whole, 1):
+        for members in cuts(self._one.whole, 1, MAX_ROWS):
             if [part.label for part in members[0]] == labels:
                 come = self._group(self._other, theirs)
                 before = members[self._pick(len(members))]
@@ -171,11 +175,12 @@ class Edits:
         yield choices
 
     def _cut(self, made: Made) -> list[Member]:
-        found = cuts(made.whole)
-        members = found[self._pick(len(found))] if found else []
-        # A choice by itself, after longer ones, is the one to make no more.
-        ends = len(members) > 1 and len(made.of(members[-1])) < len(made.of(members[0]))
-        return members[:-1] if ends and len(made.of(members[-1])) == len(members[-1]) else members
+        """Members of a value: mostly as many as it has records, if it has some."""
+        found = [_without_end(made, members) for members in cuts(made.whole)]
+        if kind_of(made.value) and self._pick(4):
+            size = length(made.value)
+            found = [members for members in found if len(members) == size] or found
+        return found[self._pick(len(found))] if found else []
 
     def _group(self, made: Made, members: Sequence[Member]) -> list[Member]:
         """A member, with those that agree with it in one choice where these go together."""
@@ -183,7 +188,8 @@ class Edits:
         if not self._units:
             return [chosen]
         own = made.of(chosen)
-        at = self._pick(len(own))
+        places = [at for at, one in enumerate(own) if type(one) is not bool]
+        at = places[self._pick(len(places))] if places else 0
         return [one for one in members if made.of(one)[at : at + 1] == own[at : at + 1]]
 
     def _where_agreed(self, at: int) -> list[int]:
@@ -225,3 +231,10 @@ class Edits:
                 if at not in left:
                     made.append(one + more if at == counted else one)
             yield made
+
+
+def _without_end(made: Made, members: list[Member]) -> list[Member]:
+    """Without the last one if that is a choice by itself, after longer ones: to make no more."""
+    last = len(made.of(members[-1]))
+    ends = len(members) > 1 and last == len(members[-1]) < len(made.of(members[0]))
+    return members[:-1] if ends else members

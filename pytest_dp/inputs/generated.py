@@ -25,7 +25,7 @@ UP_FRONT = 24
 """Pairs that every auditor looks at; where pairs are listed, at least as many as those."""
 POOL = 200
 """Pairs that are drawn to choose these from."""
-DRAWS_SHARE = 2
+DRAWS_SHARE = 1.25
 """Draws in terms of pairs, with those that are rejected, after which fewer pairs are enough."""
 MUTATIONS = 20
 """Attempts at a mutation that gives a pair."""

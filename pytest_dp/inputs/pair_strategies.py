@@ -178,7 +178,10 @@ def neighbouring(
 @st.composite
 def neighbours_inside(draw: Draw, datasets: SearchStrategy[Any], relation: Relation) -> Pair:
     """Two neighbours that the strategy yields: two of its values, or one that was edited."""
-    one, other = traced(draw, datasets), traced(draw, datasets)
+    # The longer one is edited: more can be left out of it, or changed.
+    one, other = sorted(
+        (traced(draw, datasets) for _ in range(2)), key=lambda drawn: -len(drawn.choices)
+    )
     found = None
     # Edits make up the better pairs: one that is smaller is again one edit away.
     as_drawn = not one.choices or isinstance(relation, Predicate)
@@ -210,10 +213,13 @@ def _edited(
     if isinstance(relation, OfRecords):
         single, steps = replace(relation, group=1), relation.group
         units = relation.unit is not None
-    names, done = _edits(relation), 0
+    names, done, tried = _edits(relation), 0, {one.choices}
     for _ in range(steps * ATTEMPTS):
         ways = Edits(one, other, pick, units=units)
         for choices in getattr(ways, names[pick(len(names))])():
+            if tuple(choices) in tried:
+                continue
+            tried.add(tuple(choices))
             made = made_of(remade(datasets, choices))
             if made is not None and _near(single, one.value, made.value):
                 one, done = made, done + 1
@@ -225,11 +231,11 @@ def _edited(
 
 
 def _edits(relation: Relation) -> tuple[str, ...]:
-    """Which edits may give a neighbour."""
+    """Which edits may give a neighbour; those that mostly do more often."""
     if isinstance(relation, OneQuery | AllQueries):
         return ("move",)
     if isinstance(relation, AddRemoveOne):
-        return ("drop", "add", "change")
+        return ("drop", "add", "drop", "add", "change")
     if isinstance(relation, ReplaceOne):
         return ("swap", "change")
     return ("drop", "add", "swap", "change", "move")
