@@ -113,10 +113,38 @@ def test_settings_exist(page, pytester, monkeypatch):
 def test_workflows_run_commands_that_exist(page, pytester):
     for block in blocks(page):
         if block.language == "yaml":
-            found = list(scripts(yaml.safe_load(block.text)))
+            workflow = yaml.safe_load(block.text)
+            found = [*scripts(workflow), *arguments_of_actions(workflow)]
             assert found, block.where
             for command in found:
                 check(command, pytester)
+
+
+def test_inputs_of_the_action_are_listed():
+    page = (ROOT / "docs/how-to/ci.md").read_text()
+    for given, about in action("dp-audit")["inputs"].items():
+        default = f"`{about['default']}`" if about["default"] else "none"
+        assert f"| `{given}` | {default} |" in page
+
+
+def action(called: str):
+    return yaml.safe_load((ROOT / f".github/actions/{called}/action.yml").read_text())
+
+
+def arguments_of_actions(workflow):
+    """What our own actions run, by what a workflow gives them."""
+    for job in workflow.get("jobs", {}).values():
+        for step in job["steps"]:
+            ours = re.fullmatch(
+                r"pytest-dp/pytest-dp/.github/actions/([\w-]+)@main", step.get("uses", "")
+            )
+            if ours:
+                given = step["with"]
+                inputs = action(ours[1])["inputs"]
+                assert set(given) <= set(inputs)
+                values = {name: about["default"] for name, about in inputs.items()} | given
+                yield f"pytest --dp-profile={values['profile']} {values['arguments']}"
+                yield values["install"]
 
 
 def scripts(workflow):
