@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import pytest
@@ -31,4 +32,8 @@ def test_the_tutorial_step_by_step(pytester, monkeypatch):
             assert block.language == "text"
             assert without_times(block.text) in without_times(printed), block.where
             compared += 1
-    assert compared == 4
+    assert compared == 5
+    workflow = next(block.text for block in TUTORIAL if block.file.endswith(".yml"))
+    monkeypatch.setenv("CI", "true")
+    command = re.search(r"python -m pytest (.*)", workflow)[1].split()
+    assert pytester.runpytest_subprocess(*command).ret == pytest.ExitCode.OK
