@@ -225,7 +225,7 @@ def _apart(game: Game, winner: Arm) -> Distance | None:
         game.look_closer(winner, PAIRS_TO_CHOOSE)
         return divergence.count(game.context, game.pool, winner, alpha)
     except OutOfTime as out:
-        if out.stack:
+        if out.stack and not game.refuted:  # what is refuted stays so, shown or not
             raise game.context.hung(out) from None
         game.late = True
         return None
@@ -239,7 +239,7 @@ def _shown(game: Game, known: list[Arm]) -> Strongest | None:
             left = max(MIN_SHOWN, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
         return strongest(game.context, game.pool, known, game.refuted, left)
     except OutOfTime as out:
-        if out.stack:
+        if out.stack and not game.refuted:  # what is refuted stays so, shown or not
             raise game.context.hung(out) from None
         game.late = True
         return None

@@ -96,3 +96,15 @@ def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
     assert result.bet_samples > 1_000
     assert over < 0.1
     assert any("stopped after max_seconds=2" in note for note in result.notes)
+
+
+def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
+    from pytest_dp.auditors import concluding
+    from pytest_dp.sampling.deadline import OutOfTime
+
+    def cut_off(*_):
+        raise OutOfTime("in the middle of a run")
+
+    monkeypatch.setattr(concluding, "strongest", cut_off)
+    result, _ = timed(broken_count)
+    assert result.violated
