@@ -12,6 +12,7 @@ from pytest_dp.auditors import run
 from pytest_dp.auditors.past import Past
 from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
 from pytest_dp.claim import Claim, expand, variants
+from pytest_dp.committed.texts import source_digest
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.keywords import read
 from pytest_dp.plugin.accumulated import Kept
@@ -48,12 +49,13 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
     return result
 
 
-def conclude(item: pytest.Item, result: AuditResult) -> None:
+def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
     path, line = place(item)
     drawn = bool(asked(item.config, "html"))
-    record = Record.of(result, item.nodeid, path, line, pictures=drawn)
+    source = source_digest(mechanism)
+    record = Record.of(result, item.nodeid, path, line, source, pictures=drawn)
     item.stash.setdefault(_RECORDS, []).append((record, result))
     item.user_properties += [
         said for said in properties(record) if said not in item.user_properties
@@ -89,7 +91,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
         try:
             claim = _one_claim(keywords, overrides)
             result = run_audit(item, mechanism, claim, number)
-            conclude(item, result)
+            conclude(item, mechanism, result)
         except PytestDPError as error:
             raise error.with_traceback(None) from None
         return result

@@ -42,7 +42,7 @@ class ClaimItem(pytest.Function):
         """Audit the claim."""
         if isinstance(self.claim, ClaimError):
             raise self.claim
-        conclude(self, run_audit(self, self.mechanism, self.claim))
+        conclude(self, self.mechanism, run_audit(self, self.mechanism, self.claim))
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The place of the decorator."""

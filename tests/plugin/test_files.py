@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 from projects import laplace
@@ -30,6 +31,19 @@ def test_all_kinds_at_once(stats, workers):
         f"dp.{kind}" for kind in names
     }
     result.stdout.fnmatch_lines([f"privacy claims, as {kind}: *dp.{kind}" for kind in names])
+
+
+def test_a_rename_keeps_the_source_and_a_change_does_not(stats):
+    def sources():
+        stats.run("--dp-json=dp.json")
+        claims = json.loads((stats.root / "dp.json").read_text())["claims"]
+        return [claim["source"] for claim in claims]
+
+    before = sources()
+    assert all(re.fullmatch("[0-9a-f]{12}", source) for source in before)
+    stats.write("test_stats.py", laplace("fine", 1.0), laplace("broken", 0.3))
+    after = sources()
+    assert (after[0] == before[0], after[1] == before[1]) == (True, False)
 
 
 def test_a_run_without_claims_writes_them_too(project):
