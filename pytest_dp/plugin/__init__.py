@@ -35,6 +35,11 @@ _OPTIONS = (
         "stop once noise so many times too small would be caught, or none (default: 1.25)",
     ),
     ("jobs", "string", "processes for each audit (default: as many as cores, where that pays)"),
+    (
+        "backend",
+        "string",
+        "run mechanisms on a cluster: dask or ray, with an address as in dask=tcp://host:8786",
+    ),
     ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
     ("strict", "bool", "an inconclusive audit fails"),
     (
@@ -127,14 +132,17 @@ def claims_on_record(config: pytest.Config) -> bool:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Hand the seed of this run to each xdist worker."""
-    node.workerinput["dp_seed"] = getattr(node.config.option, "dp_seed", None)
+    for name in ("seed", "backend"):
+        node.workerinput[f"dp_{name}"] = getattr(node.config.option, f"dp_{name}", None)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """The profile and the seed, where they are not the usual ones."""
+    """The profile, the cluster and the seed, where they are not the usual ones."""
     seed = getattr(config.option, "dp_seed", None)
     profile = config.stash.get(PROFILE, None)
+    backend = getattr(config.option, "dp_backend", None)
     lines = [f"dp: profile {profile}"] if profile else []
+    lines += [f"dp: runs on {backend}"] if backend else []
     return lines + ([f"dp: seed {seed}; repeat this run with --dp-seed={seed}"] if seed else [])
 
 

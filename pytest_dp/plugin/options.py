@@ -12,7 +12,7 @@ import pytest
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import NO_MARGIN, invalid, read_one
-from pytest_dp.plugin.names import PROFILE, ini
+from pytest_dp.plugin.names import PROFILE, asked, ini
 from pytest_dp.plugin.selection import TYPED, command_line
 from pytest_dp.profiles import Profile, chosen, of_ci
 from pytest_dp.settings import Settings
@@ -32,6 +32,14 @@ def configure(config: pytest.Config) -> None:
     read(config)
     strict(config)
     accumulates(config)
+    backend = getattr(config, "workerinput", {}).get("dp_backend") or asked(config, "backend")
+    if backend:
+        from pytest_dp.plugin.backend import connect
+
+        cluster = connect(config, str(backend))
+        config.option.dp_backend = cluster.backend
+        if asked(config, "jobs") is None:
+            config.option.dp_jobs = str(cluster.processes)
     if getattr(config.option, "dp_seed", None) is None:
         config.option.dp_seed = ini(config, "seed") or profile.values.get("seed")
     if getattr(config.option, "dp_seed", None) == "random":

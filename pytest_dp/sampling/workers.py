@@ -8,7 +8,9 @@ import hashlib
 import importlib.util
 import itertools
 import os
+import platform
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator
@@ -50,14 +52,14 @@ class Trial:
 
     Attributes
     ----------
-    process : int
+    process : str
     outputs : Fingerprint
         Of all outputs of the first run.
     replays : bool
         Whether the second run gave the same.
     """
 
-    process: int
+    process: str
     outputs: Fingerprint
     replays: bool
 
@@ -247,10 +249,21 @@ _LOADED: dict[bytes, tuple[Call, Trial]] = {}
 """In a worker: mechanisms it has unpacked, by digest, so that each is unpacked once."""
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Workers of some clusters have several threads, and a process has one global random generator."""
+
+
 def _work(
     order: Order, sent: bytes, groups: list[Group], until: tuple[float, float], allowed: float
 ) -> bytes:
     """One job, in a worker. Errors are sent back: if they were raised, joblib would end it."""
+    with _ONE_AT_A_TIME:
+        return _worked(order, sent, groups, until, allowed)
+
+
+def _worked(
+    order: Order, sent: bytes, groups: list[Group], until: tuple[float, float], allowed: float
+) -> bytes:
     now = time.time()
     deadline = Deadline(until[0] - now, until[1] - now, allowed)
     trial: Trial | None = None
@@ -285,7 +298,8 @@ def _sent_error(shared: Shared) -> bytes:
 
 def _loaded(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
     packed = order.packed.mechanism
-    key = hashlib.sha256(packed).digest()
+    # By the seed too: two claims on one mechanism are tried on different random numbers.
+    key = hashlib.sha256(packed + str(order.runner.seed).encode()).digest()
     if key not in _LOADED:
         _LOADED.clear()
         call, given, chunk = _received(packed)
@@ -330,7 +344,8 @@ def trial_of(runner: Runner, call: Call, given: Input, chunk: Chunk, deadline: D
         [shown(o) for done in runner.run(call, given, [chunk], deadline) for o in done.outputs]
         for _ in range(2)
     )
-    return Trial(os.getpid(), Fingerprint(digest(once), surprise(once)), once == twice)
+    process = f"{platform.node()}:{os.getpid()}"  # on whichever machine
+    return Trial(process, Fingerprint(digest(once), surprise(once)), once == twice)
 
 
 def _travels(module: Any) -> bool:

@@ -1,0 +1,132 @@
+"""Mechanisms on a cluster: a real one of two processes on this machine, by Dask."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+from pytest_dp import audit, queries
+from pytest_dp.sampling import sampler
+
+distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=2, dashboard_address=None, silence_logs="CRITICAL"
+        ) as local,
+        distributed.Client(local, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Every draw is shared out, however quick."""
+    monkeypatch.setattr(sampler, "START_WORKERS_FROM", 0.0)
+    monkeypatch.setattr(sampler, "USE_WORKERS_FROM", 0.0)
+
+
+def count(records, rng, scale=1.0):
+    return len(records) + rng.laplace(scale=scale)
+
+
+def global_count(records, scale=1.0):
+    return len(records) + np.random.laplace(scale=scale)  # noqa: NPY002
+
+
+def whole(records, rng, p):
+    return len(records) + int(rng.geometric(p)) - int(rng.geometric(p))
+
+
+def histogram(counts, rng, scale):
+    return [c + rng.laplace(scale=scale) for c in counts]
+
+
+PAIR = {"pairs": [([1], [])]}
+HALF = 1 - math.exp(-0.5)
+CLAIMS = [
+    (count, {"eps": 1.0, **PAIR}),
+    (count, {"eps": 1.0, **PAIR, "params": {"scale": 0.4}}),
+    (count, {"eps": 1.0, **PAIR, "coupled": False}),
+    (count, {"eps": 2.0, **PAIR, "method": "statdp"}),
+    (count, {"eps": 0.5, "delta": 0.01, **PAIR}),
+    (count, {"eps": 1.0, "inputs": [[1, 0]], "neighbors": "add_remove_one"}),
+    (global_count, {"eps": 1.0, **PAIR}),
+    (global_count, {"eps": 1.0, **PAIR, "params": {"scale": 0.4}}),
+    (whole, {"eps": 0.5, **PAIR, "params": {"p": HALF}}),
+    (whole, {"eps": 0.2, **PAIR, "params": {"p": HALF}}),
+    (histogram, {"eps": 1.0, "inputs": queries(2), "params": {"scale": 2.0}}),
+    (histogram, {"mu": 1.0, "inputs": queries(2), "params": {"scale": 0.5}}),
+]
+TOLD = ("verdict", "lower", "p_value", "e_value", "samples", "resolution", "strongest")
+
+
+@pytest.mark.parametrize("number", range(len(CLAIMS)))
+def test_verdicts_are_those_of_a_local_run(number, cluster, shared):
+    mechanism, claim = CLAIMS[number]
+    keywords = claim | {"max_samples": 2_000, "seed": number, "max_seconds": 300}
+    here = audit(mechanism, n_jobs=1, **keywords)
+    with joblib.parallel_config("dask", client=cluster):
+        there = audit(mechanism, n_jobs=2, **keywords)
+    assert [getattr(there, name) for name in TOLD] == [getattr(here, name) for name in TOLD]
+    assert not [note for note in there.notes if "one process" in note]
+
+    def loaded():
+        return len(sys.modules["pytest_dp.sampling.workers"]._LOADED)
+
+    assert set(cluster.run(loaded).values()) <= {0, 1}
+    assert any(cluster.run(loaded).values())
+
+
+def test_workers_that_die_are_survived(cluster, shared, tmp_path):
+    here, flag = os.getpid(), str(tmp_path / "died")
+
+    def dies_once(records, rng):
+        if os.getpid() != here and not Path(flag).exists():
+            Path(flag).touch()
+            os._exit(1)
+        return len(records) + rng.laplace()
+
+    claim = {"eps": 1.0, **PAIR, "max_samples": 2_000, "seed": 1, "max_seconds": 300}
+    with joblib.parallel_config("dask", client=cluster):
+        result = audit(dies_once, n_jobs=2, **claim)
+    assert Path(flag).exists()
+    assert result.verdict == "no violation"
+    assert result.e_value == audit(dies_once, n_jobs=1, **claim).e_value
+
+
+def test_with_pytest(project):
+    project.write(
+        "test_stats.py",
+        "import time",
+        "@dp_claim(eps=1.0, pairs=[([1], [])], max_samples=1500)",
+        "def slow(records, rng): time.sleep(0.001); return len(records) + rng.laplace()",
+    )
+    result = project.run_apart("--dp-backend=dask", "--dp-jobs=2")
+    assert result.ret == 0
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["dp: runs on dask=tcp://*"])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("spark", "there is no backend 'spark'. Allowed: dask or ray"),
+        ("dask=nowhere", "the cluster does not answer"),
+        ("ray", 'Run: pip install "pytest-dp[[]ray]"'),
+    ],
+)
+def test_what_cannot_be_is_said_at_the_start(project, monkeypatch, given, told):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    result = project.run(f"--dp-backend={given}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: --dp-backend={given}*{told}*"])
