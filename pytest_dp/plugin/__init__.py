@@ -72,6 +72,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         else:
             shown = kind.upper() if kind == "file" else "VALUE"
             group.addoption(flag, dest=f"dp_{name}", metavar=shown, default=None, help=text)
+    group.addoption("--dp-shard", metavar="K/N", help="audit one of N shares of the claims only")
     group.addoption(
         "--dp-evidence", action="store_true", help="print the evidence of earlier runs, and exit"
     )
@@ -104,6 +105,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
     modules_wanted(config)  # a value that makes no sense is said now
+    if config.option.dp_shard is not None:
+        from pytest_dp.plugin.shards import shard_of
+
+        shard_of(config)
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
     profiles_in_use = "pytest_dp.profiles" in sys.modules
     if profiles_in_use or any(
@@ -178,6 +183,17 @@ def pytest_pycollect_makeitem(
             others = [] if collected is None else collected
             return items + (others if isinstance(others, list) else [others])
     return collected
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what another shard audits."""
+    if config.option.dp_shard is not None:
+        from pytest_dp.plugin.shards import keep_own, shard_of
+
+        shard = shard_of(config)
+        if shard is not None:
+            keep_own(config, items, shard)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -268,6 +284,10 @@ class _Outcomes:
         """Write what is wanted as files, also where no claim was met; call the hook of others."""
         if not self.reports and not self.files:
             return
+        if session.config.option.dp_shard is not None:
+            from pytest_dp.plugin.shards import remember_durations
+
+            remember_durations(session.config, self.reports.values())
         from pytest_dp.plugin.summary import records_of
 
         records = records_of(self.reports.values())

@@ -31,6 +31,9 @@ Restart = Callable[[int], None]
 
 RERUN_SHARE, RERUN_PER_CHUNK = 0.02, 0.25
 """Runs that are run again on a copy, and compared: so many of each, and so many of each chunk."""
+ATTEMPTS = 3
+"""Times that a chunk is run on the same numbers before it is the mechanism that has used an idle
+source: threads of others, such as those of a cluster's worker, use Python's global one too."""
 TRIAL_STREAMS = 3
 """Streams in a trial."""
 _FORTH = [(run, side) for side in (0, 1) for run in range(TRIAL_STREAMS)]
@@ -288,20 +291,37 @@ def draw_per_run(
     CannotCouple
         If an output that was checked depends on more than the input and the stream.
     """
+    before, wasted = call.made.runs, 0
+    for _ in range(ATTEMPTS if idle else 1):
+        wasted = call.made.runs - before
+        outputs = _attempt(call, data, count, sequence, idle)
+        if outputs is not None:
+            call.made.runs -= wasted  # by others: how many samples there are does not depend on it
+            return outputs
+    # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
+    return draw_per_run(call, data, count, child(sequence, ANEW_CHILD), frozenset())
+
+
+def _attempt(
+    call: Call,
+    data: Any,
+    count: int,
+    sequence: np.random.SeedSequence,
+    idle: frozenset[int],
+) -> Outputs | None:
+    """As `draw_per_run`; None if a source was used that should be idle."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     checked = choose.integers(
         count, size=int(RERUN_SHARE * count + RERUN_PER_CHUNK + choose.random())
     )
     with Runs(sequence, count, call.captured, idle) as runs:
         outputs = call.draw(data, count, runs.rng, runs.restart)
-        idle_ones_used = not runs.are_idle()
-        if len(checked) and not idle_ones_used and not call.captured.generators:
+        if not runs.are_idle():
+            return None
+        if len(checked) and not call.captured.generators:
             copied, data = call.spare(data)  # which draws on the same sources
             _check(copied, data, outputs, checked.tolist(), runs)
             runs.are_idle()
-    if idle_ones_used:
-        # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
-        return draw_per_run(call, data, count, child(sequence, ANEW_CHILD), frozenset())
     if len(checked) and call.captured.generators:
         copied, data = call.spare(data)
         with Runs(sequence, count, copied.captured, idle) as runs:

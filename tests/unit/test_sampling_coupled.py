@@ -259,6 +259,28 @@ def test_a_source_that_the_trial_did_not_see_is_restarted_too():
     assert len(set(x)) == 20_000
 
 
+def test_what_others_draw_meanwhile_changes_neither_outputs_nor_their_number():
+    """As threads of a cluster's worker do; here on one run of each input, now and then."""
+    calls = [0]
+
+    def disturbed(data, rng):
+        calls[0] += 1
+        if calls[0] in (700, 1_900):
+            random.random()
+        return rng.random()
+
+    def quiet(data, rng):
+        return rng.random()
+
+    told = []
+    for mechanism in (disturbed, quiet):
+        pair = Pair(mechanism)
+        assert pair.can_couple()
+        told.append((pair.draw(2_000), pair.sampler.runs))
+    assert calls[0] > 2_500
+    assert told[0] == told[1]
+
+
 # --- streams that a run derives from its own ---
 
 

@@ -320,25 +320,29 @@ def test_a_slow_mechanism_has_no_piece_of_one_run_alone(count):
     assert count == 1 or min(piece.count for piece in pieces) > 1
 
 
-def test_slow_mechanisms_are_shared_out_from_the_first_draw_on(monkeypatch):
+def test_slow_mechanisms_are_shared_out_from_the_first_draw_on(monkeypatch, tmp_path):
     """With the thresholds as they are: 30 ms a run, a draw of half a second."""
     monkeypatch.undo()
+    folder = str(tmp_path)
 
     def sleeps(data, rng):
         time.sleep(0.03)
+        Path(folder, f"{os.getpid()}-{time.monotonic_ns()}").touch()
         return rng.random()
 
-    def seconds(n_jobs):
+    def drawn_by(n_jobs):
         some, given = sampler(sleeps, n_jobs=n_jobs), Input([1])
         some.warm_up(given, Deadline(60))
         some.draw([Draw(given, 2, (1, 0))], Deadline(60))  # processes start up
-        started = time.monotonic()
+        for file in tmp_path.iterdir():
+            file.unlink()
         outputs = some.draw([Draw(given, 16, (1, side, 0)) for side in (1, 2)], Deadline(60))
-        return time.monotonic() - started, outputs
+        return outputs, {int(file.name.partition("-")[0]) for file in tmp_path.iterdir()}
 
-    (alone, expected), (shared, outputs) = seconds(1), seconds(2)
+    (expected, alone), (outputs, shared) = drawn_by(1), drawn_by(2)
     assert list(map(list, outputs)) == list(map(list, expected))
-    assert alone / shared > 1.5
+    assert alone == {HERE}
+    assert len(shared - {HERE}) == 2
 
 
 def test_a_deadline_in_workers():
