@@ -93,7 +93,7 @@ def _max_samples(name: str, value: Any) -> int:
 
 
 def _max_seconds(name: str, value: Any) -> float:
-    if not _is_number(value) or not value > 0 or math.isnan(value):
+    if not _is_number(value) or not 0 < value < math.inf:
         raise invalid(name, value, "Allowed: a number of seconds above 0, such as 60.")
     return float(value)
 

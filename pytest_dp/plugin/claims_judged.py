@@ -20,6 +20,7 @@ from pytest_dp.plugin.claims_seen import Failure, Run
 from pytest_dp.plugin.failure import decorator_source, relative, represent
 from pytest_dp.plugin.selection import BUILTIN, leaves_out, left_out_by_marks, scope
 from pytest_dp.report import github
+from pytest_dp.report.record import Record
 
 _NUMBERED = re.compile(r"#\d+$")
 
@@ -196,6 +197,8 @@ def _fail(run: Run, session: pytest.Session, failure: Failure) -> None:
     place = relative(failure.file, config.rootpath), failure.line - 1, _heading(failure, path)
     failed = pytest.TestReport(nodeid, place, {}, "failed", shown, "call")
     after = pytest.TestReport(nodeid, place, {}, "passed", None, "teardown")
+    record = Record.of_error(nodeid, place[0], failure.line, str(failure.error), status="weakened")
+    failed.__dict__["dp_records"] = [record.as_dict()]
     _on_a_new_line(config, path)
     session.testscollected += 1
     config.hook.pytest_runtest_logstart(nodeid=nodeid, location=place)

@@ -12,7 +12,12 @@ from typing import Any
 from pytest_dp.report.record import Record
 from pytest_dp.report.sarif import fingerprint
 
-_SEVERITIES = {"violated": "critical", "error": "major", "inconclusive": "minor"}
+_SEVERITIES = {
+    "violated": "critical",
+    "weakened": "major",
+    "error": "major",
+    "inconclusive": "minor",
+}
 
 
 def code_quality(

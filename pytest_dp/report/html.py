@@ -22,13 +22,21 @@ from pytest_dp.report.text import cells, facts, legend, outcome
 
 _SECTIONS = {
     "violated": "Violated",
+    "weakened": "Not as on record",
     "error": "Not audited",
     "inconclusive": "Inconclusive",
     "no violation": "No violation found",
 }
-_MARKS = {"violated": "✗", "error": "✗", "inconclusive": "?", "no violation": "✓"}
+_MARKS = {
+    "violated": "✗",
+    "weakened": "✗",
+    "error": "✗",
+    "inconclusive": "?",
+    "no violation": "✓",
+}
 _CLASSES = {
     "violated": "dp-bad",
+    "weakened": "dp-bad",
     "error": "dp-bad",
     "inconclusive": "dp-warn",
     "no violation": "dp-good",
@@ -145,7 +153,8 @@ def _row(number: int, record: Record) -> str:
 
 
 def _verdict(record: Record) -> str:
-    said = "not audited" if record.status == "error" else outcome(record)
+    known = record.status not in ("error", "weakened")
+    said = outcome(record) if known else _SECTIONS[record.status].lower()
     return f"{_MARKS[record.status]} {said}"
 
 

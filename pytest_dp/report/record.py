@@ -25,7 +25,7 @@ STRENGTHS = ("strong", "fair", "weak")
 """What a pass is worth, as in `Result.strength`."""
 LONGEST = 2_000
 """Characters of an input or an event."""
-Status = Literal["violated", "no violation", "inconclusive", "error"]
+Status = Literal["violated", "weakened", "no violation", "inconclusive", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,9 @@ class Record:
         The test, and where its claim is written (`path` relative to the root directory).
     name : str
         The test without its file.
-    status : {"violated", "no violation", "inconclusive", "error"}
+    status : {"violated", "weakened", "no violation", "inconclusive", "error"}
+        One that is ``"weakened"`` is less than ``dp-claims.json`` has on record, hidden, gone, or
+        not on record; whether it stands is told by another record, if it was audited.
     headline : str
         The outcome in one line.
     claim, parameter : str
@@ -254,6 +256,7 @@ class Record:
         *,
         details: str = "",
         seconds: float = 0.0,
+        status: Status = "error",
     ) -> Self:
         """The record of a claim that could not be audited; `details`: by default the message."""
         first = next((text for text in message.splitlines() if text.strip()), "no message")
@@ -262,7 +265,7 @@ class Record:
             path=path,
             line=line,
             name=_short_name(nodeid),
-            status="error",
+            status=status,
             headline=first.strip(),
             details=details or message,
             seconds=float(seconds),

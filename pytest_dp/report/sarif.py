@@ -26,6 +26,14 @@ _RULES = {
         "error",
         "8.0",
     ),
+    "weakened": (
+        "dp-claim-weakened",
+        "A differential privacy claim is not as on record",
+        "The claim is less than dp-claims.json has on record, hidden, gone, or not on record. If "
+        "that is meant, run pytest --dp-update and commit the file.",
+        "error",
+        "6.0",
+    ),
     "error": (
         "dp-claim-not-audited",
         "A differential privacy claim could not be audited",
@@ -100,7 +108,9 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
     }
     if record.line is not None:
         place["region"] = {"startLine": record.line}
-    about = (record.headline, record.reason, record.counterexample, record.reproduce)
+    about = [record.headline, record.reason, record.counterexample, record.reproduce]
+    if record.status == "weakened":
+        about = [record.details]
     text = "\n\n".join(part for part in (record.name, *about) if part)
     return {
         "ruleId": name,

@@ -7,8 +7,9 @@ import os
 import re
 
 import pytest
-from projects import laplace
+from projects import QUICK, laplace
 
+STATED = f"eps=1.0, {QUICK}"
 STATS = laplace("good", 1.0), laplace("broken", 0.2)
 
 
@@ -31,6 +32,27 @@ def test_all_kinds_at_once(stats, workers):
         f"dp.{kind}" for kind in names
     }
     result.stdout.fnmatch_lines([f"privacy claims, as {kind}: *dp.{kind}" for kind in names])
+
+
+def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
+    stats.run("--dp-update", "-k", "good")
+    stats.write("test_stats.py", laplace("good", 1.0, STATED.replace("eps=1.0", "eps=2.0")))
+    files = {kind: f"--dp-{kind}=dp.{kind}" for kind in ("json", "sarif", "gitlab", "html")}
+    result = stats.run(*files.values())
+    assert result.ret == 1
+    told = {kind: (stats.root / f"dp.{kind}").read_text() for kind in files}
+    claims = json.loads(told["json"])["claims"]
+    assert sorted(claim["status"] for claim in claims) == ["no violation", "weakened"]
+    (alert,) = json.loads(told["sarif"])["runs"][0]["results"]
+    assert alert["ruleId"] == "dp-claim-weakened"
+    assert "eps=1.0 -> eps=2.0" in alert["message"]["text"]
+    place = alert["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("test_stats.py", 3)
+    assert len(json.loads(told["gitlab"])) == 1
+    assert "✗ not as on record" in told["html"]
+    assert [line.split()[0] for line in result.outlines if line.startswith("good[")] == [
+        "good[eps=2.0]"
+    ]
 
 
 def test_a_rename_keeps_the_source_and_a_change_does_not(stats):

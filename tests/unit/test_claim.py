@@ -190,6 +190,7 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({**GOOD, "max_samples": 1.5}, "Invalid max_samples=1.5"),
         ({**GOOD, "max_seconds": 0}, "Invalid max_seconds=0"),
         ({**GOOD, "max_seconds": math.nan}, "Invalid max_seconds=nan"),
+        ({**GOOD, "max_seconds": math.inf}, "Invalid max_seconds=inf"),
         (
             {**GOOD, "method": "guess"},
             "Invalid method='guess'. Valid choices: 'sequential', 'statdp', 'dpsniper'",
