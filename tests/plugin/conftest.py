@@ -38,6 +38,9 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
+    # A file that is changed within a second, to one as long, would be taken for the compiled one.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     registered = dict(pytest_dp.profiles._PROFILES)  # a conftest.py may add to them
     monkeypatch.setattr(pytest_dp.profiles, "_PROFILES", registered)
     return Project(pytester)

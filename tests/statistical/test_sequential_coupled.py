@@ -32,10 +32,10 @@ def watched(monkeypatch):
         seen.wagers.append(len(seen.draws))
         return wager(self, record, cash)
 
-    def opened(self, guarantee, alpha):
+    def opened(self, guarantee, alpha, before=()):
         seen.alphas.append(alpha)
         seen.ledgers.append(self)
-        ledger(self, guarantee, alpha)
+        ledger(self, guarantee, alpha, before)
 
     monkeypatch.setattr(Sampler, "measure", measured)
     monkeypatch.setattr(Ledger, "wager", waged)
