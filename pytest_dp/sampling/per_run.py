@@ -12,6 +12,7 @@ import contextlib
 import copy
 import pickle
 import random
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -33,7 +34,9 @@ RERUN_SHARE, RERUN_PER_CHUNK = 0.02, 0.25
 """Runs that are run again on a copy, and compared: so many of each, and so many of each chunk."""
 ATTEMPTS = 3
 """Times that a chunk is run on the same numbers before it is the mechanism that has used an idle
-source: threads of others, such as those of a cluster's worker, use Python's global one too."""
+source: threads of others, such as those of a cluster's client, use Python's global one too."""
+PYTHONS_GLOBAL = 2
+"""The number of the source of `random`, among the sources of `Runs`."""
 TRIAL_STREAMS = 3
 """Streams in a trial."""
 _FORTH = [(run, side) for side in (0, 1) for run in range(TRIAL_STREAMS)]
@@ -291,6 +294,8 @@ def draw_per_run(
     CannotCouple
         If an output that was checked depends on more than the input and the stream.
     """
+    if threading.current_thread() is not threading.main_thread():
+        idle -= {PYTHONS_GLOBAL}  # others are at work in this process, and may use it at any time
     before, wasted = call.made.runs, 0
     for _ in range(ATTEMPTS if idle else 1):
         wasted = call.made.runs - before

@@ -256,7 +256,7 @@ class Sampler(Subject):
     def _worth_sharing(self, runs: int) -> bool:
         if self.n_jobs == 1 or not runs:
             return False
-        if self._packed is not None:
+        if self._packed is not None or self.explicit_jobs:
             return runs * (self.seconds_a_run or 0.0) > USE_WORKERS_FROM
         return max(runs, MIN_AUDIT_RUNS) * (self.seconds_a_run or 0.0) > START_WORKERS_FROM
 
