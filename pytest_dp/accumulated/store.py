@@ -13,7 +13,7 @@ import json
 import math
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,20 +72,24 @@ class Store:
         self.folder = root / FOLDER
         self.problems: list[str] = []
 
-    def earlier(self, claim: str, identity: str, seed: str) -> Evidence:
-        """What runs with other seeds have shown and learned.
+    def earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
+        """What runs with other seeds have shown and learned; or all runs, if they refute the claim.
+
+        So a run that is repeated cannot take back what it has refuted itself.
 
         Parameters
         ----------
         claim, identity, seed : str
             Those of the run that asks.
+        alpha : float
         """
         place = self._place(claim, identity)
-        runs = [run for run in self._runs_in(place) if run.seed != seed]
-        total = Evidence()
-        for run in runs:
-            total += Evidence(run.log_e_values, 1, run.samples)
-        return total + Evidence(learned=self._learned(place, seed) if runs else ())
+        runs = self._runs_in(place)
+        everything = total(runs)
+        if everything.refutes(alpha):
+            return everything
+        others = [run for run in runs if run.seed != seed]
+        return total(others) + Evidence(learned=self._learned(place, seed) if others else ())
 
     def add(self, claim: str, identity: str, seed: str, alpha: float, of_run: Evidence) -> None:
         """Keep what a run has shown, unless its seed is there; and what it has learned.
@@ -164,6 +168,11 @@ class Store:
             self.problems.append(
                 f"{place / _LEARNED} could not be written, so the next run begins anew: {error}"
             )
+
+
+def total(runs: Iterable[Run]) -> Evidence:
+    """What runs have shown together."""
+    return sum((Evidence(run.log_e_values, 1, run.samples) for run in runs), Evidence())
 
 
 def _read(file: Path) -> Run:

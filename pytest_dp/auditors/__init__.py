@@ -130,7 +130,7 @@ def run(
     settings = replace(settings, seed=seed)
     search = settings.method == "sequential" and claim.promise.inputs is not None
 
-    def prepared() -> tuple[Claim, PairSource, Evidence]:
+    def prepared() -> tuple[Claim, PairSource, Evidence | None]:
         whole = replace(claim, promise=resolved(claim.promise, root, notes))
         found = constants_of(call.mechanism, call.params) if search and settings.search else ()
         constants = [constant.value for constant in found]
@@ -157,7 +157,7 @@ def run(
     context = Context(claim, call, source, settings, name, progress, earlier)
     for note in notes:
         context.sampler.note(note)
-    if earlier.runs:
+    if earlier is not None and earlier.runs:
         context.sampler.note(told_of(earlier))
     useless = unused(claim.effort, settings.method)
     if useless:

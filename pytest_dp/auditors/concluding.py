@@ -57,8 +57,8 @@ def conclude(game: Game) -> AuditResult:
         )
     bets: dict[str, Any] = {
         "e_value": game.e_value,
-        "bet_samples": context.earlier.samples + 2 * game.drawn,
-        "evidence": game.evidence,
+        "bet_samples": context.earlier.samples + (0 if game.refuted_before else 2 * game.drawn),
+        "evidence": game.evidence if context.collects else None,
         "pairs": tried,
         "proposed": len(game.seen) - tried[0],
         "pictures": Pictures(wealth=wealth_of(game.trail)),

@@ -50,7 +50,7 @@ class Context:
     progress : callable, optional
         As of a sampler.
     earlier : Evidence, optional
-        Of runs of the same audit, with other random numbers.
+        Of runs of the same audit, with other random numbers; None if nobody collects it.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Context:
         earlier: Evidence | None = None,
     ) -> None:
         self.claim, self.guarantee, self.source = claim, claim.promise.guarantee, source
-        self.earlier = Evidence() if earlier is None else earlier
+        self.earlier, self.collects = earlier or Evidence(), earlier is not None
         self.pairs = source.given
         self.privacy_param = claim.arguments.privacy_param
         self.settings, self.name = settings, name

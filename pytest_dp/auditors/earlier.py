@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_dp.attacks.binning import Binning
+from pytest_dp.datasets import key
+from pytest_dp.datasets.relations import Pair
 from pytest_dp.evidence.betting import Record
+from pytest_dp.reprs import without_addresses
 from pytest_dp.results.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -24,8 +28,8 @@ class Learned:
 
     Attributes
     ----------
-    number : int
-        Of the pair.
+    pair : str
+        A digest of its inputs: what a strategy draws is another with each seed.
     coupled : bool
     binnings : tuple of Binning
     record : Record
@@ -33,27 +37,48 @@ class Learned:
         Pairs of outputs by which the binnings were made.
     """
 
-    number: int
+    pair: str
     coupled: bool
     binnings: tuple[Binning, ...]
     record: Record
     pairs: int
 
 
-def learned_by(arms: Sequence[Arm], given: int) -> tuple[Learned, ...]:
-    """What the most promising of the first `given` pairs have taught."""
-    known = [arm for arm in arms if arm.binnings and arm.number < given]
+def learned_by(arms: Sequence[Arm]) -> tuple[Learned, ...]:
+    """What the most promising pairs have taught."""
+    known = [arm for arm in arms if arm.binnings]
     best = sorted(known, key=lambda arm: (-arm.earned, -arm.hope))[:MAX_LEARNED]
     return tuple(
-        Learned(arm.number, arm.coupled, arm.binnings, arm.record, arm.learned) for arm in best
+        Learned(_digest(arm.pair), arm.coupled, arm.binnings, arm.record, arm.learned)
+        for arm in best
     )
 
 
 def remind(arm: Arm, known: Sequence[Learned]) -> None:
-    """Go on from what the pair has taught before, if it is run in the same way."""
+    """Go on from what the same pair has taught before, if it is run in the same way."""
+    own = _digest(arm.pair) if known else ""
     for each in known:
-        if each.number == arm.number and each.coupled == arm.coupled:
+        if own and each.pair == own and each.coupled == arm.coupled:
             arm.binnings, arm.record, arm.learned = each.binnings, each.record, each.pairs
+
+
+def _digest(pair: Pair) -> str:
+    """The same for equal inputs, in every process; empty where that cannot be known."""
+    try:
+        inside = _written((key(pair.d1), key(pair.d2), key(dict(pair.params))))
+    except Exception:  # records are the user's objects: their repr may raise
+        return ""
+    hides = without_addresses(inside) != inside  # what an object holds
+    return "" if hides else hashlib.sha256(inside.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _written(content: Hashable) -> str:
+    """The repr of a key, but for its sets: their order is another in every process."""
+    if isinstance(content, frozenset):
+        return f"{{{', '.join(sorted(map(_written, content)))}}}"
+    if isinstance(content, tuple):
+        return f"({', '.join(map(_written, content))})"
+    return repr(content)
 
 
 def told_of(earlier: Evidence) -> str:

@@ -251,15 +251,17 @@ class Game:
         A game that was given up counts for nothing, so it is an e-value of the whole audit.
         Rounding does not make it disagree with the verdict.
         """
-        before = self.context.earlier.log_e_value if self.refuted_before else 0.0
-        value = self.share * math.exp(min(before + self.ledger.log_e_value, 700.0))
+        value = self.share * math.exp(min(self.ledger.log_e_value, 700.0))
+        if self.refuted_before:  # perhaps by these very samples: they count once
+            value = math.exp(min(self.context.earlier.log_e_value, 700.0))
         return max(value, 1 / self.context.alpha) if self.refuted else value
 
     @property
     def p_value(self) -> float:
         """Valid at any time; of earlier runs, if it was them that refuted the claim."""
-        before = math.exp(-self.context.earlier.log_e_value) if self.refuted_before else 1.0
-        return min(self.ledger.p_value / self.share, before)
+        if self.refuted_before:
+            return math.exp(-self.context.earlier.log_e_value)
+        return self.ledger.p_value / self.share
 
     @property
     def refuted(self) -> bool:
@@ -270,7 +272,7 @@ class Game:
     def evidence(self) -> Evidence:
         """What this run leaves to later ones: its own alone."""
         earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
-        learned = learned_by(self.seen, len(self.source.given))
+        learned = learned_by(self.seen[: len(self.source.given)])
         return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn, learned)
 
     def _knows_enough(self) -> bool:

@@ -14,8 +14,8 @@ def _no_pairs(promise: Promise) -> list[Pair]:  # noqa: ARG001
     return []
 
 
-def _no_evidence(promise: Promise, seed: int) -> Evidence:  # noqa: ARG001
-    return Evidence()
+def _no_evidence(promise: Promise, seed: int) -> None:  # noqa: ARG001
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,12 @@ class Past:
     pairs : callable
         ``pairs(promise)``: what broke the promise before, to be tried first.
     evidence : callable
-        ``evidence(promise, seed)``: what runs of the same audit with other seeds have shown.
+        ``evidence(promise, seed)``: what runs of the same audit with other seeds have shown; None
+        if nobody collects it, so that this one leaves none either.
     """
 
     pairs: Callable[[Promise], list[Pair]] = _no_pairs
-    evidence: Callable[[Promise, int], Evidence] = _no_evidence
+    evidence: Callable[[Promise, int], Evidence | None] = _no_evidence
 
 
 NOTHING = Past()

@@ -9,7 +9,7 @@ from itertools import groupby
 import pytest
 
 from pytest_dp.accumulated.identity import identity
-from pytest_dp.accumulated.store import Run, Store
+from pytest_dp.accumulated.store import Run, Store, total
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.plugin.options import accumulates
@@ -27,31 +27,33 @@ class Kept:
         Counts the audits of a test.
     claim : Claim
     mechanism : callable
+    alpha : float
     """
 
-    def __init__(self, item: pytest.Item, number: int, claim: Claim, mechanism: object) -> None:
-        self._item, self._claim, self._mechanism = item, claim, mechanism
+    def __init__(
+        self, item: pytest.Item, number: int, claim: Claim, mechanism: object, alpha: float
+    ) -> None:
+        self._item, self._claim, self._mechanism, self._alpha = item, claim, mechanism, alpha
+        self._about = ""
         self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
         self._store = Store(item.config.rootpath) if accumulates(item.config) else None
 
-    def earlier(self, promise: Promise, seed: int) -> Evidence:
-        """What runs with other seeds have shown of this promise."""
+    def earlier(self, promise: Promise, seed: int) -> Evidence | None:
+        """What runs with other seeds have shown of this promise; None if nothing is collected."""
         if self._store is None:
-            return Evidence()
-        return self._store.earlier(self._name, self._identity(promise), numbers.seed(seed))
+            return None
+        self._about = identity(promise, self._claim.arguments, self._mechanism)
+        return self._store.earlier(self._name, self._about, numbers.seed(seed), self._alpha)
 
     def keep(self, result: AuditResult) -> None:
         """Add what a run has shown; say what went wrong with that."""
-        if self._store is None or result.evidence is None:
+        if self._store is None:
             return
-        about = self._identity(result.claim.promise)
-        seed = numbers.seed(result.seed)
-        self._store.add(self._name, about, seed, result.alpha, result.evidence)
+        if result.evidence is not None:
+            seed = numbers.seed(result.seed)
+            self._store.add(self._name, self._about, seed, self._alpha, result.evidence)
         for problem in self._store.problems:
             self._item.warn(pytest.PytestWarning(f"{self._item.nodeid}: {problem}"))
-
-    def _identity(self, promise: Promise) -> str:
-        return identity(promise, self._claim.arguments, self._mechanism)
 
 
 def collected(config: pytest.Config) -> Iterator[str]:
@@ -70,14 +72,14 @@ def collected(config: pytest.Config) -> Iterator[str]:
 
 def _told(runs: list[Run]) -> str:
     """One version of a mechanism and its claim."""
-    total = sum((Evidence(run.log_e_values, 1, run.samples) for run in runs), Evidence())
+    evidence = total(runs)
     alpha = min(run.alpha for run in runs)
     days = sorted({run.started[:10] for run in runs})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    said = "refuted" if total.refutes(alpha) else f"refutes at {numbers.e_value(1 / alpha)}"
-    value = numbers.e_value(math.exp(min(total.log_e_value, 700.0)))
+    said = "refuted" if evidence.refutes(alpha) else f"refutes at {numbers.e_value(1 / alpha)}"
+    value = numbers.e_value(math.exp(min(evidence.log_e_value, 700.0)))
     of_runs = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
     return (
         f"{runs[0].identity}: e-value {value} of {of_runs}, "
-        f"{numbers.count(total.samples)} samples, {when}; {said}"
+        f"{numbers.count(evidence.samples)} samples, {when}; {said}"
     )

@@ -57,8 +57,10 @@ def test_what_earlier_runs_refuted_stays_refuted(stats):
 def test_the_same_seed_is_not_counted_twice(stats):
     seed = "--dp-seed=8f2c"
     nightly(stats, seed)
-    grown(stats, 20.0)
-    assert nightly(stats, seed).ret == 0
+    grown(stats, 13.0)  # not yet enough to refute the claim
+    result = nightly(stats, seed, "-v")
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*counts as well*")
     assert len(files(stats)) == 1
 
 
@@ -114,3 +116,16 @@ def test_the_evidence_is_printed(stats):
             "  ba9876543210: e-value 2.7 of 1 run, 7 samples, *; refutes at 1e6",
         ]
     )
+
+
+def test_a_rerun_of_the_very_run_that_refuted_it_is_red_too(stats):
+    """Its samples count once, and what they have taught is no longer bet on."""
+    nightly(stats, "--dp-seed=1")
+    nightly(stats, "--dp-seed=2")
+    (own,) = (file for file in files(stats) if file.stem == "2")
+    kept = json.loads(own.read_text())
+    kept["log_e_values"] = [20.0] * len(kept["log_e_values"])
+    own.write_text(json.dumps(kept))
+    result = nightly(stats, "--dp-seed=2")
+    assert result.ret == 1
+    assert len(files(stats)) == 2

@@ -18,12 +18,16 @@ import pytest
 from pytest_dp import dp_claim
 from pytest_dp.accumulated.identity import identity
 from pytest_dp.accumulated.store import Store
-from pytest_dp.claim import Arguments, Promise
+from pytest_dp.auditors import run
+from pytest_dp.auditors.past import Past
+from pytest_dp.claim import Arguments, Promise, expand
 from pytest_dp.evidence.betting import RUNGS, Ledger
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.results.evidence import Evidence
+from pytest_dp.settings import Settings
 
 CLAIM, ABOUT = "shop/stats.py::count[eps=1.0]", "0123456789ab"
+FEW = {"vectorized": "size", "max_samples": 4_000, "margin": None}
 
 
 def of_run(log_e, samples=100, learned=("something",)):
@@ -70,12 +74,62 @@ def test_a_ledger_goes_on_from_what_earlier_bets_have_earned():
     assert Ledger(ApproximateDP(1.0), 1e-6, [enough + 1] * len(RUNGS)).refuted
 
 
+def laplace(records, rng, size, scale):
+    return len(records) + rng.laplace(scale=scale, size=size)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.8])
+def test_an_audit_leaves_its_e_value_where_somebody_collects(scale):
+    (claim,) = expand({"eps": 1.0, "pairs": [([1], [])], "params": {"scale": scale}} | FEW)
+    settings = Settings(seed=1, n_jobs=1).over(claim.effort)
+    collecting = Past(evidence=lambda promise, seed: Evidence())
+    result = run(claim, laplace, settings, "some", past=collecting)
+    assert result.e_value == pytest.approx(math.exp(result.evidence.log_e_value))
+    assert result.evidence.samples == result.bet_samples > 0
+    assert run(claim, laplace, settings, "some").evidence is None
+
+
+# What was learned
+
+
+DIGESTS = """
+from collections import OrderedDict
+from datetime import date
+from decimal import Decimal
+import numpy as np
+from pytest_dp.auditors.earlier import _digest
+from pytest_dp.datasets.relations import Pair
+class Hidden:
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+inputs = [
+    {f"user {number}": {"a", "b", "c", number} for number in range(9)},
+    frozenset({("a", 1), ("b", None), (float("nan"), "c")}),
+    [{"plan": "x", "day": date(2024, 1, 1)}, OrderedDict(plan=Decimal(3))],
+    np.arange(4_000), "text",
+]
+pairs = [Pair(one, [], params={"bins": {"low", "high"}}) for one in inputs]
+print(*map(_digest, pairs), _digest(Pair([Hidden()], [])) or "unknown")
+"""
+
+
+def test_a_pair_is_known_again_in_another_process():
+    told = []
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        told.append(subprocess.check_output([sys.executable, "-c", DIGESTS], env=environment))
+    assert told[0] == told[1]
+    digests = told[0].decode().split()
+    assert len(set(digests)) == len(digests) == 6
+    assert digests[-1] == "unknown"  # it hides what it holds
+
+
 # The store
 
 
 def test_what_was_kept_comes_back(tmp_path):
     filled(tmp_path, 1.5, -0.5)
-    assert Store(tmp_path).earlier(CLAIM, ABOUT, "ff") == Evidence(
+    assert Store(tmp_path).earlier(CLAIM, ABOUT, "ff", 1e-6) == Evidence(
         (2.0, 1.0), 2, 200, ("something",)
     )
     assert [run.claim for run in Store(tmp_path).runs()] == [CLAIM, CLAIM]
@@ -84,15 +138,15 @@ def test_what_was_kept_comes_back(tmp_path):
 
 def test_another_claim_and_another_source_begin_anew(tmp_path):
     store = filled(tmp_path, 1.5)
-    assert store.earlier(CLAIM, "another", "ff") == Evidence()
-    assert store.earlier(CLAIM.replace("1.0", "2.0"), ABOUT, "ff") == Evidence()
+    assert store.earlier(CLAIM, "another", "ff", 1e-6) == Evidence()
+    assert store.earlier(CLAIM.replace("1.0", "2.0"), ABOUT, "ff", 1e-6) == Evidence()
 
 
 def test_a_seed_counts_once(tmp_path):
     store = filled(tmp_path, 1.5, -0.5)
     store.add(CLAIM, ABOUT, "1", 1e-6, of_run(9.0))
-    assert store.earlier(CLAIM, ABOUT, "ff").log_e_value == 1.0
-    again = store.earlier(CLAIM, ABOUT, "1")
+    assert store.earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == 1.0
+    again = store.earlier(CLAIM, ABOUT, "1", 1e-6)
     assert again == Evidence((3.0, 1.5), 1, 100)  # nor is anything used that it has taught
 
 
@@ -102,7 +156,7 @@ def test_merging_twice_changes_nothing(tmp_path):
     other.add(CLAIM, ABOUT, "77", 1e-6, of_run(0.25, 7))
     for _ in range(2):
         shutil.copytree(tmp_path / "other/.dp", tmp_path / "one/.dp", dirs_exist_ok=True)
-    merged = Store(tmp_path / "one").earlier(CLAIM, ABOUT, "ff")
+    merged = Store(tmp_path / "one").earlier(CLAIM, ABOUT, "ff", 1e-6)
     assert (merged.log_e_value, merged.runs, merged.samples) == (1.25, 3, 207)
 
 
@@ -110,8 +164,8 @@ def test_what_was_learned_of_a_seed_stays_known_though_its_run_is_gone(tmp_path)
     store = filled(tmp_path, 1.5)
     next(iter(files_of(tmp_path))).unlink()
     store.add(CLAIM, ABOUT, "77", 1e-6, of_run(0.5))
-    assert store.earlier(CLAIM, ABOUT, "0").learned == ()
-    assert store.earlier(CLAIM, ABOUT, "1").learned == ("something",)
+    assert store.earlier(CLAIM, ABOUT, "0", 1e-6).learned == ()
+    assert store.earlier(CLAIM, ABOUT, "1", 1e-6).learned == ("something",)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +186,7 @@ def test_a_file_that_makes_no_sense_is_left_out_and_told(tmp_path, damage, told)
     file = next(file for file in files_of(tmp_path) if file.stem == "0")
     file.write_text(damage(file.read_text()))
     store = Store(tmp_path)
-    assert store.earlier(CLAIM, ABOUT, "ff").log_e_value == -0.5
+    assert store.earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == -0.5
     (problem,) = store.problems
     assert str(file) in problem
     assert told in problem
@@ -143,7 +197,7 @@ def test_learned_things_that_cannot_be_read_are_left_out(tmp_path):
     (file,) = (tmp_path / ".dp").rglob("learned.pickle")
     for content in (b"", b"nonsense", pickle.dumps({"version": 1}), pickle.dumps([])):
         file.write_bytes(content)
-        assert store.earlier(CLAIM, ABOUT, "ff") == Evidence((3.0, 1.5), 1, 100)
+        assert store.earlier(CLAIM, ABOUT, "ff", 1e-6) == Evidence((3.0, 1.5), 1, 100)
     assert len(store.problems) == 4
 
 
@@ -173,7 +227,7 @@ from pytest_dp.results.evidence import Evidence
 store = Store(Path(sys.argv[1]))
 print("ready", flush=True)
 for number in range(int(sys.argv[2]), 1_000_000):
-    evidence = Evidence((2.0, 1.0), 1, 10, ("x",) * 999)
+    evidence = Evidence((-2.0, -1.0), 1, 10, ("x",) * 999)
     store.add({claim!r}, {about!r}, f"{{number:x}}", 1e-6, evidence)
 """
 
@@ -196,10 +250,10 @@ def test_processes_that_are_killed_while_they_write_lose_nothing(tmp_path):
             process.send_signal(signal.SIGKILL)
             process.communicate()
         store = Store(tmp_path)
-        total = store.earlier(CLAIM, ABOUT, "ffffffff")
+        total = store.earlier(CLAIM, ABOUT, "ffffffff", 1e-6)
         assert not store.problems
         assert total.runs == len(files_of(tmp_path)) > 0
-        assert total.log_e_value == total.runs
+        assert total.log_e_value == -total.runs
         assert len(total.learned) == 999
 
 
