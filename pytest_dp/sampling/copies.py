@@ -14,6 +14,7 @@ import dis
 import functools
 import importlib
 import io
+import os
 import pickle
 import random
 import threading
@@ -22,6 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.randomness.modules import NUMPY, PYTHONS, running
+from pytest_dp.randomness.requests import KINDS, Source
+from pytest_dp.randomness.stand_ins import stand_in
 from pytest_dp.sampling.captured import is_library, names_in
 from pytest_dp.sampling.pickling import class_by_value, cloudpickle
 
@@ -33,6 +37,7 @@ _FRAMEWORKS = frozenset(
 )
 _IMPORTS = dis.opmap["IMPORT_NAME"]
 _SOURCES = {"np.random": np.random.mtrand._rand, "random": random._inst}  # noqa: SLF001
+_GLOBALS = {source.name: source for source in (NUMPY, PYTHONS)}
 _NAMES_OF_SOURCES = {id(source): name for name, source in _SOURCES.items()}
 _CONTAINERS = dict, list, set, collections.deque
 _LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
@@ -186,6 +191,13 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
             )
         if id(thing) in _NAMES_OF_SOURCES:
             return _source, (_NAMES_OF_SOURCES[id(thing)],)
+        if type(thing) in KINDS[:3]:
+            make, arguments, *state = thing.__reduce__()
+            return _generator, (KINDS.index(type(thing)), make, arguments, *state)
+        if isinstance(getattr(thing, "__self__", None), KINDS):  # as in "from random import gauss"
+            return getattr, (thing.__self__, thing.__name__)
+        if thing is os.urandom:  # by the name under which it may be replaced
+            return getattr, (os, "urandom")
         if type(thing) is random.SystemRandom:
             return random.SystemRandom, ()
         if type(thing) in _LOCKS:
@@ -252,7 +264,19 @@ def _as_new_class(reduced: Any) -> Any:
 
 
 def _source(name: str) -> Any:
-    return _SOURCES[name]
+    instrument = running()
+    return stand_in(instrument, _GLOBALS[name]) if instrument else _SOURCES[name]
+
+
+def _generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
+    """A generator that the mechanism keeps, or what stands for it."""
+    instrument = running()
+    if instrument:
+        return stand_in(instrument, Source("its generator", KINDS[kind]))
+    generator = make(*arguments)
+    if state is not None:
+        generator.__setstate__(state)
+    return generator
 
 
 def _module(name: str) -> types.ModuleType:

@@ -13,12 +13,24 @@ import numpy as np
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.randomness.requests import RNG, Request
+from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.streams import seeded, stream
 
+CENTRED = {
+    "laplace",
+    "normal",
+    "gumbel",
+    "logistic",
+    "exponential",
+    "standard_normal",
+    "standard_exponential",
+}
+"""Methods whose noise has a centre: where it is added, what remains is the answer."""
 NOISELESS_SECONDS = 1.0
 """Without noise, a loop that waits for some value may never end."""
 
@@ -47,32 +59,32 @@ def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
             return None
         params = {**copied.params, **changed}
         alone = replace(copied, params=params, input=Input(data_of_copy).fresh)
+        without = stand_in(_NoNoise(), RNG)
         with seeded(stream(0), copied.captured) as generator, np.errstate(all="ignore"):
             try:
                 with interruptible(deadline, None):
-                    answer, again = alone.draw(
-                        None, 2, _NoNoise(np.random.PCG64(0)) if not changed else generator
-                    )
-            except (ClaimError, MechanismError, OutOfTime):  # no noiseless answer this way
+                    answer, again = alone.draw(None, 2, without if not changed else generator)
+            except (
+                ClaimError,
+                MechanismError,
+                OutOfTime,
+                CannotInstrument,
+            ):  # no noiseless answer this way
                 continue
         if answer is not None and not isinstance(answer, Raised) and same(answer, again):
             return answer
     return None
 
 
-class _NoNoise(np.random.Generator):
-    """A generator whose noise is at its centre; asking it for anything else is an error."""
+class _NoNoise(Instrument):
+    """Noise that is at its centre."""
 
-    def __getattribute__(self, name: str) -> Any:
-        if name.startswith("__"):
-            return super().__getattribute__(name)
-        if name in ("laplace", "normal", "gumbel", "logistic"):
-            return lambda loc=0.0, scale=1.0, size=None: _centre(loc, size)  # noqa: ARG005
-        if name == "exponential":
-            return lambda scale=1.0, size=None: _centre(0.0, size)  # noqa: ARG005
-        if name in ("standard_normal", "standard_exponential"):
-            return lambda size=None, **given: _centre(0.0, size)  # noqa: ARG005
-        raise NotImplementedError(f"no noiseless value of {name}")
+    def draw(self, request: Request) -> Any:
+        """The centre; asking for what has none is an error of the mechanism's, as it was."""
+        if request.method not in CENTRED:
+            self.refuse(f"no noiseless value of {request.method}")
+        given = request.arguments
+        return _centre(given.get("loc", 0.0), given["size"])
 
 
 def _centre(loc: Any, size: Any) -> Any:

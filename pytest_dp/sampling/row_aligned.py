@@ -12,14 +12,16 @@ import functools
 import hashlib
 import pickle
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.arrays import Bools, Outputs
 from pytest_dp.outputs.outcome import same
+from pytest_dp.randomness.modules import NUMPY, PYTHONS, functions_replaced
+from pytest_dp.randomness.requests import RNG, Source
+from pytest_dp.randomness.stand_ins import Instrument, drawn_past_methods, stand_in
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.captured import state_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -74,7 +76,7 @@ NEW_TRIAL_GROWTH = 16
 DIFFERENT_NOISE = "the two inputs ask for different noise"
 
 
-class _Source:
+class _Streams:
     """Where noise comes from, and where that of rows comes from that are replaced.
 
     Generators are made when they are first used, as most mechanisms have one source.
@@ -82,12 +84,11 @@ class _Source:
 
     def __init__(
         self,
-        name: str,
         make: Callable[[np.random.SeedSequence], Any],
         sequences: tuple[np.random.SeedSequence, np.random.SeedSequence],
         methods: tuple[frozenset[str], frozenset[str]],
     ) -> None:
-        self.name, self._make, self._sequences = name, make, sequences
+        self._make, self._sequences = make, sequences
         self.free, self.bound = methods
         self.is_used = False
 
@@ -101,17 +102,17 @@ class _Source:
         return self._make(self._sequences[1])
 
 
-def _sources(sequence: np.random.SeedSequence) -> tuple[_Source, ...]:
-    """`rng`, ``np.random`` and ``random``, each with a stream of its own for the rows."""
+def _streams(sequence: np.random.SeedSequence) -> dict[Source, _Streams]:
+    """Of `rng`, ``np.random`` and ``random``: each with a stream of its own for the rows."""
     seeds = [
         (child(sequence, ROW_CHILD + 2 * k), child(sequence, ROW_CHILD + 2 * k + 1))
         for k in range(3)
     ]
-    return (
-        _Source("rng", _philox, seeds[0], (ANY_ARGUMENTS, EQUAL_ARGUMENTS)),
-        _Source("np.random", _legacy, seeds[1], (ANY_ARGUMENTS, EQUAL_ARGUMENTS_LEGACY)),
-        _Source("random", _plain, seeds[2], (ANY_ARGUMENTS_PYTHON, EQUAL_ARGUMENTS_PYTHON)),
-    )
+    return {
+        RNG: _Streams(_philox, seeds[0], (ANY_ARGUMENTS, EQUAL_ARGUMENTS)),
+        NUMPY: _Streams(_legacy, seeds[1], (ANY_ARGUMENTS, EQUAL_ARGUMENTS_LEGACY)),
+        PYTHONS: _Streams(_plain, seeds[2], (ANY_ARGUMENTS_PYTHON, EQUAL_ARGUMENTS_PYTHON)),
+    }
 
 
 def _philox(sequence: np.random.SeedSequence) -> np.random.Generator:
@@ -126,7 +127,7 @@ def _plain(sequence: np.random.SeedSequence) -> random.Random:
     return random.Random(sequence.generate_state(4).tobytes())
 
 
-class Log:
+class Log(Instrument):
     """What a mechanism asks of its generators in one call.
 
     Parameters
@@ -148,76 +149,59 @@ class Log:
         replaced: Bools | None = None,
         each: int = 0,
     ) -> None:
-        self._sequence, self.sources = sequence, _sources(sequence)
+        super().__init__()
+        self._sequence, self._streams = sequence, _streams(sequence)
         self.rows, self._replaced, self._each = rows, replaced, each
         self._calls = hashlib.sha256()
         self._asked = False
-        self._refused = ""
-        self._unused = _UNUSED.state
         self._one_by_one = 0
-        self.recorder = _Recorder(self)
+        self.recorder: np.random.Generator = stand_in(self, RNG)
 
     def replacing(self, rows: Bools) -> Log:
         """For the same call again, in which these rows get other noise."""
         return Log(self._sequence, self.rows, rows, self._one_by_one // self.rows)
 
-    def attribute(self, name: str) -> Any:
-        """What the mechanism gets for an attribute of the generator that it is given."""
-        return self.of(self.sources[0], name)
-
-    def of(self, source: _Source, name: str) -> Any:
-        """What it gets for an attribute of some source."""
-        if name in source.free or name in source.bound:
+    def attribute(self, source: Source, name: str) -> Any:
+        """What the mechanism gets for an attribute of a generator."""
+        streams = self._streams[source]
+        if name in streams.free or name in streams.bound:
             return lambda *args, **keywords: self._noise(source, name, args, keywords)
-        self.refuse(f"it uses {source.name}.{name}")
-        return getattr(source.main, name)
-
-    @contextmanager
-    def instead_of_globals(self) -> Iterator[None]:
-        """Record calls of the functions in ``np.random`` and ``random`` as well."""
-        changed = _recording()
-        _LOGS.append(self)
-        for module, name, _, recording in changed:
-            setattr(module, name, recording)
-        try:
-            yield
-        finally:
-            for module, name, function, _ in changed:
-                setattr(module, name, function)
-            _LOGS.pop()
+        self.note(f"it uses {source.name}.{name}")
+        return getattr(streams.main, name)
 
     def _noise(
-        self, source: _Source, name: str, args: tuple[Any, ...], keywords: dict[str, Any]
+        self, source: Source, name: str, args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
-        values = getattr(source.main, name)(*args, **keywords)
+        streams = self._streams[source]
+        values = getattr(streams.main, name)(*args, **keywords)
         by_row = isinstance(values, np.ndarray) and values.shape[:1] == (self.rows,)
         if name == "choice" and by_row and not keywords.get("replace", args[2:3] != (False,)):
-            self.refuse("it calls rng.choice with replace=False")
+            self.note("it calls rng.choice with replace=False")
         if "out" in keywords:
-            self.refuse(f"it calls rng.{name} with out=")
+            self.note(f"it calls rng.{name} with out=")
         self._asked = True
         shape = f"{values.shape} {values.dtype}" if by_row else f"one {np.shape(values)}"
         self._calls.update(f"{source.name} {name} {shape};".encode())
-        if name in source.bound:
+        if name in streams.bound:
             self._calls.update(_pickled((args, keywords)))
         if not by_row:
-            return self._next_of_a_row(source, name, args, keywords, values)
+            return self._next_of_a_row(streams, name, args, keywords, values)
         if self._replaced is not None:
-            other = getattr(source.other, name)(*args, **keywords)
+            other = getattr(streams.other, name)(*args, **keywords)
             values[self._replaced] = other[self._replaced]
         return values
 
     def _next_of_a_row(
-        self, source: _Source, name: str, args: tuple[Any, ...], keywords: Any, value: Any
+        self, streams: _Streams, name: str, args: tuple[Any, ...], keywords: Any, value: Any
     ) -> Any:
         row, self._one_by_one = self._one_by_one // max(self._each, 1), self._one_by_one + 1
         if self._replaced is not None and row < self.rows and self._replaced[row]:
-            return getattr(source.other, name)(*args, **keywords)
+            return getattr(streams.other, name)(*args, **keywords)
         return value
 
-    def refuse(self, reason: str) -> None:
+    def note(self, reason: str) -> None:
         """Note why this call tells nothing, unless there is a reason already."""
-        self._refused = self._refused or reason
+        self.refusal = self.refusal or reason
 
     def digest(self) -> bytes:
         """What identifies the noise that was asked for.
@@ -227,40 +211,19 @@ class Log:
         CannotCouple
             If it cannot be told which draw used which noise.
         """
-        if self._refused:
-            raise CannotCouple(self._refused)
-        if _UNUSED.state != self._unused:
-            raise CannotCouple("it takes numbers past the methods of rng")
+        if drawn_past_methods():
+            self.note("it takes numbers past the methods of rng")
+        if self.refusal:
+            raise CannotCouple(self.refusal)
         if not self._asked:
             raise CannotCouple(NOTHING_RANDOM)
         if self._one_by_one % self.rows:
             raise CannotCouple("it draws noise whose first axis is not the number of draws")
-        ends = [pickle.dumps(state_of(source.main)) for source in self.sources if source.is_used]
+        ends = [
+            pickle.dumps(state_of(each.main)) for each in self._streams.values() if each.is_used
+        ]
         self._calls.update(b"".join(ends))
         return self._calls.digest()
-
-
-_LOGS: list[Log] = []
-"""Of the call that is under way, if any."""
-
-
-@functools.cache
-def _recording() -> list[tuple[Any, str, Any, Any]]:
-    """Functions of modules that draw on a global generator, with what records their calls."""
-    return [
-        (module, name, function, functools.partial(_recorded, number, name))
-        for number, (module, owner) in enumerate(
-            ((np.random, np.random.mtrand._rand), (random, random._inst)),  # noqa: SLF001
-            start=1,
-        )
-        for name, function in list(vars(module).items())
-        if getattr(function, "__self__", None) is owner
-    ]
-
-
-def _recorded(number: int, name: str, *args: Any, **keywords: Any) -> Any:
-    log = _LOGS[-1]
-    return log.of(log.sources[number], name)(*args, **keywords)
 
 
 def _pickled(arguments: Any) -> bytes:
@@ -268,23 +231,6 @@ def _pickled(arguments: Any) -> bytes:
         return pickle.dumps(arguments)
     except Exception as error:
         raise CannotCouple(DIFFERENT_NOISE) from error
-
-
-_UNUSED = np.random.PCG64(0)
-"""Of all recorders: what they give comes from elsewhere."""
-
-
-class _Recorder(np.random.Generator):
-    """A generator that logs what is asked of it."""
-
-    def __init__(self, log: Log) -> None:
-        super().__init__(_UNUSED)
-        self.log = log
-
-    def __getattribute__(self, name: str) -> Any:
-        if name == "__class__":
-            return super().__getattribute__(name)
-        return super().__getattribute__("log").attribute(name)
 
 
 def draw_row_aligned(
@@ -349,10 +295,10 @@ def _untouched(call: Call, sequence: np.random.SeedSequence) -> Runs:
 
 def _drawn(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]:
     """The outputs of a call, and a digest of the noise in it."""
-    with log.instead_of_globals():
+    with functions_replaced(log):
         outputs = call.rows(data, log.rows, log.recorder)
     if not runs.are_idle():
-        log.refuse("its vectorised calls draw on more than rng, np.random and random")
+        log.note("its vectorised calls draw on more than rng, np.random and random")
     return outputs, log.digest()
 
 

@@ -1,0 +1,187 @@
+"""Stand-ins for what modules offer, while a mechanism runs: ``np.random.laplace``, `secrets`, ...
+
+Other threads keep what they had: their draws are nobody's noise.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, RandomState
+
+from pytest_dp.randomness.requests import PYTHON, SYSTEM, Source
+from pytest_dp.randomness.stand_ins import Instrument, stand_in
+
+NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
+SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
+SYSTEMS = Source("SystemRandom", random.SystemRandom)
+
+_RUNNING: list[tuple[Instrument, int]] = []
+"""The instruments that are in place, each with its thread; the last one is asked."""
+Place = tuple[Any, str, Any, Any]
+"""An object, the name of an attribute, what it is, and what stands for it."""
+
+
+@contextmanager
+def functions_replaced(instrument: Instrument) -> Iterator[None]:
+    """Let functions of ``np.random`` and `random` ask an instrument."""
+    with _replaced(instrument, _functions()):
+        yield
+
+
+@contextmanager
+def modules_replaced(instrument: Instrument) -> Iterator[None]:
+    """Let everything in Python and numpy that draws, or makes a generator, ask an instrument."""
+    with _replaced(instrument, (*_functions(), *_further(), *_makers())):
+        yield
+
+
+def running() -> Instrument | None:
+    """The instrument in place for this thread, if any."""
+    if _RUNNING and _RUNNING[-1][1] == threading.get_ident():
+        return _RUNNING[-1][0]
+    return None
+
+
+@contextmanager
+def _replaced(instrument: Instrument, places: tuple[Place, ...]) -> Iterator[None]:
+    _RUNNING.append((instrument, threading.get_ident()))
+    before = [(owner, name, vars(owner).get(name)) for owner, name, *_ in places]
+    for owner, name, _, replacement in places:
+        setattr(owner, name, replacement)
+    try:
+        yield
+    finally:
+        for owner, name, value in before:
+            if value is None:  # it was inherited
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+        _RUNNING.pop()
+
+
+def _asking(source: Source, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that asks the instrument in place; of other threads, the original is called."""
+
+    @functools.wraps(function)
+    def ask(*args: Any, **keywords: Any) -> Any:
+        instrument = running()
+        if instrument is None:
+            return function(*args, **keywords)
+        return instrument.attribute(source, name)(*args, **keywords)
+
+    return ask
+
+
+@functools.cache
+def _functions() -> tuple[Place, ...]:
+    """Functions of modules that draw on a global generator."""
+    return tuple(
+        (module, name, function, _asking(source, name, function))
+        for module, owner, source in (
+            (np.random, np.random.mtrand._rand, NUMPY),  # noqa: SLF001
+            (random, random._inst, PYTHONS),  # noqa: SLF001
+        )
+        for name, function in list(vars(module).items())
+        if getattr(function, "__self__", None) is owner
+    )
+
+
+@functools.cache
+def _further() -> tuple[Place, ...]:
+    """What draws on the operating system, and a few functions of ``np.random`` that remain."""
+    places: list[Place] = [
+        (secrets, name, vars(secrets)[name], _asking(SECRETS, name, vars(secrets)[name]))
+        for name in sorted(SYSTEM & vars(secrets).keys())
+    ]
+    places.append((os, "urandom", os.urandom, _asking(OS, "urandom", os.urandom)))
+    for name, method in (("sample", "random_sample"), ("ranf", "random_sample"), ("seed", "seed")):
+        function = vars(np.random)[name]  # no methods of its global generator, as the others are
+        places.append((np.random, name, function, _asking(NUMPY, method, function)))
+    cls = random.SystemRandom
+    methods = [(name, getattr(cls, name)) for name in sorted(PYTHON)]
+    places += [(cls, name, method, _method(name, method)) for name, method in methods]
+    below: Any = cls._randbelow  # type: ignore[attr-defined]
+    places.append((cls, "_randbelow", below, _method("randbelow", below)))
+    return tuple(places)
+
+
+def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a method, whose first argument is the generator."""
+
+    @functools.wraps(function)
+    def ask(own: Any, *args: Any, **keywords: Any) -> Any:
+        instrument = running()
+        if instrument is None:
+            return function(own, *args, **keywords)
+        return instrument.attribute(SYSTEMS, name)(*args, **keywords)
+
+    return ask
+
+
+class _InPlace(type):
+    """A class of generators, of which instances are stand-ins while an instrument is in place."""
+
+    original: type
+    name: str
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        instrument = running()
+        if instrument is None:
+            return cls.original(*args, **keywords)
+        return _made(instrument, Source(cls.name, cls.original), args, keywords)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.original, name)
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return isinstance(thing, cls.original)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.original)
+
+
+def _made(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
+    instrument.created(source, args, keywords)
+    return stand_in(instrument, source)
+
+
+@functools.cache
+def _makers() -> tuple[Place, ...]:
+    """What makes generators: classes, and ``np.random.default_rng``."""
+    classes: tuple[tuple[Any, str, str], ...] = (
+        (np.random, "Generator", "np.random.Generator"),
+        (np.random, "RandomState", "np.random.RandomState"),
+        (random, "Random", "random.Random"),
+    )
+    places: list[Place] = []
+    for module, name, told in classes:
+        original = getattr(module, name)
+        replacement = _InPlace(name, (), {"original": original, "name": told})
+        places.append((module, name, original, replacement))
+    places.append((np.random, "default_rng", np.random.default_rng, _default_rng))
+    inner = np.random._generator  # noqa: SLF001  by "from numpy.random import"
+    places.append((inner, "default_rng", np.random.default_rng, _default_rng))
+    return tuple(places)
+
+
+_original_default_rng = np.random.default_rng
+
+
+@functools.wraps(np.random.default_rng)
+def _default_rng(seed: Any = None) -> Any:
+    instrument = running()
+    if isinstance(seed, Generator):
+        return seed
+    if instrument is None:
+        return _original_default_rng(seed)
+    source = Source("np.random.default_rng()", Generator)
+    return _made(instrument, source, () if seed is None else (seed,), {})

@@ -1,0 +1,177 @@
+"""What mechanisms ask of random generators, and in which lines."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import random
+import secrets
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, RandomState
+
+PASSED_ON = {"seed", "get_state", "set_state", "getstate", "setstate", "spawn", "bit_generator"}
+"""Public attributes of generators that are no draws."""
+
+
+def _draws_of(cls: type) -> frozenset[str]:
+    public = {name for name in dir(cls) if not name.startswith("_")}
+    return frozenset(public - PASSED_ON - {"VERSION"})
+
+
+GENERATOR, RANDOM_STATE = _draws_of(Generator), _draws_of(RandomState)
+PYTHON = _draws_of(random.Random)
+SYSTEM = PYTHON | {
+    "randbelow",
+    "randbits",
+    "token_bytes",
+    "token_hex",
+    "token_urlsafe",
+    "urandom",
+}
+"""Methods that draw, of each kind of generator; of `secrets` and ``os.urandom`` in the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something that random numbers are asked of.
+
+    Attributes
+    ----------
+    name : str
+        As in code: ``"rng"``, ``"np.random"``, ``"random"``, ``"secrets"``, ``"self.rng"``.
+    kind : type
+        The class whose methods it has; of what the operating system draws, `random.SystemRandom`.
+    """
+
+    name: str
+    kind: type
+
+    @property
+    def draws(self) -> frozenset[str]:
+        """Names of its methods that draw."""
+        return _DRAWS[self.kind]
+
+
+_DRAWS: dict[type, frozenset[str]] = {
+    Generator: GENERATOR,
+    RandomState: RANDOM_STATE,
+    random.Random: PYTHON,
+    random.SystemRandom: SYSTEM,
+}
+KINDS = tuple(_DRAWS)
+RNG = Source("rng", Generator)
+"""Of the generator that a mechanism is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A line of code.
+
+    Attributes
+    ----------
+    file, function : str
+    line : int
+    """
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a method that draws.
+
+    Attributes
+    ----------
+    source : Source
+    method : str
+    args : tuple
+    keywords : dict
+    """
+
+    source: Source
+    method: str
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All arguments by their names, with defaults.
+
+        Raises
+        ------
+        TypeError
+            If they are none that the method takes.
+        """
+        signature = _signature(self.source.kind, self.method)
+        bound = signature.bind(*self.args, **self.keywords)
+        bound.apply_defaults()
+        return bound.arguments
+
+    def __str__(self) -> str:
+        given = [repr(value) for value in self.args]
+        given += [f"{name}={value!r}" for name, value in self.keywords.items()]
+        return f"{self.source.name}.{self.method}({', '.join(given)})"
+
+
+_OF_SECRETS: dict[str, Callable[..., Any]] = {
+    name: getattr(secrets, name)
+    for name in ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
+} | {"urandom": os.urandom}
+
+
+@functools.cache
+def _signature(kind: type, method: str) -> inspect.Signature:
+    function = getattr(kind, method, None)
+    if function is None:
+        return inspect.signature(_OF_SECRETS[method])
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # compiled, by an older numpy: it stands in the first line of the docstring
+        line = (function.__doc__ or "").strip().partition("\n")[0]
+        listed = line.partition("(")[2].rpartition(")")[0]
+        names: dict[str, Any] = {}
+        exec(f"def function(self, {listed}): pass", {"np": np}, names)
+        signature = inspect.signature(names["function"])
+    parameters = list(signature.parameters.values())
+    if parameters and parameters[0].name == "self":
+        parameters = parameters[1:]
+    return signature.replace(parameters=parameters)
+
+
+_OURS = str(Path(__file__).parents[1]) + os.sep
+_LIBRARIES = tuple(
+    str(place)
+    for place in (
+        Path(np.__file__).parent,
+        random.__file__,
+        secrets.__file__,
+        functools.__file__,
+    )
+)
+
+
+def stack() -> tuple[Site, ...]:
+    """The lines that lead to the draw under way, innermost first; without those of libraries.
+
+    Ends where the mechanism was called.
+    """
+    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    sites = []
+    while frame is not None and not frame.f_code.co_filename.startswith(_OURS):
+        code = frame.f_code
+        if not code.co_filename.startswith((*_LIBRARIES, "<frozen")):
+            sites.append(Site(code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return tuple(sites)

@@ -1,0 +1,169 @@
+"""Runs of which every draw is known, and can be replaced.
+
+Each line of code draws from a stream of its own. Two runs on the same streams, on other inputs or
+with another value for one draw, so have the same noise wherever they draw in the same lines, and
+in each line as long as they draw there the same.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import MT19937, Generator, Philox, RandomState
+
+from pytest_dp.randomness.requests import Request, Site, Source, stack
+from pytest_dp.randomness.stand_ins import Instrument
+
+Replacement = Callable[["Draw", "Draws"], Any]
+"""Makes the value of a draw anew, from the one that it would have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A draw that was made.
+
+    Attributes
+    ----------
+    number : int
+        Of the draw, in its run.
+    request : Request
+    stack : tuple of Site
+        The line that draws, and those that lead to it.
+    value : object
+        A copy of what the mechanism was given; of methods that work in place, of what was changed.
+    """
+
+    number: int
+    request: Request
+    stack: tuple[Site, ...]
+    value: Any
+
+    @property
+    def site(self) -> Site:
+        """The line that draws."""
+        return self.stack[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """A generator that was made, or seeded, by the mechanism.
+
+    Attributes
+    ----------
+    source : Source
+    seed : tuple
+        The arguments; empty if it is new each time.
+    stack : tuple of Site
+    """
+
+    source: Source
+    seed: tuple[Any, ...]
+    stack: tuple[Site, ...]
+
+
+class Draws:
+    """Streams of random numbers, one for each line of code.
+
+    Parameters
+    ----------
+    seed : int
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._generators: dict[tuple[Any, ...], Any] = {}
+
+    def of(self, request: Request, where: tuple[Site, ...]) -> Any:
+        """What the next draw in a line is, of a stream that only this line uses."""
+        key = (request.source.name, request.source.kind, where)
+        if key not in self._generators:
+            words = hashlib.sha256(repr((self._seed, request.source.name, where)).encode()).digest()
+            self._generators[key] = _generator(request.source.kind, words)
+        return answered(self._generators[key], request)
+
+
+def _generator(kind: type, words: bytes) -> Any:
+    if kind is Generator:
+        return Generator(Philox(np.frombuffer(words, np.uint32)))
+    if kind is RandomState:
+        return RandomState(MT19937(np.frombuffer(words, np.uint32)))
+    return _PythonGenerator(words)
+
+
+class _PythonGenerator(random.Random):
+    """Has what `secrets` and ``os.urandom`` offer as well."""
+
+    def randbelow(self, bound: int) -> int:
+        return self.randrange(bound)
+
+    randbits = random.Random.getrandbits
+    urandom = random.Random.randbytes
+
+    def token_bytes(self, size: int | None = None) -> bytes:
+        return self.randbytes(size or 32)
+
+    def token_hex(self, size: int | None = None) -> str:
+        return self.token_bytes(size).hex()
+
+    def token_urlsafe(self, size: int | None = None) -> str:
+        import base64
+
+        return base64.urlsafe_b64encode(self.token_bytes(size)).rstrip(b"=").decode()
+
+
+def answered(generator: Any, request: Request) -> Any:
+    """What a generator gives for a request."""
+    return getattr(generator, request.method)(*request.args, **request.keywords)
+
+
+class Tape(Instrument):
+    """Answers draws from streams of its own, and keeps them.
+
+    Parameters
+    ----------
+    seed : int
+        Of the streams: equal seeds give equal noise in equal lines.
+    replaced : mapping of int to callable, optional
+        Numbers of draws that get another value, made by ``replacement(draw, other)``; `other` are
+        streams that are used for nothing else.
+
+    Attributes
+    ----------
+    draws : list of Draw
+        In the order in which they were made.
+    seeded : list of Seeded
+    """
+
+    def __init__(self, seed: int, replaced: Mapping[int, Replacement] | None = None) -> None:
+        super().__init__()
+        self._streams, self._other = Draws(seed), Draws(~seed)
+        self._replaced = replaced or {}
+        self.draws: list[Draw] = []
+        self.seeded: list[Seeded] = []
+
+    def draw(self, request: Request) -> Any:
+        """The next number in the stream of the line that asks, or its replacement."""
+        where = stack()
+        value = self._streams.of(request, where)
+        number = len(self.draws)
+        in_place = request.args[0] if value is None and request.args else None
+        draw = Draw(number, request, where, _copied(in_place if value is None else value))
+        if number in self._replaced:
+            value = self._replaced[number](draw, self._other)
+            draw = Draw(number, request, where, _copied(value))
+        self.draws.append(draw)
+        return value
+
+    def created(self, source: Source, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Keep where a generator was made or seeded."""
+        self.seeded.append(Seeded(source, (*args, *keywords.values()), stack()))
+
+
+def _copied(value: Any) -> Any:
+    return value if isinstance(value, float | int | str | bytes | None) else copy.deepcopy(value)

@@ -1,0 +1,66 @@
+"""Runs of copies of a mechanism, in which an instrument answers every draw."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.randomness.modules import modules_replaced
+from pytest_dp.randomness.requests import RNG
+from pytest_dp.randomness.stand_ins import (
+    CannotInstrument,
+    Instrument,
+    drawn_past_methods,
+    stand_in,
+)
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.deadline import Deadline, interruptible
+
+
+def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:
+    """The output of one run of a new copy, on a copy of the input.
+
+    Parameters
+    ----------
+    call : Call
+        Of a vectorised mechanism, one row is asked for.
+    data : object
+    instrument : Instrument
+        Asked for whatever the copy draws with what it is given, with generators that it keeps, and
+        with functions of `random`, `secrets`, `os` and ``np.random``.
+    deadline : Deadline
+
+    Returns
+    -------
+    object
+        A `Raised` where the mechanism raises.
+
+    Raises
+    ------
+    CannotInstrument
+        If it asks for what the instrument has not.
+    CannotCopy
+        If there is no copy of the mechanism.
+    OutOfTime
+        If the deadline passes first.
+    """
+    with (
+        modules_replaced(instrument),  # also while it is copied: names are looked up then
+        np.errstate(all="ignore"),
+        warnings.catch_warnings(),
+        interruptible(deadline, None),
+    ):
+        warnings.simplefilter("ignore")
+        copied, (data,) = call.copied(data)
+        generator = stand_in(instrument, RNG)
+        if call.size is None:
+            (output,) = copied.draw(data, 1, generator)
+        else:
+            (output,) = copied.rows(data, 1, generator)
+    if drawn_past_methods():
+        raise CannotInstrument("compiled code draws from its generator")
+    if instrument.refusal:  # and the mechanism went on
+        raise CannotInstrument(instrument.refusal)
+    return output

@@ -1,0 +1,241 @@
+"""The instrumented generator: every source is seen, and what is not is named."""
+
+# ruff: noqa: NPY002
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import random
+import secrets
+import threading
+from os import urandom
+from random import gauss
+from secrets import randbelow
+
+import numpy as np
+import pytest
+from numpy.random import default_rng, laplace
+
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.randomness.modules import modules_replaced
+from pytest_dp.randomness.requests import KINDS, RNG, Source
+from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
+from pytest_dp.randomness.tape import Tape
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.copies import Pristine
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.instrumented import run_instrumented
+
+numpy_rng, legacy = np.random.default_rng(5), np.random.RandomState(3)
+python_rng, system_rng = random.Random(3), random.SystemRandom()
+
+
+class Held:
+    """Keeps a generator, as estimators do."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(1)
+
+    def __call__(self, data):
+        return self.rng.random()
+
+
+def shuffled(data):
+    values = list(range(50))
+    random.shuffle(values)
+    return values
+
+
+EVERY_SOURCE = {
+    "rng": lambda data, rng: rng.laplace(1, 2),
+    "a numpy generator of a module": lambda data: numpy_rng.normal(),
+    "a legacy one": lambda data: legacy.rand(),
+    "one of Python's": lambda data: python_rng.random(),
+    "SystemRandom": lambda data: system_rng.random(),
+    "a new SystemRandom": lambda data: random.SystemRandom().gauss(0, 1),
+    "random": lambda data: random.random(),
+    "np.random": lambda data: np.random.laplace(),
+    "np.random.sample": lambda data: np.random.sample(),
+    "from random import": lambda data: gauss(0, 1),
+    "from numpy.random import": lambda data: laplace(),
+    "from numpy.random import default_rng": lambda data: default_rng().normal(),
+    "np.random.default_rng": lambda data: np.random.default_rng(7).normal(),
+    "np.random.RandomState": lambda data: np.random.RandomState(4).normal(),
+    "np.random.Generator": lambda data: np.random.Generator(np.random.PCG64(2)).normal(),
+    "random.Random": lambda data: random.Random(4).random(),
+    "os.urandom": lambda data: os.urandom(4),
+    "from os import urandom": lambda data: urandom(4),
+    "secrets": lambda data: secrets.token_hex(4),
+    "secrets.randbelow": lambda data: secrets.randbelow(1 << 40),
+    "from secrets import": lambda data: randbelow(1 << 40),
+    "on an object": Held(),
+    "in place": shuffled,
+}
+
+
+def run(mechanism, instrument, data=(1,)):
+    takes_rng = "rng" in getattr(getattr(mechanism, "__code__", None), "co_varnames", ())
+    pristine = Pristine((mechanism, {}))
+    call = Call(mechanism, {}, "rng" if takes_rng else None, pristine=pristine)
+    return run_instrumented(call, list(data), instrument, Deadline(5.0))
+
+
+@pytest.mark.parametrize("mechanism", EVERY_SOURCE.values(), ids=EVERY_SOURCE)
+def test_every_source_is_seen_and_repeats(mechanism):
+    tape = Tape(1)
+    output = run(mechanism, tape)
+    (draw,) = tape.draws
+    assert output == draw.value
+    assert run(mechanism, Tape(1)) == output
+    assert run(mechanism, Tape(2)) != output
+    assert draw.site.file == __file__
+
+
+@pytest.mark.parametrize("mechanism", EVERY_SOURCE.values(), ids=EVERY_SOURCE)
+def test_a_draw_can_be_replaced(mechanism):
+    output = run(mechanism, Tape(1, {0: lambda draw, other: other.of(draw.request, draw.stack)}))
+    other = run(mechanism, Tape(1, {1: lambda draw, other: 0}))
+    assert other == run(mechanism, Tape(1))
+    if mechanism is not shuffled:  # what is changed in place is shuffled a second time
+        assert output != other
+
+
+def two_lines(data, rng):
+    first = sum(rng.normal() for _ in range(data[0]))
+    second = rng.normal()
+    return first, second
+
+
+def test_each_line_has_a_stream_of_its_own():
+    three, five = (run(two_lines, Tape(1), [n]) for n in (3, 5))
+    assert three[1] == five[1]
+    assert three[0] != five[0]
+
+
+def helper(rng):
+    return rng.normal()
+
+
+def test_lines_are_those_of_the_mechanism():
+    def through_helper(data, rng):
+        return helper(rng)
+
+    tape = Tape(1)
+    run(through_helper, tape)
+    inner, outer = tape.draws[0].stack
+    assert inner.function == "helper"
+    assert inner.line == helper.__code__.co_firstlineno + 1
+    assert outer.function == "through_helper"
+
+
+def test_seeds_are_kept():
+    def seeded(data):
+        np.random.seed(3)
+        return np.random.default_rng(7).random() + random.Random().random()
+
+    tape = Tape(1)
+    run(seeded, tape)
+    assert [(each.source.name, each.seed) for each in tape.seeded] == [
+        ("np.random", (3,)),
+        ("np.random.default_rng()", (7,)),
+        ("random.Random", ()),
+    ]
+
+
+def test_arguments_have_names():
+    tape = Tape(1)
+    run(lambda data, rng: rng.laplace(1, scale=2), tape)
+    assert tape.draws[0].request.arguments == {"loc": 1, "scale": 2, "size": None}
+    assert str(tape.draws[0].request) == "rng.laplace(1, scale=2)"
+
+
+def swallows(data, rng):
+    try:
+        return rng.bit_generator
+    except BaseException:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "reason"),
+    [
+        (lambda data, rng: rng.spawn(2), "it uses rng.spawn"),
+        (lambda data, rng: copy.deepcopy(rng), "it copies rng"),
+        (lambda data, rng: pickle.dumps(rng), "it copies rng"),
+        (lambda data: np.random.get_state(), "it uses np.random.get_state"),
+        (swallows, "it uses rng.bit_generator"),
+        (lambda data, rng: np.random.Generator.normal(rng), "compiled code draws"),
+    ],
+)
+def test_what_cannot_be_instrumented_is_named(mechanism, reason):
+    with pytest.raises(CannotInstrument, match=reason):
+        run(mechanism, Tape(1))
+
+
+def test_exceptions_of_the_mechanism_are_outputs():
+    assert isinstance(run(lambda data, rng: 1 / 0, Tape(1)), Raised)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stand_ins_pass_for_generators(kind):
+    generator = stand_in(Tape(1), Source("it", kind))
+    assert isinstance(generator, kind)
+    assert repr(generator) == "<instrumented it>"
+    assert 0 <= generator.random() < 1
+
+
+def test_classes_still_tell_generators():
+    def tells(data, rng):
+        made = np.random.RandomState(1), random.Random(2), np.random.default_rng(rng)
+        kinds = np.random.RandomState, random.Random, np.random.Generator
+        return [isinstance(one, kind) for one in (*made, legacy) for kind in kinds]
+
+    expected = [True, False, False, False, True, False, False, False, True, True, False, False]
+    assert run(tells, Tape(1)) == tells([], np.random.default_rng()) == expected
+
+
+def public():
+    return [
+        (module, name, value)
+        for module in (np.random, random, secrets, random.SystemRandom, os)
+        for name, value in vars(module).items()
+    ]
+
+
+def test_everything_is_as_before_in_the_end():
+    before = public()
+    with pytest.raises(KeyboardInterrupt), modules_replaced(Tape(1)):
+        raise KeyboardInterrupt
+    after = public()
+    assert len(after) == len(before)
+    assert all(old[2] is new[2] for old, new in zip(before, after, strict=True))
+
+
+def test_other_threads_keep_their_random_numbers():
+    drawn = []
+
+    def elsewhere():
+        drawn.append((np.random.default_rng(1).random(), random.Random(1).random(), os.urandom(3)))
+        drawn.append((np.random.laplace(), random.random(), secrets.randbelow(5)))
+
+    tape = Tape(1)
+    with modules_replaced(tape):
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+    assert drawn[0][:2] == (np.random.default_rng(1).random(), random.Random(1).random())
+    assert not tape.draws
+
+
+def test_the_mechanism_itself_keeps_its_generators():
+    held = Held()
+    state = held.rng.bit_generator.state
+    run(held, Tape(1))
+    assert held.rng.bit_generator.state == state
+
+
+def test_an_instrument_has_to_answer():
+    with pytest.raises(NotImplementedError):
+        stand_in(Instrument(), RNG).random()
