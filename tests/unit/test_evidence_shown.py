@@ -88,7 +88,7 @@ def test_no_point_contradicts_the_bound_or_the_p_value(k, claim):
 
 
 @pytest.mark.usefixtures("coarse")
-@pytest.mark.parametrize(("counts", "alpha"), zip(COUNTS, [0.4, 1e-12] * 3, strict=True))
+@pytest.mark.parametrize(("counts", "alpha"), list(zip(COUNTS, [0.4, 1e-12] * 3, strict=True)))
 @pytest.mark.parametrize("claim", CLAIMS, ids=of)
 def test_p_value_passes_alpha_where_the_bound_is(counts, claim, alpha):
     """What is allowed under ρ is known to a few 1e-4."""
