@@ -1,12 +1,15 @@
 """Which instructions of the project's code a run takes: its way through the mechanism.
 
 By `sys.monitoring` where there is one, else by `sys.settrace`. Where somebody else traces, such as
-a debugger or a measurement of coverage, they are left alone, and nothing is told of the way.
+a debugger or a measurement of coverage, they are left alone, and nothing is told of the way. What
+other threads run is no part of it, nor what is run because garbage happens to be collected.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,13 +42,38 @@ class Tracer:
         self.steps = None
         watch = _monitored if hasattr(sys, "monitoring") else _traced
         steps: set[Step] = set()
-        with watch(steps) as watched:
+        with _collections() as collecting, watch(steps, collecting) as watched:
             yield
         self.steps = steps if watched else None
 
 
 @contextmanager
-def _traced(steps: set[Step]) -> Iterator[bool]:
+def _collections() -> Iterator[Callable[[], bool]]:
+    """Whether garbage is being collected in this thread: finalizers of whatever it was run.
+
+    So are callbacks of others, such as Dask's, which measures how long that takes.
+    """
+    thread, under_way = threading.get_ident(), False
+
+    def begun(phase: str, _: dict[str, int]) -> None:
+        nonlocal under_way
+        under_way |= phase == "start" and threading.get_ident() == thread
+
+    def ended(phase: str, _: dict[str, int]) -> None:
+        nonlocal under_way
+        under_way &= phase != "stop" or threading.get_ident() != thread
+
+    gc.callbacks.insert(0, begun)
+    gc.callbacks.append(ended)
+    try:
+        yield lambda: under_way
+    finally:
+        gc.callbacks.remove(begun)
+        gc.callbacks.remove(ended)
+
+
+@contextmanager
+def _traced(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
     """By `sys.settrace`, unless somebody else does."""
     if sys.gettrace() is not None:
         yield False
@@ -53,7 +81,7 @@ def _traced(steps: set[Step]) -> Iterator[bool]:
 
     def enter(frame: types.FrameType, event: str, _: Any) -> Callable[..., Any] | None:  # noqa: ARG001
         code = frame.f_code
-        if not is_project(code):
+        if not is_project(code) or collecting():
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         file, first = code.co_filename, code.co_firstlineno
@@ -72,7 +100,7 @@ def _traced(steps: set[Step]) -> Iterator[bool]:
 
 
 @contextmanager
-def _monitored(steps: set[Step]) -> Iterator[bool]:
+def _monitored(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
     """By `sys.monitoring`, which others may use at the same time."""
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
     tool = next((one for one in FREE_TOOLS if monitoring.get_tool(one) is None), None)
@@ -81,6 +109,7 @@ def _monitored(steps: set[Step]) -> Iterator[bool]:
         return
     events = monitoring.events
     instrumented: list[types.CodeType] = []
+    thread = threading.get_ident()  # events are those of all threads
 
     def enter(code: types.CodeType, _: int) -> Any:
         if is_project(code) and code not in instrumented:
@@ -89,7 +118,8 @@ def _monitored(steps: set[Step]) -> Iterator[bool]:
         return None
 
     def step(code: types.CodeType, offset: int) -> Any:
-        steps.add((code.co_filename, code.co_firstlineno, offset))
+        if threading.get_ident() == thread and not collecting():
+            steps.add((code.co_filename, code.co_firstlineno, offset))
 
     monitoring.use_tool_id(tool, NAME)
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
+import threading
 
 import pytest
 
@@ -12,6 +14,11 @@ from pytest_dp.search.tracing import Tracer
 
 def gated(x):
     return 1 if x > 6 and x % 2 else 0
+
+
+class Finalized:
+    def __del__(self):
+        gated(8)
 
 
 def steps_of(x):
@@ -30,6 +37,38 @@ def test_ways_differ_by_branches_on_one_line():
 
 def test_only_code_of_the_project_is_followed():
     assert {file for file, _, _ in steps_of(1)} == {__file__}
+
+
+def test_garbage_that_is_collected_meanwhile_is_no_part_of_it():
+    tracer, garbage = Tracer(), Finalized()
+    garbage.itself = garbage
+    del garbage
+    phases = []
+
+    def of_others(phase, info):
+        phases.append(phase)
+        gated(8)
+
+    gc.callbacks.append(of_others)
+    try:
+        with tracer.tracing():
+            gc.collect()
+            gated(3)
+        assert phases[:2] == ["start", "stop"]
+        assert gc.callbacks[-1] is of_others
+    finally:
+        gc.callbacks.remove(of_others)
+    assert tracer.steps == steps_of(3)
+
+
+def test_other_threads_are_no_part_of_it():
+    tracer = Tracer()
+    with tracer.tracing():
+        other = threading.Thread(target=gated, args=(8,))
+        other.start()
+        other.join()
+        gated(3)
+    assert tracer.steps == steps_of(3)
 
 
 @pytest.mark.skipif(hasattr(sys, "monitoring"), reason="monitoring has room for several")

@@ -1,0 +1,67 @@
+"""What a few runs show of an input does not depend on what else the machine does."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pytest_dp.claim import Arguments
+from pytest_dp.sampling.calling import prepare
+from pytest_dp.search import looking
+from pytest_dp.search.looking import MORE_TIME, Clock, Lookout
+
+SECONDS = 0.05
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    monkeypatch.setattr(looking, "SLOW_SECONDS", SECONDS)
+    monkeypatch.setattr(looking, "SLOW", 5.0)
+
+
+class Mechanism:
+    """Waits, or computes, where the data say so; each time, or only in one of its runs."""
+
+    def __init__(self):
+        self.runs = 0
+
+    def __call__(self, data, rng):
+        self.runs += 1
+        if "waits" in data or (data == "waited once" and self.runs == 3):
+            time.sleep(12 * SECONDS)
+        until = time.thread_time() + 3 * SECONDS
+        while data == "computes" and time.thread_time() < until:
+            pass
+        return rng.normal()
+
+
+@pytest.fixture
+def lookout():
+    call = prepare(Mechanism(), Arguments())
+    lookout = Lookout(call, 1, Clock(60))
+    assert lookout.look("as usual") is not None
+    return lookout
+
+
+def runs_for(lookout, data):
+    mechanism = lookout._call.mechanism
+    before = mechanism.runs
+    assert lookout.look(data) is None
+    return mechanism.runs - before
+
+
+def test_an_input_is_not_given_up_because_a_run_had_to_wait_once(lookout):
+    seen = lookout.look("waited once")
+    assert seen is not None
+    assert seen.noise == lookout.look("as usual").noise
+
+
+def test_a_run_that_computes_for_so_long_is_slow(lookout):
+    assert lookout.look("computes") is None
+
+
+def test_a_mechanism_that_waits_again_and_again_is_believed(lookout):
+    assert runs_for(lookout, "waits") == len(MORE_TIME)
+    assert runs_for(lookout, "waits as well") == 1
+    assert lookout.look("as usual but for this") is not None
