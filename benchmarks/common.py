@@ -1,14 +1,42 @@
-"""What the benchmark scripts share: processor time, bets until a claim falls, Markdown tables."""
+"""What the scripts share: twins with and without a bug, processor time, Markdown tables."""
 
 from __future__ import annotations
 
 import math
 import resource
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_dp import audit
+
+EPS = 1.0
+"""What all twins claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """A family of two: ``make(True)`` breaks its claim, ``make(False)`` keeps it."""
+
+    name: str
+    make: Callable[[bool], Callable[..., Any]]
+    inputs: Any
+    neighbors: str = "add_remove_one"
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def claim(self) -> dict[str, Any]:
+        inputs = {"inputs": self.inputs, "neighbors": self.neighbors}
+        return {"eps": EPS, **inputs, **self.keywords}
+
+
+def red(twins: Twins, wrong: bool, seeds: int, seconds: float) -> tuple[int, float]:
+    """How many of so many audits are red, and CPU seconds of each."""
+    before, found = cpu_seconds(), 0
+    for seed in range(seeds):
+        mechanism, claim = twins.make(wrong), twins.claim()
+        found += audit(mechanism, **claim, seed=seed, n_jobs=1, max_seconds=seconds).violated
+    return found, (cpu_seconds() - before) / max(seeds, 1)
 
 
 def cpu_seconds() -> float:

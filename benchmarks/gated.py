@@ -6,36 +6,12 @@ behind it is noise that is too small, or none. Written before the search was tun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
+from benchmarks.common import EPS, Twins
 from pytest_dp import queries
-
-EPS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Gated:
-    """A family of two: ``make(True)`` leaks behind its gate, ``make(False)`` never does."""
-
-    name: str
-    make: Callable[[bool], Callable[..., Any]]
-    inputs: Any
-    neighbors: str = "one_query"
-    keywords: Mapping[str, Any] = field(default_factory=dict)
-
-    def claim(self) -> dict[str, Any]:
-        return {
-            "eps": EPS,
-            "inputs": self.inputs,
-            "neighbors": self.neighbors,
-            **self.keywords,
-        }
 
 
 def one_coordinate(leaks):
@@ -233,26 +209,25 @@ FRAMES = ROWS.map(_frame)
 
 
 GATED = (
-    Gated("one coordinate", one_coordinate, queries(6)),
-    Gated("sum", sum_of_all, queries(5), "all_queries"),
-    Gated("np.any", any_of_all, queries(7)),
-    Gated("np.where", without_a_branch, queries(4)),
-    Gated("nested, equality", nested, queries(8)),
-    Gated("modulo 97", modulo, queries(5)),
-    Gated("a bin", histogram_bin, AGES, "add_remove_one"),
-    Gated("string prefix", string_prefix, NAMES, "add_remove_one"),
-    Gated("in a helper", in_a_helper, queries(4)),
-    Gated("opened by noise", opened_by_noise, queries(5)),
-    Gated("only empty", only_empty, SMALL, "add_remove_one"),
-    Gated("only duplicates", only_duplicates, SMALL, "add_remove_one"),
-    Gated("a shared value", a_shared_value, SHOP, "add_remove_one"),
-    Gated("overflow", overflow, SMALL, "add_remove_one"),
-    Gated("group-by key", group_by_key, FRAMES, "add_remove_one"),
-    Gated(
+    Twins("one coordinate", one_coordinate, queries(6), "one_query"),
+    Twins("sum", sum_of_all, queries(5), "all_queries"),
+    Twins("np.any", any_of_all, queries(7), "one_query"),
+    Twins("np.where", without_a_branch, queries(4), "one_query"),
+    Twins("nested, equality", nested, queries(8), "one_query"),
+    Twins("modulo 97", modulo, queries(5), "one_query"),
+    Twins("a bin", histogram_bin, AGES),
+    Twins("string prefix", string_prefix, NAMES),
+    Twins("in a helper", in_a_helper, queries(4), "one_query"),
+    Twins("opened by noise", opened_by_noise, queries(5), "one_query"),
+    Twins("only empty", only_empty, SMALL),
+    Twins("only duplicates", only_duplicates, SMALL),
+    Twins("a shared value", a_shared_value, SHOP),
+    Twins("overflow", overflow, SMALL),
+    Twins("group-by key", group_by_key, FRAMES),
+    Twins(
         "one parameter",
         one_parameter,
         SMALL,
-        "add_remove_one",
-        {"params": {"unit": st.sampled_from([1, 10, 60])}},
+        keywords={"params": {"unit": st.sampled_from([1, 10, 60])}},
     ),
 )

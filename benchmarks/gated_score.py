@@ -8,22 +8,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks.common import cpu_seconds, progress, table
-from benchmarks.gated import GATED, Gated
+from benchmarks.common import progress, red, table
+from benchmarks.gated import GATED
 from benchmarks.gated_unseen import UNSEEN
-from pytest_dp import audit
 
 SECONDS = 30
 ENOUGH = 14
-
-
-def red(gated: Gated, leaks: bool, seeds: int) -> tuple[int, float]:
-    """How many of so many audits are red, and CPU seconds of each."""
-    before, found = cpu_seconds(), 0
-    for seed in range(seeds):
-        result = audit(gated.make(leaks), **gated.claim(), seed=seed, n_jobs=1, max_seconds=SECONDS)
-        found += result.violated
-    return found, (cpu_seconds() - before) / max(seeds, 1)
 
 
 def main() -> None:
@@ -37,8 +27,8 @@ def main() -> None:
         for gated in suite:
             if options.only and gated.name not in options.only:
                 continue
-            times, cost = red(gated, True, options.seeds)
-            twins, cost_of_twins = red(gated, False, options.twin_seeds)
+            times, cost = red(gated, True, options.seeds, SECONDS)
+            twins, cost_of_twins = red(gated, False, options.twin_seeds, SECONDS)
             found += suite is GATED and times == options.seeds
             alarms += twins
             shown = f"{times}/{options.seeds}", f"{cost:.1f}"

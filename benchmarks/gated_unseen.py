@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from benchmarks.gated import EPS, NAMES, Gated
+from benchmarks.common import EPS, Twins
+from benchmarks.gated import NAMES
 from pytest_dp import queries
 
 
@@ -103,12 +104,12 @@ PAYMENTS = st.lists(
 )
 
 UNSEEN = (
-    Gated("two coordinates", two_coordinates, queries(6)),
-    Gated("mean", mean_above, queries(4), "all_queries"),
-    Gated("spread", spread, queries(6), "all_queries"),
-    Gated("multiple of 97", multiple_of_97, queries(5)),
-    Gated("a word within", a_word_within, NAMES, "add_remove_one"),
-    Gated("limits of a class", limits_of_a_class, PAYMENTS, "add_remove_one"),
-    Gated("cast to bytes", cast_to_bytes, queries(4)),
-    Gated("opened below", opened_below, queries(5)),
+    Twins("two coordinates", two_coordinates, queries(6), "one_query"),
+    Twins("mean", mean_above, queries(4), "all_queries"),
+    Twins("spread", spread, queries(6), "all_queries"),
+    Twins("multiple of 97", multiple_of_97, queries(5), "one_query"),
+    Twins("a word within", a_word_within, NAMES),
+    Twins("limits of a class", limits_of_a_class, PAYMENTS),
+    Twins("cast to bytes", cast_to_bytes, queries(4), "one_query"),
+    Twins("opened below", opened_below, queries(5), "one_query"),
 )

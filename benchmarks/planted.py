@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from benchmarks.common import cpu_seconds, progress, table
+from benchmarks.common import EPS, Twins, cpu_seconds, progress, red, table
 from benchmarks.planted_libraries import LIBRARIES
 from pytest_dp import audit
 from pytest_dp.strategies import categories, numbers, tables
 
-EPS = 1.0
 SECONDS, SECONDS_OF_LIBRARIES = 30, 120
 ENOUGH = 14
 AGES = st.lists(st.integers(0, 100), max_size=30)
@@ -33,26 +29,6 @@ CITIES = st.lists(st.sampled_from(["Basel", "Bern", "Genf", "Zug"]), max_size=30
 VISITS = tables({"user": numbers(1, 6), "cost": numbers(0.0, 1.0)}, max_size=12)
 COPIES = {"a": 1, "b": 1, "c": 3}
 """Rows of a public table by which each record is joined."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """A family of two: ``make(True)`` has the bug, ``make(False)`` has not."""
-
-    name: str
-    make: Callable[[bool], Callable[..., Any]]
-    inputs: Any
-    neighbors: str = "add_remove_one"
-    keywords: Mapping[str, Any] = field(default_factory=dict)
-
-    def claim(self) -> dict[str, Any]:
-        return {
-            "eps": EPS,
-            "inputs": self.inputs,
-            "neighbors": self.neighbors,
-            "vectorized": "size",
-            **self.keywords,
-        }
 
 
 def clamped_late(wrong):
@@ -193,35 +169,28 @@ def local_sensitivity(wrong):
     return median
 
 
-SCALAR = {"vectorized": None}
-BY_USER = {"unit": "user", "rows_per_unit": 3}
+SIZE = {"vectorized": "size"}
+BY_USER = {"unit": "user", "rows_per_unit": 3, **SIZE}
 PLANS = tables({"plan": categories("abc"), "age": numbers(0, 99)}, kind="dict", max_size=30)
 PLANTED = [
-    Planted("clamped after summing", clamped_late, AGES),
-    Planted("n taken for public", public_size, SHARES),
-    Planted("NaN switches the clip off", nan_switches_clip_off, SOME_NAN),
-    Planted("bounds of the data", bounds_of_the_data, AGES),
-    Planted("budget spent twice", budget_twice, SHARES),
-    Planted("threshold released", threshold_released, AGES),
-    Planted("sensitivity of replacing", sensitivity_of_replacing, AGES),
-    Planted("noise of a row, not of a user", noise_of_a_row, VISITS, keywords=BY_USER),
-    Planted("join multiplies rows", join_multiplies, PLANS),
-    Planted("sum in small floats", small_floats, st.lists(numbers(0.0, 9.0), max_size=30)),
-    Planted("exception", exception_tells, DEGREES, keywords=SCALAR),
-    Planted("keys of a dict", keys_tell, CITIES, keywords=SCALAR),
-    Planted("order of a list", order_tells, CITIES, keywords=SCALAR),
-    Planted("no noise without data", no_noise_without_data, VISITS),
-    Planted("local sensitivity", local_sensitivity, SHARES, "replace_one"),
+    Twins("clamped after summing", clamped_late, AGES, keywords=SIZE),
+    Twins("n taken for public", public_size, SHARES, keywords=SIZE),
+    Twins("NaN switches the clip off", nan_switches_clip_off, SOME_NAN, keywords=SIZE),
+    Twins("bounds of the data", bounds_of_the_data, AGES, keywords=SIZE),
+    Twins("budget spent twice", budget_twice, SHARES, keywords=SIZE),
+    Twins("threshold released", threshold_released, AGES, keywords=SIZE),
+    Twins("sensitivity of replacing", sensitivity_of_replacing, AGES, keywords=SIZE),
+    Twins("noise of a row, not of a user", noise_of_a_row, VISITS, keywords=BY_USER),
+    Twins("join multiplies rows", join_multiplies, PLANS, keywords=SIZE),
+    Twins(
+        "sum in small floats", small_floats, st.lists(numbers(0.0, 9.0), max_size=30), keywords=SIZE
+    ),
+    Twins("exception", exception_tells, DEGREES),
+    Twins("keys of a dict", keys_tell, CITIES),
+    Twins("order of a list", order_tells, CITIES),
+    Twins("no noise without data", no_noise_without_data, VISITS, keywords=SIZE),
+    Twins("local sensitivity", local_sensitivity, SHARES, "replace_one", keywords=SIZE),
 ]
-
-
-def red(planted: Planted, wrong: bool, seeds: int) -> tuple[int, float]:
-    """How many of so many audits are red, and CPU seconds of each."""
-    before, found = cpu_seconds(), 0
-    for seed in range(seeds):
-        mechanism, claim = planted.make(wrong), planted.claim()
-        found += audit(mechanism, **claim, seed=seed, n_jobs=1, max_seconds=SECONDS).violated
-    return found, (cpu_seconds() - before) / max(seeds, 1)
 
 
 def main() -> None:
@@ -235,8 +204,8 @@ def main() -> None:
     for planted in PLANTED:
         if options.only and not any(part in planted.name for part in options.only):
             continue
-        times, cost = red(planted, True, options.seeds)
-        twins, cost_of_twins = red(planted, False, options.twin_seeds)
+        times, cost = red(planted, True, options.seeds, SECONDS)
+        twins, cost_of_twins = red(planted, False, options.twin_seeds, SECONDS)
         found += times == options.seeds
         alarms += twins
         shown = f"{times}/{options.seeds}", f"{cost:.1f}"

@@ -8,13 +8,12 @@ their claims.
 
 from __future__ import annotations
 
-import numpy as np
 import opendp.prelude as dp
 from diffprivlib.accountant import BudgetAccountant
-from diffprivlib.models import LinearRegression
 from diffprivlib.tools import count_nonzero, histogram
 from hypothesis import strategies as st
 
+from benchmarks import diffprivlib_bug
 from pytest_dp.strategies import categories, numbers, tables
 
 dp.enable_features("contrib")
@@ -24,16 +23,7 @@ PEOPLE = {"age": numbers(0, 99), "city": categories(["Basel", "Bern", "Zug"])}
 
 def slope(points, rng):
     """Of a line through the origin."""
-    x, y = np.array(points, dtype=float).T
-    model = LinearRegression(
-        epsilon=1.0,
-        bounds_X=(0, 10),
-        bounds_y=(0, 10),
-        fit_intercept=False,
-        random_state=np.random.RandomState(rng.bit_generator),
-        accountant=BudgetAccountant(),
-    )
-    return model.fit(x[:, None], y).coef_[0]
+    return diffprivlib_bug.slope(points, 1.0, rng)
 
 
 def elders(frame):

@@ -6,7 +6,6 @@ import glob
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from pytest_dp.committed.entries import Entry
 from pytest_dp.errors import ClaimsFileError
+from pytest_dp.writing import write_whole
 
 VERSION = 1
 """Of the format; what a newer one says is not guessed at."""
@@ -124,7 +124,7 @@ def _value(value: Any) -> str:
 
 
 def write(file: Path, entries: Mapping[str, Entry]) -> bool:
-    """Write the file, beside it and then renamed; False if it said the same already.
+    """Write the file, whole or not at all; False if it said the same already.
 
     Called with others held off, as by `alone`.
 
@@ -134,23 +134,13 @@ def write(file: Path, entries: Mapping[str, Entry]) -> bool:
         If that is not possible.
     """
     content = text(entries).encode("utf-8")
-    beside = None
     try:
         if file.exists() and file.read_bytes() == content:
             return False
         for left in file.parent.glob(f".{glob.escape(file.name)}.*"):
             left.unlink(missing_ok=True)  # of somebody who was killed while writing
-        handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(beside).chmod(file.stat().st_mode if file.exists() else 0o644)
-        Path(beside).replace(file)
+        write_whole(file, content)
     except OSError as error:
-        if beside is not None:
-            with suppress(OSError):
-                Path(beside).unlink()
         raise ClaimsFileError(
             f"{file.name} could not be written: {error}. Nothing was changed. Make "
             f"{file.parent} writable, or run pytest --dp-update where it is."

@@ -16,6 +16,7 @@ import numpy as np
 from pytest_dp.datasets.types import type_of
 from pytest_dp.declaration import NullRecord, Queries, Values
 from pytest_dp.reprs import shown
+from pytest_dp.sampling.streams import definition_of
 
 SHORT = 60
 """Characters that a text may have before a digest takes the place of its end."""
@@ -49,11 +50,7 @@ def source_digest(function: Any) -> str:
     Its name, its claims and marks, its docstring, comments and formatting play no part: it stays
     the same when the function is renamed or moved, or when its claim is changed.
     """
-    inner = inspect.unwrap(function)
-    while isinstance(inner, functools.partial):
-        inner = inspect.unwrap(inner.func)
-    if not inspect.isroutine(inner) and not inspect.isclass(inner):
-        inner = type(inner)
+    inner = definition_of(function)
     code = getattr(inner, "__code__", None)
     return _digest_of(inner if code is None else code)
 

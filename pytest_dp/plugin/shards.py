@@ -46,9 +46,10 @@ def keep_own(config: pytest.Config, items: list[pytest.Item], shard: tuple[int, 
     cache: Any = getattr(config, "cache", None)
     known = cache.get(_DURATIONS, {}) if cache is not None else {}
     own = set(partition([item.nodeid for item in audits], known, of)[number - 1])
-    others = set(map(id, audits))
-    kept = [item for item in items if (item.nodeid in own if id(item) in others else number == 1)]
-    gone = [item for item in items if item not in kept]
+    audited = set(map(id, audits))
+    kept = [item for item in items if (item.nodeid in own if id(item) in audited else number == 1)]
+    stay = set(map(id, kept))
+    gone = [item for item in items if id(item) not in stay]
     if gone:
         config.hook.pytest_deselected(items=gone)
         items[:] = kept

@@ -21,11 +21,7 @@ def claim_seed(name: str, mechanism: Any) -> int:
     The same code thus gets the same verdict wherever and whenever it is audited, and running it
     again until it turns green cannot work.
     """
-    inner = inspect.unwrap(mechanism)
-    while isinstance(inner, functools.partial):
-        inner = inspect.unwrap(inner.func)
-    if not inspect.isroutine(inner) and not inspect.isclass(inner):
-        inner = type(inner)
+    inner = definition_of(mechanism)
     try:
         source = inspect.getsource(inner)
     except (OSError, TypeError):
@@ -33,6 +29,19 @@ def claim_seed(name: str, mechanism: Any) -> int:
         source = repr((code.co_code, code.co_names)) if code else inner.__qualname__
     digest = hashlib.sha256(f"{name}\0{source}".encode()).digest()
     return int.from_bytes(digest[:4], "big")
+
+
+def definition_of(mechanism: Any) -> Any:
+    """The function or class that says what it does: of what is wrapped, of a partial or an object.
+
+    Parameters
+    ----------
+    mechanism : callable
+    """
+    inner = inspect.unwrap(mechanism)
+    while isinstance(inner, functools.partial):
+        inner = inspect.unwrap(inner.func)
+    return inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
 
 
 def stream(seed: int, *key: int) -> np.random.SeedSequence:

@@ -43,13 +43,7 @@ def corner_values() -> list[Constant]:
 def constants_of(mechanism: Any, params: dict[str, Any]) -> list[Constant]:
     """The constants that a mechanism may compare its data with, those in comparisons first.
 
-    Parameters
-    ----------
-    mechanism : callable
-        Its closures, defaults, the variables and functions of modules that it names, and the
-        attributes and methods of objects are followed; not into installed packages.
-    params : dict
-        Its further arguments.
+    Where they are looked for is said by `reached`, of which the parameters are.
     """
     found: dict[tuple[type, Any], tuple[int, Constant]] = {}
     for rank, constant in islice(_in_all(mechanism, params), 50 * MAX_CONSTANTS):

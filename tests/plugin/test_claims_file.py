@@ -300,9 +300,9 @@ def test_a_file_that_cannot_be_written_is_an_error_and_stays(shop, monkeypatch, 
         raise OSError(28, "No space left on device")
 
     if fault == "mkstemp":
-        monkeypatch.setattr("pytest_dp.committed.storing.tempfile.mkstemp", full)
+        monkeypatch.setattr("pytest_dp.writing.tempfile.mkstemp", full)
     else:
-        monkeypatch.setattr("pytest_dp.committed.storing.Path.replace", full)
+        monkeypatch.setattr("pytest_dp.writing.Path.replace", full)
     result = shop.run("--dp-update")
     assert result.parseoutcomes() == {"passed": 5, "failed": 1}
     result.stdout.fnmatch_lines(

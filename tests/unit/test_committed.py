@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from hypothesis import strategies as st
 
+from pytest_dp import writing
 from pytest_dp.claim import expand
 from pytest_dp.committed import storing
 from pytest_dp.committed.comparing import OTHER, STRONGER, WEAKER, changes
@@ -264,7 +265,7 @@ def test_a_read_only_directory_is_said(tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
-    monkeypatch.setattr(storing.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(writing.tempfile, "mkstemp", refuse)
     with pytest.raises(
         ClaimsFileError, match=r"claims.json could not be written: .*denied.* Make "
     ):
