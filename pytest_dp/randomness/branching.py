@@ -77,7 +77,7 @@ def explored(run: Callable[[Path], Any]) -> Iterator[tuple[Path, Any, Weight]]:
     left : Fraction or float
         The weight of what was not run yet; after the last path, 0.
     """
-    ahead: list[tuple[Weight, int, Weight, tuple[int, ...]]] = [(-1, 0, Fraction(1), ())]
+    ahead: list[tuple[float, int, Weight, tuple[int, ...]]] = [(-1, 0, Fraction(1), ())]
     left: Weight = Fraction(1)
     number = 0
     while ahead:
@@ -87,6 +87,6 @@ def explored(run: Callable[[Path], Any]) -> Iterator[tuple[Path, Any, Weight]]:
         left -= weight
         for other, choices in path.left_out:
             number += 1
-            heapq.heappush(ahead, (-other, number, other, choices))
+            heapq.heappush(ahead, (-float(other), number, other, choices))
             left += other
         yield path, result, left if ahead else Fraction(0)

@@ -94,10 +94,21 @@ class Call:
         CannotCopy
             If there is none.
         """
+        copied, data = self.copy_alone(*inputs)
+        return self.of(copied.mechanism, copied.params), data
+
+    def copy_alone(self, *inputs: Any) -> tuple[Call, list[Any]]:
+        """The same, without looking for the generators in it: for what needs no seed.
+
+        Raises
+        ------
+        CannotCopy
+            If there is none.
+        """
         if self.pristine is None:
             raise CannotCopy("is not to be copied")
-        thing, data = self.pristine.fresh(*inputs)
-        return self.of(*thing), data
+        (mechanism, params), data = self.pristine.fresh(*inputs)
+        return replace(self, mechanism=mechanism, params=params), data
 
     def spare(self, data: Any) -> tuple[Call, Any]:
         """A copy that stays, to look at some runs again, with an input that goes with it."""

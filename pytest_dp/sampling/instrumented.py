@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,22 @@ def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: De
     OutOfTime
         If the deadline passes first.
     """
+    with instrumented(instrument, deadline):
+        output = run_copy(call, data, instrument)
+    if instrument.refusal:  # and the mechanism went on
+        raise CannotInstrument(instrument.refusal)
+    return output
+
+
+@contextmanager
+def instrumented(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
+    """An instrument is in place, for one run or many.
+
+    Raises
+    ------
+    OutOfTime
+        If the deadline passes in the middle of a run.
+    """
     with (
         modules_replaced(instrument),  # also while it is copied: names are looked up then
         np.errstate(all="ignore"),
@@ -53,14 +71,17 @@ def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: De
         interruptible(deadline, None),
     ):
         warnings.simplefilter("ignore")
-        copied, (data,) = call.copied(data)
-        generator = stand_in(instrument, RNG)
-        if call.size is None:
-            (output,) = copied.draw(data, 1, generator)
-        else:
-            (output,) = copied.rows(data, 1, generator)
+        yield
+
+
+def run_copy(call: Call, data: Any, instrument: Instrument) -> Any:
+    """The output of one run of a new copy, as `run_instrumented`, with the instrument in place."""
+    copied, (data,) = call.copy_alone(data)
+    generator = stand_in(instrument, RNG)
+    if call.size is None:
+        (output,) = copied.draw(data, 1, generator)
+    else:
+        (output,) = copied.rows(data, 1, generator)
     if drawn_past_methods():
         raise CannotInstrument("compiled code draws from its generator")
-    if instrument.refusal:  # and the mechanism went on
-        raise CannotInstrument(instrument.refusal)
     return output

@@ -1,0 +1,84 @@
+"""The distribution of a mechanism's outputs on one input, as far as it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.leaves import unread
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.randomness.branching import Weight
+
+NO_EQUALITY = "output without value equality"
+
+
+class NotExact(Exception):  # noqa: N818  a way out, not an error
+    """A mechanism cannot be enumerated; the message says why."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Outputs, no two of them equal, and what is known of their probabilities.
+
+    Attributes
+    ----------
+    outcomes : tuple
+        One output of each kind.
+    marks : ndarray of int
+        Their hashes (`pytest_dp.outputs.hashing`), by which others are found to be equal to them.
+    weights : tuple of Fraction or float
+        Probabilities, at least.
+    residual : float
+        What is left: the probability of what was not enumerated, whatever it is.
+    rounding : float
+        Relative error of any of the weights; 0 where all are fractions.
+    runs : int
+        Of the mechanism.
+    """
+
+    outcomes: tuple[Any, ...]
+    marks: Ints
+    weights: tuple[Weight, ...]
+    residual: float
+    rounding: float
+    runs: int
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """The weights as floats."""
+        return np.array([float(weight) for weight in self.weights])
+
+
+def grouped(
+    outputs: Sequence[Any], weights: Sequence[Weight], residual: Weight, rounding: float, runs: int
+) -> Distribution:
+    """Outputs of paths, the equal ones together.
+
+    Raises
+    ------
+    NotExact
+        If nothing shows whether outputs are equal.
+    """
+    table = tabulate(list(outputs))
+    if unread(table.levels):
+        raise NotExact(NO_EQUALITY)
+    marks = hashes(table)
+    total: dict[int, Weight] = {}
+    first: dict[int, Any] = {}
+    for mark, output, weight in zip(marks.tolist(), outputs, weights, strict=True):
+        total[mark] = total.get(mark, 0) + weight
+        first.setdefault(mark, output)
+    return Distribution(
+        tuple(first.values()),
+        np.array(list(first), np.int64),
+        tuple(total.values()),
+        float(residual),
+        rounding,
+        runs,
+    )

@@ -1,0 +1,126 @@
+"""What a draw may be, in increasing order: each value has a number, and sets of numbers a mass."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from pytest_dp.randomness.branching import Weight
+
+
+class Domain(Protocol):
+    """Values in increasing order, numbered.
+
+    Attributes
+    ----------
+    first, last : int
+        Numbers of the first value, and of the one after the last.
+    """
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def last(self) -> int: ...
+
+    def value(self, number: int) -> Any:
+        """The value with a number."""
+
+    def mass(self, start: int, stop: int) -> Weight:
+        """The probability of values from one number up to another, times some constant."""
+
+    def middle(self, start: int, stop: int) -> int:
+        """A number that has about half of the mass on either side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evenly:
+    """Numbers from `first` to `last`, all as likely, and as values what is made of them."""
+
+    first: int
+    last: int
+
+    def value(self, number: int) -> Any:
+        """The number itself."""
+        return number
+
+    def mass(self, start: int, stop: int) -> Weight:
+        """How many there are."""
+        return Fraction(stop - start)
+
+    def middle(self, start: int, stop: int) -> int:
+        """Half of them."""
+        return (start + stop) // 2
+
+
+BITS = 53
+"""Of the uniform floats that Python and numpy draw: multiples of 2**-53."""
+
+
+class _Uniform(Evenly):
+    """Uniform floats in [0, 1), as they are drawn."""
+
+    __slots__ = ()
+
+    def value(self, number: int) -> Any:
+        """The float."""
+        return number * 2.0**-BITS
+
+
+UNIFORM = _Uniform(0, 1 << BITS)
+UNIFORM_ABOVE_0 = _Uniform(1, 1 << BITS)
+"""Where a generator draws again for a zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smooth:
+    """All floats, with the mass of a distribution that has a density.
+
+    Parameters
+    ----------
+    below, above : callable
+        The distribution function and its complement, each accurate where it is small.
+    """
+
+    below: Callable[[float], float]
+    above: Callable[[float], float]
+    first: int = -0x7FF0000000000000 + 1
+    last: int = 0x7FF0000000000000
+
+    def value(self, number: int) -> Any:
+        """The float with a number: numbers of floats increase with them."""
+        bits = number if number >= 0 else -number
+        size = float(struct.unpack("<d", struct.pack("<q", bits))[0])
+        return size if number >= 0 else -size
+
+    def mass(self, start: int, stop: int) -> Weight:
+        """By the distribution function, or its complement on the right."""
+        low = -math.inf if start <= self.first else self.value(start)
+        high = math.inf if stop >= self.last else self.value(stop)
+        if self.below(low) > 0.5:
+            return max(self.above(low) - self.above(high), 0.0)
+        return max(self.below(high) - self.below(low), 0.0)
+
+    def middle(self, start: int, stop: int) -> int:
+        """By bisection."""
+        half = self.mass(start, stop) / 2
+        low, high = start, stop
+        while high - low > 1:
+            between = (low + high) // 2
+            if self.mass(start, between) < half:
+                low = between
+            else:
+                high = between
+        return high if high < stop else low
+
+
+NORMAL = Smooth(
+    lambda x: 0.5 * math.erfc(-x / math.sqrt(2)), lambda x: 0.5 * math.erfc(x / math.sqrt(2))
+)
+EXPONENTIAL = Smooth(
+    lambda x: -math.expm1(-x) if x > 0 else 0.0, lambda x: math.exp(-x) if x > 0 else 1.0, first=0
+)

@@ -1,0 +1,169 @@
+"""Every way that a mechanism can go on one input, and the distribution of what it returns."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+from pytest_dp.exact.distribution import Distribution, NotExact, grouped
+from pytest_dp.exact.instrument import Branching
+from pytest_dp.randomness.branching import Path, Weight, explored
+from pytest_dp.randomness.requests import Request, Site, stack
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.instrumented import instrumented, run_copy
+
+ENOUGH = 1e-12
+"""Probability that may be left out."""
+MAX_WORK = 8_192
+"""Runs, and for each ten choices one more."""
+PROGRESS = ((64, 0.1), (512, 0.5), (2_048, 0.9))
+"""What has to be known after so much work, for more of it to be worth while."""
+ROUNDING = 1e-13
+"""Relative error of a weight that is no fraction, for each choice on its path (approximate)."""
+LOOP = 6
+"""Draws of one run in the same line that make it a loop, if other runs have fewer there."""
+LOOKED_AT = 8
+"""The draws of one run in so many are counted by their lines."""
+REJECTION, TOO_MANY, TOO_SLOW = "rejection loop", "too many paths", "runs take too long"
+
+
+def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WORK) -> Distribution:
+    """The distribution of a mechanism's outputs on an input.
+
+    Parameters
+    ----------
+    call : Call
+        Each run is one of a new copy.
+    data : object
+    deadline : Deadline
+    max_work : int, optional
+        Runs at most, and for each ten choices one less; what is left then is residual.
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    NotExact
+        If its paths cannot be followed, are too many, or take too long.
+    """
+    paths = _Paths(call, data)
+    try:
+        with instrumented(paths.instrument, deadline):
+            for _, _, left in explored(paths.run):
+                paths.left = left
+                if paths.are_done(max_work):
+                    break
+                if deadline.remaining() <= 0:
+                    raise NotExact(TOO_SLOW)
+    except (CannotInstrument, CannotCopy) as reason:
+        raise NotExact(str(reason)) from None
+    except OutOfTime:
+        raise NotExact(TOO_SLOW) from None
+    except (MemoryError, RecursionError) as error:
+        raise NotExact(type(error).__name__) from None
+    return grouped(
+        paths.outputs,
+        paths.weights,
+        max(paths.left, 0) + paths.abandoned,
+        paths.inexact * ROUNDING,
+        paths.runs,
+    )
+
+
+class _Paths:
+    """The runs of an enumeration.
+
+    Attributes
+    ----------
+    outputs, weights : list
+        Of paths that came to an end.
+    left, abandoned : Fraction or float
+        The weight of paths that were not run, and of those that were given up.
+    runs, choices : int
+    inexact : int
+        Rounded choices on a path, at most.
+    """
+
+    def __init__(self, call: Call, data: Any) -> None:
+        self._next: tuple[float, float]
+        self.call, self.data = call, data
+        self.instrument = _Counting()
+        self.outputs: list[Any] = []
+        self.weights: list[Weight] = []
+        self.left: Weight = 1
+        self.abandoned: Weight = 0
+        self.runs = self.inexact = self.choices = 0
+        self._steps = iter(PROGRESS)
+        self._next = next(self._steps)
+        self._draws: list[Counter[Site]] = []
+
+    def run(self, path: Path) -> None:
+        """Follow one path."""
+        instrument = self.instrument
+        instrument.start(path)
+        instrument.counted = None if self.runs % LOOKED_AT else Counter()
+        self.runs += 1
+        output = None
+        try:
+            output = run_copy(self.call, self.data, instrument)
+            if not instrument.abandoned and not instrument.refusal:
+                output = instrument.settled(output)
+        except CannotInstrument:
+            if not instrument.abandoned:
+                raise
+        if instrument.refusal:  # and the mechanism went on
+            raise CannotInstrument(instrument.refusal)
+        self.choices += len(path.taken)
+        if instrument.counted is not None:
+            self._draws.append(instrument.counted)
+        if instrument.abandoned:
+            self.abandoned += path.weight
+            return
+        self.inexact = max(self.inexact, instrument.inexact)
+        self.outputs.append(output)
+        self.weights.append(path.weight)
+
+    def are_done(self, max_work: int) -> bool:
+        """Whether enough is known, or no more will be.
+
+        Raises
+        ------
+        NotExact
+            If too little is known after so much work.
+        """
+        left, work = float(self.left + self.abandoned), self.runs + self.choices / 10
+        while work >= self._next[0]:
+            if left > ENOUGH and 1 - left < self._next[1]:
+                raise NotExact(self.reason)
+            self._next = next(self._steps, (math.inf, 0.0))
+        return left <= ENOUGH or work >= max_work
+
+    @property
+    def reason(self) -> str:
+        """Why there are so many paths."""
+        lines = {site for draws in self._draws for site in draws}
+        for line in lines:
+            times = [draws[line] for draws in self._draws]
+            if max(times) >= LOOP and min(times) < max(times):
+                return REJECTION
+        return TOO_MANY
+
+
+class _Counting(Branching):
+    """Counts the draws in each line, where somebody wants to know."""
+
+    def __init__(self) -> None:
+        self.counted: Counter[Site] | None = None
+        super().__init__()
+
+    def draw(self, request: Request) -> Any:
+        if self.counted is not None:
+            where = stack()
+            self.counted[where[0] if where else Site("", 0, "")] += 1
+        return super().draw(request)

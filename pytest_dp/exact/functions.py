@@ -1,0 +1,113 @@
+"""Functions of numpy on draws: the monotone ones, and those that are monotone in parts."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def applied(name: str, draw: Any, inputs: list[Any]) -> Any:
+    """A ufunc of inputs of which one is a draw; NotImplemented where it cannot be known.
+
+    Parameters
+    ----------
+    name : str
+    draw : Lazy
+    inputs : list
+        Numbers, and the draw among them.
+    """
+    if name in UNARY:
+        return unary(name, draw)
+    if name in BINARY:
+        result = BINARY[name](*inputs)
+        return np.bool_(result) if name in COMPARISONS else result
+    if name in IN_PARTS:
+        return IN_PARTS[name](draw)
+    if name == "clip":
+        given, low, high = inputs
+        return _larger(low, _smaller(high, given))
+    return NotImplemented
+
+
+def unary(name: str, draw: Any) -> Any:
+    """An increasing function of a draw."""
+    if name == "negative":
+        return -draw
+    low = LOWEST.get(name)
+    if low is not None and draw < low:
+        return np.float64(math.nan)
+    return draw.increasing(getattr(np, name), whole=name in ROUNDING)
+
+
+def _is_nan(draw: Any) -> Any:
+    return NotImplemented if any(map(math.isnan, draw.ends())) else np.False_
+
+
+def _is_finite(draw: Any) -> Any:
+    if any(map(math.isnan, draw.ends())):
+        return NotImplemented
+    return np.bool_(draw > -math.inf and draw < math.inf)
+
+
+def _is_infinite(draw: Any) -> Any:
+    finite = _is_finite(draw)
+    return finite if finite is NotImplemented else ~finite
+
+
+def _sign(draw: Any) -> Any:
+    return np.float64(-1.0 if draw < 0 else 1.0 if draw > 0 else 0.0)
+
+
+def _larger(one: Any, other: Any) -> Any:
+    return one if one >= other else other
+
+
+def _smaller(one: Any, other: Any) -> Any:
+    return one if one <= other else other
+
+
+ROUNDING = {"floor", "ceil", "rint", "trunc"}
+INCREASING = {"exp", "exp2", "expm1", "tanh", "arctan", "sinh", "arcsinh", "cbrt", "positive"}
+LOWEST: dict[str, float] = {
+    **dict.fromkeys(("log", "log2", "log10", "sqrt"), 0.0),
+    "log1p": -1.0,
+}
+"""Functions that increase from somewhere on, and are no numbers below."""
+IN_PARTS: dict[str, Callable[[Any], Any]] = {
+    "absolute": abs,
+    "fabs": abs,
+    "isnan": _is_nan,
+    "isfinite": _is_finite,
+    "isinf": _is_infinite,
+    "sign": _sign,
+    "square": lambda draw: draw**2,
+    "reciprocal": lambda draw: 1.0 / draw,
+}
+UNARY = ROUNDING | INCREASING | LOWEST.keys() | {"negative"}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    **COMPARISONS,
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "power": operator.pow,
+    "float_power": operator.pow,
+    "maximum": _larger,
+    "minimum": _smaller,
+    "fmax": _larger,
+    "fmin": _smaller,
+}

@@ -1,0 +1,27 @@
+"""What is known of a guarantee's parameter beside bounds by samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["exact", "analytic", "sampled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value of the claim's parameter on some pairs of inputs.
+
+    Attributes
+    ----------
+    value : float
+        In nats, where the parameter is an eps; infinite where no value holds.
+    error : float
+        By how much it may be off. Of a value by samples, half of a 95 % interval (approximate).
+    mode : {"exact", "analytic", "sampled"}
+        By all outcomes and their probabilities; by densities of the noise; by samples.
+    """
+
+    value: float
+    error: float
+    mode: Mode

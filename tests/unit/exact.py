@@ -1,0 +1,34 @@
+"""Calls of mechanisms, and what is known of their losses."""
+
+from __future__ import annotations
+
+import inspect
+
+from pytest_dp.exact.enumerating import enumerated
+from pytest_dp.exact.losses import both, eps_at
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.copies import Pristine
+from pytest_dp.sampling.deadline import Deadline
+
+
+def call_of(mechanism, **params):
+    try:
+        takes_rng = "rng" in inspect.signature(mechanism).parameters
+    except ValueError:
+        takes_rng = False
+    rng = "rng" if takes_rng else None
+    return Call(mechanism, params, rng, pristine=Pristine((mechanism, params)))
+
+
+def distribution(mechanism, data=0, **params):
+    return enumerated(call_of(mechanism, **params), data, Deadline(20.0))
+
+
+def probabilities(mechanism, data=0, **params):
+    known = distribution(mechanism, data, **params)
+    return dict(zip(known.outcomes, known.weights, strict=True))
+
+
+def loss(mechanism, data, data2, delta=0.0, **params):
+    pair = both(distribution(mechanism, data, **params), distribution(mechanism, data2, **params))
+    return max((eps_at(delta, pair), eps_at(delta, pair.turned)), key=lambda loss: loss.lower)
