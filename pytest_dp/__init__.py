@@ -14,6 +14,7 @@ _HOME = {
     "values": "declaration",
     "audit": "auditors",
     "AuditResult": "auditors.result",
+    "Blame": "results.blame",
     "Counterexample": "results.result",
     "Claim": "claim",
     "ClaimError": "errors",
@@ -28,6 +29,7 @@ _HOME = {
 
 __all__ = [
     "AuditResult",
+    "Blame",
     "Claim",
     "ClaimError",
     "Counterexample",
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
         PytestDPError,
     )
     from pytest_dp.profiles import load_profile, register_profile
+    from pytest_dp.results.blame import Blame
     from pytest_dp.results.result import Counterexample
 
 

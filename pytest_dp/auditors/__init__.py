@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -17,7 +18,7 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, expand
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs import resolved, source_of
+from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.keywords import invalid
 from pytest_dp.reprs import on_one_line
@@ -162,4 +163,22 @@ def run(
     useless = unused(claim.effort, settings.method)
     if useless:
         context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")
-    return confirmed(context, audit_by(context))
+    result = confirmed(context, audit_by(context))
+    return _with_blame(context, result, root) if result.violated else result
+
+
+BLAME_SECONDS, BLAME_SHARE = 3.0, 0.05
+"""Seconds that it may take to find lines to blame, and share of ``max_seconds``."""
+
+
+def _with_blame(context: Context, result: AuditResult, root: Path | None) -> AuditResult:
+    """The same with the lines at which the mechanism leaks on the counterexample's inputs."""
+    example = result.counterexample
+    if example is None:
+        return result
+    from pytest_dp.blame import blamed  # only loaded where something is violated
+
+    pair = Pair(example.d1, example.d2, params=example.params).inputs
+    seconds = min(BLAME_SECONDS, BLAME_SHARE * context.settings.max_seconds)
+    blame = blamed(context.call, pair, context.guarantee, result.lower, seconds, root)
+    return replace(result, blame=blame, seconds=time.monotonic() - context.started)

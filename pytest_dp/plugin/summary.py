@@ -63,8 +63,9 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
     workspace = Path(os.environ.get("GITHUB_WORKSPACE") or root)
     for record in records:
         line = github.annotation(record, relative(root / record.path, workspace))
-        if line:
-            reporter.write_line(line)
+        blamed = github.blamed(record, lambda path: relative(root / path, workspace))
+        for command in (line, *blamed) if line else ():
+            reporter.write_line(command)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         try:

@@ -22,6 +22,8 @@ from pytest_dp.randomness.stand_ins import Instrument
 
 Replacement = Callable[["Draw", "Draws"], Any]
 """Makes the value of a draw anew, from the one that it would have."""
+Replaced = Callable[["Draw"], Replacement | None]
+"""Which draws are made anew, and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +131,9 @@ class Tape(Instrument):
     ----------
     seed : int
         Of the streams: equal seeds give equal noise in equal lines.
-    replaced : mapping of int to callable, optional
+    replaced : mapping of int to callable, or callable, optional
         Numbers of draws that get another value, made by ``replacement(draw, other)``; `other` are
-        streams that are used for nothing else.
+        streams that are used for nothing else. Or what tells the replacement of a draw, if any.
 
     Attributes
     ----------
@@ -140,10 +142,15 @@ class Tape(Instrument):
     seeded : list of Seeded
     """
 
-    def __init__(self, seed: int, replaced: Mapping[int, Replacement] | None = None) -> None:
+    def __init__(
+        self, seed: int, replaced: Mapping[int, Replacement] | Replaced | None = None
+    ) -> None:
         super().__init__()
         self._streams, self._other = Draws(seed), Draws(~seed)
-        self._replaced = replaced or {}
+        replaced = replaced or {}
+        numbers = replaced if isinstance(replaced, Mapping) else {}
+        by_number: Replaced = lambda draw: numbers.get(draw.number)  # noqa: E731
+        self._replacement = by_number if isinstance(replaced, Mapping) else replaced
         self.draws: list[Draw] = []
         self.seeded: list[Seeded] = []
 
@@ -154,8 +161,9 @@ class Tape(Instrument):
         number = len(self.draws)
         in_place = request.args[0] if value is None and request.args else None
         draw = Draw(number, request, where, _copied(in_place if value is None else value))
-        if number in self._replaced:
-            value = self._replaced[number](draw, self._other)
+        replacement = self._replacement(draw)
+        if replacement is not None:
+            value = replacement(draw, self._other)
             draw = Draw(number, request, where, _copied(value))
         self.draws.append(draw)
         return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pytest_dp.report.record import STRENGTHS, Record
@@ -31,6 +31,19 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
     told = record.headline, record.reason, record.counterexample
     body = "\n\n".join(part for part in told if part)
     return command(kind, workspace_relative_path, record.line, title, body)
+
+
+def blamed(record: Record, located: Callable[[str], str]) -> list[str]:
+    """Workflow commands that mark lines at which a violated claim leaks.
+
+    Parameters
+    ----------
+    record : Record
+    located : callable
+        From a path relative to the root directory to one relative to the workspace.
+    """
+    title = f"Privacy leaks here: {record.name}"
+    return [command("warning", located(b.file), b.line, title, b.message) for b in record.blame]
 
 
 def command(kind: str, path: str, line: int | None, title: str, body: str) -> str:
@@ -122,6 +135,7 @@ def _failure(record: Record) -> str:
     lines.append(f"{_text(record.headline)}  \n{_code(place)}" if place else _text(record.headline))
     if record.counterexample:
         lines += ["", _fenced(record.counterexample)]
+    lines += [f"\n{_code(one.place)}: {_text(one.message)}" for one in record.blame]
     if record.details and record.details != record.headline:
         folded = "Full counterexample" if record.status == "violated" else "Full message"
         name = html.escape(" ".join(record.name.split()), quote=False)

@@ -38,9 +38,19 @@ def code_quality(
             "check_name": f"dp-claim-{record.status}",
             "fingerprint": fingerprint(record),
             "severity": _SEVERITIES[record.status],
-            "location": {"path": located(record.path), "lines": {"begin": record.line or 1}},
+            "location": _place(located(record.path), record.line or 1),
+            **({"other_locations": others} if (others := _others(record, located)) else {}),
         }
         for record in records
         if record.status in _SEVERITIES and not record.expected
     ]
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+
+
+def _others(record: Record, located: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Lines at which privacy leaks; of Code Climate's format, which GitLab's is a part of."""
+    return [_place(located(one.file), one.line) for one in record.blame]
+
+
+def _place(path: str, line: int) -> dict[str, Any]:
+    return {"path": path, "lines": {"begin": line}}

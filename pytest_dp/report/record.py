@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from pytest_dp.report import numbers
 from pytest_dp.report.violation import WIDTH, command, counterexample, headline, violation
+from pytest_dp.results.blame import Blame
 from pytest_dp.results.pictures import Pictures
 
 TYPE_CHECKING = False
@@ -146,6 +147,8 @@ class Record:
         The command that repeats the audit, or what to say to `audit`.
     pictures : Pictures or None
         What there is to draw, where a report draws it.
+    blame : tuple of Blame
+        As in `AuditResult`.
     expected : bool
         The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
     """
@@ -190,6 +193,7 @@ class Record:
     reproduce: str = ""
     pictures: Pictures | None = None
     expected: bool = False
+    blame: tuple[Blame, ...] = ()
 
     @classmethod
     def of(
@@ -244,6 +248,7 @@ class Record:
             pairs_proposed=int(result.proposed),
             reproduce=command(result),
             pictures=_pictures(result) if pictures else None,
+            blame=tuple(result.blame),
         )
 
     @classmethod
@@ -292,6 +297,7 @@ class Record:
             record,
             witness=None if witness is None else Witness.from_dict(witness),
             pictures=None if pictures is None else Pictures.from_dict(pictures),
+            blame=tuple(Blame(**blame) for blame in fields.get("blame", ())),
         )
 
 

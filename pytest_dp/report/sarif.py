@@ -103,21 +103,26 @@ def _rule(name: str, title: str, text: str, level: str, severity: str) -> dict[s
 
 def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
     name, _, _, level, _ = _RULES[record.status]
-    place: dict[str, Any] = {
-        "artifactLocation": {"uri": quote(located(record.path)), "uriBaseId": "%SRCROOT%"}
-    }
-    if record.line is not None:
-        place["region"] = {"startLine": record.line}
-    about = [record.headline, record.reason, record.counterexample, record.reproduce]
+    blamed = "\n".join(f"{one.place}: {one.message}" for one in record.blame)
+    about = [record.headline, record.reason, record.counterexample, blamed, record.reproduce]
     if record.status == "weakened":
         about = [record.details]
     text = "\n\n".join(part for part in (record.name, *about) if part)
+    related = [
+        {
+            "id": number,
+            **_location(located(one.file), one.line),
+            "message": {"text": one.message},
+        }
+        for number, one in enumerate(record.blame, 1)
+    ]
     return {
         "ruleId": name,
         "ruleIndex": list(_RULES).index(record.status),
         "level": level,
         "message": {"text": text},
-        "locations": [{"physicalLocation": place}],
+        "locations": [_location(located(record.path), record.line)],
+        **({"relatedLocations": related} if related else {}),
         "partialFingerprints": {"dpClaim/v1": fingerprint(record)},
         "properties": {
             "claim": record.claim,
@@ -126,3 +131,10 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
             "seed": record.seed,
         },
     }
+
+
+def _location(path: str, line: int | None) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(path), "uriBaseId": "%SRCROOT%"}}
+    if line is not None:
+        place["region"] = {"startLine": line}
+    return {"physicalLocation": place}

@@ -66,6 +66,7 @@ def violation(result: Result) -> str:
         lines += ["", *(f"  {line}".rstrip() for line in block), *_evidence(result, example)]
     else:
         lines += ["", *_evidence(result)]
+    lines += _blamed(result)
     said = [line for line in (example.diagnosis if example else ()) if line]
     said = [*_leak(result, example), *said]
     said += [f"Note: {note}" for note in result.notes]
@@ -76,6 +77,15 @@ def violation(result: Result) -> str:
         )
     lines += ["", *(line for text in said for line in _wrapped(text)), *reproduce(result)]
     return "\n".join([*lines, *keep(result)])
+
+
+def _blamed(result: Result) -> list[str]:
+    """Lines of code at which privacy leaks, with what holds of each."""
+    lines = [""] * bool(result.blame)
+    for one in result.blame:
+        lines.append(f"Leaks at {one.place}, in {one.function}:")
+        lines += [f"  {line}" for line in wrap(one.message, WIDTH - 2, break_on_hyphens=False)]
+    return lines
 
 
 def _leak(result: Result, example: Counterexample | None) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pytest_dp.claim import Claim
 from pytest_dp.privacy import Renyi
+from pytest_dp.results.blame import Blame
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.pictures import Pictures
 
@@ -181,6 +182,9 @@ class Result:
         Those of the notes that say what kept it from telling more, and what to do about it.
     pictures : Pictures
         What there is to draw of it, as in a report in HTML; plain values.
+    blame : tuple of Blame
+        Lines of the mechanism at which privacy leaks on the counterexample's inputs, the most
+        telling first; empty where nothing is known to hold.
     """
 
     verdict: Verdict
@@ -210,6 +214,7 @@ class Result:
     evidence: Evidence | None = None
     earlier_runs: int = 0
     pictures: Pictures = field(default_factory=Pictures)
+    blame: tuple[Blame, ...] = ()
 
     def __str__(self) -> str:
         """The outcome in a line."""
@@ -231,7 +236,7 @@ class Result:
         fields["claim"] = str(self.claim.promise.guarantee)
         for name in (
             *("method", "alpha", "lower", "p_value", "e_value", "resolution", "strength"),
-            *("samples", "seconds", "seed", "reason", "counterexample", "notes"),
+            *("samples", "seconds", "seed", "reason", "counterexample", "blame", "notes"),
         ):
             fields[name] = getattr(self, name)
         if self.reason in self.notes:
@@ -296,6 +301,8 @@ def _listed(kind: str, fields: Mapping[str, Any]) -> str:
         if isinstance(value, Counterexample):
             inside = repr(value).splitlines()
             lines += [f"  {name}={inside[0]}", *(f"  {line}" for line in inside[1:-1]), "  ),"]
+        elif name == "blame":
+            lines += [f"  blame={describe(f'{one.place}: {one.message}', 70)}," for one in value]
         elif name == "notes":
             lines += [f"  note={describe(note, 70)}," for note in value[:MAX_NOTES]]
         else:

@@ -82,7 +82,7 @@ def is_project(code: types.CodeType, module: str | None = None) -> bool:
     """Whether code is neither of the standard library nor of an installed package."""
     if module is not None and (is_library(module) or is_installed(sys.modules.get(module))):
         return False
-    return _is_project_file(code.co_filename)
+    return is_project_file(code.co_filename)
 
 
 _OWN = str(Path(__file__).parents[1])
@@ -90,7 +90,8 @@ _STANDARD = str(Path(dis.__file__).parent)
 
 
 @functools.cache
-def _is_project_file(file: str) -> bool:
+def is_project_file(file: str) -> bool:
+    """The same by the name of its file."""
     installed = {"site-packages", "dist-packages"}.intersection(Path(file).parts)
     return not (installed or file.startswith((_OWN, _STANDARD, "<frozen")))
 

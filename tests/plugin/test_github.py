@@ -36,6 +36,7 @@ def test_paths_are_relative_to_the_workspace_not_to_the_root(shop, options):
         re.match(r"::(\w+) file=(.*),line=(\d+),title=(.*?)::", line).groups() for line in found
     ] == [
         ("error", "backend/shop/stats.py", "8", "Privacy claim violated%3A broken[eps=1.0]"),
+        ("warning", "backend/shop/stats.py", "10", "Privacy leaks here%3A broken[eps=1.0]"),
         ("warning", "backend/shop/stats.py", "13", "Privacy claim inconclusive%3A few[eps=1.0]"),
         ("error", "backend/shop/stats.py", "18", "Privacy claim not audited%3A bad[invalid claim]"),
     ]
@@ -44,7 +45,7 @@ def test_paths_are_relative_to_the_workspace_not_to_the_root(shop, options):
 
 
 def test_under_xdist(shop):
-    assert len(annotations(shop.run("backend", "--dp-modules", "-n", "1", "-k", "not few"))) == 2
+    assert len(annotations(shop.run("backend", "--dp-modules", "-n", "1", "-k", "not few"))) == 3
 
 
 def test_the_job_summary_is_appended(shop):

@@ -1,0 +1,96 @@
+"""Where privacy leaks: after a violation, lines of code and what holds of them.
+
+The mechanism is run on D and D' with the same random numbers, and with some of them changed. What
+is said was seen to hold in such runs; where nothing holds, nothing is said. The verdict is known by
+then, and stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pytest_dp.blame.affine import affine
+from pytest_dp.blame.budgets import most_written
+from pytest_dp.blame.covering import uncovered
+from pytest_dp.blame.finding import Finding
+from pytest_dp.blame.reach import Reach
+from pytest_dp.blame.runs import Runs, TooLong
+from pytest_dp.blame.without import coarse, no_noise, seeded
+from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.results.blame import Blame
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+
+MOST = 3
+"""Lines that are told at most."""
+
+
+def blamed(
+    call: Call,
+    pair: tuple[Any, Any],
+    claim: Guarantee,
+    lower: float,
+    seconds: float,
+    root: Path | None = None,
+) -> tuple[Blame, ...]:
+    """Lines at which a mechanism leaks on two inputs, the most telling first.
+
+    Parameters
+    ----------
+    call : Call
+    pair : tuple of two objects
+    claim : Guarantee
+        Which it was shown to violate.
+    lower : float
+        What was shown of the claim's parameter.
+    seconds : float
+        That this may take.
+    root : Path, optional
+        Files inside are told relative to it; by default, to the current directory.
+    """
+    told: dict[tuple[str, int], Blame] = {}
+    with suppress(CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError):
+        written = most_written(call.mechanism, call.params, claim.claimed)
+        for found in _found(Reach(Runs(call, pair, Deadline(seconds))), claim):
+            if found.certain or not _as_written(found, written, claim, lower):
+                one = _blame(found, root or Path.cwd())
+                told.setdefault((one.file, one.line), one)
+            if len(told) == MOST:
+                break
+    return tuple(told.values())
+
+
+def _found(reach: Reach, claim: Guarantee) -> Iterator[Finding]:
+    if not reach.repeats:
+        return
+    looks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        lambda: seeded(reach),
+        lambda: no_noise(reach),
+        lambda: coarse(reach),
+    )
+    certain = False
+    for look in looks:
+        for found in look():
+            certain = True
+            yield found
+    known = None if certain else affine(reach)
+    if known is not None:
+        yield from uncovered(known, claim)
+
+
+def _as_written(found: Finding, written: float, claim: Guarantee, lower: float) -> bool:
+    """Whether the mechanism may lose no more than its code says, and only its claim says less."""
+    lost = max(found.loss, lower)
+    return written > claim.claimed * (1 + 1e-9) and lost <= written * (1 + 1e-6)
+
+
+def _blame(found: Finding, root: Path) -> Blame:
+    path = Path(found.line.file)
+    with suppress(OSError, ValueError):
+        path = path.resolve().relative_to(root.resolve())
+    return Blame(path.as_posix(), found.line.line, found.line.function, found.kind, found.text)

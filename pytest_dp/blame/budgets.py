@@ -1,0 +1,77 @@
+"""What a mechanism is written to lose, where its code says so."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+import types
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+from pytest_dp.search.reaching import is_constant, reached
+
+_NAMED = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
+
+
+def most_written(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
+    """The largest number that is called ``eps``, ``EPS_AGE``, ``budget`` or the like.
+
+    Where all of them are below the claim, it may be shared out among them: then their sum.
+
+    Parameters
+    ----------
+    mechanism : callable
+        Its arguments, and variables, attributes and defaults that it can reach in the project.
+    params : dict
+        Its further arguments.
+    claimed : float
+
+    Returns
+    -------
+    float
+        0 where there is none.
+    """
+    found: dict[str, float] = {}
+    for thing, place in reached(mechanism, params):
+        if is_constant(thing) and not isinstance(thing, str):
+            found[place.rpartition(" ")[2]] = float(thing)
+        elif type(thing) is types.FunctionType:
+            with suppress(OSError, TypeError, SyntaxError, ValueError):
+                found = dict(_in_source(thing)) | found
+    values = [value for name, value in found.items() if _NAMED.search(name) and value > 0]
+    most = max(values, default=0.0)
+    return sum(values) if most < claimed * (1 - 1e-9) else most
+
+
+def _in_source(function: types.FunctionType) -> Iterator[tuple[str, float]]:
+    """Numbers that have a name in the source of a function."""
+    signature = inspect.signature(function)
+    for parameter in signature.parameters.values():
+        if isinstance(parameter.default, int | float):
+            yield parameter.name, float(parameter.default)
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    decorators = [node.decorator_list for node in tree.body if isinstance(node, ast.FunctionDef)]
+    claims = {inner for node in chain.from_iterable(decorators) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if node in claims:
+            continue
+        named: list[tuple[str | None, ast.expr | None]] = []
+        if isinstance(node, ast.keyword):
+            named = [(node.arg, node.value)]
+        elif isinstance(node, ast.Assign):
+            named = [(_name(target), node.value) for target in node.targets]
+        elif isinstance(node, ast.AnnAssign):
+            named = [(_name(node.target), node.value)]
+        for name, value in named:
+            if name and isinstance(value, ast.Constant) and type(value.value) in (int, float):
+                yield name, float(value.value)  # type: ignore[arg-type]
+
+
+def _name(target: ast.expr) -> str | None:
+    if isinstance(target, ast.Name):
+        return target.id
+    return target.attr if isinstance(target, ast.Attribute) else None

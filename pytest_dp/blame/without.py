@@ -1,0 +1,158 @@
+"""Parts of the output that no draw decides, or only in coarse steps; and draws that are none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from pytest_dp.blame.families import number, written
+from pytest_dp.blame.finding import Finding, listed
+from pytest_dp.blame.reach import NOISES, Reach
+from pytest_dp.blame.runs import ABSENT, LENGTH, Leaf, differ, place_of
+from pytest_dp.blame.values import line_of_value
+from pytest_dp.randomness.requests import Site
+from pytest_dp.randomness.tape import Seeded
+
+RUNS = 200
+"""On either input, in which something was always the same."""
+STEPS = (1.0, 0.5, 0.1, 0.01, 0.001)
+"""To which noise may be rounded."""
+
+
+def no_noise(reach: Reach) -> Iterator[Finding]:
+    """Leaves that are always the same on D, and always something else on D'."""
+    found = [
+        place
+        for place in reach.differing
+        if not reach.lines_of(place) and _told(reach, place) is not None
+    ]
+    if LENGTH in found:
+        found = [LENGTH]  # which leaves there are follows
+    by_line: dict[tuple[str, int], list[str]] = {}
+    lines: dict[tuple[str, int], Site] = {}
+    for place in found:
+        line = line_of_value(reach, place)
+        if line is not None:
+            by_line.setdefault((line.file, line.line), []).append(place)
+            lines[line.file, line.line] = line
+    for key, places in by_line.items():
+        one, other = _told(reach, places[0]) or ("", "")
+        depends = "depends" if len(places) == 1 else "depend"
+        first = "it is" if len(places) == 1 else "the first is"
+        text = (
+            f"{listed(places)} {depends} on no random draw: {first} {one} on D and {other} on D', "
+            f"in all of {RUNS} runs each"
+        )
+        yield Finding("no noise", lines[key], text, certain=True)
+
+
+def _told(reach: Reach, place: str) -> tuple[str, str] | None:
+    """What a leaf is on D and on D', if it is that in all runs, and not the same."""
+    values = [reach.constant(side, place, RUNS) for side in (0, 1)]
+    if None in values or not differ(*values):
+        return None
+    return _leaf(values[0]), _leaf(values[1])
+
+
+def _leaf(value: Leaf | None) -> str:
+    if isinstance(value, float):
+        return number(value)
+    if value is None or value == ABSENT:
+        return "not there"
+    text = " ".join(str(part) for part in value[1:]) or str(value[0])
+    return text if len(text) <= 30 else f"{text[:28]}..."
+
+
+def coarse(reach: Reach) -> Iterator[Finding]:
+    """Numbers of which the noise is rounded, and what it is added to is not."""
+    for place in reach.differing:
+        lines = reach.lines_of(place)
+        if len(lines) != 1:
+            continue
+        (line,) = lines
+        for step in STEPS:
+            rests = _rests(reach, place, step, NOISES)
+            rests = rests and _rests(reach, place, step, RUNS)
+            if rests is None:
+                continue
+            steps = "whole numbers" if step == 1 else f"multiples of {step:g}"
+            text = (
+                f"the noise drawn here only moves {place} by {steps}, and the answer is none: it "
+                f"is always {number(rests[0])} above one on D, and {number(rests[1])} on D'"
+            )
+            yield Finding("coarse noise", line, text, certain=True)
+            return
+
+
+def _rests(reach: Reach, place: str, step: float, runs: int) -> tuple[float, float] | None:
+    """What a leaf is above multiples of a step on D and on D', if that is not the same."""
+    values = [reach.values(side, place, range(runs)) for side in (0, 1)]
+    one, other = (_rest(each, step) for each in values)
+    if one is None or other is None or any(len(set(each)) < 3 for each in values):
+        return None
+    apart = abs(one - other) / step
+    return None if min(apart, 1 - apart) < 1e-4 else (one, other)
+
+
+def _rest(values: list[Leaf], step: float) -> float | None:
+    """What all numbers are above multiples of a step; None if that is not one number."""
+    rests = []
+    for value in values:
+        if not isinstance(value, float) or not math.isfinite(value) or abs(value) > 1e9 * step:
+            return None
+        rests.append(value / step % 1)
+    first = rests[0]
+    near = [(rest - first + 0.5) % 1 - 0.5 for rest in rests]
+    return first * step if max(map(abs, near)) < 1e-6 else None
+
+
+def seeded(reach: Reach) -> Iterator[Finding]:
+    """Generators that a mechanism seeds in the same way in each run."""
+    one, other = reach.both(0)
+    for first in one.seeded:
+        if not first.seed or not first.stack or not _always(reach, first, 0):
+            continue
+        line = place_of(first.stack)
+        twin = next((s for s in other.seeded if s.stack == first.stack), None)
+        if twin is None or not _always(reach, twin, 1):
+            continue
+        kinds = [s for s in one.seeded if s.source.name == first.source.name]
+        if any(place_of(s.stack) != line for s in kinds):
+            continue  # which of them a draw is of is not known
+        drawn = {
+            place_of(draw.stack): draw
+            for draw in one.draws
+            if draw.request.source.name == first.source.name
+        }
+        own = [
+            place
+            for place in reach.differing
+            if (lines := reach.lines_of(place)) and lines <= drawn.keys()
+        ]
+        if not own:
+            continue
+        draw = next(iter(drawn.values()))
+        with_seed = f"with {_seed(first)}"
+        if first.seed != twin.seed:
+            with_seed += f" on D and {_seed(twin)} on D'"
+        text = (
+            f"the generator is seeded {with_seed} here, so all noise of {listed(own)}, such as "
+            f"{written(draw.request)}, is the same in each run"
+        )
+        yield Finding("seeded", line, text, certain=True)
+        return
+
+
+def _always(reach: Reach, seeded: Seeded, side: int) -> bool:
+    """Whether a generator gets the same seed in all runs."""
+    for noise in range(8):
+        run = reach.runs.usual(side, noise)
+        seeds = [each.seed for each in run.seeded if each.stack == seeded.stack]
+        if not seeds or any(repr(seed) != repr(seeded.seed) for seed in seeds):
+            return False
+    return True
+
+
+def _seed(seeded: Seeded) -> str:
+    text = ", ".join(repr(value) for value in seeded.seed)
+    return text if len(text) <= 20 else "the same numbers"

@@ -1,0 +1,35 @@
+"""Lines of code, and what was found to hold of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """A line where privacy leaks, and how; checked by runs in which the noise was changed.
+
+    Attributes
+    ----------
+    file : str
+        Relative to the root directory of the tests where it lies inside, with forward slashes.
+    line : int
+    function : str
+        The function that the line is in.
+    kind : {"too little noise", "no noise", "shared noise", "noise depends on data", \
+"coarse noise", "bounded noise", "seeded", "parting"}
+        What is wrong.
+    message : str
+        What holds, for people.
+    """
+
+    file: str
+    line: int
+    function: str
+    kind: str
+    message: str
+
+    @property
+    def place(self) -> str:
+        """``clinic/stats.py:14``."""
+        return f"{self.file}:{self.line}"
