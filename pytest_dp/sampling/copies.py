@@ -313,10 +313,28 @@ class _Translated:
 
     def of(self, data: Any) -> Any:
         file = io.BytesIO()
-        pickler = cloudpickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
-        pickler.persistent_id = lambda thing: self._numbers.get(id(thing))
-        pickler.dump(data)
+        _WithNumbers(file, self._numbers).dump(data)
         file.seek(0)
-        unpickler = pickle.Unpickler(file)
-        unpickler.persistent_load = self._copies.__getitem__  # type: ignore[method-assign]
-        return unpickler.load()
+        return _WithCopies(file, self._copies).load()
+
+
+class _WithNumbers(cloudpickle.Pickler):  # type: ignore[misc]
+    """Writes the numbers of classes instead of the classes."""
+
+    def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._numbers = numbers
+
+    def persistent_id(self, thing: Any) -> int | None:
+        return self._numbers.get(id(thing))
+
+
+class _WithCopies(pickle.Unpickler):
+    """Reads the classes that have these numbers now."""
+
+    def __init__(self, file: io.BytesIO, copies: list[type]) -> None:
+        super().__init__(file)
+        self._copies = copies
+
+    def persistent_load(self, number: int) -> type:
+        return self._copies[number]

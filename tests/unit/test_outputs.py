@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import datetime as dt
+import functools
 import math
+import operator
 import statistics
 import threading
 import warnings
@@ -37,7 +39,8 @@ def warnings_are_errors():
 
 HELPERS = {
     "isnan": lambda x: isinstance(x, float) and math.isnan(x),
-    "mean": lambda xs: sum(map(float, xs)) / len(xs),
+    # Plain addition: since Python 3.12, `sum` makes up for rounding.
+    "mean": lambda xs: functools.reduce(operator.add, map(float, xs)) / len(xs),
     "nan": math.nan,
     "inf": math.inf,
     "array": np.array,
