@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 
 import pytest
 from pages import ROOT, blocks, commands
 from test_readme import without_times
 
 TUTORIAL = blocks(ROOT / "docs/tutorial.md")
+
+
+def comparable(text):
+    """What is the same in every run; by other Pythons, which compile otherwise, a search sees
+    other ways through the same code."""
+    text = without_times(text)
+    if sys.version_info[:2] == (3, 11):
+        return text
+    return re.sub(r"[ ─-]+", " ", re.sub(r"\d[\d.,]*", "N", text))
 
 
 @pytest.mark.slow
@@ -30,7 +40,7 @@ def test_the_tutorial_step_by_step(pytester, monkeypatch):
                     printed = pytester.runpytest_subprocess(*arguments).stdout.str()
         else:
             assert block.language == "text"
-            assert without_times(block.text) in without_times(printed), block.where
+            assert comparable(block.text) in comparable(printed), block.where
             compared += 1
     assert compared == 5
     workflow = next(block.text for block in TUTORIAL if block.file.endswith(".yml"))
