@@ -37,7 +37,7 @@ def gated_count(ages, rng, times=1.0):
 
 
 CLAIMS = {
-    "vectors": (gated_answers, {"inputs": queries(4), "neighbors": "one_query"}),
+    "vectors": (gated_answers, {"inputs": queries(2), "neighbors": "one_query"}),
     "examples": (gated_count, {"inputs": [[20, 71], [33]], "neighbors": "add_remove_one"}),
     "strategy": (
         gated_count,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any, cast
 
@@ -136,12 +137,8 @@ def neighbours(
         return Pairs(neighbouring(datasets, relation), none)
     drawn = "of the inputs that were drawn"
     if not isinstance(relation, Predicate):
-
-        def fits(dataset: Any) -> bool:
-            _check(dataset)
-            return not relation.check(dataset)
-
-        datasets = datasets.filter(fits)
+        # Of a plain function, Hypothesis would read the source for each draw, for bounds in it.
+        datasets = datasets.filter(partial(_fits, relation))
         drawn = f"of the datasets that were drawn, with {_sizes(datasets, seed, said)},"
         if isinstance(relation, ReplaceSpecial):  # the claim says itself what takes their place
             return Pairs(neighbouring(datasets, relation, new_records=False))
@@ -274,6 +271,11 @@ def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
     sizes = dict.fromkeys((min(lengths), max(lengths)))
     many = "s" if max(lengths) != 1 else ""
     return f"{' to '.join(f'{n:,}' for n in sizes)} record{many}"
+
+
+def _fits(relation: Relation, dataset: Any) -> bool:
+    _check(dataset)
+    return not relation.check(dataset)
 
 
 def _check(dataset: Any) -> None:
