@@ -13,6 +13,8 @@ _HOME = {
     "replace_special": "declaration",
     "values": "declaration",
     "audit": "auditors",
+    "estimate": "estimating",
+    "LossEstimate": "estimating",
     "AuditResult": "auditors.result",
     "Blame": "results.blame",
     "Counterexample": "results.result",
@@ -35,11 +37,13 @@ __all__ = [
     "Counterexample",
     "InconclusiveAudit",
     "InconclusiveWarning",
+    "LossEstimate",
     "MechanismError",
     "PrivacyViolation",
     "PytestDPError",
     "audit",
     "dp_claim",
+    "estimate",
     "load_profile",
     "queries",
     "register_profile",
@@ -59,6 +63,7 @@ if TYPE_CHECKING:
         MechanismError,
         PytestDPError,
     )
+    from pytest_dp.estimating import LossEstimate, estimate
     from pytest_dp.profiles import load_profile, register_profile
     from pytest_dp.results.blame import Blame
     from pytest_dp.results.result import Counterexample

@@ -1,0 +1,169 @@
+"""Arrays of traced numbers: functions of numpy that are sums and comparisons, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_dp.analytic.trace import Trace
+from pytest_dp.analytic.values import Affine, Finite, Traced, is_constant, joined, simplest
+
+ALLOWED = {
+    *(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute),
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+    *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.matmul),
+    *(np.floor_divide, np.remainder, np.maximum, np.minimum),
+}
+"""Elementwise functions that are left to the elements."""
+LOGICAL = {
+    np.logical_and: np.bitwise_and,
+    np.logical_or: np.bitwise_or,
+    np.logical_xor: np.bitwise_xor,
+    np.logical_not: np.invert,
+}
+"""What stands for functions that would ask each element for its truth."""
+COMPARISONS = {
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+}
+
+
+class TracedArray(np.ndarray):
+    """An array of objects, some of which are traced.
+
+    Attributes
+    ----------
+    traced : Trace
+    """
+
+    traced: Trace
+
+    def __array_finalize__(self, source: Any) -> None:
+        if source is not None:
+            self.traced = getattr(source, "traced", None)  # type: ignore[assignment]
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        return of_ufunc(self.traced, ufunc, method, inputs, keywords)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        return of_function(self.traced, function, args, keywords)
+
+    def astype(self, dtype: Any, *args: Any, **keywords: Any) -> Any:  # noqa: ARG002
+        """The same numbers as those of another type, where that changes none."""
+        kind = np.dtype(dtype).kind
+        if kind in "fO":
+            return self.copy()
+        if kind not in "iub":
+            self.traced.refuse(f"draws are converted to {np.dtype(dtype)}")
+        convert = bool if kind == "b" else int
+        return elementwise(self.traced, lambda value: _converted(value, convert), self)
+
+    def round(self, *args: Any, **keywords: Any) -> Any:  # noqa: ARG002
+        self.traced.refuse("a draw is rounded")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+
+def _converted(value: Any, convert: Any) -> Any:
+    value = simplest(value)
+    return value.map(convert) if isinstance(value, Finite) else convert(value)
+
+
+def array_of(trace: Trace, values: Any) -> Any:
+    """An array of objects as one that is traced; itself if it has no axes."""
+    if not isinstance(values, np.ndarray):
+        return values
+    if values.dtype != object:
+        return values
+    if values.ndim == 0:
+        return values.item()
+    made = values.view(TracedArray)
+    made.traced = trace
+    return made
+
+
+def elementwise(trace: Trace, function: Any, *arrays: Any) -> Any:
+    """A function of the elements of arrays that are broadcast."""
+    given = np.broadcast_arrays(*map(objects, arrays))
+    made = np.empty(given[0].shape, dtype=object)
+    for at in np.ndindex(made.shape):
+        made[at] = function(*(array[at] for array in given))
+    return array_of(trace, made)
+
+
+def objects(value: Any) -> npt.NDArray[np.object_]:
+    """Anything as a plain array of objects."""
+    if isinstance(value, Traced):
+        made = np.empty((), dtype=object)
+        made[()] = value
+        return made
+    return np.asarray(value).astype(object)
+
+
+def of_ufunc(trace: Trace, ufunc: Any, method: str, inputs: Any, keywords: dict[str, Any]) -> Any:
+    """An elementwise function, or a sum by one."""
+    ufunc = LOGICAL.get(ufunc, ufunc)
+    if ufunc not in ALLOWED:
+        trace.refuse(f"np.{ufunc.__name__} of a draw is no sum of draws")
+    out = keywords.pop("out", ())
+    keywords.pop("dtype", None)
+    if method == "__call__" and ufunc in COMPARISONS:
+        keywords["dtype"] = object
+    plain = [objects(value) if not isinstance(value, slice) else value for value in inputs]
+    if method == "at":
+        trace.refuse(f"np.{ufunc.__name__}.at changes draws in place")
+    made = getattr(ufunc, method)(*plain, **keywords)
+    if out:
+        return _written(trace, out[0], made)
+    return array_of(trace, made)
+
+
+def _written(trace: Trace, place: Any, values: Any) -> Any:
+    if not isinstance(place, np.ndarray) or place.dtype != object:
+        trace.refuse("draws are written into an array of floats")
+    place.view(np.ndarray)[...] = values
+    return place
+
+
+def of_function(trace: Trace, function: Any, args: Any, keywords: dict[str, Any]) -> Any:
+    """A function of numpy; all but a few are left to what they do with objects."""
+    if function is np.where and len(args) == 3:
+        return elementwise(trace, _chosen, *args)
+    if function in {np.round, np.around, np.rint, np.fix, np.trunc}:
+        trace.refuse("a draw is rounded")
+    plain = [_plain(value) for value in args]
+    named = {name: _plain(value) for name, value in keywords.items()}
+    if function is np.copyto or isinstance(named.get("out"), np.ndarray):
+        trace.refuse(f"np.{function.__name__} writes draws into an array")
+    return array_of(trace, function(*plain, **named))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Traced):
+        return objects(value)
+    if isinstance(value, TracedArray):
+        return value.view(np.ndarray)
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+    return value
+
+
+def _chosen(condition: Any, one: Any, other: Any) -> Any:
+    """One of two, by a condition; decided only where one of them is a sum of draws."""
+    if not isinstance(condition, Finite):
+        return one if condition else other
+    options = [simplest(one), simplest(other)]
+    if any(isinstance(value, Affine) for value in options):
+        return one if condition else other
+    parts = [value for value in options if isinstance(value, Finite)]
+    if not all(isinstance(value, Finite) or is_constant(value) for value in options):
+        return one if condition else other
+
+    def choose(truth: Any, *values: Any) -> Any:
+        left = iter(values)
+        both = [next(left) if isinstance(value, Finite) else value for value in options]
+        return both[0] if truth else both[1]
+
+    return joined(condition.trace, choose, condition, *parts)

@@ -1,0 +1,237 @@
+"""Pairs of distributions (P, Q) on one line: the largest losses between them, in closed form.
+
+The loss of a point is log(p / q), in nats.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pytest_dp.analytic.laws import EXPONENTIAL_TAILS, Law
+from pytest_dp.arrays import Floats
+
+ROUNDING = 1e-12
+"""Relative differences of numbers that are taken for equal: arithmetic of floats makes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """The suprema of the loss and of its negative, and by how much they may be off."""
+
+    forward: float
+    backward: float
+    error: float = 0.0
+
+    def __add__(self, other: Largest) -> Largest:
+        return Largest(
+            self.forward + other.forward,
+            self.backward + other.backward,
+            self.error + other.error,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A pair of distributions, cut into cells.
+
+    Attributes
+    ----------
+    p, q : ndarray, shape (n,)
+        The probabilities of each.
+    low, high : ndarray, shape (n,)
+        Bounds on the loss in each.
+    """
+
+    p: Floats
+    q: Floats
+    low: Floats
+    high: Floats
+
+    def turned(self) -> Cells:
+        """The same with P and Q exchanged."""
+        return Cells(self.q, self.p, -self.high, -self.low)
+
+
+class Experiment(Protocol):
+    """A pair of distributions."""
+
+    def largest(self) -> Largest:
+        """The suprema of the loss."""
+        ...
+
+    def cells(self, count: int) -> Cells | None:
+        """About so many cells; None if that is not known of these distributions."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A standard draw, against one that is stretched and moved.
+
+    Attributes
+    ----------
+    law : Law
+    shift : float
+    stretch : float
+        1 for laws of integers.
+    """
+
+    law: Law
+    shift: float
+    stretch: float = 1.0
+
+    @property
+    def _same(self) -> bool:
+        return abs(self.stretch - 1) <= ROUNDING
+
+    def largest(self) -> Largest:
+        """By the family: unbounded wherever a tail, or the support, differs."""
+        shift = abs(self.shift)
+        if self._same:
+            if shift <= ROUNDING:
+                return Largest(0.0, 0.0)
+            if self.law.family in EXPONENTIAL_TAILS:
+                return Largest(shift, shift, 4 * ROUNDING * shift)
+            if self.law.family == "two-sided geometric" and float(shift).is_integer():
+                loss = -shift * math.log(self.law.parameter)
+                return Largest(loss, loss, 4 * ROUNDING * loss)
+        return Largest(math.inf, math.inf)  # one of them, at least: the estimate is the larger
+
+    def cells(self, count: int) -> Cells | None:
+        """By quantiles of both; in each the loss is monotone."""
+        return _cut(self, count)
+
+    def loss(self, x: Floats) -> Floats:
+        """Of points."""
+        moved = self.law.log_density((x - self.shift) / self.stretch) - math.log(self.stretch)
+        own = self.law.log_density(x)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(own) & np.isneginf(moved), 0.0, own - moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Tailed:
+    """A sum of independent draws, moved: as its heaviest tails are exponential, the loss is known.
+
+    Attributes
+    ----------
+    shift : float
+        In units of the scale of the tails.
+    """
+
+    shift: float
+
+    def largest(self) -> Largest:
+        """No more than that of the draw with the largest scale, and approached far out."""
+        return Largest(abs(self.shift), abs(self.shift), 4 * ROUNDING * abs(self.shift))
+
+    def cells(self, count: int) -> Cells | None:  # noqa: ARG002
+        """Its density is not known."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Finitely many values, with their probabilities."""
+
+    p: Floats
+    q: Floats
+
+    def largest(self) -> Largest:
+        """By all values that either can have."""
+        known = (self.p > 0) | (self.q > 0)
+        with np.errstate(divide="ignore"):
+            loss = np.log(self.p[known]) - np.log(self.q[known])
+        if not loss.size:
+            return Largest(0.0, 0.0)
+        return Largest(float(loss.max()), float(-loss.min()), 1e-13)
+
+    def cells(self, count: int) -> Cells:  # noqa: ARG002
+        """One for each value."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            loss = np.log(self.p) - np.log(self.q)
+        loss = np.nan_to_num(loss, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return Cells(self.p, self.q, loss, loss)
+
+
+@dataclass(frozen=True, slots=True)
+class Different:
+    """Distributions of which an event of one has no probability under the other, or ever less.
+
+    Attributes
+    ----------
+    overlap : bool
+        Whether events that have some probability have it under both.
+    """
+
+    overlap: bool = False
+
+    def largest(self) -> Largest:
+        """Unbounded."""
+        return Largest(math.inf, math.inf)
+
+    def cells(self, count: int) -> Cells | None:  # noqa: ARG002
+        """All outputs tell which it is, unless the two overlap."""
+        if self.overlap:
+            return None
+        infinite = np.array([np.inf, -np.inf])
+        return Cells(np.array([1.0, 0.0]), np.array([0.0, 1.0]), infinite, infinite)
+
+
+_TAILS = {
+    "laplace": (-40.0, 40.0),
+    "normal": (-9.5, 9.5),
+    "logistic": (-40.0, 40.0),
+    "gumbel": (-4.0, 40.0),
+    "exponential": (0.0, 40.0),
+    "uniform": (0.0, 1.0),
+}
+"""Beyond these, draws have a probability below 1e-16."""
+
+
+def _cut(moved: Moved, count: int) -> Cells | None:
+    """Cells between points of a grid of each distribution, and of those where the loss turns."""
+    family, stretch, shift = moved.law.family, moved.stretch, moved.shift
+    if moved.law.lattice:
+        return _cut_integers(moved, count)
+    if not moved._same and family not in {"laplace", "normal"}:  # noqa: SLF001
+        return None
+    grid = np.linspace(*_TAILS[family], count // 2 + 1)
+    turns = [0.0, shift]
+    if family == "normal" and not moved._same:  # noqa: SLF001
+        turns.append(-shift / (stretch**2 - 1))
+    edges = np.unique(np.concatenate([grid, shift + stretch * grid, turns]))
+    ends = np.concatenate([[-np.inf], edges, [np.inf]])
+    p = np.exp(moved.law.log_between(ends[:-1], ends[1:]))
+    standard = (ends - shift) / stretch
+    q = np.exp(moved.law.log_between(standard[:-1], standard[1:]))
+    if family in {"exponential", "uniform"}:  # the loss is constant between these points
+        inside = np.concatenate([[ends[1] - 1], (edges[1:] + edges[:-1]) / 2, [ends[-2] + 1]])
+        loss = moved.loss(inside)
+        return Cells(p, q, loss, loss)
+    loss = moved.loss(edges)
+    bound = abs(shift) if family in EXPONENTIAL_TAILS and moved._same else np.inf  # noqa: SLF001
+    low = np.concatenate([[-bound], np.minimum(loss[1:], loss[:-1]), [-bound]])
+    high = np.concatenate([[bound], np.maximum(loss[1:], loss[:-1]), [bound]])
+    return Cells(p, q, low, high)
+
+
+def _cut_integers(moved: Moved, count: int) -> Cells | None:
+    if moved.law.family == "integers":
+        least, most = 0, int(moved.law.parameter) - 1
+    else:
+        most = math.ceil(40 / -math.log(moved.law.parameter))
+        least = 0 if moved.law.family == "geometric" else -most
+    shift = moved.shift
+    if not float(shift).is_integer():
+        return Different().cells(count)
+    least, most = min(least, least + int(shift)), max(most, most + int(shift))
+    if most - least > 20 * count:
+        return None
+    at = np.arange(float(least), most + 1)
+    p, q = (np.exp(moved.law.log_between(k - 0.5, k + 0.5)) for k in (at, at - shift))
+    return Table(p, q).cells(count)

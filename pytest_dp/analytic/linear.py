@@ -1,0 +1,225 @@
+"""Outputs that are linear functions of as many independent draws: A X + b on D, A' X' + b' on D'.
+
+Seen from the draws on D, those on D' are stretched and moved, each by itself: losses add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from scipy.linalg import qr
+
+from pytest_dp.analytic.experiments import Different, Experiment, Moved, Tailed
+from pytest_dp.analytic.laws import EXPONENTIAL_TAILS, Law
+from pytest_dp.analytic.outcomes import Outcome
+from pytest_dp.arrays import Floats
+from pytest_dp.randomness.stand_ins import CannotInstrument
+
+SMALL = 1e-9
+"""Entries of a matrix so small, compared with the largest, are 0."""
+OFF = 1e-13
+"""What arithmetic of floats changes numbers by, relatively."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What moves outputs in one direction: draws with factors, added up.
+
+    Attributes
+    ----------
+    parts : tuple of (Law, float)
+        More than one if their sum has no closed form.
+    """
+
+    parts: tuple[tuple[Law, float], ...]
+
+    @property
+    def law(self) -> Law | None:
+        """Of the sum, in its standard form."""
+        return self.parts[0][0] if len(self.parts) == 1 else None
+
+    @property
+    def scale(self) -> float:
+        """Of the sum; of one without closed form, the largest."""
+        return max((factor for _, factor in self.parts), key=abs)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Outputs as ``matrix @ X + constant``.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (outputs, noises)
+        Of standard noises.
+    constant : ndarray, shape (outputs,)
+    noises : list of Noise
+    """
+
+    matrix: Floats
+    constant: Floats
+    noises: list[Noise]
+
+    @property
+    def normal(self) -> bool:
+        """Whether all noise is normal."""
+        return all(noise.law == Law("normal") for noise in self.noises)
+
+    @property
+    def lattice(self) -> bool:
+        """Whether some of it is whole numbers."""
+        return any(law.lattice for noise in self.noises for law, _ in noise.parts)
+
+    def rows(self, kept: Sequence[int]) -> Linear:
+        """Some of the outputs."""
+        return Linear(self.matrix[kept], self.constant[kept], self.noises)
+
+
+def linear(one: Outcome, other: Outcome, at: Sequence[int]) -> list[Experiment]:
+    """What tells two linear outputs apart.
+
+    Parameters
+    ----------
+    one, other : Outcome
+    at : sequence of int
+        The leaves, all of which are `Affine`.
+
+    Raises
+    ------
+    CannotInstrument
+        If there is no closed form.
+    """
+    p, q = _linear(one, at), _linear(other, at)
+    scale = np.abs(p.constant).max() + np.abs(q.constant).max()
+    off = OFF * max(scale, np.abs(p.matrix).max())
+    rank = int(np.linalg.matrix_rank(p.matrix, tol=SMALL * np.abs(p.matrix).max()))
+    if rank < len(at):
+        if p.lattice or q.lattice:
+            _refuse("outputs of whole numbers depend on each other")
+        null = np.linalg.svd(p.matrix)[0][:, rank:].T
+        moves = np.abs(null @ q.matrix).max() > SMALL * np.abs(q.matrix).max()
+        if moves or np.abs(null @ (p.constant - q.constant)).max() > off:
+            return [Different()]
+        _, _, order = qr(p.matrix.T, pivoting=True)
+        kept = sorted(order[:rank])
+        p, q = p.rows(kept), q.rows(kept)
+    if p.normal and q.normal:
+        return _gaussian(p, q)
+    if p.matrix.shape != q.matrix.shape or p.matrix.shape[0] != p.matrix.shape[1]:
+        _refuse("outputs depend on more draws than there are outputs")
+    if abs(np.linalg.det(q.matrix / np.abs(q.matrix).max(axis=1, keepdims=True))) < SMALL:
+        _refuse("outputs on the two inputs depend on draws in different ways")
+    return _coordinates(p, q, off)
+
+
+def _coordinates(p: Linear, q: Linear, off: float) -> list[Experiment]:
+    inverse = np.linalg.inv(q.matrix)
+    through = inverse @ p.matrix
+    moved = inverse @ (p.constant - q.constant)
+    off = off * float(np.abs(inverse).sum(axis=1).max())
+    through[np.abs(through) < SMALL * np.abs(through).max()] = 0
+    found: list[Experiment] = []
+    for row, shift, theirs in zip(through, moved, q.noises, strict=True):
+        (own,) = np.flatnonzero(row) if np.count_nonzero(row) == 1 else (None,)
+        if own is None:
+            _refuse("outputs on the two inputs mix draws in different ways")
+        ours, factor = p.noises[own], float(row[own])
+        shift = -(shift if abs(shift) > off else 0.0) / factor
+        found.append(_coordinate(ours, theirs, factor, float(shift)))
+    return found
+
+
+def _coordinate(ours: Noise, theirs: Noise, factor: float, shift: float) -> Experiment:
+    if ours.law is None:
+        same = abs(abs(factor) - 1) <= SMALL and _alike(ours, theirs, factor)
+        if not same:
+            _refuse("sums of draws differ between the inputs")
+        return _tailed(ours, shift)
+    if ours.law != theirs.law or (ours.law.lattice and abs(abs(factor) - 1) > SMALL):
+        _refuse("draws have other laws on the two inputs")
+    if factor < 0 and not ours.law.symmetric:
+        _refuse("a draw is turned around on one of the inputs")
+    if ours.law.lattice and abs(shift - round(shift)) <= SMALL:
+        shift = float(round(shift))
+    stretch = 1 / abs(factor)
+    return Moved(ours.law, shift, 1.0 if abs(stretch - 1) <= 1e-12 else stretch)
+
+
+def _alike(ours: Noise, theirs: Noise, factor: float) -> bool:
+    """Whether two sums are of the same draws."""
+    mine = [(law, np.sign(factor) * by / ours.scale) for law, by in ours.parts]
+    others = [(law, by / theirs.scale) for law, by in theirs.parts]
+    if all(law.symmetric for law, _ in mine + others):
+        mine, others = ([(law, abs(by)) for law, by in parts] for parts in (mine, others))
+    key = lambda part: (part[0].family, part[1])  # noqa: E731
+    pairs = zip(sorted(mine, key=key), sorted(others, key=key), strict=False)
+    return len(mine) == len(others) and all(
+        a[0] == b[0] and math.isclose(a[1], b[1], rel_tol=SMALL) for a, b in pairs
+    )
+
+
+def _tailed(noise: Noise, shift: float) -> Experiment:
+    """In units of the scale of the largest; noise added to noise takes away no more than that."""
+    if any(law.lattice for law, _ in noise.parts):
+        _refuse("a sum of whole numbers has no closed form")
+    widest = max((part for part in noise.parts), key=lambda part: abs(part[1]))
+    tails = [part for part in noise.parts if part[0].family in EXPONENTIAL_TAILS]
+    heaviest = max((abs(by) for _, by in tails), default=0.0)
+    others = {law.family for law, by in noise.parts if law.family not in EXPONENTIAL_TAILS}
+    if not heaviest or others - {"normal", "uniform"}:
+        names = sorted({law.family for law, _ in noise.parts})
+        _refuse(f"a sum of draws has no closed form here ({', '.join(names)})")
+    return Tailed(shift * abs(widest[1]) / heaviest)
+
+
+def _gaussian(p: Linear, q: Linear) -> list[Experiment]:
+    ours, theirs = p.matrix @ p.matrix.T, q.matrix @ q.matrix.T
+    if not np.allclose(ours, theirs, rtol=1e-12, atol=1e-12 * np.abs(ours).max()):
+        if len(p.matrix) > 1:
+            return [Different(overlap=True)]
+        scale = math.sqrt(ours[0, 0])
+        shift = float(q.constant[0] - p.constant[0]) / scale
+        return [Moved(Law("normal"), shift, math.sqrt(theirs[0, 0]) / scale)]
+    difference = q.constant - p.constant
+    mu = math.sqrt(max(float(difference @ np.linalg.solve(ours, difference)), 0.0))
+    return [Moved(Law("normal"), mu)]
+
+
+def _linear(outcome: Outcome, at: Sequence[int]) -> Linear:
+    leaves = [outcome.leaves[i] for i in at]
+    draws = sorted({draw for leaf in leaves for draw in leaf.terms})
+    columns = np.array([[leaf.terms.get(draw, 0.0) for leaf in leaves] for draw in draws]).T
+    groups: dict[tuple[float, ...], list[tuple[Law, float]]] = {}
+    for draw, column in zip(draws, columns.T, strict=True):
+        factor = float(column[np.flatnonzero(column)[0]])
+        direction = tuple(np.round(column / factor, 12))
+        groups.setdefault(direction, []).append((outcome.laws[draw], factor))
+    noises = [Noise(_added(parts)) for parts in groups.values()]
+    matrix = np.array(list(groups)).T * [noise.scale for noise in noises]
+    return Linear(matrix, np.array([leaf.constant for leaf in leaves], float), noises)
+
+
+def _added(parts: list[tuple[Law, float]]) -> tuple[tuple[Law, float], ...]:
+    """The sum of draws as one, where that has a name."""
+    normal = [by for law, by in parts if law.family == "normal"]
+    rest = [part for part in parts if part[0].family != "normal"]
+    if normal:
+        rest.append((Law("normal"), math.hypot(*normal)))
+    if len(rest) == 2:
+        (law, by), (other, against) = rest
+        if law == other and math.isclose(by, -against, rel_tol=1e-12):
+            if law.family == "exponential":
+                return ((Law("laplace"), abs(by)),)
+            if law.family == "gumbel":
+                return ((Law("logistic"), abs(by)),)
+            if law.family == "geometric":
+                return ((Law("two-sided geometric", law.parameter), abs(by)),)
+    return tuple((law, abs(by) if law.symmetric else by) for law, by in rest)
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise CannotInstrument(reason)

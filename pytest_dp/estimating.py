@@ -1,0 +1,266 @@
+"""What a mechanism loses, without a claim: `estimate`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pytest_dp.analytic.comparing import compared, largest_of
+from pytest_dp.analytic.experiments import Table
+from pytest_dp.analytic.outcomes import outcomes_of
+from pytest_dp.analytic.profiles import delta
+from pytest_dp.auditors import audit
+from pytest_dp.claim import expand
+from pytest_dp.errors import ClaimError
+from pytest_dp.evidence.clopper_pearson import delta_lower
+from pytest_dp.exact.distribution import NotExact
+from pytest_dp.exact.enumerating import TOO_MANY, enumerated
+from pytest_dp.exact.losses import Both, both, delta_of, eps_at
+from pytest_dp.inputs import resolved, source_of
+from pytest_dp.keywords import PRIVACY
+from pytest_dp.privacy import HockeyStick
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.reprs import on_one_line
+from pytest_dp.results.estimate import Estimate, Mode
+from pytest_dp.results.result import Counterexample
+from pytest_dp.sampling.calling import Call, prepare
+from pytest_dp.sampling.copies import CannotCopy, Pristine
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+
+ALPHA = 0.05
+"""Of bounds by samples, where none is given."""
+NO_CLAIM = 1e-3
+"""What is claimed of a mechanism, in nats, for an auditor to look for as much as it can find."""
+CLOSED_FORM_SHARE = 0.5
+"""Share of the time for what needs no samples."""
+Stick = Callable[[float], tuple[float, float]]
+"""Bounds on δ by ε."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossEstimate(Estimate):
+    """What a mechanism loses on some pairs of neighbouring inputs.
+
+    Attributes
+    ----------
+    value : float
+        The largest loss in nats, over all outputs, pairs and both directions: the smallest ε of
+        pure differential privacy on these pairs. Infinite if there is none.
+    error : float
+        By how much it may be off in nats. Of a value by samples, half of a confidence interval.
+    mode : {"exact", "analytic", "sampled"}
+        By all outcomes and their probabilities; by densities of the noise; by samples. A sampled
+        value is the loss of the strongest attack that was found: others may show more.
+    pair : (D, D')
+        Where it is largest.
+    reason : str
+        Why it is by samples; else empty.
+    """
+
+    pair: tuple[Any, Any] = (None, None)
+    reason: str = ""
+    _sticks: tuple[Stick, ...] = field(default=(), repr=False, compare=False)
+
+    def profile(self, eps: float) -> tuple[float, float]:
+        """Bounds on the smallest δ with which the mechanism is (ε, δ)-private on these pairs.
+
+        Parameters
+        ----------
+        eps : float
+            In nats, at least 0.
+
+        Returns
+        -------
+        lower, upper : float
+            Sure but for rounding of floats; of an estimate by samples, the lower one holds with the
+            confidence of the estimate, and the upper one is 1.
+
+        Raises
+        ------
+        ValueError
+            If `eps` is negative or not finite.
+        """
+        if not 0 <= eps < math.inf:
+            raise ValueError(f"eps must be a finite number of nats, at least 0, not {eps!r}.")
+        bands = [stick(float(eps)) for stick in self._sticks]
+        return max(lower for lower, _ in bands), max(upper for _, upper in bands)
+
+
+def estimate(
+    mechanism: Callable[..., Any],
+    *,
+    seed: int | None = None,
+    n_jobs: int | None = None,
+    **keywords: Any,
+) -> LossEstimate:
+    """The loss of a mechanism on pairs of neighbouring inputs, without a claim.
+
+    Where all outcomes can be enumerated, or outputs are sums of draws of known laws, the loss is
+    known without a sample. Otherwise it is estimated: an attack is learned on some samples, and
+    counted on others. That value is approximate, and a bound from below only.
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data, ...)``, one output a call unless `vectorized`.
+    seed : int, optional
+        Of samples, and of inputs that a strategy draws.
+    n_jobs : int, optional
+        Processes at most.
+    **keywords
+        Those of `dp_claim` that say which inputs are neighbours (`pairs`, or `inputs` with
+        `neighbors`, `unit`, ...), how the mechanism is called (`params`, `vectorized`, `rng`), and
+        the effort (`max_seconds`, `max_samples`). `alpha` is the error of bounds by samples, .05 by
+        default. A list in `params` must hold one value.
+
+    Returns
+    -------
+    LossEstimate
+        Its `value` in nats, `error`, `mode`, and ``profile(eps)``.
+
+    Raises
+    ------
+    ClaimError
+        If a keyword makes no sense, or says what is promised.
+    MechanismError
+        If the mechanism always raises, hangs, or takes its process down.
+
+    Notes
+    -----
+    What is not seen is not in it: code that is compiled is taken to use the numbers that it is
+    given as Python does.
+
+    Examples
+    --------
+    >>> from pytest_dp import estimate
+    >>> def noisy_count(records, rng):
+    ...     return len(records) + rng.laplace(scale=0.5)
+    >>> found = estimate(noisy_count, pairs=[([0], [])])
+    >>> print(round(found.value, 6), found.mode)
+    2.0 analytic
+    >>> lower, upper = found.profile(1.0)
+    >>> print(round(lower, 4), round(upper, 4))
+    0.3934 0.3935
+    """
+    promised = [name for name in PRIVACY if name in keywords and name != "group"]
+    if promised:
+        raise ClaimError(
+            f"estimate() takes no {promised[0]}=: it says what is lost, whatever is promised. "
+            "Leave it out, or use audit() to test the promise."
+        )
+    keywords.setdefault("alpha", ALPHA)
+    claims = expand({**keywords, "eps": NO_CLAIM})
+    if len(claims) > 1:
+        raise ClaimError(
+            f"params gives {len(claims)} mechanisms; estimate() takes one. Call it in a loop."
+        )
+    (claim,) = claims
+    call = prepare(mechanism, claim.arguments)
+    call = replace(call, pristine=Pristine((call.mechanism, call.params)))
+    whole = replace(claim, promise=resolved(claim.promise))
+    where = "pairs" if claim.promise.inputs is None else "inputs"
+    written = f"{where}={on_one_line(getattr(claim.promise, where))}"
+    pairs = source_of(whole, seed or 0, written).given
+    seconds = CLOSED_FORM_SHARE * float(claim.effort.get("max_seconds", 60.0))
+    try:
+        return known(call, [pair.inputs for pair in pairs], Deadline(seconds))
+    except (CannotInstrument, CannotCopy, OutOfTime) as reason:
+        return _sampled(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
+
+
+def known(
+    call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline, max_ways: int = 2_000
+) -> LossEstimate:
+    """What is lost on pairs, by enumeration or in closed form.
+
+    Raises
+    ------
+    CannotInstrument, CannotCopy, OutOfTime
+        If it is known in neither way.
+    """
+    best: LossEstimate | None = None
+    sticks: list[Stick] = []
+    modes: set[Mode] = set()
+    error = 0.0
+    for d1, d2 in pairs:
+        found = _of_pair(call, d1, d2, deadline, max_ways)
+        sticks += found._sticks  # noqa: SLF001
+        modes.add(found.mode)
+        error = max(error, found.error)
+        if best is None or found.value > best.value:
+            best = found
+    assert best is not None
+    mode: Mode = "analytic" if "analytic" in modes else "exact"
+    return replace(best, error=error, mode=mode, _sticks=tuple(sticks))
+
+
+def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline, max_ways: int) -> LossEstimate:
+    try:
+        cases = compared(*(outcomes_of(call, data, deadline, max_ways) for data in (d1, d2)))
+    except CannotInstrument:
+        try:
+            return _enumerated(call, d1, d2, deadline)
+        except NotExact:
+            pass
+        raise
+    largest = largest_of(cases)
+    sticks = tuple(partial(delta, cases, forward=forward) for forward in (True, False))
+    value = max(largest.forward, largest.backward)
+    found = LossEstimate(value, largest.error, "analytic", (d1, d2), "", sticks)
+    if not all(isinstance(each, Table) for case in cases for each in case.experiments):
+        return found
+    try:  # outcomes are few: floats as they are drawn, in place of real numbers
+        return _enumerated(call, d1, d2, deadline)
+    except NotExact:
+        return found
+
+
+def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> LossEstimate:
+    """By all outcomes.
+
+    Raises
+    ------
+    NotExact
+        If they are not known to the last one.
+    """
+    pair = both(*(enumerated(call, data, deadline) for data in (d1, d2)))
+    if any(pair.residuals):
+        raise NotExact(TOO_MANY)
+    losses = [eps_at(0.0, turned) for turned in (pair, pair.turned)]
+    value, error = max(each.upper for each in losses), max(each.error for each in losses)
+    sticks = tuple(partial(_enumerated_delta, turned) for turned in (pair, pair.turned))
+    return LossEstimate(value, error, "exact", (d1, d2), "", sticks)
+
+
+def _enumerated_delta(pair: Both, eps: float) -> tuple[float, float]:
+    lower, upper, _ = delta_of(HockeyStick(eps, 0.0), pair)
+    return max(lower, 0.0), min(max(upper, 0.0), 1.0)
+
+
+def _sampled(
+    mechanism: Callable[..., Any],
+    reason: str,
+    seed: int | None,
+    n_jobs: int | None,
+    keywords: dict[str, Any],
+) -> LossEstimate:
+    """By an attack that is learned on some samples, and counted on others."""
+    keywords = {**keywords, "eps": NO_CLAIM, "method": "dpsniper"}
+    result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
+    low, high = result.loss or (0.0, 0.0)
+    low = max(low, 0.0)
+    example = result.counterexample
+    pair = (None, None) if example is None else (example.d1, example.d2)
+    sticks = (partial(_counted_delta, example, keywords["alpha"]),)
+    high = max(high, low)
+    return LossEstimate((low + high) / 2, (high - low) / 2, "sampled", pair, reason, sticks)
+
+
+def _counted_delta(example: Counterexample | None, alpha: float, eps: float) -> tuple[float, float]:
+    if example is None or not all(example.runs):
+        return 0.0, 1.0
+    (c1, c2), (n1, n2) = example.counts, example.runs
+    return delta_lower(c1, n1, c2, n2, eps, alpha), 1.0

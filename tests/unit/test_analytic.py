@@ -1,0 +1,133 @@
+"""Losses in closed form, against what is known of them; and what has none, with its reason."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from exact import call_of
+
+from pytest_dp.analytic.comparing import compared, largest_of
+from pytest_dp.analytic.outcomes import outcomes_of
+from pytest_dp.analytic.profiles import delta
+from pytest_dp.privacy import gdp_to_delta
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.sampling.deadline import Deadline
+
+
+def cases(mechanism, d1, d2, **params):
+    call = call_of(mechanism, **params)
+    return compared(*(outcomes_of(call, data, Deadline(20.0)) for data in (d1, d2)))
+
+
+def loss(mechanism, d1, d2, **params):
+    largest = largest_of(cases(mechanism, d1, d2, **params))
+    assert largest.error < 1e-6
+    return max(largest.forward, largest.backward)
+
+
+def sum_of_laplace(x, rng):
+    return x + rng.laplace(scale=2) + rng.laplace(scale=5)
+
+
+def geometric(x, rng):
+    return x + rng.geometric(0.25) - rng.geometric(0.25)
+
+
+def shared(x, rng):
+    noise = rng.laplace()
+    return [x + noise, 1 + noise]
+
+
+def scale_of_data(x, rng):
+    return rng.laplace(scale=1 + x)
+
+
+def loop(x, rng):
+    return [x + rng.laplace(scale=20) for _ in range(20)]
+
+
+def mean(x, rng):
+    return np.mean(np.asarray([x, 2.0, 3.0])) + rng.laplace(scale=0.5)
+
+
+def written_as_dict(x, rng):
+    return {"a": x + rng.laplace(), "b": (2 * x - rng.laplace(scale=4),)}
+
+
+CLOSED = {
+    "laplace": (lambda x, rng: x + rng.laplace(scale=4), 0.25),
+    "vector": (lambda x, rng: np.array([x, 2 * x]) + rng.laplace(scale=4, size=2), 0.75),
+    "a loop": (loop, 1.0),
+    "a mean": (mean, 2 / 3),
+    "loc": (lambda x, rng: rng.laplace(x, 2), 0.5),
+    "scaled": (lambda x, rng: 3 * (x - rng.laplace(scale=2)) / 5 - 1, 0.5),
+    "logistic": (lambda x, rng: x + rng.logistic(scale=4), 0.25),
+    "two exponentials": (lambda x, rng: x + rng.exponential(2) - rng.exponential(2), 0.5),
+    "two gumbels": (lambda x, rng: x + rng.gumbel(scale=2) - rng.gumbel(scale=2), 0.5),
+    "two geometrics": (geometric, math.log(4 / 3)),
+    "sum of laplace": (sum_of_laplace, 0.2),
+    "laplace and normal": (lambda x, rng: x + rng.laplace() + rng.normal(scale=30), 1.0),
+    "a dict": (written_as_dict, 1.5),
+    "normal": (lambda x, rng: x + rng.normal(), math.inf),
+    "exponential": (lambda x, rng: x + rng.exponential(), math.inf),
+    "uniform": (lambda x, rng: x + rng.uniform(-5, 5), math.inf),
+    "a scale of the data": (scale_of_data, math.inf),
+    "shared noise": (shared, math.inf),
+    "no noise": (lambda x, rng: [x, rng.laplace()], math.inf),
+    "half a count": (lambda x, rng: x / 2 + rng.geometric(0.1), math.inf),
+    "nothing of the data": (lambda x, rng: rng.laplace(size=3), 0.0),
+    "python's": (lambda x, rng: [x + rng.laplace(), len("ab")], 1.0),
+}
+
+
+@pytest.mark.parametrize(("mechanism", "expected"), CLOSED.values(), ids=CLOSED)
+def test_closed_forms(mechanism, expected):
+    assert loss(mechanism, 0, 1) == loss(mechanism, 1, 0) == pytest.approx(expected, rel=1e-10)
+
+
+def gaussian(x, rng):
+    return np.array([x, -x, 2 * x]) + rng.normal(scale=2, size=3)
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.3, 1.0, 3.0])
+def test_profile_of_gaussian_noise(eps):
+    expected = gdp_to_delta(math.sqrt(6) / 2, eps)
+    for forward in (True, False):
+        low, high = delta(cases(gaussian, 0, 1), eps, forward=forward)
+        assert low <= expected <= high
+        assert high - low < 1e-3
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.3, 0.9])
+def test_profile_of_laplace_noise(eps):
+    expected = 1 - math.exp((eps - 1) / 2)
+    low, high = delta(cases(lambda x, rng: x + rng.laplace(), 0, 1), eps, forward=True)
+    assert low <= expected <= high
+    assert high - low < 1e-3
+
+
+def product(x, rng):
+    return x + rng.laplace() * rng.laplace()
+
+
+REFUSED = {
+    "a product of draws": product,
+    "np.exp of a draw": lambda x, rng: np.exp(x + rng.laplace()),
+    "np.log of a draw": lambda x, rng: x + np.log(rng.random(3)),
+    "a draw is rounded": lambda x, rng: round(x + rng.laplace()),
+    "rounded to a whole number": lambda x, rng: int(x + rng.laplace()),
+    "a float that cannot be traced": lambda x, rng: math.exp(rng.laplace()),
+    "depends on another draw": lambda x, rng: x + rng.laplace(scale=abs(rng.normal())),
+    "draws of poisson": lambda x, rng: x + rng.poisson(),
+    "more draws than there are outputs": lambda x, rng: (
+        np.array([[1, 2, 3], [3, 1, 2]]) @ rng.laplace(size=3) + x
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_refusals_carry_a_reason(reason):
+    with pytest.raises(CannotInstrument, match=reason):
+        loss(REFUSED[reason], 0, 1)
