@@ -14,6 +14,7 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, tabulate
 
 BinNumbers = npt.NDArray[np.uint8]
@@ -71,6 +72,28 @@ class ByEvent:
     def bins(self, table: Table) -> BinNumbers:
         """The bin of every output, shape (n,)."""
         return self.event.mask(table).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class ByOutcomes:
+    """Whether an output is one of those with these hashes.
+
+    Attributes
+    ----------
+    marks : tuple of int
+        In increasing order.
+    """
+
+    marks: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """How many bins there are."""
+        return 2
+
+    def bins(self, table: Table) -> BinNumbers:
+        """The bin of every output, shape (n,)."""
+        return np.isin(hashes(table), np.array(self.marks, np.int64)).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)

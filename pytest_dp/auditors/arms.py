@@ -84,6 +84,8 @@ class Arm(Contender):
         Whether the mechanism always raised on an input that the claim does not give.
     hope : float
         Edge in standard deviations of a single payoff that the pair might have.
+    proposed : Binning or None
+        What is bet on whatever was learned, as something else than samples suggests it.
     """
 
     kept: Kept = field(default_factory=Kept)
@@ -96,6 +98,7 @@ class Arm(Contender):
     earned: float = 0.0
     hope: float = math.inf
     refused: bool = False
+    proposed: Binning | None = None
 
     def draws(self, pool: Pool, size: int, first: int, *rest: int) -> list[Draw]:
         """What draws so many new pairs of outputs; `first` and `rest` are parts of their key."""
@@ -133,6 +136,9 @@ def learn(context: Context, arm: Arm) -> None:
                 continue
             binnings.append(seen)
             joint.append(_joint(seen.bins(unseen), on_d[held_out], 2))
+    if arm.proposed is not None:
+        binnings.append(arm.proposed)
+        joint.append(_joint(arm.proposed.bins(table), on_d, arm.proposed.width))
     model, about = _model(context, arm, table, on_d, 2 * most, kept.coupled)
     if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, kept.examples())

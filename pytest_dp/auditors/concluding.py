@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_dp.auditors import divergence, held_out
 from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.enumerating import estimate
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
@@ -68,6 +69,7 @@ def conclude(game: Game) -> AuditResult:
         _note_if_late(game)
         return context.result("inconclusive", **bets)
     violated = game.refuted
+    bets["estimate"], bets["not_exact"] = estimate(context, game.found, game.seen, violated)
     caught = would_catch(known[:given], given, context.guarantee, game.share * context.alpha)
     shown_of = game
     if violated:

@@ -19,6 +19,7 @@ from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
 from pytest_dp.auditors.earlier import learned_by, remind
+from pytest_dp.auditors.enumerating import NOTHING, Enumerated, Proposal
 from pytest_dp.auditors.kept import MIN_ROOM, TOTAL_ROOM, Kept
 from pytest_dp.auditors.outlook import (
     MIN_AT_MARGIN,
@@ -85,6 +86,8 @@ class Game:
         As in a claim, until a mechanism proves unfit for it.
     source : PairSource, optional
         Where its pairs come from, if not from where the claim's do.
+    found : Enumerated, optional
+        Distributions on pairs of inputs, by which events are proposed.
 
     Attributes
     ----------
@@ -100,9 +103,12 @@ class Game:
         *,
         coupled: bool,
         source: PairSource | None = None,
+        found: Enumerated = NOTHING,
     ) -> None:
         self.key, self.share = key, share
         self.context, self.pool, self.coupled = context, Pool(), coupled
+        self.found = found
+        self.proposals: dict[int, Proposal] = {}
         self.source = context.source if source is None else source
         self.arms: list[Arm] = []
         for pair in self.source.pairs:
@@ -155,12 +161,17 @@ class Game:
                 self._bet(arm, size, deadline)
             if self._has_outgrown(arm):
                 self._learn(arm, deadline)
-            arm.hope = hope(arm.record, context.guarantee, arm.learned)
+            arm.hope = max(hope(arm.record, context.guarantee, arm.learned), self._promised(arm))
             if arm.hope < least_hope:
                 return
             if self._knows_enough():
                 self.satisfied = True
                 return
+
+    def _promised(self, arm: Arm) -> float:
+        """The edge that was proposed, until it should have won."""
+        proposal = self.proposals.get(arm.number)
+        return proposal.edge if proposal is not None and arm.drawn < proposal.needed else 0.0
 
     def _has_outgrown(self, arm: Arm) -> bool:
         """Whether the binnings of a pair have been made from too few outputs."""
@@ -279,6 +290,8 @@ class Game:
         """Whether the claim's margin is reached and nothing is in doubt; looked up now and then."""
         if self.drawn < self._next_look_up or self.ledger.refuted:
             return False
+        if any(map(self._promised, self.seen)):
+            return False
         context, guarantee = self.context, self.context.guarantee
         level = guarantee, self.share * context.alpha
         told = context.sampler.progress is not None and all(arm.binnings for arm in self.seen)
@@ -341,6 +354,7 @@ class Game:
                 self.coupled = arm.coupled
         self._draw(arm, size, deadline)
         self.seen.append(arm)
+        self._propose(arm)
         remind(arm, self.context.earlier.learned if self.source is self.context.source else ())
         proposed = arm.number >= len(self.source.given) and self.source.generated is None
         arm.refused = proposed and any(map(all_raised, arm.kept.sides()))
@@ -348,6 +362,15 @@ class Game:
             always_raises(self.context, self.pool)
         answers = [self.context.sampler.noiseless(d, privacy_param) for d in arm.pair.inputs]
         arm.references = [answer for answer in answers if answer is not None]
+
+    def _propose(self, arm: Arm) -> None:
+        """Bet on what breaks the claim by enumeration, as long as it may be won."""
+        context = self.context
+        most = (1 - RESERVE) * context.max_samples / 2 - self.drawn
+        level = self.share * context.alpha
+        proposal = self.found.proposal(arm.number, context.guarantee, level, most)
+        if proposal is not None:
+            self.proposals[arm.number], arm.proposed = proposal, proposal.binning
 
     def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:
         before = self.ledger.log_e_value

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from pytest_dp.auditors.concluding import conclude
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.enumerating import enumerate_pairs
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.sampling.chunks import Input
@@ -56,13 +57,15 @@ def audit(context: Context) -> AuditResult:
     except OutOfTime as out:
         if out.stack:
             raise context.hung(out) from None
+    found = enumerate_pairs(context)
     if not context.settings.coupled:
-        return _played(context, Game(context, BET_KEY, 1.0, coupled=False))
+        return _played(context, Game(context, BET_KEY, 1.0, coupled=False, found=found))
     try:
-        return _played(context, Game(context, BET_KEY, COUPLED_SHARE, coupled=True))
+        return _played(context, Game(context, BET_KEY, COUPLED_SHARE, coupled=True, found=found))
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
-        return _played(context, Game(context, RESTART_KEY, 1 - COUPLED_SHARE, coupled=False))
+        game = Game(context, RESTART_KEY, 1 - COUPLED_SHARE, coupled=False, found=found)
+        return _played(context, game)
 
 
 def _played(context: Context, game: Game) -> AuditResult:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 from pytest_dp.report import numbers
 from pytest_dp.report.violation import WIDTH, command, counterexample, headline, violation
 from pytest_dp.results.blame import Blame
+from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.pictures import Pictures
 
 TYPE_CHECKING = False
@@ -151,6 +152,8 @@ class Record:
         As in `AuditResult`.
     expected : bool
         The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
+    estimate : Estimate or None
+        As in `AuditResult`.
     """
 
     nodeid: str
@@ -194,6 +197,7 @@ class Record:
     pictures: Pictures | None = None
     expected: bool = False
     blame: tuple[Blame, ...] = ()
+    estimate: Estimate | None = None
 
     @classmethod
     def of(
@@ -249,6 +253,7 @@ class Record:
             reproduce=command(result),
             pictures=_pictures(result) if pictures else None,
             blame=tuple(result.blame),
+            estimate=result.estimate,
         )
 
     @classmethod
@@ -286,6 +291,8 @@ class Record:
         fields = {name: _listed(value) for name, value in asdict(self).items()}
         if self.pictures is None:
             del fields["pictures"]
+        if self.estimate is not None:  # JSON has no infinity
+            fields["estimate"]["value"] = _finite(self.estimate.value)
         return fields
 
     @classmethod
@@ -298,7 +305,14 @@ class Record:
             witness=None if witness is None else Witness.from_dict(witness),
             pictures=None if pictures is None else Pictures.from_dict(pictures),
             blame=tuple(Blame(**blame) for blame in fields.get("blame", ())),
+            estimate=_estimate(fields.get("estimate")),
         )
+
+
+def _estimate(fields: Mapping[str, Any] | None) -> Estimate | None:
+    if fields is None:
+        return None
+    return Estimate(**{**fields, "value": math.inf if fields["value"] is None else fields["value"]})
 
 
 def _pictures(result: Result) -> Pictures:

@@ -57,6 +57,7 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     for record, name, values, state in zip(records, names, columns, states, strict=True):
         lines.append((line(name, values, state), record.status))
         lines += [(f"  {text}", "inconclusive") for text in wrap(record.reason, width - 2)]
+        lines += [(f"  {text}", "") for text in wrap(estimated(record), width - 2)]
     lines.append(("", ""))
     lines += [(text, "") for said in legend(records) for text in wrap(said, width)]
     return lines
@@ -89,6 +90,19 @@ def verbose(record: Record) -> list[str]:
     return lines
 
 
+def estimated(record: Record) -> str:
+    """What is known of the parameter beside bounds: ``exact on these pairs: eps = 1.000000``."""
+    known = record.estimate
+    if known is None:
+        return ""
+    where = "these pairs"
+    if known.pairs < record.pairs_available:
+        where = f"{numbers.count(known.pairs)} of {numbers.count(record.pairs_available)} pairs"
+    beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
+    basis = f" ({known.basis})" if known.basis else ""
+    return f"{known.mode} on {where}: {record.parameter} = {known.value:.6f}{beside}{basis}"
+
+
 def _and_more(record: Record) -> str:
     more = record.pairs_proposed
     return f", and {numbers.count(more)} more that a search proposed" if more else ""
@@ -105,6 +119,7 @@ def facts(record: Record) -> dict[str, str]:
             else ""
         ),
         "strongest": record.strongest,
+        "known": estimated(record),
         "p-value": _p_value(record),
         "e-value": (
             e_value(record.e_value, record.bet_samples)

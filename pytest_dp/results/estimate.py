@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Mode = Literal["exact", "analytic", "sampled"]
@@ -20,8 +20,14 @@ class Estimate:
         By how much it may be off. Of a value by samples, half of a 95 % interval (approximate).
     mode : {"exact", "analytic", "sampled"}
         By all outcomes and their probabilities; by densities of the noise; by samples.
+    pairs : int
+        Pairs of inputs on which it holds, of those that the claim gives.
+    basis : str
+        What it rests on, such as ``"32 outcomes"``.
     """
 
     value: float
     error: float
     mode: Mode
+    pairs: int = field(default=0, kw_only=True)
+    basis: str = field(default="", kw_only=True)

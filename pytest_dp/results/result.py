@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pytest_dp.claim import Claim
 from pytest_dp.privacy import Renyi
 from pytest_dp.results.blame import Blame
+from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.pictures import Pictures
 
@@ -185,6 +186,12 @@ class Result:
     blame : tuple of Blame
         Lines of the mechanism at which privacy leaks on the counterexample's inputs, the most
         telling first; empty where nothing is known to hold.
+    estimate : Estimate or None
+        The parameter itself on the pairs of inputs that were tried, where it is known otherwise
+        than by bounds from samples.
+    not_exact : str
+        Why it is not known by all outcomes and their probabilities; empty if it is, or if that was
+        not tried.
     """
 
     verdict: Verdict
@@ -215,6 +222,8 @@ class Result:
     earlier_runs: int = 0
     pictures: Pictures = field(default_factory=Pictures)
     blame: tuple[Blame, ...] = ()
+    estimate: Estimate | None = None
+    not_exact: str = ""
 
     def __str__(self) -> str:
         """The outcome in a line."""

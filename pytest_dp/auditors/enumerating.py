@@ -1,0 +1,195 @@
+"""What enumeration adds to an audit: events to bet on, and a loss that is exact.
+
+Exact results only propose. A mechanism that draws where no stand-in sees it looks as if it had no
+noise at all; the bets decide. What is exact is said only of mechanisms whose real runs, some
+thousand, look as enumerated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pytest_dp.arrays import Ints
+from pytest_dp.attacks.binning import ByOutcomes
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.context import Context
+from pytest_dp.evidence.goodness import log_e_value
+from pytest_dp.exact.distribution import Distribution, NotExact
+from pytest_dp.exact.enumerating import enumerated
+from pytest_dp.exact.losses import both, delta_of, eps_at
+from pytest_dp.outputs.hashing import hashes
+from pytest_dp.privacy import Guarantee
+from pytest_dp.results.estimate import Estimate
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.deadline import Deadline
+
+TIME_SHARE, MAX_PAIRS = 0.05, 16
+"""Share of max_seconds, and pairs of inputs, that are enumerated at most."""
+MIN_EXCESS = 1e-9
+"""By what the worst event exceeds the claim where it is worth a bet: less is rounding."""
+CAUTION = 4.0
+"""Times the pairs of outputs that should refute a claim, until a proposal has had its share."""
+MIN_REAL, REFUTED = 1_000, math.log(1_000)
+"""Real outputs on an input by which its distribution is checked, and evidence that refutes it."""
+MAX_BESIDE, MAX_ERROR = 1e-9, 1e-7
+"""Probability that may be missing, and error, where a loss is called exact."""
+OTHER_OUTPUTS = "real runs give other outputs than enumerated ones"
+TOO_FEW = "too few real runs to check it"
+ABOVE = 1 + 1e-9
+"""What rounding may add to a claim that is attained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A set of outputs that breaks the claim, if the enumeration saw all of the noise.
+
+    Attributes
+    ----------
+    binning : ByOutcomes
+    edge : float
+        Standard deviations of a payoff that it should win, on average.
+    needed : int
+        Pairs of outputs after which it should have won, with some caution.
+    """
+
+    binning: ByOutcomes
+    edge: float
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerated:
+    """The distributions on the claim's first pairs of inputs.
+
+    Attributes
+    ----------
+    known : dict
+        Those on D and on D', by the number of the pair.
+    refusal : str
+        Why there are no more; empty if there could be.
+    """
+
+    known: Mapping[int, tuple[Distribution, Distribution]] = field(default_factory=dict)
+    refusal: str = ""
+
+    def proposal(
+        self, number: int, guarantee: Guarantee, alpha: float, most: float
+    ) -> Proposal | None:
+        """What breaks the claim on a pair of inputs, if that shows in `most` pairs of outputs."""
+        if number not in self.known:
+            return None
+        pair = both(*self.known[number])
+        best: Proposal | None = None
+        for stick in guarantee.hockey_sticks:
+            for way in (pair, pair.turned):
+                excess, _, worst = delta_of(stick, way)
+                excess -= stick.delta
+                if excess <= MIN_EXCESS * (1 + stick.delta):
+                    continue
+                p, q, factor = way.p[worst].sum(), way.q[worst].sum(), math.exp(stick.eps)
+                variance = p * (1 - p) + factor**2 * q * (1 - q)
+                edge = excess / math.sqrt(max(variance, excess**2))
+                needed = int(CAUTION * 2 * math.log(1 / alpha) / edge**2) + 1
+                if needed <= most and (best is None or edge > best.edge):
+                    marks = tuple(np.sort(way.marks[worst]).tolist())
+                    best = Proposal(ByOutcomes(marks), edge, needed)
+        return best
+
+
+NOTHING = Enumerated()
+
+
+def enumerate_pairs(context: Context) -> Enumerated:
+    """Enumerate the claim's first pairs of inputs, until something cannot be, or time is up."""
+    deadline = Deadline(TIME_SHARE * context.settings.max_seconds)
+    if (context.sampler.seconds_a_run or 0.0) > deadline.remaining() / 2:
+        return Enumerated(refusal="runs take too long")
+    found: dict[object, Distribution] = {}
+
+    def of(data: object) -> Distribution:
+        frozen = Input(data).frozen
+        key = id(data) if frozen is None else frozen
+        if key not in found:
+            found[key] = enumerated(context.call, data, deadline)
+        return found[key]
+
+    known: dict[int, tuple[Distribution, Distribution]] = {}
+    for number, pair in enumerate(context.pairs[:MAX_PAIRS]):
+        try:
+            known[number] = of(pair.d1), of(pair.d2)
+        except NotExact as reason:
+            return Enumerated(known, str(reason))
+    return Enumerated(known)
+
+
+def estimate(
+    context: Context, found: Enumerated, arms: Iterable[Arm], violated: bool
+) -> tuple[Estimate | None, str]:
+    """The exact loss on the claim's pairs, and else why there is none.
+
+    Parameters
+    ----------
+    context : Context
+    found : Enumerated
+    arms : iterable of Arm
+        With the outputs of real runs.
+    violated : bool
+        Whether the claim was refuted. Where it was not, no larger loss is called exact: what is so
+        rare that no run shows it is not checked by any.
+    """
+    guarantee = context.guarantee
+    if not found.known:
+        return None, found.refusal
+    if guarantee.parameter != "eps":
+        return None, f"a claim of {guarantee.parameter}"
+    losses, outcomes = [], 0
+    for arm in arms:
+        if arm.number not in found.known:
+            continue
+        known = found.known[arm.number]
+        reason = _unlike(arm, known)
+        if reason == OTHER_OUTPUTS:
+            return None, reason
+        if reason:
+            continue
+        pair = both(*known)
+        losses += [eps_at(guarantee.delta, way) for way in (pair, pair.turned)]
+        outcomes = max(outcomes, len(pair.marks))
+    if not losses:
+        return None, TOO_FEW
+    value = max(loss.upper for loss in losses)
+    beside, error = max(loss.beside for loss in losses), max(loss.error for loss in losses)
+    if beside > MAX_BESIDE or error > MAX_ERROR:
+        return None, f"{beside:.2g} of the probability was not enumerated"
+    if value > guarantee.claimed * ABOVE and not violated:
+        return None, "a loss above the claim that the bets do not confirm"
+    told = f"{outcomes:,} outcome{'' if outcomes == 1 else 's'}"
+    number = len(losses) // 2
+    return Estimate(float(value), error + beside, "exact", pairs=number, basis=told), ""
+
+
+def _unlike(arm: Arm, known: tuple[Distribution, Distribution]) -> str:
+    """Why real outputs do not bear out distributions; empty if they do."""
+    if arm.kept.pairs < MIN_REAL:
+        return TOO_FEW
+    table, on_d = arm.kept.table()
+    marks = hashes(table)
+    against = max(
+        _against(marks[side], distribution)
+        for side, distribution in zip((on_d, ~on_d), known, strict=True)
+    )
+    return OTHER_OUTPUTS if against >= REFUTED else ""
+
+
+def _against(marks: Ints, distribution: Distribution) -> float:
+    order = np.argsort(distribution.marks)
+    of_outcomes = distribution.marks[order]
+    at = np.minimum(np.searchsorted(of_outcomes, marks), len(of_outcomes) - 1)
+    inside = of_outcomes[at] == marks
+    counts = np.bincount(order[at[inside]], minlength=len(order))
+    outside = int((~inside).sum())
+    return log_e_value(counts, distribution.probabilities, outside, distribution.residual)

@@ -1,0 +1,45 @@
+"""Whether outputs look as if they came from a distribution that is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from pytest_dp.arrays import Floats, Ints
+
+
+def log_e_value(counts: Ints, probabilities: Floats, outside: int, residual: float) -> float:
+    """Evidence that outputs are not independent draws from a known distribution.
+
+    The likelihood of the counts under a mixture of all distributions (Dirichlet's), over the
+    largest that they have under the known one. Its mean is at most 1 if that is true, so it reaches
+    1 / a with probability at most a, at any time (Ville's inequality).
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (k,)
+        How often each outcome came.
+    probabilities : ndarray of float, shape (k,)
+        At least; together 1 - `residual`.
+    outside : int
+        How often something else came.
+    residual : float
+        A probability that any outcome may have in addition.
+
+    Returns
+    -------
+    float
+        The natural logarithm; infinite if something came that cannot.
+    """
+    seen = np.append(counts, outside).astype(float)
+    most = np.minimum(np.append(probabilities, 0.0) + residual, 1.0)
+    if (seen[most == 0] > 0).any():
+        return math.inf
+    seen, most = seen[most > 0], most[most > 0]
+    # Half around the known distribution, half anywhere: what is rare and comes counts at once.
+    prior = (len(most) * most / most.sum() + 1) / 4
+    mixed = gammaln(prior.sum()) - gammaln(prior.sum() + seen.sum())
+    mixed += float(np.sum(gammaln(prior + seen) - gammaln(prior)))
+    return float(mixed - seen @ np.log(most))
