@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from pytest_dp.analytic.comparing import compared, largest_of
+from pytest_dp.analytic.comparing import Case, compared, largest_of
 from pytest_dp.analytic.experiments import Table
 from pytest_dp.analytic.outcomes import outcomes_of
 from pytest_dp.analytic.profiles import delta
@@ -36,6 +36,8 @@ NO_CLAIM = 1e-3
 """What is claimed of a mechanism, in nats, for an auditor to look for as much as it can find."""
 CLOSED_FORM_SHARE = 0.5
 """Share of the time for what needs no samples."""
+FEW = 1_000
+"""Outputs of which each may be enumerated."""
 Stick = Callable[[float], tuple[float, float]]
 """Bounds on δ by ε."""
 
@@ -210,12 +212,21 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline, max_ways: int) ->
     sticks = tuple(partial(delta, cases, forward=forward) for forward in (True, False))
     value = max(largest.forward, largest.backward)
     found = LossEstimate(value, largest.error, "analytic", (d1, d2), "", sticks)
-    if not all(isinstance(each, Table) for case in cases for each in case.experiments):
+    if not _are_few(cases):
         return found
-    try:  # outcomes are few: floats as they are drawn, in place of real numbers
+    try:  # floats as they are drawn, in place of real numbers
         return _enumerated(call, d1, d2, deadline)
     except NotExact:
         return found
+
+
+def _are_few(cases: Sequence[Case]) -> bool:
+    """Whether there are few outputs, all of which have a probability."""
+    tables = [[each for each in case.experiments if isinstance(each, Table)] for case in cases]
+    return all(
+        len(found) == len(case.experiments) and math.prod(len(table.p) for table in found) <= FEW
+        for case, found in zip(cases, tables, strict=True)
+    )
 
 
 def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> LossEstimate:

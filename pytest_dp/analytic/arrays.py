@@ -29,6 +29,17 @@ COMPARISONS = {
 }
 
 
+LARGEST: dict[Any, tuple[float, bool]] = {
+    np.argmax: (1.0, True),
+    np.argmin: (-1.0, True),
+    np.max: (1.0, False),
+    np.min: (-1.0, False),
+    np.amax: (1.0, False),
+    np.amin: (-1.0, False),
+}
+"""Functions of the largest element: by which sign, and whether they tell its place."""
+
+
 class TracedArray(np.ndarray):
     """An array of objects, some of which are traced.
 
@@ -61,6 +72,18 @@ class TracedArray(np.ndarray):
 
     def round(self, *args: Any, **keywords: Any) -> Any:  # noqa: ARG002
         self.traced.refuse("a draw is rounded")
+
+    def argmax(self, *args: Any, **keywords: Any) -> Any:
+        return np.argmax(self, *args, **keywords)
+
+    def argmin(self, *args: Any, **keywords: Any) -> Any:
+        return np.argmin(self, *args, **keywords)
+
+    def max(self, *args: Any, **keywords: Any) -> Any:
+        return np.max(self, *args, **keywords)
+
+    def min(self, *args: Any, **keywords: Any) -> Any:
+        return np.min(self, *args, **keywords)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
@@ -133,11 +156,32 @@ def of_function(trace: Trace, function: Any, args: Any, keywords: dict[str, Any]
         return elementwise(trace, _chosen, *args)
     if function in {np.round, np.around, np.rint, np.fix, np.trunc}:
         trace.refuse("a draw is rounded")
+    if function in LARGEST and len(args) == 1 and not keywords:
+        values = objects(args[0])
+        sign = LARGEST[function][0]
+        at = largest_at(trace, sign * values)
+        return at if LARGEST[function][1] else values.ravel()[at]
     plain = [_plain(value) for value in args]
     named = {name: _plain(value) for name, value in keywords.items()}
     if function is np.copyto or isinstance(named.get("out"), np.ndarray):
         trace.refuse(f"np.{function.__name__} writes draws into an array")
     return array_of(trace, function(*plain, **named))
+
+
+def largest_at(trace: Trace, values: npt.NDArray[Any]) -> int:
+    """Where the largest of several sums of draws is, each place in turn."""
+    given = values.ravel()
+    count = len(given)
+    if not all(isinstance(value, Affine) and len(value.terms) == 1 for value in given):
+        trace.refuse("the largest of several numbers, of which not all are single draws")
+    at = trace.path.choose([1 / count] * count)
+    for other, value in enumerate(given):
+        if other != at:
+            difference = given[at] - value
+            if not isinstance(difference, Affine) or len(difference.terms) != 2:
+                trace.refuse("the largest of several numbers that share a draw")
+            trace.require(difference.terms, difference.constant)
+    return at
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,8 @@ from pytest_dp.randomness.branching import Path
 
 Interval = tuple[float, float]
 """Open on the left, closed on the right; only of integers that makes a difference."""
+MAX_CONDITIONS = 1_000
+"""Comparisons of several draws in one run."""
 EVERYWHERE: tuple[Interval, ...] = ((-math.inf, math.inf),)
 
 
@@ -111,8 +113,13 @@ class Trace:
 
     def compare(self, terms: Mapping[int, float], constant: float) -> bool:
         """Decide whether a sum of several draws is above 0."""
+        if len(self.conditions) >= MAX_CONDITIONS:
+            self.refuse(f"it compares draws more than {MAX_CONDITIONS:,} times")
         above = self.path.choose([0.5, 0.5]) == 0
         sign = 1.0 if above else -1.0
-        signed = {draw: sign * factor for draw, factor in terms.items()}
-        self.conditions.append(Condition(signed, sign * constant))
+        self.require({draw: sign * by for draw, by in terms.items()}, sign * constant)
         return above
+
+    def require(self, terms: Mapping[int, float], constant: float) -> None:
+        """Go on only where a sum of draws is above 0."""
+        self.conditions.append(Condition(terms, constant))

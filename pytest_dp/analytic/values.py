@@ -210,6 +210,8 @@ class Affine(Traced):
         return self - other
 
     def _compared(self, other: Any, *, above: bool, equal: bool) -> Any:
+        if isinstance(other, Finite) and len(self.terms) == 1:
+            return self._compared_by_value(other, above=above, equal=equal)
         difference = self._minus(other)
         if difference is NotImplemented:
             return NotImplemented
@@ -222,6 +224,19 @@ class Affine(Traced):
         if not above:
             difference = -difference
         return difference.is_above(equal=equal)
+
+    def _compared_by_value(self, other: Finite, *, above: bool, equal: bool) -> Any:
+        """With one of few values: one of few comparisons, none of which is decided."""
+        options = list(dict.fromkeys(other.values))
+        answers = [self._compared(value, above=above, equal=equal) for value in options]
+        open_ones = [answer for answer in answers if isinstance(answer, Finite)]
+
+        def answer(value: Any, *known: bool) -> bool:
+            left = iter(known)
+            each = [next(left) if isinstance(a, Finite) else a for a in answers]
+            return bool(each[options.index(value)])
+
+        return joined(self.trace, answer, other, *open_ones)
 
     def is_above(self, *, equal: bool) -> Any:
         """Whether it is above 0, or at least 0."""
