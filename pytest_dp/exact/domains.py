@@ -57,6 +57,27 @@ class Evenly:
         return (start + stop) // 2
 
 
+@dataclass(frozen=True, slots=True)
+class Spaced(Evenly):
+    """Every so many-th whole number, all as likely."""
+
+    step: int
+    offset: int
+
+    def value(self, number: int) -> Any:
+        """The whole number."""
+        return self.offset + self.step * number
+
+
+def residues(domain: Evenly, start: int, stop: int, modulus: int) -> list[tuple[int, Spaced]]:
+    """The parts of whole numbers that leave the same remainder, each with it."""
+    found = []
+    for first in range(start, min(start + modulus, stop)):
+        value, step = domain.value(first), domain.value(first + modulus) - domain.value(first)
+        found.append((value % modulus, Spaced(0, -((first - stop) // modulus), step, value)))
+    return found if len({remainder for remainder, _ in found}) == len(found) else []
+
+
 BITS = 53
 """Of the uniform floats that Python and numpy draw: multiples of 2**-53."""
 
@@ -78,28 +99,39 @@ UNIFORM_ABOVE_0 = _Uniform(1, 1 << BITS)
 
 @dataclass(frozen=True, slots=True)
 class Smooth:
-    """All floats, with the mass of a distribution that has a density.
+    """Floats in an interval, with the mass of a distribution that has a density.
 
     Parameters
     ----------
     below, above : callable
         The distribution function and its complement, each accurate where it is small.
+    lowest, highest : float
+        Ends of the interval: beyond, the mass is less than floats hold.
     """
 
     below: Callable[[float], float]
     above: Callable[[float], float]
-    first: int = -0x7FF0000000000000 + 1
-    last: int = 0x7FF0000000000000
+    lowest: float
+    highest: float
+
+    @property
+    def first(self) -> int:
+        """The number of the first value."""
+        return _number(self.lowest)
+
+    @property
+    def last(self) -> int:
+        """The number after that of the last value."""
+        return _number(self.highest) + 1
 
     def value(self, number: int) -> Any:
         """The float with a number: numbers of floats increase with them."""
-        bits = number if number >= 0 else -number
-        size = float(struct.unpack("<d", struct.pack("<q", bits))[0])
+        size = float(struct.unpack("<d", struct.pack("<q", abs(number)))[0])
         return size if number >= 0 else -size
 
     def mass(self, start: int, stop: int) -> Weight:
         """By the distribution function, or its complement on the right."""
-        low = -math.inf if start <= self.first else self.value(start)
+        low = self.value(start)
         high = math.inf if stop >= self.last else self.value(stop)
         if self.below(low) > 0.5:
             return max(self.above(low) - self.above(high), 0.0)
@@ -118,9 +150,20 @@ class Smooth:
         return high if high < stop else low
 
 
+def _number(value: float) -> int:
+    bits = int(struct.unpack("<q", struct.pack("<d", abs(value)))[0])
+    return bits if value >= 0 else -bits
+
+
 NORMAL = Smooth(
-    lambda x: 0.5 * math.erfc(-x / math.sqrt(2)), lambda x: 0.5 * math.erfc(x / math.sqrt(2))
+    lambda x: 0.5 * math.erfc(-x / math.sqrt(2)),
+    lambda x: 0.5 * math.erfc(x / math.sqrt(2)),
+    lowest=-40.0,
+    highest=40.0,
 )
 EXPONENTIAL = Smooth(
-    lambda x: -math.expm1(-x) if x > 0 else 0.0, lambda x: math.exp(-x) if x > 0 else 1.0, first=0
+    lambda x: -math.expm1(-x) if x > 0 else 0.0,
+    lambda x: math.exp(-x) if x > 0 else 1.0,
+    lowest=0.0,
+    highest=750.0,
 )

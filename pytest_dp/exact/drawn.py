@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
-from pytest_dp.exact.domains import Domain, Evenly
+from pytest_dp.exact.domains import Domain, Evenly, residues
 from pytest_dp.randomness.branching import Weight
+
+MAX_RESIDUES = 64
+"""Remainders that are ways to go."""
 
 
 class Chooser(Protocol):
@@ -42,7 +46,9 @@ class Drawn:
 
     def has_more_values_than(self, most: int) -> bool:
         """Whether it is a whole number among more than so many."""
-        return type(self.domain) is Evenly and self.stop - self.start > most
+        domain = self.domain
+        is_whole = isinstance(domain, Evenly) and isinstance(domain.value(0), int)
+        return is_whole and self.stop - self.start > most
 
     def ends(self, of: Callable[[Any], Any]) -> tuple[Any, Any]:
         """What a monotone function may be at most, and at least: at both ends."""
@@ -60,12 +66,37 @@ class Drawn:
         before = self.chooser.so_far()
         if before not in self.chooser.splits:
             self.chooser.splits[before] = self._split(condition, at_start)
+        return at_start if self._first_part(before) else not at_start
+
+    def split_again(self) -> bool:
+        """Whether it is split here as in an earlier run that began like this one; then it is."""
+        before = self.chooser.so_far()
+        if before not in self.chooser.splits:
+            return False
+        self._first_part(before)
+        return True
+
+    def residue(self, modulus: int) -> int | None:
+        """The remainder of a whole number, if there are few; each is a way to go."""
+        domain = self.domain
+        if not isinstance(domain, Evenly) or isinstance(domain.value(0), float):
+            return None
+        parts = residues(domain, self.start, self.stop, modulus) if modulus <= MAX_RESIDUES else []
+        if not parts:
+            return None
+        weights: list[Weight] = [Fraction(part.last, self.stop - self.start) for _, part in parts]
+        remainder, part = parts[self.chooser.choose(weights) if len(parts) > 1 else 0]
+        self.domain, self.start, self.stop = part, part.first, part.last
+        return remainder
+
+    def _first_part(self, before: tuple[int, ...]) -> bool:
+        """Go on with one part; whether that is the first."""
         high, parts = self.chooser.splits[before]
         if self.chooser.choose(parts):
             self.start = high
-            return not at_start
+            return False
         self.stop = high
-        return at_start
+        return True
 
     def _split(self, condition: Callable[[Any], Any], at_start: bool) -> tuple[int, list[Weight]]:
         """The first number from which a condition is another than at the start, and both masses."""

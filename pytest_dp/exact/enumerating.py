@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_dp.exact.distribution import Distribution, NotExact, grouped
 from pytest_dp.exact.instrument import Branching
+from pytest_dp.exact.maths import functions_of_draws
 from pytest_dp.randomness.branching import Path, Weight, explored
 from pytest_dp.randomness.requests import Request, Site, stack
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -54,7 +55,7 @@ def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WO
     """
     paths = _Paths(call, data)
     try:
-        with instrumented(paths.instrument, deadline):
+        with instrumented(paths.instrument, deadline), functions_of_draws():
             for _, _, left in explored(paths.run):
                 paths.left = left
                 if paths.are_done(max_work):

@@ -23,7 +23,11 @@ def applied(name: str, draw: Any, inputs: list[Any]) -> Any:
     if name in UNARY:
         return unary(name, draw)
     if name in BINARY:
-        result = BINARY[name](*inputs)
+        one, other = inputs
+        if one is draw or name in CHOICES:
+            result = BINARY[name](one, other)
+        else:  # a number of numpy's, whose own method would ask for this again
+            result = getattr(draw, TURNED[name])(one)
         return np.bool_(result) if name in COMPARISONS else result
     if name in IN_PARTS:
         return IN_PARTS[name](draw)
@@ -96,8 +100,13 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "equal": operator.eq,
     "not_equal": operator.ne,
 }
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    **COMPARISONS,
+CHOICES: dict[str, Callable[[Any, Any], Any]] = {
+    "maximum": _larger,
+    "minimum": _smaller,
+    "fmax": _larger,
+    "fmin": _smaller,
+}
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
@@ -106,8 +115,22 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "remainder": operator.mod,
     "power": operator.pow,
     "float_power": operator.pow,
-    "maximum": _larger,
-    "minimum": _smaller,
-    "fmax": _larger,
-    "fmin": _smaller,
 }
+BINARY = {**COMPARISONS, **ARITHMETIC, **CHOICES}
+TURNED = {
+    "less": "__gt__",
+    "less_equal": "__ge__",
+    "greater": "__lt__",
+    "greater_equal": "__le__",
+    "equal": "__eq__",
+    "not_equal": "__ne__",
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__",
+    "power": "__rpow__",
+    "float_power": "__rpow__",
+}
+"""Methods of the second input, where the first is a number."""

@@ -17,6 +17,7 @@ HELD, HASHED, TWO = (
     "hash of a draw",
     "two continuous draws compared",
 )
+BITWISE = "bits of a draw"
 COMBINED = "arithmetic of two continuous draws"
 MAX_WHOLE = 1 << 16
 """Values of a draw of whole numbers that it may be split into, one by one."""
@@ -89,12 +90,15 @@ class Lazy:
                 return at_start
             if not self.whole or drawn.has_more_values_than(MAX_WHOLE):
                 self._refuse(reason)
+            if drawn.split_again():
+                continue
             smallest, largest = sorted((at_start, at_end))
             middle = of(drawn.domain.value(drawn.domain.middle(drawn.start, drawn.stop)))
-            if smallest <= middle < largest:
-                drawn.holds(_at_most(of, middle))
-            else:
-                drawn.holds(_below(of, largest))
+            left = drawn.stop - drawn.start
+            between = smallest <= middle < largest
+            drawn.holds(_at_most(of, middle) if between else _below(of, largest))
+            if drawn.stop - drawn.start == left:
+                self._refuse("a draw that may not be a number")
 
     def __hash__(self) -> int:
         return hash(self.value(HASHED))
@@ -223,8 +227,37 @@ class Lazy:
     def __mod__(self, other: Any) -> Any:
         if type(other) is Lazy or not isinstance(other, int | float | np.number):
             return NotImplemented
+        if self._of is _same and isinstance(other, int) and other > 0:
+            remainder = self._drawn.residue(other)
+            if remainder is not None:
+                return remainder
         (self // other).value(HELD)  # on each of its values, what remains is monotone
         return self.combined(operator.mod, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return other // self.value(COMBINED)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other % self.value(COMBINED)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self // (1 << other)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * (1 << other)
+
+    def __and__(self, other: Any) -> Any:
+        if isinstance(other, int) and other > 0 and not other & (other + 1):
+            return self % (other + 1)
+        return self.value(BITWISE) & other
+
+    def __or__(self, other: Any) -> Any:
+        return self.value(BITWISE) | other
+
+    def __xor__(self, other: Any) -> Any:
+        return self.value(BITWISE) ^ other
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -275,6 +308,8 @@ class Lazy:
             return self if name == "real" else lambda: self
         if name == "round":
             return lambda decimals=0, out=None: self._rounded(decimals)  # noqa: ARG005
+        if self.whole and not name.startswith("__"):
+            return getattr(self.value(f".{name} of a draw"), name)
         raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
 
     def _rounded(self, decimals: int) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import exp, lgamma, log, log1p
 from typing import Any
 
 import numpy as np
@@ -96,18 +97,18 @@ def _laplace(asked: Choices, loc: float = 0.0, scale: float = 1.0) -> Any:
 
 def _laplace_of(u: float, loc: float, scale: float) -> float:
     if u >= 0.5:
-        return loc - scale * math.log(2.0 - u - u)
-    return loc + scale * math.log(u + u)
+        return loc - scale * log(2.0 - u - u)
+    return loc + scale * log(u + u)
 
 
 def _gumbel(asked: Choices, loc: float = 0.0, scale: float = 1.0) -> Any:
     drawn = 1.0 - asked.one_of(UNIFORM_ABOVE_0)
-    return drawn.through(lambda u: loc - scale * math.log(-math.log(u)), None)
+    return drawn.through(lambda u: loc - scale * log(-log(u)), None)
 
 
 def _logistic(asked: Choices, loc: float = 0.0, scale: float = 1.0) -> Any:
     drawn = asked.one_of(UNIFORM_ABOVE_0)
-    return drawn.through(lambda u: loc + scale * math.log(u / (1.0 - u)), None)
+    return drawn.through(lambda u: loc + scale * log(u / (1.0 - u)), None)
 
 
 def _normal(asked: Choices, loc: float = 0.0, scale: float = 1.0) -> Any:
@@ -119,7 +120,7 @@ def _exponential(asked: Choices, scale: float = 1.0) -> Any:
 
 
 def _legacy_exponential(asked: Choices, scale: float = 1.0) -> Any:
-    return scale * asked.one_of(UNIFORM).through(lambda u: -math.log1p(-u), None)
+    return scale * asked.one_of(UNIFORM).through(lambda u: -log1p(-u), None)
 
 
 def one_by_weight(asked: Choices, weights: Sequence[Weight]) -> int:
@@ -149,9 +150,7 @@ def _geometric(asked: Choices, p: float) -> int:
 
 
 def _poisson(asked: Choices, lam: float = 1.0) -> int:
-    return counting(
-        asked, lambda k: math.exp(k * math.log(lam) - lam - math.lgamma(k + 1)) if lam else 1.0 - k
-    )
+    return counting(asked, lambda k: exp(k * log(lam) - lam - lgamma(k + 1)) if lam else 1.0 - k)
 
 
 def binomial(asked: Choices, n: int, p: float) -> int:
