@@ -22,6 +22,7 @@ from pytest_dp.exact.distribution import Distribution, NotExact
 from pytest_dp.exact.enumerating import enumerated
 from pytest_dp.exact.losses import both, delta_of, eps_at
 from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.sampling.chunks import Input
@@ -152,10 +153,10 @@ def estimate(
             continue
         known = found.known[arm.number]
         reason = _unlike(arm, known)
-        if reason == OTHER_OUTPUTS:
-            return None, reason
-        if reason:
+        if reason == TOO_FEW:
             continue
+        if reason:
+            return None, reason
         pair = both(*known)
         losses += [eps_at(guarantee.delta, way) for way in (pair, pair.turned)]
         outcomes = max(outcomes, len(pair.marks))
@@ -178,11 +179,18 @@ def _unlike(arm: Arm, known: tuple[Distribution, Distribution]) -> str:
         return TOO_FEW
     table, on_d = arm.kept.table()
     marks = hashes(table)
-    against = max(
-        _against(marks[side], distribution)
-        for side, distribution in zip((on_d, ~on_d), known, strict=True)
-    )
-    return OTHER_OUTPUTS if against >= REFUTED else ""
+    for side, distribution in zip((on_d, ~on_d), known, strict=True):
+        if _against(marks[side], distribution) >= REFUTED:
+            return _raised_alone(marks, distribution) or OTHER_OUTPUTS
+    return ""
+
+
+def _raised_alone(marks: Ints, distribution: Distribution) -> str:
+    """What only enumerated runs raise, if that is why they are others."""
+    for outcome, mark in zip(distribution.outcomes, distribution.marks, strict=True):
+        if isinstance(outcome, Raised) and mark not in marks:
+            return f"enumerated, it {outcome!r}, which no real run does"
+    return ""
 
 
 def _against(marks: Ints, distribution: Distribution) -> float:

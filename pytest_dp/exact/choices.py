@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from pytest_dp.exact.domains import Domain, Evenly
@@ -11,12 +12,16 @@ from pytest_dp.exact.lazy import Lazy
 from pytest_dp.randomness.branching import Path, Weight
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
 
-RAREST = 1e-16
-"""Weight of a path that is not followed any further: it is counted as not known."""
+RAREST = 1e-15
+"""Weight of a path that is not followed any further: it is counted as not known. A single float of
+those that a uniform draw may be has less."""
 MAX_EAGER = 64
 """Ways that a draw of a whole number goes at once; of more values, only as it is asked."""
 MAX_BITS = 16
 """Random bits that are enumerated where they are asked for as bytes."""
+
+
+ALL_BYTES = [Fraction(1, 256)] * 256
 
 
 class Abandoned(CannotInstrument):
@@ -81,12 +86,11 @@ class Choices(Instrument):
     def below(self, count: int, first: int = 0) -> Any:
         """A whole number among `count`, each as likely."""
         if count <= MAX_EAGER:
-            ways = [Evenly(0, count).mass(k, k + 1) / count for k in range(count)]
-            return first + (self.choose(ways) if count > 1 else 0)
+            return first + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
         return Lazy(Drawn(Evenly(first, first + count), self), whole=True)
 
     def some_bytes(self, count: int) -> bytes:
         """Random bytes, if they are few."""
         if 8 * count > MAX_BITS:
             self.refuse(f"{8 * count} random bits as bytes")
-        return int(self.below(1 << 8 * count)).to_bytes(count, "little") if count else b""
+        return bytes(self.choose(ALL_BYTES) for _ in range(count))

@@ -44,11 +44,10 @@ class Drawn:
         self.domain, self.chooser = domain, chooser
         self.start, self.stop = domain.first, domain.last
 
-    def has_more_values_than(self, most: int) -> bool:
-        """Whether it is a whole number among more than so many."""
-        domain = self.domain
-        is_whole = isinstance(domain, Evenly) and isinstance(domain.value(0), int)
-        return is_whole and self.stop - self.start > most
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number itself."""
+        return isinstance(self.domain, Evenly) and isinstance(self.domain.value(0), int)
 
     def ends(self, of: Callable[[Any], Any]) -> tuple[Any, Any]:
         """What a monotone function may be at most, and at least: at both ends."""
@@ -76,10 +75,21 @@ class Drawn:
         self._first_part(before)
         return True
 
+    def apart(self, number: int) -> None:
+        """Know whether it is the first, or the last, of what is possible."""
+        mass, whole = self.domain.mass, self.domain.mass(self.start, self.stop)
+        alone = mass(number, number + 1) / whole
+        if self.chooser.choose([1 - alone, alone]):
+            self.start, self.stop = number, number + 1
+        elif number == self.start:
+            self.start += 1
+        else:
+            self.stop -= 1
+
     def residue(self, modulus: int) -> int | None:
         """The remainder of a whole number, if there are few; each is a way to go."""
         domain = self.domain
-        if not isinstance(domain, Evenly) or isinstance(domain.value(0), float):
+        if not isinstance(domain, Evenly) or not self.is_whole:
             return None
         parts = residues(domain, self.start, self.stop, modulus) if modulus <= MAX_RESIDUES else []
         if not parts:

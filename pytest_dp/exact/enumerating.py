@@ -21,7 +21,7 @@ ENOUGH = 1e-12
 """Probability that may be left out."""
 MAX_WORK = 8_192
 """Runs, and for each ten choices one more."""
-PROGRESS = ((64, 0.1), (512, 0.5), (2_048, 0.9))
+PROGRESS = ((64, 0.1), (256, 0.65), (1_024, 0.95))
 """What has to be known after so much work, for more of it to be worth while."""
 ROUNDING = 1e-13
 """Relative error of a weight that is no fraction, for each choice on its path (approximate)."""

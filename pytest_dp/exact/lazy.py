@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pytest_dp.exact.draw_arrays import each
 from pytest_dp.exact.drawn import Drawn
 from pytest_dp.exact.functions import UNARY, applied, unary
 
@@ -49,6 +50,7 @@ class Lazy:
 
     __slots__ = ("_drawn", "_of", "whole")
     __array_priority__ = 1000
+    _is_draw = True
 
     def __init__(
         self, drawn: Drawn, of: Callable[[Any], Any] = _same, *, whole: bool = False
@@ -88,7 +90,7 @@ class Lazy:
             at_start, at_end = drawn.ends(of)
             if at_start == at_end:
                 return at_start
-            if not self.whole or drawn.has_more_values_than(MAX_WHOLE):
+            if not self.whole or (drawn.is_whole and abs(at_end - at_start) > MAX_WHOLE):
                 self._refuse(reason)
             if drawn.split_again():
                 continue
@@ -129,6 +131,8 @@ class Lazy:
     def _compare(self, by: Callable[[Any, Any], Any], other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
+        if other is self:  # as sorting does
+            return by(0, 0)
         if type(other) is Lazy:
             other = self._one_of_two(other, TWO)
         of = self._of
@@ -177,9 +181,15 @@ class Lazy:
     # Arithmetic.
 
     def _then(self, function: Callable[[Any], Any], *, whole: bool = False) -> Lazy:
-        of = self._of
-        function(self._drawn.ends(of)[1])  # raises what it would, as for a division by 0
-        return Lazy(self._drawn, lambda x: function(of(x)), whole=self.whole or whole)
+        of, drawn = self._of, self._drawn
+        result = Lazy(drawn, lambda x: function(of(x)), whole=self.whole or whole)
+        at_start, at_end = result.ends()  # raises what it would, as for a division by 0
+        # No number: as infinity times 0 at the end of a logarithm. Anywhere else it would be all.
+        if at_start != at_start and drawn.stop - drawn.start > 1:
+            drawn.apart(drawn.start)
+        if at_end != at_end and drawn.stop - drawn.start > 1:
+            drawn.apart(drawn.stop - 1)
+        return result
 
     def combined(self, by: Callable[[Any, Any], Any], other: Any, *, left: bool = True) -> Any:
         """An operation with a number, or with a draw of few values; `left`: this one is first."""
@@ -332,7 +342,7 @@ class Lazy:
         if method != "__call__" or set(keywords) - {"dtype", "casting", "where"}:
             self._refuse(f"np.{ufunc.__name__}.{method} of a draw")
         if any(isinstance(given, np.ndarray) and given.ndim for given in inputs):
-            return ufunc(*(_boxed(given) for given in inputs))
+            return each(ufunc, list(inputs))
         plain = [given[()] if isinstance(given, np.ndarray) else given for given in inputs]
         result = applied(ufunc.__name__, self, plain)
         if result is NotImplemented:
@@ -358,11 +368,3 @@ def _unlimited(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return math.inf
 
     return apply
-
-
-def _boxed(given: Any) -> Any:
-    if type(given) is not Lazy:
-        return given
-    box = np.empty((), object)
-    box[()] = given
-    return box

@@ -17,6 +17,7 @@ from numpy.random import RandomState
 
 from pytest_dp.exact.choices import Choices
 from pytest_dp.exact.domains import BITS, EXPONENTIAL, NORMAL, UNIFORM, UNIFORM_ABOVE_0
+from pytest_dp.exact.draw_arrays import of_draws
 from pytest_dp.exact.lazy import Lazy
 from pytest_dp.randomness.branching import Weight
 from pytest_dp.randomness.requests import Request
@@ -71,14 +72,7 @@ def _each(asked: Choices, scalar: Callable[..., Any], given: dict[str, Any], siz
     values = np.empty(shape, object)
     for place in np.ndindex(shape):
         values[place] = scalar(asked, **{name: array[place] for name, array in wide.items()})
-    return _plain(values)
-
-
-def _plain(values: Any) -> Any:
-    """An array of numbers, where no value is open."""
-    if any(type(value) is Lazy for value in values.flat):
-        return values
-    return np.array(values.tolist(), dtype=None if values.size else float).reshape(values.shape)
+    return of_draws(values)
 
 
 def uniform(asked: Choices) -> Any:

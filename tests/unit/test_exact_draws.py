@@ -1,0 +1,222 @@
+"""Whatever is drawn has the distribution that it should have, and the type."""
+
+# ruff: noqa: NPY002
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import secrets
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact import distribution, probabilities
+from scipy import stats
+
+from pytest_dp.exact.distribution import NotExact
+
+TOLERANCE = 1e-12
+
+
+def evenly(values):
+    return {value: 1 / len(values) for value in values}
+
+
+def of(law, support):
+    return {k: float(law.pmf(k)) for k in support}
+
+
+SAMPLE = [0, 1, 2]
+ORDERS = [(a, b, c) for a in SAMPLE for b in SAMPLE for c in SAMPLE if len({a, b, c}) == 3]
+
+
+def shuffled(rng):
+    values = [0, 1, 2]
+    rng.shuffle(values)
+    return tuple(values)
+
+
+def python_shuffled():
+    values = [0, 1, 2]
+    random.shuffle(values)
+    return tuple(values)
+
+
+DISCRETE = {
+    "integers": (lambda x, rng: rng.integers(3), evenly(range(3))),
+    "integers, inclusive": (lambda x, rng: rng.integers(1, 3, endpoint=True), evenly([1, 2, 3])),
+    "randint": (lambda x: np.random.randint(-1, 2), evenly([-1, 0, 1])),
+    "choice": (lambda x, rng: rng.choice(["a", "b"]), evenly(["a", "b"])),
+    "choice(p)": (lambda x, rng: rng.choice(3, p=[0.5, 0.3, 0.2]), {0: 0.5, 1: 0.3, 2: 0.2}),
+    "choice without replacement": (
+        lambda x, rng: tuple(rng.choice(3, 3, replace=False).tolist()),
+        evenly(ORDERS),
+    ),
+    "binomial": (lambda x, rng: rng.binomial(5, 0.3), of(stats.binom(5, 0.3), range(6))),
+    "multinomial": (
+        lambda x, rng: tuple(rng.multinomial(2, [0.2, 0.3, 0.5]).tolist()),
+        {
+            (a, b, 2 - a - b): float(stats.multinomial(2, [0.2, 0.3, 0.5]).pmf([a, b, 2 - a - b]))
+            for a in range(3)
+            for b in range(3 - a)
+        },
+    ),
+    "permutation": (lambda x, rng: tuple(rng.permutation(3).tolist()), evenly(ORDERS)),
+    "shuffle": (lambda x, rng: shuffled(rng), evenly(ORDERS)),
+    "legacy bytes": (lambda x: np.random.bytes(1)[0] % 4, evenly(range(4))),
+    "random.randrange": (lambda x: random.randrange(0, 9, 3), evenly([0, 3, 6])),
+    "random.choice": (lambda x: random.choice("abc"), evenly("abc")),
+    "random.choices": (lambda x: random.choices([5, 6], [1, 3])[0], {5: 0.25, 6: 0.75}),
+    "random.sample": (lambda x: tuple(random.sample(SAMPLE, 3)), evenly(ORDERS)),
+    "random.shuffle": (lambda x: python_shuffled(), evenly(ORDERS)),
+    "random.getrandbits": (lambda x: random.getrandbits(3), evenly(range(8))),
+    "many bits": (lambda x: random.getrandbits(64) % 4, evenly(range(4))),
+    "the highest bits": (lambda x: random.getrandbits(64) >> 62, evenly(range(4))),
+    "the lowest bit": (lambda x: secrets.randbits(32) & 1, evenly([0, 1])),
+    "secrets.randbelow": (lambda x: secrets.randbelow(10**9) < 10**8, {True: 0.1, False: 0.9}),
+    "secrets.choice": (lambda x: secrets.choice([7, 8]), evenly([7, 8])),
+    "token_bytes": (lambda x: secrets.token_bytes(1)[0] // 128, evenly([0, 1])),
+    "os.urandom": (lambda x: os.urandom(1)[0] & 3, evenly(range(4))),
+    "SystemRandom": (lambda x: random.SystemRandom().randint(1, 6), evenly(range(1, 7))),
+    "a seeded one": (lambda x: np.random.default_rng(4).integers(2), evenly([0, 1])),
+    "an index": (lambda x, rng: "abcd"[int(rng.random() * 4)], evenly("abcd")),
+}
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_draws(name):
+    mechanism, truth = DISCRETE[name]
+    known = probabilities(mechanism)
+    assert {key: float(weight) for key, weight in known.items()} == pytest.approx(
+        truth, abs=TOLERANCE
+    )
+
+
+def of_law(law):
+    return {k: float(law.cdf(k + 1) - law.cdf(k)) for k in range(-4, 5)}
+
+
+CONTINUOUS = {
+    "uniform": (lambda rng: rng.uniform(-2, 3), stats.uniform(-2, 5)),
+    "laplace": (lambda rng: rng.laplace(0.5, 1.5), stats.laplace(0.5, 1.5)),
+    "normal": (lambda rng: rng.normal(0.5, 1.5), stats.norm(0.5, 1.5)),
+    "standard_normal": (lambda rng: rng.standard_normal(), stats.norm()),
+    "exponential": (lambda rng: rng.exponential(1.5), stats.expon(scale=1.5)),
+    "gumbel": (lambda rng: rng.gumbel(0.5, 1.5), stats.gumbel_r(0.5, 1.5)),
+    "logistic": (lambda rng: rng.logistic(0.5, 1.5), stats.logistic(0.5, 1.5)),
+    "legacy exponential": (lambda rng: np.random.exponential(1.5), stats.expon(scale=1.5)),
+    "random.gauss": (lambda rng: random.gauss(0.5, 1.5), stats.norm(0.5, 1.5)),
+    "random.expovariate": (lambda rng: random.expovariate(2), stats.expon(scale=0.5)),
+    "affine": (lambda rng: 1 - np.float64(2.0) * rng.laplace() / 4, stats.laplace(1, 0.5)),
+    "log": (lambda rng: -math.log(1 - rng.random()), stats.expon()),
+    "np.log": (lambda rng: -np.log(rng.random()), stats.expon()),
+    "exp": (lambda rng: np.exp(rng.normal()), stats.lognorm(1)),
+    "sqrt": (lambda rng: np.sqrt(rng.random()), stats.beta(2, 1)),
+    "square": (lambda rng: rng.normal() ** 2, stats.chi2(1)),
+    "abs": (lambda rng: abs(rng.normal()), stats.halfnorm()),
+    "1 / x": (lambda rng: 1 / rng.random(), stats.pareto(1)),
+    "in an array": (lambda rng: (2 * rng.laplace(size=2))[1], stats.laplace(0, 2)),
+    "with parameters in an array": (lambda rng: rng.laplace([0, 1])[1], stats.laplace(1)),
+}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_draws_rounded_down(name):
+    draw, law = CONTINUOUS[name]
+    for floor in (math.floor, np.floor, lambda value: value // 1):
+        known = probabilities(lambda x, rng, floor=floor: int(max(min(floor(draw(rng)), 5), -5)))
+        for k, probability in of_law(law).items():
+            assert float(known.get(k, 0)) == pytest.approx(probability, abs=TOLERANCE)
+
+
+def test_both_tails_of_noise_that_is_rounded():
+    for rounded in (round, lambda value: int(np.round(value)), lambda value: int(np.rint(value))):
+        known = probabilities(lambda x, rng, rounded=rounded: rounded(rng.laplace()))
+        for k in (-25, -3, 0, 3, 25):
+            truth = stats.laplace.sf(abs(k) - 0.5) - stats.laplace.sf(abs(k) + 0.5)
+            assert float(known[k]) == pytest.approx(truth, rel=1e-3, abs=TOLERANCE)
+
+
+def test_endless_support_leaves_a_residual():
+    for draw, law in (
+        (lambda x, rng: rng.geometric(0.4), stats.geom(0.4)),
+        (lambda x, rng: rng.poisson(2.5), stats.poisson(2.5)),
+    ):
+        known = distribution(draw)
+        assert known.residual < 1e-11
+        for k, weight in zip(known.outcomes, known.weights, strict=True):
+            assert float(weight) == pytest.approx(law.pmf(k), abs=TOLERANCE)
+
+
+def test_weights_are_fractions_of_the_floats_that_are_drawn():
+    known = probabilities(lambda x, rng: bool(rng.random() < 0.1))
+    assert known[True] == Fraction(math.ceil(0.1 * 2**53), 2**53)
+    assert sum(known.values()) == 1
+    assert distribution(lambda x, rng: rng.random() <= 0.5).rounding == 0
+
+
+def test_a_draw_is_the_same_wherever_it_is_used():
+    def mechanism(x, rng):
+        u = rng.random()
+        return u < 0.25, u < 0.5, int(4 * u), round(1 - u, 1)
+
+    for (first, second, quarter, rest), _ in zip(
+        distribution(mechanism).outcomes, range(99), strict=False
+    ):
+        assert first == (quarter == 0)
+        assert second == (quarter < 2)
+        assert abs(1 - rest - (quarter + 0.5) / 4) < 0.2
+
+
+TYPED = (
+    lambda rng: rng.random() < 0.5,
+    lambda rng: rng.random() < np.float64(0.5),
+    lambda rng: rng.integers(2),
+    lambda rng: rng.integers(0, 2, size=2),
+    lambda rng: rng.random(2) < 0.5,
+    lambda rng: np.floor(2 * rng.random()),
+    lambda rng: math.floor(2 * rng.random()),
+    lambda rng: np.floor(2 * rng.random(3)),
+    lambda rng: rng.random(3).round(),
+    lambda rng: rng.choice(["a", "b"]),
+    lambda rng: rng.choice(2, size=2),
+    lambda rng: np.random.randint(2),
+    lambda rng: np.random.choice([0.5, 2.0]),
+    lambda rng: rng.binomial(1, 0.5),
+    lambda rng: rng.permutation([0.5, 2]),
+    lambda rng: random.random() > 0.5,
+    lambda rng: random.getrandbits(80) >> 79,
+)
+
+
+@pytest.mark.parametrize("draw", TYPED)
+def test_types_are_those_of_real_runs(draw):
+    real = draw(np.random.default_rng(0))
+    for output in distribution(lambda x, rng: draw(rng)).outcomes:
+        assert type(output) is type(real)
+        assert getattr(output, "dtype", None) == getattr(real, "dtype", None)
+
+
+def test_isinstance_and_tests_for_special_numbers():
+    def mechanism(x, rng):
+        u = rng.random()
+        assert isinstance(u, float)
+        assert not np.isnan(u)
+        assert np.isfinite(u)
+        assert not np.isinf(u)
+        return bool(np.isclose(u, 2.0)), u == 2, u != 2
+
+    assert probabilities(mechanism) == {(False, False, True): 1}
+
+
+def test_rare_paths_are_left_out_and_counted():
+    known = distribution(lambda x, rng: "rare" if rng.random() < 1e-14 else "common")
+    assert known.outcomes == ("common",)
+    assert 0.9e-14 < known.residual < 1.1e-14
+
+
+def test_too_many_paths():
+    with pytest.raises(NotExact, match="too many paths"):
+        distribution(lambda x, rng: tuple(rng.integers(2, size=40).tolist()))

@@ -1,0 +1,91 @@
+"""What two distributions lose, against all sets of outcomes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact import loss
+
+from pytest_dp.exact.distribution import grouped
+from pytest_dp.exact.losses import both, delta_of, eps_at
+from pytest_dp.privacy import HockeyStick
+
+RNG = np.random.default_rng(16)
+
+
+def random_pair(outcomes, residual=0.0, disjoint=False):
+    made = []
+    for side in range(2):
+        weights = RNG.dirichlet(np.full(outcomes, 0.7)) * (1 - residual)
+        if disjoint and side:
+            weights[0] = 0.0
+        kept = [k for k in range(outcomes) if weights[k] > 0]
+        made.append(grouped(kept, [float(weights[k]) for k in kept], residual, 0.0, 1))
+    return both(*made)
+
+
+def sets(pair):
+    for size in range(len(pair.p) + 1):
+        for chosen in itertools.combinations(range(len(pair.p)), size):
+            yield pair.p[list(chosen)].sum(), pair.q[list(chosen)].sum()
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01, 0.2, 0.9])
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_against_all_sets(delta, disjoint):
+    for _ in range(8):
+        pair = random_pair(6, disjoint=disjoint)
+        known = eps_at(delta, pair)
+        worst = 0.0
+        for p, q in sets(pair):
+            if p > delta + 1e-12:
+                worst = max(worst, math.log((p - delta) / q) if q > 0 else math.inf)
+        assert known.lower == pytest.approx(worst, abs=1e-12)
+        assert known.upper == pytest.approx(worst, abs=1e-12)
+        for eps in (0.0, 0.5, 2.0):
+            stick = HockeyStick(eps, 0.0)
+            truth = max(p - math.exp(eps) * q for p, q in sets(pair))
+            lower, upper, inside = delta_of(stick, pair)
+            assert lower == pytest.approx(truth, abs=1e-12)
+            assert upper == pytest.approx(truth, abs=1e-12)
+            p, q = pair.p[inside].sum(), pair.q[inside].sum()
+            assert p - math.exp(eps) * q == pytest.approx(truth, abs=1e-12)
+
+
+def test_bounds_are_sure_wherever_the_residual_is():
+    for _ in range(50):
+        outcomes, residual = 5, 0.02
+        pair = random_pair(outcomes, residual)
+        low, stick = eps_at(0.0, pair), HockeyStick(0.3, 0.0)
+        lower, upper, _ = delta_of(stick, pair)
+        for _ in range(20):
+            p = pair.p + residual * RNG.dirichlet(np.full(outcomes, 0.2))
+            q = pair.q + residual * RNG.dirichlet(np.full(outcomes, 0.2))
+            assert low.lower <= np.log(p / q).max() + 1e-12
+            truth = np.maximum(p - math.exp(0.3) * q, 0).sum()
+            assert lower - 1e-12 <= truth <= upper + 1e-12
+            # What is stated is (upper, beside)-privacy.
+            assert np.maximum(p - math.exp(low.upper) * q, 0).sum() <= low.beside + 1e-12
+
+
+def test_equal_outcomes_are_one():
+    known = grouped([1, (2, 3), 1], [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)], 0, 0.0, 3)
+    assert dict(zip(known.outcomes, known.weights, strict=True)) == {
+        1: Fraction(3, 4),
+        (2, 3): Fraction(1, 4),
+    }
+
+
+def test_an_outcome_of_one_input_alone():
+    def mechanism(x, rng):
+        return "only" if x and rng.random() < 0.01 else bool(rng.random() < 0.5)
+
+    known = loss(mechanism, 0, 1)
+    assert known.lower == math.inf
+    # From 0 to 1, (0.5 - delta) / 0.495 and (1 - delta) / 0.99 are the candidates.
+    known = loss(mechanism, 0, 1, delta=0.0100001)
+    assert known.upper == pytest.approx(0.0, abs=1e-6)
