@@ -1,0 +1,138 @@
+"""Audits that enumerate: false alarms stay within their bound, and what is called exact is."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from benchmarks.exact_random import compare, compiled, known, program
+from pytest_dp import audit
+from pytest_dp.exact.distribution import NotExact
+
+ALPHA, AUDITS = 0.05, 25
+QUIET = {"n_jobs": 1, "max_samples": 1_500, "alpha": ALPHA}
+
+
+def response(x, rng, eps):
+    p = 1 / (1 + math.exp(-eps))
+    return x if rng.random() < p else 1 - x
+
+
+def four_values(x, rng, eps):
+    p = np.full(4, 1 / (math.exp(eps) + 3))
+    p[x] *= math.exp(eps)
+    return int(np.searchsorted(np.cumsum(p), rng.random()))
+
+
+def unary(x, rng, eps):
+    bits = np.arange(3) == x
+    return tuple((bits ^ (rng.random(3) > 1 / (1 + math.exp(-eps / 2)))).tolist())
+
+
+def truncated_geometric(x, rng, eps):  # as diffprivlib draws it
+    u = (rng.random() - 0.5) * (1 + math.exp(-eps))
+    sign = -1 if u < 0 else 1
+    return min(max(x + sign * math.floor(-np.log(sign * u) / eps), 0), 3)
+
+
+MECHANISMS = (response, four_values, unary, truncated_geometric)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.__name__)
+def test_false_alarms_right_at_the_claim(mechanism):
+    red = 0
+    for seed in range(AUDITS):
+        keywords = {"eps": 1.0, "params": {"eps": 1.0}, "pairs": [(0, 1)], "seed": seed}
+        result = audit(mechanism, **keywords, **QUIET)
+        red += result.violated
+        if result.estimate is not None:
+            assert result.estimate.value == pytest.approx(1.0, abs=1e-9)
+    assert binom.sf(red - 1, AUDITS, ALPHA) > 1e-4
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.__name__)
+def test_wrong_ones_are_found(mechanism):
+    result = audit(
+        mechanism,
+        eps=1.0,
+        params={"eps": 1.5},
+        pairs=[(0, 1)],
+        seed=1,
+        n_jobs=1,
+        max_samples=40_000,
+    )
+    assert result.violated
+    if result.estimate is not None:
+        assert result.estimate.value == pytest.approx(1.5, abs=1e-9)
+
+
+def unseen(x):
+    """Randomised response on bits that no stand-in sees, as those of compiled code."""
+    source = os.open("/dev/urandom", os.O_RDONLY)
+    byte = os.read(source, 1)[0]
+    os.close(source)
+    return x if byte < 192 else 1 - x
+
+
+def test_noise_that_no_stand_in_sees_stays_green_and_is_not_called_exact():
+    for _ in range(4):
+        result = audit(unseen, eps=math.log(3), pairs=[(0, 1)], n_jobs=1, max_samples=40_000)
+        assert result.verdict == "no violation"
+        assert result.estimate is None
+        assert result.not_exact == "real runs give other outputs than enumerated ones"
+
+
+def checks_its_generator(x, rng):
+    if type(rng) is not np.random.Generator:
+        raise TypeError("no generator of numpy")
+    return x if rng.random() < 0.75 else 1 - x
+
+
+def test_what_only_enumerated_runs_raise_is_named():
+    result = audit(checks_its_generator, eps=1.2, pairs=[(0, 1)], n_jobs=1, seed=1)
+    assert result.verdict == "no violation"
+    assert result.estimate is None
+    assert result.not_exact.startswith("enumerated, it raises TypeError: no generator of numpy")
+
+
+def rare(x, rng):
+    if rng.random() < 1e-3:
+        return "leak" if x else "other"
+    return bool(rng.random() < 0.5)
+
+
+def test_what_is_rare_and_enumerated_is_bet_on_until_it_shows():
+    result = audit(rare, eps=1.0, pairs=[(0, 1)], seed=2, n_jobs=1)
+    assert result.violated
+    assert result.estimate is None or result.estimate.value == math.inf
+
+
+def rarer(x, rng):
+    return "leak" if x and rng.random() < 1e-9 else bool(rng.random() < 0.5)
+
+
+def test_a_loss_that_no_run_can_show_is_not_called_exact():
+    result = audit(rarer, eps=1.0, pairs=[(0, 1)], seed=2, n_jobs=1)
+    assert result.verdict == "no violation"
+    assert result.estimate is None
+    assert "above the claim" in result.not_exact
+
+
+def test_random_programs_are_distributed_as_enumerated():
+    compared = []
+    rng = np.random.default_rng(5)
+    for seed in range(5_000, 5_060):
+        mechanism = compiled(program(seed))
+        try:
+            distribution = known(mechanism, 1)
+        except NotExact:
+            continue
+        p, outside = compare(distribution, [mechanism(1, rng) for _ in range(1_500)])
+        assert not outside, seed
+        compared.append(p)
+    assert len(compared) > 40
+    assert min(compared) > 1e-4 / len(compared)
