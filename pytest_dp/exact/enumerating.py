@@ -13,6 +13,7 @@ from pytest_dp.randomness.branching import Path, Weight, explored
 from pytest_dp.randomness.requests import Request, Site, stack
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
@@ -62,19 +63,13 @@ def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WO
                     break
                 if deadline.remaining() <= 0:
                     raise NotExact(TOO_SLOW)
+        return paths.distribution()
     except (CannotInstrument, CannotCopy) as reason:
         raise NotExact(str(reason)) from None
     except OutOfTime:
         raise NotExact(TOO_SLOW) from None
     except (MemoryError, RecursionError) as error:
         raise NotExact(type(error).__name__) from None
-    return grouped(
-        paths.outputs,
-        paths.weights,
-        max(paths.left, 0) + paths.abandoned,
-        paths.inexact * ROUNDING,
-        paths.runs,
-    )
 
 
 class _Paths:
@@ -93,7 +88,7 @@ class _Paths:
 
     def __init__(self, call: Call, data: Any) -> None:
         self._next: tuple[float, float]
-        self.call, self.data = call, data
+        self.call, self.data = call, Input(data)
         self.instrument = _Counting()
         self.outputs: list[Any] = []
         self.weights: list[Weight] = []
@@ -144,6 +139,11 @@ class _Paths:
                 raise NotExact(self.reason)
             self._next = next(self._steps, (math.inf, 0.0))
         return left <= ENOUGH or work >= max_work
+
+    def distribution(self) -> Distribution:
+        """What the outputs are, and how likely."""
+        residual, rounding = max(self.left, 0) + self.abandoned, self.inexact * ROUNDING
+        return grouped(self.outputs, self.weights, residual, rounding, self.runs)
 
     @property
     def reason(self) -> str:

@@ -56,16 +56,20 @@ class Branching(Choices):
             return self._settled_array(output, deep) if output.dtype.hasobject else output
         if not deep or isinstance(output, str | bytes | int | float | Raised | None):
             return output
-        if type(output) in (list, tuple, set, frozenset):
-            return type(output)([self.settled(each, deep - 1) for each in output])
+        if isinstance(output, list):
+            output[:] = [self.settled(each, deep - 1) for each in output]
+            return output
+        if isinstance(output, tuple | set | frozenset):
+            known = [self.settled(each, deep - 1) for each in output]
+            return type(output)(*known) if hasattr(output, "_fields") else type(output)(known)
         if isinstance(output, dict):
             for key, value in output.items():
                 output[key] = self.settled(value, deep - 1)
             return output
         for name, value in (attributes(output) or {}).items():
-            known = self.settled(value, deep - 1)
-            if known is not value:
-                object.__setattr__(output, name, known)
+            settled = self.settled(value, deep - 1)
+            if settled is not value:
+                object.__setattr__(output, name, settled)
         return output
 
     def _settled_array(self, output: Any, deep: int) -> Any:

@@ -109,7 +109,7 @@ class Lazy:
         return operator.index(self.value("index by a draw"))
 
     def __float__(self) -> float:
-        return float(self.value("a continuous draw given to compiled code"))
+        return float(self.value("a continuous draw as a plain float"))
 
     def __str__(self) -> str:
         return str(self.value("text of a continuous draw"))

@@ -179,7 +179,7 @@ def _integers(asked: Choices, request: Request, given: dict[str, Any]) -> Any:
     low, high = given["low"], given.get("high")
     if high is None:
         low, high = 0, low
-    last = 1 if given.get("endpoint") or request.method == "random_integers" else 0
+    last = 1 if given.get("endpoint") else 0
 
     def one(asked: Choices, low: Any, high: Any) -> Any:
         count = int(high) + last - int(low)
@@ -285,7 +285,6 @@ def _bytes(asked: Choices, request: Request, given: dict[str, Any]) -> bytes:  #
 WITH_LISTS: dict[str, Callable[..., Any]] = {
     "integers": _integers,
     "randint": _integers,
-    "random_integers": _integers,
     "choice": _choice,
     "permutation": _permutation,
     "shuffle": _shuffle,

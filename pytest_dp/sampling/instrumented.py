@@ -18,6 +18,7 @@ from pytest_dp.randomness.stand_ins import (
     stand_in,
 )
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, interruptible
 
 
@@ -75,8 +76,12 @@ def instrumented(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
 
 
 def run_copy(call: Call, data: Any, instrument: Instrument) -> Any:
-    """The output of one run of a new copy, as `run_instrumented`, with the instrument in place."""
-    copied, (data,) = call.copy_alone(data)
+    """The output of one run of a new copy, as `run_instrumented`, with the instrument in place.
+
+    An `Input` in place of data is copied faster.
+    """
+    given = data if isinstance(data, Input) else Input(data)
+    copied, (data,) = call.copy_alone(given.fresh())
     generator = stand_in(instrument, RNG)
     if call.size is None:
         (output,) = copied.draw(data, 1, generator)

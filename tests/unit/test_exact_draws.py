@@ -9,6 +9,7 @@ import os
 import random
 import secrets
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -220,3 +221,59 @@ def test_rare_paths_are_left_out_and_counted():
 def test_too_many_paths():
     with pytest.raises(NotExact, match="too many paths"):
         distribution(lambda x, rng: tuple(rng.integers(2, size=40).tolist()))
+
+
+def test_narrow_intervals_keep_their_digits():
+    for low in (-4.0, 0.0, 0.3, 3.0):
+        width = 2.0**-20
+
+        def inside(x, rng, low=low, width=width):
+            return bool(low < rng.normal() < low + width)
+
+        truth = width * stats.norm.pdf(low + width / 2)
+        assert probabilities(inside)[True] == pytest.approx(truth, rel=1e-9)
+
+
+def iterates(x, rng):
+    yield rng.random() < 0.5
+    yield int(2 * rng.random())
+
+
+class Point(NamedTuple):
+    x: float
+    y: bool
+
+
+class Released:
+    def __init__(self, value):
+        self.value = value
+
+
+CONTAINERS = (
+    lambda rng: [rng.integers(100) // 50],
+    lambda rng: {"a": (rng.integers(100) // 50,)},
+    lambda rng: Point(np.floor(2 * rng.random()), False),
+    lambda rng: Released(rng.integers(100) // 50),
+    lambda rng: {rng.integers(100) // 50},
+    lambda rng: np.array([rng.integers(100) // 50, 1]),
+)
+
+
+@pytest.mark.parametrize("draw", CONTAINERS)
+def test_draws_in_containers(draw):
+    known = distribution(lambda x, rng: draw(rng))
+    assert list(map(float, known.weights)) == [0.5, 0.5]
+    kinds = {type(outcome).__name__ for outcome in known.outcomes}  # of copied classes
+    assert kinds == {type(draw(np.random.default_rng(1))).__name__}
+
+
+def test_iterators_are_read_out():
+    assert list(map(float, distribution(iterates).weights)) == [0.25] * 4
+
+
+def test_inputs_that_are_changed_are_new_in_each_run():
+    def appends(x, rng):
+        x.append(int(rng.random() < 0.5))
+        return tuple(x)
+
+    assert probabilities(appends, [7]) == {(7, 0): 0.5, (7, 1): 0.5}

@@ -194,8 +194,8 @@ def no_equality(x, rng):
     return Opaque() if rng.random() < 0.5 else x
 
 
-def passed_to_compiled_code(x, rng):
-    return int(np.array([rng.random()], float)[0] < 0.5)
+def made_a_plain_float(x, rng):
+    return float(rng.random()) < 0.5
 
 
 REFUSED = {
@@ -205,7 +205,7 @@ REFUSED = {
     noisy_max: "two continuous draws compared",
     two_added: "arithmetic of two continuous draws",
     no_equality: "output without value equality",
-    passed_to_compiled_code: "a continuous draw given to compiled code",
+    made_a_plain_float: "a continuous draw as a plain float",
 }
 
 

@@ -1,0 +1,54 @@
+"""A loss that is known: in the table, among the facts, and through JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jsonschema
+import pytest
+from results import BROKEN
+
+import pytest_dp
+from pytest_dp.report.document import as_json
+from pytest_dp.report.record import Record
+from pytest_dp.report.text import estimated, facts, table
+from pytest_dp.results.estimate import Estimate
+
+SCHEMA = json.loads((Path(pytest_dp.__file__).parent / "report/record.schema.json").read_text())
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def known(value=1.0, pairs=1, available=1):
+    estimate = Estimate(value, 1e-15, "exact", pairs=pairs, basis="32 outcomes")
+    result = replace(BROKEN, verdict="no violation", counterexample=None, estimate=estimate)
+    return Record.of(replace(result, pairs=(available, available)))
+
+
+def test_what_is_said():
+    assert estimated(known()) == "exact on these pairs: eps = 1.000000 (32 outcomes)"
+    assert estimated(known(math.log(3), 3, 10)) == (
+        "exact on 3 of 10 pairs: eps = 1.098612 (32 outcomes)"
+    )
+    assert estimated(known(math.inf)) == "exact on these pairs: eps = inf (32 outcomes)"
+    assert estimated(Record.of(BROKEN)) == ""
+    assert estimated(replace(known(), delta=1e-5)).endswith(
+        "eps = 1.000000 at delta = 1e-05 (32 outcomes)"
+    )
+
+
+def test_where_it_is_said():
+    lines = [line for line, _ in table([known()])]
+    assert "  exact on these pairs: eps = 1.000000 (32 outcomes)" in lines
+    assert estimated(known()) in facts(known()).values()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.25, math.inf])
+def test_through_json(value):
+    record = known(value)
+    written = json.loads(json.dumps(record.as_dict(), allow_nan=False))
+    jsonschema.validate(json.loads(as_json([record], NOON)), SCHEMA)
+    assert Record.from_dict(written) == record
