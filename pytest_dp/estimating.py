@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pytest_dp.analytic.comparing import Case, compared, largest_of
 from pytest_dp.analytic.experiments import Table
 from pytest_dp.analytic.outcomes import outcomes_of
-from pytest_dp.analytic.profiles import delta
+from pytest_dp.analytic.profiles import Profile, profile
 from pytest_dp.auditors import audit
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError
@@ -196,7 +196,7 @@ def known(
             best = found
     assert best is not None
     mode: Mode = "analytic" if "analytic" in modes else "exact"
-    return replace(best, error=error, mode=mode, _sticks=tuple(sticks))
+    return replace(best, error=error, mode=mode, pairs=len(pairs), _sticks=tuple(sticks))
 
 
 def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline, max_ways: int) -> LossEstimate:
@@ -209,7 +209,7 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline, max_ways: int) ->
             pass
         raise
     largest = largest_of(cases)
-    sticks = tuple(partial(delta, cases, forward=forward) for forward in (True, False))
+    sticks = tuple(_lazily(partial(profile, cases, forward=way)) for way in (True, False))
     value = max(largest.forward, largest.backward)
     found = LossEstimate(value, largest.error, "analytic", (d1, d2), "", sticks)
     if not _are_few(cases):
@@ -218,6 +218,12 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline, max_ways: int) ->
         return _enumerated(call, d1, d2, deadline)
     except NotExact:
         return found
+
+
+def _lazily(make: Callable[[], Profile]) -> Stick:
+    """A profile that is made when it is first asked for."""
+    made = cache(make)
+    return lambda eps: made().delta(eps)
 
 
 def _are_few(cases: Sequence[Case]) -> bool:

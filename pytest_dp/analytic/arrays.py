@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.analytic.trace import Trace
-from pytest_dp.analytic.values import Affine, Finite, Traced, is_constant, joined, simplest
+from pytest_dp.analytic.traced import Traced, is_constant
+from pytest_dp.analytic.values import Affine, Finite, joined, simplest
 
 ALLOWED = {
     *(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute),

@@ -19,28 +19,13 @@ from pytest_dp.analytic.experiments import Experiment, Largest, Table
 from pytest_dp.analytic.linear import linear
 from pytest_dp.analytic.mixed import Mixed
 from pytest_dp.analytic.outcomes import Outcome
-from pytest_dp.analytic.trace import Condition
+from pytest_dp.analytic.parts import Part, blocks_of, is_compared, is_free, log_total, parts_of
 from pytest_dp.analytic.values import Affine, Finite
 from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
 MAX_TABLE = 200_000
 """Combinations of what draws may be, of which leaves that share draws may depend."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Leaves of an outcome, and the draws and conditions that belong to them.
-
-    Attributes
-    ----------
-    leaves : tuple of int
-    draws : frozenset of int
-    conditions : tuple of Condition
-    """
-
-    leaves: tuple[int, ...]
-    draws: frozenset[int]
-    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +66,7 @@ def compared(outcomes1: Sequence[Outcome], outcomes2: Sequence[Outcome]) -> list
         If some of it has no closed form.
     """
     both = [*outcomes1, *outcomes2]
-    keys = _kinds(both)
+    keys = kinds(both)
     cases = []
     for kind in dict.fromkeys(keys):
         ours = [o for o, key in zip(outcomes1, keys, strict=False) if key == kind]
@@ -94,9 +79,21 @@ def compared(outcomes1: Sequence[Outcome], outcomes2: Sequence[Outcome]) -> list
     return cases
 
 
-def largest_of(cases: Sequence[Case]) -> Largest:
-    """The suprema of the loss and of its negative over all outputs."""
-    found = [case.largest() for case in cases]
+def largest_of(cases: Sequence[Case], deadline: Deadline | None = None) -> Largest:
+    """The suprema of the loss and of its negative over all outputs.
+
+    Raises
+    ------
+    OutOfTime
+        If the deadline passes.
+    CannotInstrument
+        If some are not known.
+    """
+    found = []
+    for case in cases:
+        if deadline is not None and deadline.remaining() <= 0:
+            raise OutOfTime
+        found.append(case.largest())
     return Largest(
         max(0.0, *(each.forward for each in found)),
         max(0.0, *(each.backward for each in found)),
@@ -104,7 +101,7 @@ def largest_of(cases: Sequence[Case]) -> Largest:
     )
 
 
-def _kinds(outcomes: Sequence[Outcome]) -> list[Hashable]:
+def kinds(outcomes: Sequence[Outcome]) -> list[Hashable]:
     """Of each outcome, its structure with the constants at places where nothing else may be."""
     varied: dict[Hashable, set[int]] = {}
     for outcome in outcomes:
@@ -118,7 +115,7 @@ def _kinds(outcomes: Sequence[Outcome]) -> list[Hashable]:
                 if isinstance(leaf, Affine)
                 else "finite"
                 if at in varied[outcome.structure]
-                else ("constant", *_key(leaf))
+                else ("constant", *key_of(leaf))
                 for at, leaf in enumerate(outcome.leaves)
             ),
         )
@@ -126,7 +123,8 @@ def _kinds(outcomes: Sequence[Outcome]) -> list[Hashable]:
     ]
 
 
-def _key(value: Any) -> tuple[str, Any]:
+def key_of(value: Any) -> tuple[str, Any]:
+    """Equal for values that are the same to whoever sees the output."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and math.isnan(value):
         return "float", "nan"
@@ -137,7 +135,7 @@ def _case(ours: list[Outcome], theirs: list[Outcome]) -> Case:
     if len(ours) == len(theirs) == 1:
         return _one_way(ours[0], theirs[0])
     if not ours or not theirs:
-        return Case(_log_total(ours), _log_total(theirs), [])
+        return Case(log_total(ours), log_total(theirs), [])
     leaves = ours[0].leaves
     open_leaves = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Affine)]
     if not open_leaves:
@@ -154,24 +152,9 @@ def _ways(outcomes: list[Outcome], at: int) -> list[tuple[Outcome, Part, float]]
     for outcome in outcomes:
         parts = parts_of(outcome)
         (part,) = (part for part in parts if at in part.leaves)
-        rest = [log_weight(outcome, p) for p in parts if not _free(outcome, p)]
+        rest = [log_weight(outcome, p) for p in parts if not is_free(outcome, p)]
         found.append((outcome, part, math.fsum(rest)))
     return found
-
-
-def _free(outcome: Outcome, part: Part) -> bool:
-    return any(isinstance(outcome.leaves[at], Affine | Finite) for at in part.leaves)
-
-
-def _log_total(outcomes: list[Outcome]) -> float:
-    """The logarithm of the probability of any of some outcomes."""
-    if not outcomes:
-        return -math.inf
-    logs = [
-        math.fsum(log_weight(outcome, part) for part in parts_of(outcome) if part.draws)
-        for outcome in outcomes
-    ]
-    return float(np.logaddexp.reduce(logs))
 
 
 def _one_way(one: Outcome, other: Outcome) -> Case:
@@ -181,7 +164,7 @@ def _one_way(one: Outcome, other: Outcome) -> Case:
         for outcome, parts in ((one, parts1), (other, parts2))
     )
     experiments: list[Experiment] = []
-    for block in _blocks([part.leaves for part in (*parts1, *parts2) if part.leaves]):
+    for block in blocks_of([part.leaves for part in (*parts1, *parts2) if part.leaves]):
         experiments += _block(one, other, block)
     return Case(log_p, log_q, experiments)
 
@@ -193,12 +176,7 @@ def _block(one: Outcome, other: Outcome, block: tuple[int, ...]) -> list[Experim
         return [_table([one], [other], block)]
     if not all(sums):
         _refuse("values and sums of draws depend on each other")
-    free = True
-    for outcome in (one, other):
-        for part in parts_of(outcome):
-            if set(part.leaves) & set(block):
-                free &= not (part.conditions or part.draws & outcome.allowed.keys())
-    if free:
+    if not is_compared(one, block) and not is_compared(other, block):
         return linear(one, other, block)
     if len(block) > 1:
         _refuse("several outputs depend on a draw that is compared")
@@ -227,19 +205,19 @@ def _probabilities(
         if whole:
             parts = [part for part in parts_of(outcome) if part.draws]
             weight = math.exp(
-                math.fsum(log_weight(outcome, p) for p in parts if not _free(outcome, p))
+                math.fsum(log_weight(outcome, p) for p in parts if not is_free(outcome, p))
             )
-        for key, probability in _joint(outcome, block).items():
+        for key, probability in joint(outcome, block).items():
             found.setdefault(key, []).append(weight * probability)
     return {key: math.fsum(parts) for key, parts in found.items()}
 
 
-def _joint(outcome: Outcome, block: Sequence[int]) -> dict[Hashable, float]:
+def joint(outcome: Outcome, block: Sequence[int]) -> dict[Hashable, float]:
     """The probability of every combination of values of leaves, on this way."""
     leaves = [outcome.leaves[at] for at in block]
     finite = [leaf for leaf in leaves if isinstance(leaf, Finite)]
     if not finite:
-        return {tuple(map(_key, leaves)): 1.0}
+        return {tuple(map(key_of, leaves)): 1.0}
     trace = finite[0].trace
     cuts: dict[int, tuple[float, ...]] = {}
     for leaf in finite:
@@ -257,60 +235,11 @@ def _joint(outcome: Outcome, block: Sequence[int]) -> dict[Hashable, float]:
         probability = math.prod(chosen)
         if probability:
             key = tuple(
-                _key(leaf if column is None else column[number])
+                key_of(leaf if column is None else column[number])
                 for leaf, column in zip(leaves, columns, strict=True)
             )
             found[key] = found.get(key, 0.0) + probability
     return found
-
-
-def parts_of(outcome: Outcome) -> list[Part]:
-    """Leaves, draws and conditions that hang together; a constant is a part of its own."""
-    sets: list[tuple[set[int], set[int], list[Condition]]] = []
-    for at, leaf in enumerate(outcome.leaves):
-        draws = set(leaf.terms) if isinstance(leaf, Affine) else set()
-        draws |= set(leaf.cuts) if isinstance(leaf, Finite) else set()
-        sets.append(({at}, draws, []))
-    sets += [(set(), set(condition.terms), [condition]) for condition in outcome.conditions]
-    sets += [(set(), {draw}, []) for draw in outcome.allowed]
-    return [
-        Part(tuple(sorted(leaves)), frozenset(draws), tuple(conditions))
-        for leaves, draws, conditions in _united(sets)
-    ]
-
-
-def _united(
-    sets: list[tuple[set[int], set[int], list[Condition]]],
-) -> list[tuple[set[int], set[int], list[Condition]]]:
-    """Sets put together where they share draws."""
-    owner: dict[int, int] = {}
-    united: dict[int, tuple[set[int], set[int], list[Condition]]] = {}
-    for number, (leaves, draws, conditions) in enumerate(sets):
-        mine = (set(leaves), set(draws), list(conditions))
-        for index in sorted({owner[draw] for draw in draws if draw in owner}):
-            other = united.pop(index)
-            mine[0].update(other[0])
-            mine[1].update(other[1])
-            mine[2].extend(other[2])
-        for draw in mine[1]:
-            owner[draw] = number
-        united[number] = mine
-    return list(united.values())
-
-
-def _blocks(parts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The finest partition of leaves in which every part is inside of one block."""
-    merged: list[set[int]] = []
-    for part in parts:
-        mine = set(part)
-        rest = []
-        for block in merged:
-            if block & mine:
-                mine |= block
-            else:
-                rest.append(block)
-        merged = [*rest, mine]
-    return sorted(tuple(sorted(block)) for block in merged)
 
 
 def _refuse(reason: str) -> NoReturn:

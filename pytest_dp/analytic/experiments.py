@@ -201,6 +201,8 @@ def _cut(moved: Moved, count: int) -> Cells | None:
     if not moved._same and family not in {"laplace", "normal"}:  # noqa: SLF001
         return None
     grid = np.linspace(*_TAILS[family], count // 2 + 1)
+    if family == "laplace" and moved._same:  # noqa: SLF001
+        grid = np.linspace(min(shift, 0.0), max(shift, 0.0), count)  # beyond, it is constant
     turns = [0.0, shift]
     if family == "normal" and not moved._same:  # noqa: SLF001
         turns.append(-shift / (stretch**2 - 1))
@@ -214,6 +216,9 @@ def _cut(moved: Moved, count: int) -> Cells | None:
         loss = moved.loss(inside)
         return Cells(p, q, loss, loss)
     loss = moved.loss(edges)
+    if family == "laplace" and moved._same:  # noqa: SLF001
+        loss = np.concatenate([loss[:1], loss, loss[-1:]])  # so it is beyond them
+        return Cells(p, q, np.minimum(loss[1:], loss[:-1]), np.maximum(loss[1:], loss[:-1]))
     bound = abs(shift) if family in EXPONENTIAL_TAILS and moved._same else np.inf  # noqa: SLF001
     low = np.concatenate([[-bound], np.minimum(loss[1:], loss[:-1]), [-bound]])
     high = np.concatenate([[bound], np.maximum(loss[1:], loss[:-1]), [bound]])

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
-from scipy.linalg import qr
 
 from pytest_dp.analytic.experiments import Different, Experiment, Moved, Tailed
 from pytest_dp.analytic.laws import EXPONENTIAL_TAILS, Law
@@ -93,7 +92,7 @@ def linear(one: Outcome, other: Outcome, at: Sequence[int]) -> list[Experiment]:
     CannotInstrument
         If there is no closed form.
     """
-    p, q = _linear(one, at), _linear(other, at)
+    p, q = linear_of(one, at), linear_of(other, at)
     scale = np.abs(p.constant).max() + np.abs(q.constant).max()
     off = OFF * max(scale, np.abs(p.matrix).max())
     rank = int(np.linalg.matrix_rank(p.matrix, tol=SMALL * np.abs(p.matrix).max()))
@@ -104,8 +103,7 @@ def linear(one: Outcome, other: Outcome, at: Sequence[int]) -> list[Experiment]:
         moves = np.abs(null @ q.matrix).max() > SMALL * np.abs(q.matrix).max()
         if moves or np.abs(null @ (p.constant - q.constant)).max() > off:
             return [Different()]
-        _, _, order = qr(p.matrix.T, pivoting=True)
-        kept = sorted(order[:rank])
+        kept = independent_rows(p.matrix)
         p, q = p.rows(kept), q.rows(kept)
     if p.normal and q.normal:
         return _gaussian(p, q)
@@ -114,6 +112,16 @@ def linear(one: Outcome, other: Outcome, at: Sequence[int]) -> list[Experiment]:
     if abs(np.linalg.det(q.matrix / np.abs(q.matrix).max(axis=1, keepdims=True))) < SMALL:
         _refuse("outputs on the two inputs depend on draws in different ways")
     return _coordinates(p, q, off)
+
+
+def independent_rows(matrix: Floats) -> list[int]:
+    """Rows of which none depends on those before."""
+    kept: list[int] = []
+    for row in range(len(matrix)):
+        some = matrix[[*kept, row]]
+        if np.linalg.matrix_rank(some, tol=SMALL * np.abs(matrix).max()) > len(kept):
+            kept.append(row)
+    return kept
 
 
 def _coordinates(p: Linear, q: Linear, off: float) -> list[Experiment]:
@@ -189,7 +197,8 @@ def _gaussian(p: Linear, q: Linear) -> list[Experiment]:
     return [Moved(Law("normal"), mu)]
 
 
-def _linear(outcome: Outcome, at: Sequence[int]) -> Linear:
+def linear_of(outcome: Outcome, at: Sequence[int]) -> Linear:
+    """Some outputs, all of which are `Affine`, in terms of standard noises."""
     leaves = [outcome.leaves[i] for i in at]
     draws = sorted({draw for leaf in leaves for draw in leaf.terms})
     columns = np.array([[leaf.terms.get(draw, 0.0) for leaf in leaves] for draw in draws]).T

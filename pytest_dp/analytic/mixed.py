@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from pytest_dp.analytic.conditioned import log_weight
 from pytest_dp.analytic.experiments import Cells, Largest
@@ -23,6 +22,8 @@ Way = tuple[Any, Any, float]
 """
 NEAR = np.linspace(-24.0, 24.0, 49)
 """Where the loss is looked for, in scales of the noise around the answers."""
+GOLDEN, SECTIONS = (math.sqrt(5) - 1) / 2, 24
+"""How the best point is refined."""
 OUT = (60.0, 120.0, 240.0)
 """Where its limits are looked for."""
 STEADY = 1e-8
@@ -82,11 +83,13 @@ class Mixed:
         if math.isinf(best):
             return best
         at = int(known.argmax())
-        around = points[max(at - 1, 0)], points[min(at + 1, len(points) - 1)]
-        found = minimize_scalar(
-            lambda y: -sign * self.loss(float(y)), bounds=around, method="bounded"
-        )
-        return best if math.isnan(found.fun) else max(best, float(-found.fun))
+        low, high = float(points[max(at - 1, 0)]), float(points[min(at + 1, len(points) - 1)])
+        for _ in range(SECTIONS):  # golden section
+            left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+            losses = [sign * self.loss(y) for y in (left, right)]
+            best = max(best, *(loss for loss in losses if not math.isnan(loss)))
+            low, high = (low, right) if losses[0] >= losses[1] else (left, high)
+        return best
 
     def _limit(self, centres: list[float], scale: float, side: float) -> float:
         centre = max(centres) if side > 0 else min(centres)

@@ -10,8 +10,9 @@ import numpy as np
 
 from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.trace import Condition, Interval, Trace
+from pytest_dp.analytic.traced import Traced
 from pytest_dp.analytic.tracing import Tracer
-from pytest_dp.analytic.values import Affine, Finite, Traced, simplest
+from pytest_dp.analytic.values import Affine, Finite, simplest
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.branching import Path, explored
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -23,7 +24,7 @@ MAX_WAYS = 2_000
 """Ways that a mechanism may go on one input."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """One way that a mechanism may go.
 
@@ -94,7 +95,7 @@ def _ended(trace: Trace, output: Any) -> Outcome:
     if isinstance(output, Raised):
         raise CannotInstrument(f"it {output}, with draws that are traced")
     leaves: list[Any] = []
-    structure = _opened(output, leaves)
+    structure = opened(output, leaves)
     leaves = [simplest(leaf) for leaf in leaves]
     while True:
         shared = {draw for leaf in leaves if isinstance(leaf, Affine) for draw in leaf.terms}
@@ -114,19 +115,19 @@ def _ended(trace: Trace, output: Any) -> Outcome:
     )
 
 
-def _opened(output: Any, leaves: list[Any]) -> Hashable:
+def opened(output: Any, leaves: list[Any]) -> Hashable:
     """The structure of an output, whose numbers are added to `leaves`."""
     if isinstance(output, np.ndarray):
         for element in output.astype(object).view(np.ndarray).ravel():
-            _opened(element, leaves)
+            opened(_as_in_arrays(element), leaves)
         return ("array", output.shape)
     if isinstance(output, dict):
-        inner = [(_opened(key, []), repr(key), _opened(at, leaves)) for key, at in output.items()]
+        inner = [(opened(key, []), repr(key), opened(at, leaves)) for key, at in output.items()]
         return ("dict", *inner)
     if isinstance(output, list | tuple):
-        return (type(output).__qualname__, *(_opened(element, leaves) for element in output))
+        return (type(output).__qualname__, *(opened(element, leaves) for element in output))
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
-        return (type(output).__qualname__, *(_opened(v, leaves) for v in _fields(output)))
+        return (type(output).__qualname__, *(opened(v, leaves) for v in _fields(output)))
     if isinstance(output, Traced):
         leaves.append(output)
         return "number"
@@ -136,6 +137,13 @@ def _opened(output: Any, leaves: list[Any]) -> Hashable:
         raise CannotInstrument(f"its outputs hold objects of type {type(output).__qualname__}")
     leaves.append(output)
     return "number"
+
+
+def _as_in_arrays(value: Any) -> Any:
+    """Numbers of one array are all of one type."""
+    if isinstance(value, Finite):
+        return value.map(_as_in_arrays)
+    return float(value) if isinstance(value, bool | int) and abs(value) < 2**53 else value
 
 
 def _fields(output: Any) -> Iterator[Any]:

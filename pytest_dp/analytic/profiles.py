@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import fftconvolve
+from scipy.special import ndtr
 
 from pytest_dp.analytic.comparing import Case
-from pytest_dp.analytic.experiments import Cells, Experiment
+from pytest_dp.analytic.experiments import Cells, Moved
+from pytest_dp.analytic.laws import Law
 from pytest_dp.arrays import Floats
+from pytest_dp.privacy.conversions import gdp_to_delta
 
 CELLS = 40_000
 """Of one experiment."""
@@ -27,6 +29,10 @@ NEGLIGIBLE = 1e-15
 """Probability that may be taken for an infinite loss, or for none."""
 FLOATS = 1e-10
 """What rounding of floats may add up to."""
+MAX_EPS = 500.0
+"""In nats; a larger ε is taken for none."""
+GAUSSIAN = 1e-9
+"""By what the profile of normal distributions is rounded up, relatively."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +54,136 @@ class Losses:
         with np.errstate(over="ignore"):
             return float(np.sum(self.p * -np.expm1(np.minimum(eps - self.loss, 0.0))))
 
+    def masses(self, eps: float) -> tuple[float, float]:
+        """Of losses beyond eps, under P and under Q."""
+        some = self.loss > eps
+        return float(self.p[some].sum()), float((self.p[some] * np.exp(-self.loss[some])).sum())
 
-def delta(cases: Sequence[Case], eps: float, *, forward: bool) -> tuple[float, float]:
-    """The hockey-stick divergence of P from Q; of Q from P if not `forward`.
 
-    Returns
-    -------
-    lower, upper : float
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Outputs of one kind.
+
+    Attributes
+    ----------
+    weight : float
+        Their probability under P.
+    before : float
+        The loss that the kind itself has.
+    more : float
+        The largest loss of what is not in `least` and `most`.
+    least, most : Losses
+        Of the rest, merged and rounded down, and rounded up.
     """
-    lower = upper = 0.0
-    for case in cases:
-        log_p, log_q = (case.log_p, case.log_q) if forward else (case.log_q, case.log_p)
-        if log_p == -math.inf:
-            continue
-        weight = math.exp(log_p)
-        if log_q == -math.inf:
-            lower, upper = lower + weight, upper + weight
-            continue
-        least, most = _within(case.experiments, eps - (log_p - log_q), forward)
-        lower, upper = lower + weight * least, upper + weight * most
-    return max(lower - FLOATS, 0.0), min(upper + FLOATS, 1.0)
+
+    weight: float
+    before: float
+    more: float = 0.0
+    least: Losses | None = None
+    most: Losses | None = None
+
+    def beyond(self, eps: float) -> tuple[float, float]:
+        """Bounds on what the kind adds to δ."""
+        left = eps - self.before
+        if self.least is None or self.most is None:
+            lower, upper = -math.expm1(min(left, 0.0)), -math.expm1(min(left - self.more, 0.0))
+        else:
+            lower, upper = self.least.beyond(left), self.most.beyond(left - self.more)
+        return self.weight * lower, self.weight * upper
 
 
-def _within(experiments: list[Experiment], eps: float, forward: bool) -> tuple[float, float]:
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How much of P lies beyond ``exp(eps) Q``, by ε; bounds on it.
+
+    Attributes
+    ----------
+    kinds : tuple of Kind
+    mu : float or None
+        Where P and Q are normal distributions that differ by so much.
+    """
+
+    kinds: tuple[Kind, ...]
+    mu: float | None = None
+
+    def delta(self, eps: float) -> tuple[float, float]:
+        """The hockey-stick divergence: at least, and at most."""
+        if self.mu is not None:
+            known = gdp_to_delta(self.mu, eps) if self.mu else 0.0
+            return known * (1 - GAUSSIAN), known
+        bands = [kind.beyond(eps) for kind in self.kinds]
+        lower, upper = (math.fsum(band[side] for band in bands) for side in (0, 1))
+        return max(lower - FLOATS, 0.0), min(upper + FLOATS, 1.0)
+
+    def beyond(self, eps: float) -> tuple[float, float]:
+        """The probabilities under P and under Q of losses beyond eps (approximate)."""
+        if self.mu is not None:
+            half, far = self.mu / 2, eps / self.mu if self.mu else math.inf
+            return float(ndtr(half - far)), float(ndtr(-half - far))
+        p = q = 0.0
+        for kind in self.kinds:
+            left, ratio = eps - kind.before, math.exp(-kind.before)
+            if kind.most is None:
+                mine = (1.0, 1.0) if kind.before + kind.more > eps else (0.0, 0.0)
+            else:
+                mine = kind.most.masses(left)
+            p, q = p + kind.weight * mine[0], q + kind.weight * ratio * mine[1]
+        return p, q
+
+
+def eps_at(delta: float, profiles: Sequence[Profile]) -> tuple[float, float]:
+    """Bounds on the smallest ε beside a δ above 0."""
+    ends = []
+    for side in (0, 1):
+
+        def holds(eps: float, side: int = side) -> bool:
+            return all(one.delta(eps)[side] <= delta for one in profiles)
+
+        low, high = 0.0, 1.0
+        while not holds(high):
+            low, high = high, 2 * high
+            if high > MAX_EPS:
+                ends.append((MAX_EPS, math.inf))
+                break
+        else:
+            for _ in range(40):
+                middle = (low + high) / 2
+                low, high = (low, middle) if holds(middle) else (middle, high)
+            ends.append((0.0 if holds(0.0) else low, 0.0 if holds(0.0) else high))
+    return ends[0][0], ends[1][1]
+
+
+def profile(cases: Sequence[Case], *, forward: bool) -> Profile:
+    """That of P against Q; of Q against P if not `forward`."""
+    mu = gaussian(cases)
+    if mu is not None:
+        return Profile((), mu)
+    return Profile(tuple(_kind(case, forward) for case in cases))
+
+
+def gaussian(cases: Sequence[Case]) -> float | None:
+    """By how many standard deviations normal distributions differ, if all is of that kind."""
+    if len(cases) != 1 or cases[0].log_p != cases[0].log_q or not cases[0].experiments:
+        return None
+    shifts = []
+    for experiment in cases[0].experiments:
+        if not isinstance(experiment, Moved) or experiment.law != Law("normal"):
+            return None
+        if experiment.stretch != 1:
+            return None
+        shifts.append(experiment.shift)
+    return math.hypot(*shifts)
+
+
+def _kind(case: Case, forward: bool) -> Kind:
+    log_p, log_q = (case.log_p, case.log_q) if forward else (case.log_q, case.log_p)
+    if log_p == -math.inf:
+        return Kind(0.0, 0.0)
+    if log_q == -math.inf:
+        return Kind(math.exp(log_p), math.inf)
+    before, more = log_p - log_q, 0.0
     cells: list[Cells] = []
-    more = 0.0
-    for experiment in experiments:
+    for experiment in case.experiments:
         cut = experiment.cells(CELLS)
         if cut is not None:
             cells.append(cut if forward else cut.turned())
@@ -81,10 +191,10 @@ def _within(experiments: list[Experiment], eps: float, forward: bool) -> tuple[f
             largest = experiment.largest()
             more += largest.forward if forward else largest.backward
     if not cells:
-        return max(-math.expm1(eps), 0.0), max(-math.expm1(min(eps - more, 0.0)), 0.0)
-    lower = _composed([_merged(each) for each in cells], up=False)
-    upper = _composed([Losses(each.p, each.high) for each in cells], up=True)
-    return lower.beyond(eps), upper.beyond(eps - more)
+        return Kind(math.exp(log_p), before, more)
+    least = _composed([_merged(each) for each in cells], up=False)
+    most = _composed([Losses(each.p, each.high) for each in cells], up=True)
+    return Kind(math.exp(log_p), before, more, least, most)
 
 
 def _merged(cells: Cells) -> Losses:
@@ -103,10 +213,17 @@ def _composed(parts: list[Losses], *, up: bool) -> Losses:
     total, start, infinite = np.ones(1), 0, 1.0
     for part, bound in zip(parts, bounds, strict=True):
         masses, first, lost = _on_grid(part, bound, step, up=up)
-        total = np.maximum(fftconvolve(total, masses), 0.0)
+        total = _convolved(total, masses)
         start, infinite = start + first, infinite * (1 - lost)
     loss = (start + np.arange(len(total))) * step
     return Losses(np.append(total, 1 - infinite), np.append(loss, np.inf))
+
+
+def _convolved(one: Floats, other: Floats) -> Floats:
+    length = len(one) + len(other) - 1
+    size = 1 << (length - 1).bit_length()
+    product = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(other, size), size)
+    return np.maximum(product[:length], 0.0)
 
 
 def _bounds(part: Losses, negligible: float) -> tuple[float, float]:

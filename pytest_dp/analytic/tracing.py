@@ -12,7 +12,8 @@ import numpy as np
 from pytest_dp.analytic.arrays import TracedArray, elementwise, of_function, of_ufunc
 from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.trace import Trace
-from pytest_dp.analytic.values import Affine, Traced
+from pytest_dp.analytic.traced import Traced
+from pytest_dp.analytic.values import Affine
 from pytest_dp.randomness.branching import Path
 from pytest_dp.randomness.requests import Request
 from pytest_dp.randomness.stand_ins import Instrument

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pytest_dp.auditors import divergence, held_out
+from pytest_dp.auditors import analysing, divergence, held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.enumerating import estimate
 from pytest_dp.auditors.game import RESERVE, Game
@@ -82,6 +82,10 @@ def conclude(game: Game) -> AuditResult:
     shown = _counted(shown_of, known, game)
     bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
     game.late |= shown_of.late
+    if bets["estimate"] is None:  # last, as it may take some of the samples that are left
+        bets["estimate"] = analysing.estimate(
+            context, game.found.traced, game.pool, game.seen, violated
+        )
     _note_if_late(game)
     silent = not violated and never_varies(context, game.pool)  # which notes it
     verdict: Verdict = "violated" if violated else "no violation"

@@ -15,8 +15,10 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import ByOutcomes
+from pytest_dp.auditors.analysing import Traced, trace_pairs
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.proposals import Proposal, proposal
 from pytest_dp.evidence.goodness import log_e_value
 from pytest_dp.exact.distribution import Distribution, NotExact
 from pytest_dp.exact.enumerating import enumerated
@@ -32,8 +34,6 @@ TIME_SHARE, MAX_PAIRS = 0.05, 16
 """Share of max_seconds, and pairs of inputs, that are enumerated at most."""
 MIN_EXCESS = 1e-9
 """By what the worst event exceeds the claim where it is worth a bet: less is rounding."""
-CAUTION = 4.0
-"""Times the pairs of outputs that should refute a claim, until a proposal has had its share."""
 MIN_REAL, REFUTED = 1_000, math.log(1_000)
 """Real outputs on an input by which its distribution is checked, and evidence that refutes it."""
 MAX_BESIDE, MAX_ERROR = 1e-9, 1e-7
@@ -42,24 +42,6 @@ OTHER_OUTPUTS = "real runs give other outputs than enumerated ones"
 TOO_FEW = "too few real runs to check it"
 ABOVE = 1 + 1e-9
 """What rounding may add to a claim that is attained."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A set of outputs that breaks the claim, if the enumeration saw all of the noise.
-
-    Attributes
-    ----------
-    binning : ByOutcomes
-    edge : float
-        Standard deviations of a payoff that it should win, on average.
-    needed : int
-        Pairs of outputs after which it should have won, with some caution.
-    """
-
-    binning: ByOutcomes
-    edge: float
-    needed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +54,20 @@ class Enumerated:
         Those on D and on D', by the number of the pair.
     refusal : str
         Why there are no more; empty if there could be.
+    traced : Traced
+        What is known otherwise, where nothing was enumerated.
     """
 
     known: Mapping[int, tuple[Distribution, Distribution]] = field(default_factory=dict)
     refusal: str = ""
+    traced: Traced = field(default_factory=Traced)
 
     def proposal(
         self, number: int, guarantee: Guarantee, alpha: float, most: float
     ) -> Proposal | None:
         """What breaks the claim on a pair of inputs, if that shows in `most` pairs of outputs."""
         if number not in self.known:
-            return None
+            return self.traced.proposal(number, guarantee, alpha, most)
         pair = both(*self.known[number])
         best: Proposal | None = None
         for stick in guarantee.hockey_sticks:
@@ -91,13 +76,11 @@ class Enumerated:
                 excess -= stick.delta
                 if excess <= MIN_EXCESS * (1 + stick.delta):
                     continue
-                p, q, factor = way.p[worst].sum(), way.q[worst].sum(), math.exp(stick.eps)
-                variance = p * (1 - p) + factor**2 * q * (1 - q)
-                edge = excess / math.sqrt(max(variance, excess**2))
-                needed = int(CAUTION * 2 * math.log(1 / alpha) / edge**2) + 1
-                if needed <= most and (best is None or edge > best.edge):
-                    marks = tuple(np.sort(way.marks[worst]).tolist())
-                    best = Proposal(ByOutcomes(marks), edge, needed)
+                masses = float(way.p[worst].sum()), float(way.q[worst].sum())
+                binning = ByOutcomes(tuple(np.sort(way.marks[worst]).tolist()))
+                offered = proposal(masses, excess, stick.eps, alpha, binning)
+                if offered.needed <= most and (best is None or offered.edge > best.edge):
+                    best = offered
         return best
 
 
@@ -123,7 +106,8 @@ def enumerate_pairs(context: Context) -> Enumerated:
         try:
             known[number] = of(pair.d1), of(pair.d2)
         except NotExact as reason:
-            return Enumerated(known, str(reason))
+            traced = Traced() if known else trace_pairs(context)
+            return Enumerated(known, str(reason), traced)
     return Enumerated(known)
 
 

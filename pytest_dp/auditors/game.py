@@ -19,7 +19,7 @@ from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
 from pytest_dp.auditors.earlier import learned_by, remind
-from pytest_dp.auditors.enumerating import NOTHING, Enumerated, Proposal
+from pytest_dp.auditors.enumerating import NOTHING, Enumerated
 from pytest_dp.auditors.kept import MIN_ROOM, TOTAL_ROOM, Kept
 from pytest_dp.auditors.outlook import (
     MIN_AT_MARGIN,
@@ -30,6 +30,7 @@ from pytest_dp.auditors.outlook import (
 )
 from pytest_dp.auditors.pace import pace_of
 from pytest_dp.auditors.pool import Pool, always_raises
+from pytest_dp.auditors.proposals import Proposal
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource, Tried

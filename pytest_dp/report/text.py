@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
@@ -100,7 +101,13 @@ def estimated(record: Record) -> str:
         where = f"{numbers.count(known.pairs)} of {numbers.count(record.pairs_available)} pairs"
     beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
-    return f"{known.mode} on {where}: {record.parameter} = {known.value:.6f}{beside}{basis}"
+    value = f"{known.value:.{_digits(known.error)}f}"
+    return f"{known.mode} on {where}: {record.parameter} = {value}{beside}{basis}"
+
+
+def _digits(error: float) -> int:
+    """Decimals of which none is wrong by more than one, but six at most."""
+    return 6 if error <= 1e-6 else max(0, int(-math.log10(error)))
 
 
 def _and_more(record: Record) -> str:

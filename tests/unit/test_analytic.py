@@ -10,7 +10,7 @@ from exact import call_of
 
 from pytest_dp.analytic.comparing import compared, largest_of
 from pytest_dp.analytic.outcomes import outcomes_of
-from pytest_dp.analytic.profiles import delta
+from pytest_dp.analytic.profiles import profile
 from pytest_dp.privacy import gdp_to_delta
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline
@@ -95,7 +95,7 @@ def gaussian(x, rng):
 def test_profile_of_gaussian_noise(eps):
     expected = gdp_to_delta(math.sqrt(6) / 2, eps)
     for forward in (True, False):
-        low, high = delta(cases(gaussian, 0, 1), eps, forward=forward)
+        low, high = profile(cases(gaussian, 0, 1), forward=forward).delta(eps)
         assert low <= expected <= high
         assert high - low < 1e-3
 
@@ -103,7 +103,7 @@ def test_profile_of_gaussian_noise(eps):
 @pytest.mark.parametrize("eps", [0.0, 0.3, 0.9])
 def test_profile_of_laplace_noise(eps):
     expected = 1 - math.exp((eps - 1) / 2)
-    low, high = delta(cases(lambda x, rng: x + rng.laplace(), 0, 1), eps, forward=True)
+    low, high = profile(cases(lambda x, rng: x + rng.laplace(), 0, 1), forward=True).delta(eps)
     assert low <= expected <= high
     assert high - low < 1e-3
 

@@ -12,7 +12,7 @@ from test_analytic import cases, loss
 
 from pytest_dp.analytic.comparing import largest_of
 from pytest_dp.analytic.outcomes import outcomes_of
-from pytest_dp.analytic.profiles import delta
+from pytest_dp.analytic.profiles import profile
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.randomness.tape import Tape
 from pytest_dp.sampling.deadline import Deadline
@@ -113,7 +113,7 @@ def test_profile_of_several_laplace_draws():
     known = cases(vector, [0, 0, 0], d2.tolist())
     for eps in (0.0, 0.7, 1.5):
         beyond = -np.expm1(np.minimum(eps - losses, 0.0))
-        low, high = delta(known, eps, forward=True)
+        low, high = profile(known, forward=True).delta(eps)
         off = 5 * beyond.std() / math.sqrt(len(losses))
         assert low - off <= beyond.mean() <= high + off
         assert high - low < 2e-3
@@ -171,7 +171,7 @@ def test_coins_and_sums_of_the_same_draws_are_not_taken_for_independent():
     # the sign tells nothing that the sum does not tell where the answer is known
     assert largest_of(cases(both, 0, 1)).forward == math.inf
     # a sum of 0.5 has a sign of its draw that only one of the inputs allows
-    low, high = delta(cases(lambda x, rng: rng.laplace() > x, 0, 1), 0.0, forward=True)
+    low, high = profile(cases(lambda x, rng: rng.laplace() > x, 0, 1), forward=True).delta(0.0)
     assert low <= 0.5 - math.exp(-1) / 2 <= high
 
 

@@ -1,0 +1,219 @@
+"""What closed forms add to an audit: pairs to bet on, and a loss that is known.
+
+As with enumeration, they only propose: the bets decide, and a loss is told only where outputs of
+real runs look as they were traced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_dp.analytic.agreement import against
+from pytest_dp.analytic.comparing import Case, compared, largest_of
+from pytest_dp.analytic.outcomes import Outcome, outcomes_of
+from pytest_dp.analytic.profiles import Profile, eps_at, gaussian, profile
+from pytest_dp.arrays import Outputs
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.proposals import Proposal, proposal
+from pytest_dp.errors import MechanismError
+from pytest_dp.privacy import Guarantee
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.results.estimate import Estimate
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.sampler import Draw
+
+ANALYSED_KEY = 11
+"""First part of the keys of samples by which what was traced is checked."""
+TIME_SHARE, MAX_PAIRS, MAX_WAYS = 0.025, 16, 64
+"""Share of max_seconds, pairs of inputs, and ways on each, that are traced at most."""
+MIN_EXCESS = 1e-6
+"""By what the worst event exceeds the claim where it is worth a bet."""
+MIN_REAL, MAX_REAL, MAX_NUMBERS = 1_000, 4_000, 200_000
+"""Real outputs on an input by which what was traced is checked, and numbers in them."""
+REFUTED = math.log(1_000)
+"""Evidence that refutes it."""
+ABOVE = 1 + 1e-9
+"""What rounding may add to a claim that is attained."""
+REFUSALS = (CannotInstrument, CannotCopy, OutOfTime, MemoryError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """A pair of inputs whose outputs are known in closed form.
+
+    Attributes
+    ----------
+    outcomes : (list of Outcome, list of Outcome)
+        On D and on D'.
+    cases : list of Case
+    value : float
+        The largest loss in nats.
+    error : float
+    """
+
+    outcomes: tuple[list[Outcome], list[Outcome]]
+    cases: list[Case]
+    value: float
+    error: float
+
+    def profiles(self) -> tuple[Profile, Profile]:
+        """In both directions."""
+        return profile(self.cases, forward=True), profile(self.cases, forward=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What is known in closed form of the claim's first pairs of inputs.
+
+    Attributes
+    ----------
+    known : dict
+        By the number of the pair.
+    refusal : str
+        Why there is no more; empty if there could be.
+    """
+
+    known: Mapping[int, Analysed] = field(default_factory=dict)
+    refusal: str = ""
+
+    def proposal(
+        self, number: int, guarantee: Guarantee, alpha: float, most: float
+    ) -> Proposal | None:
+        """What breaks the claim on a pair of inputs, if that shows in `most` pairs of outputs."""
+        if number not in self.known:
+            return None
+        found = self.known[number]
+        best: Proposal | None = None
+        for stick in guarantee.hockey_sticks:
+            if found.value <= stick.eps * ABOVE:
+                continue
+            for one in found.profiles():
+                excess = one.delta(stick.eps)[0] - stick.delta
+                if excess <= MIN_EXCESS * (1 + stick.delta):
+                    continue
+                offered = proposal(one.beyond(stick.eps), excess, stick.eps, alpha, None)
+                if offered.needed <= most and (best is None or offered.edge > best.edge):
+                    best = offered
+        return best
+
+
+def trace_pairs(context: Context) -> Traced:
+    """Trace the claim's first pairs of inputs, until something is refused, or time is up."""
+    deadline = Deadline(TIME_SHARE * context.settings.max_seconds)
+    if (context.sampler.seconds_a_run or 0.0) > deadline.remaining() / 2:
+        return Traced(refusal="runs take too long")
+    found: dict[object, list[Outcome]] = {}
+
+    def of(data: object) -> list[Outcome]:
+        frozen = Input(data).frozen
+        key = id(data) if frozen is None else frozen
+        if key not in found:
+            found[key] = outcomes_of(context.call, data, deadline, MAX_WAYS)
+        return found[key]
+
+    known: dict[int, Analysed] = {}
+    for number, pair in enumerate(context.pairs[:MAX_PAIRS]):
+        try:
+            outcomes = of(pair.d1), of(pair.d2)
+            cases = compared(*outcomes)
+            largest = largest_of(cases, deadline)
+        except REFUSALS as reason:
+            return Traced(known, str(reason) or "it takes too long")
+        value = max(largest.forward, largest.backward)
+        known[number] = Analysed(outcomes, cases, value, largest.error)
+    return Traced(known)
+
+
+def estimate(
+    context: Context, traced: Traced, pool: Pool, arms: Sequence[Arm], violated: bool
+) -> Estimate | None:
+    """The loss on the claim's pairs in closed form; None if it is not known, or is not sure.
+
+    Parameters
+    ----------
+    context : Context
+    traced : Traced
+    pool : Pool
+    arms : sequence of Arm
+        With the outputs of real runs.
+    violated : bool
+        Whether the claim was refuted. Where it was not, no larger loss is told.
+    """
+    known = [(arm, traced.known[arm.number]) for arm in arms if arm.number in traced.known]
+    checked = [(arm, found) for arm, found in known if arm.kept.pairs >= MIN_REAL]
+    values = []
+    try:
+        if violated and known:
+            worst = max(known, key=lambda each: each[1].value)
+            checked += [] if worst in checked else [worst]
+        for arm, found in checked:
+            if _unlike(found, _real(context, pool, arm)):
+                return None
+            values.append(_parameter(context.guarantee, found))
+    except (*REFUSALS, MechanismError):
+        return None
+    if not values:
+        return None
+    value, error = max(value for value, _ in values), max(error for _, error in values)
+    if value > context.guarantee.claimed * ABOVE + error and not violated:
+        return None
+    return Estimate(value, error, "analytic", pairs=len(values))
+
+
+def _real(context: Context, pool: Pool, arm: Arm) -> tuple[Outputs, Outputs]:
+    """Outputs of real runs on both inputs: those that are kept, or new ones if they are too few.
+
+    Raises
+    ------
+    CannotInstrument
+        If there is no effort left for enough.
+    """
+    if arm.kept.pairs >= MIN_REAL:
+        return arm.kept.sides()
+    seconds = TIME_SHARE * context.settings.max_seconds
+    if min(context.to_test, context.runs_within(seconds, 2 * MIN_REAL)) < 2 * MIN_REAL:
+        raise CannotInstrument("too few real runs")
+    draws = [
+        Draw(pool.inputs[given], MIN_REAL, (ANALYSED_KEY, arm.number, side))
+        for side, given in enumerate((arm.input1, arm.input2))
+    ]
+    on_d, on_d2 = context.sampler.draw(draws, context.deadline)
+    return on_d, on_d2
+
+
+def _unlike(found: Analysed, real: tuple[Outputs, Outputs]) -> bool:
+    """Whether real outputs speak against what was traced."""
+    leaves = max(len(outcome.leaves) for outcome in found.outcomes[0])
+    most = min(MAX_REAL, MAX_NUMBERS // max(leaves, 1))
+    if most < MIN_REAL:
+        raise CannotInstrument("outputs are too long to be checked")
+    return any(
+        against(outcomes, list(outputs[:most])) >= REFUTED
+        for outcomes, outputs in zip(found.outcomes, real, strict=True)
+    )
+
+
+def _parameter(guarantee: Guarantee, found: Analysed) -> tuple[float, float]:
+    """The claim's parameter on a pair of inputs, and its error.
+
+    Raises
+    ------
+    CannotInstrument
+        If it does not follow.
+    """
+    if guarantee.parameter == "eps" and not guarantee.delta:
+        return found.value, found.error
+    mu = gaussian(found.cases)
+    if guarantee.parameter == "eps":
+        lower, upper = eps_at(guarantee.delta, found.profiles())
+        return (lower + upper) / 2, (upper - lower) / 2
+    if mu is None or guarantee.parameter not in {"mu", "rho"}:
+        raise CannotInstrument(f"no closed form of {guarantee.parameter}")
+    value = mu if guarantee.parameter == "mu" else mu**2 / 2
+    return value, 1e-11 * value
