@@ -180,5 +180,9 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
 
     pair = Pair(example.d1, example.d2, params=example.params).inputs
     seconds = min(BLAME_SECONDS, BLAME_SHARE * context.settings.max_seconds)
-    blame = blamed(context.call, pair, context.guarantee, result.lower, seconds, root)
+    try:
+        lower, event = result.lower, example.event
+        blame = blamed(context.call, pair, context.guarantee, lower, event, seconds, root)
+    except Exception:  # such as of an output that cannot be compared; the violation stands
+        blame = ()
     return replace(result, blame=blame, seconds=time.monotonic() - context.started)

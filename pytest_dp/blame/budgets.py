@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
 import textwrap
 import types
@@ -18,9 +19,9 @@ _NAMED = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a
 
 
 def most_written(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
-    """The largest number that is called ``eps``, ``EPS_AGE``, ``budget`` or the like.
+    """The sum of the numbers that are called ``eps``, ``EPS_AGE``, ``budget`` or the like.
 
-    Where all of them are below the claim, it may be shared out among them: then their sum.
+    Where one of them is what is claimed, it is that.
 
     Parameters
     ----------
@@ -43,8 +44,8 @@ def most_written(mechanism: Any, params: dict[str, Any], claimed: float) -> floa
             with suppress(OSError, TypeError, SyntaxError, ValueError):
                 found = dict(_in_source(thing)) | found
     values = [value for name, value in found.items() if _NAMED.search(name) and value > 0]
-    most = max(values, default=0.0)
-    return sum(values) if most < claimed * (1 - 1e-9) else most
+    is_claimed = any(math.isclose(value, claimed) for value in values)
+    return claimed if is_claimed else sum(values)
 
 
 def _in_source(function: types.FunctionType) -> Iterator[tuple[str, float]]:

@@ -10,25 +10,36 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.blame.affine import TOLERANCE, Affine
-from pytest_dp.blame.families import LAPLACE, ONE_SIDED, Family, number, written
-from pytest_dp.blame.finding import Finding, listed
+from pytest_dp.blame.families import (
+    GAUSSIAN,
+    LAPLACE,
+    ONE_SIDED,
+    Family,
+    number,
+    written,
+)
+from pytest_dp.blame.finding import Finding, listed, together
 from pytest_dp.blame.losses import too_much
+from pytest_dp.blame.origins import origins
+from pytest_dp.blame.reach import Reach
 from pytest_dp.blame.runs import place_of
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
 
 
-def uncovered(known: Affine, claim: Guarantee) -> Iterator[Finding]:
-    """What is wrong with the noise, the most telling first."""
+def uncovered(reach: Reach, known: Affine, claim: Guarantee) -> Iterator[Finding]:
+    """What is wrong with the noise, the most telling first; then where it comes from."""
     by_data = list(_by_data(known))
     yield from by_data
     if by_data or not _same(known.times[0], known.times[1]):
         return
     yield from _shared(known)
-    loss = _loss(known, claim)
-    if loss is not None:
-        yield loss
+    lost = _loss(known, claim)
+    if lost is not None:
+        yield lost.finding
+        for found in origins(reach, lost.draw, lost.scale, lost.answers, lost.place):
+            yield replace(found, loss=lost.finding.loss)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -125,44 +136,111 @@ class _Noise:
         return abs(self.shift) / self.family.scale
 
 
-def _loss(known: Affine, claim: Guarantee) -> Finding | None:
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """What is lost by the noise of a line.
+
+    Attributes
+    ----------
+    finding : Finding
+    draw : Draw
+    scale : float
+    place : str
+        Of the leaf that moves the most.
+    answers : (float, float)
+        What it is without noise, on D and on D'.
+    """
+
+    finding: Finding
+    draw: Draw
+    scale: float
+    place: str
+    answers: tuple[float, float]
+
+
+def _loss(known: Affine, claim: Guarantee) -> _Lost | None:
     """How much is lost by too little noise, at the line that loses the most."""
     if not all(_same(one.scale, other.scale) for one, other in known.families):
         return None
     moves = known.answers[0] - known.answers[1]
     noises = [noise for noise in _shifted(known, moves) if noise.shift]
-    if not noises:
-        return None
     found = too_much([n.shift for n in noises], [n.family for n in noises], claim)
-    if found is None:
+    if not noises or found is None:
         return None
     lost: dict[Site, float] = {}
     for noise in noises:
         lost[noise.line] = lost.get(noise.line, 0.0) + noise.share
     line = max(lost, key=lost.__getitem__)
     worst = max((n for n in noises if n.line == line), key=lambda noise: noise.share)
-    draw, most = written(worst.draw.request), number(float(np.abs(moves).max()))
-    moved = [place for place, move in zip(known.places, moves, strict=True) if move]
-    verb, up_to, whose = ("moves", "", "its") if len(moved) == 1 else ("move", "up to ", "their")
-    text = (
-        f"{listed(moved)} {verb} by {up_to}{most} between D and D', and all {whose} noise is "
-        f"{draw}: {found[1]}"
-    )
-    return Finding("too little noise", line, text, loss=found[0])
+    row = int(np.argmax(np.abs(moves) * (worst.times != 0)))
+    others = [at for at in lost if at != line]
+    text = f"{_told(known, moves, worst)}: {found[1]}{together(others)}"
+    finding = Finding("too little noise", line, text, loss=found[0])
+    answers = float(known.answers[0, row]), float(known.answers[1, row])
+    return _Lost(finding, worst.draw, worst.family.scale, known.places[row], answers)
+
+
+def _told(known: Affine, moves: Floats, worst: _Noise) -> str:
+    """What moves, and what noise it has of the line that loses the most."""
+    own = [noise for noise in _used(known) if noise.line == worst.line]
+    others = [noise for noise in _used(known) if noise.line != worst.line]
+    rows = [
+        row for row, move in enumerate(moves) if move and any(noise.times[row] for noise in own)
+    ]
+    texts = {written(noise.draw.request) for noise in own}
+    many = len({noise.draw.number for noise in own})
+    draws = written(worst.draw.request)
+    if len(texts) > 1:
+        draws = f"{many} draws such as {draws}"
+    elif many > 1:
+        draws = f"{many} draws of {draws}"
+    verb, up_to, whose = ("moves", "", "its") if len(rows) == 1 else ("move", "up to ", "their")
+    mixed = any(noise.times[row] for row in rows for noise in others)
+    noise = f"{draws} is in {whose} noise" if mixed else f"all {whose} noise is {draws}"
+    most = number(float(np.abs(moves[rows]).max()))
+    moved = listed([known.places[row] for row in rows])
+    return f"{moved} {verb} by {up_to}{most} between D and D', and {noise}"
 
 
 def _shifted(known: Affine, moves: Floats) -> list[_Noise]:
-    """The draws with their shifts, by which alone D becomes D'; none if they do not follow."""
-    noises = [noise for noise in _independent(known) if noise.times.any()]
-    times = np.stack([noise.times for noise in noises], axis=1) if noises else np.zeros((1, 0))
-    if not noises or np.linalg.matrix_rank(times) < len(noises):
+    """The draws with the least shifts by which D becomes D'; none if they do not follow.
+
+    The least are those that tell the loss: shifts are measured as densities of the noise fall off.
+    """
+    noises = _used(known)
+    kinds = {noise.family.name for noise in noises}
+    if not noises or (len(kinds) > 1 and not kinds <= {LAPLACE, GAUSSIAN}):
         return []
-    shifts = np.linalg.lstsq(times, moves, rcond=None)[0]
+    times = np.stack([noise.times for noise in noises], axis=1)
+    scales = np.array([noise.family.scale for noise in noises])
+    if np.linalg.matrix_rank(times) == len(noises):
+        shifts = np.linalg.lstsq(times, moves, rcond=None)[0]
+    elif kinds == {GAUSSIAN}:
+        shifts = scales * (np.linalg.pinv(times * scales) @ moves)
+    elif kinds == {LAPLACE}:
+        shifts = _least_sum(times * scales, moves) * scales
+    else:
+        return []
     sizes = np.abs(known.answers).max(axis=0) + np.abs(times * shifts).sum(axis=1)
-    if (np.abs(times @ shifts - moves) > TOLERANCE * sizes).any():
+    if not (np.abs(times @ shifts - moves) <= TOLERANCE * sizes).all():
         return []  # something has no noise at all
     shifts[np.abs(times * shifts).max(axis=0) <= TOLERANCE * sizes.max()] = 0.0
     return [replace(n, shift=float(s)) for n, s in zip(noises, shifts, strict=True)]
+
+
+def _least_sum(times: Floats, moves: Floats) -> Floats:
+    """X with the least sum of absolute values of those with ``times @ x == moves``.
+
+    The density of a sum of Laplace noises falls off as exp(-that), so it is their loss: it cannot
+    be more, as x itself takes one input to the other, and far out it is reached.
+    """
+    from scipy.optimize import linprog
+
+    found = linprog(np.ones(2 * times.shape[1]), A_eq=np.hstack([times, -times]), b_eq=moves)
+    if not found.success:
+        return np.full(times.shape[1], np.nan)
+    up, down = np.asarray(found.x).reshape(2, -1)
+    return np.asarray(up - down)
 
 
 def _independent(known: Affine) -> list[_Noise]:
@@ -182,6 +260,10 @@ def _independent(known: Affine) -> list[_Noise]:
         else:
             noises[twin] = replace(noises[twin], family=replace(family, name=LAPLACE))
     return noises
+
+
+def _used(known: Affine) -> list[_Noise]:
+    return [noise for noise in _independent(known) if noise.times.any()]
 
 
 def _mirrors(noise: _Noise, family: Family, times: Floats) -> bool:

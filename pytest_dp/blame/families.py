@@ -61,17 +61,20 @@ def family_of(draw: Draw, index: int | None) -> Family | None:
         arguments = draw.request.arguments
     except TypeError:
         return None
-    given = {name: _one(value, draw.value, index) for name, value in arguments.items()}
+
+    def given(name: str) -> float | None:
+        return _one(arguments[name], draw.value, index)
+
     if method in _SCALED:
         name, parameter, centre = _SCALED[method]
-        return _with_scale(name, given[parameter], given.get(centre, 0.0))
+        return _with_scale(name, given(parameter), given(centre) if centre else 0.0)
     if method == "expovariate":
-        return _with_scale(ONE_SIDED, 1 / (given["lambd"] or math.inf))
+        return _with_scale(ONE_SIDED, 1 / (given("lambd") or math.inf))
     if method == "geometric":
-        p = given["p"]
+        p = given("p")
         return _with_scale(ONE_SIDED, -1 / math.log1p(-p) if p is not None and 0 < p < 1 else None)
     if method == "uniform":
-        low, high = (given[n] for n in (("low", "high") if "low" in given else ("a", "b")))
+        low, high = map(given, ("low", "high") if "low" in arguments else ("a", "b"))
         if low is not None and high is not None:
             return _with_scale(BOUNDED, abs(high - low) / 2, (low + high) / 2)
     return None

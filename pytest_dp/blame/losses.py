@@ -36,7 +36,10 @@ def too_much(
     if names & {ONE_SIDED, BOUNDED}:
         if claim.parameter != "eps" or claim.delta:
             return None
-        return math.inf, f"outputs of D that D' never gives, for {claimed} claimed"
+        return (
+            math.inf,
+            f"one of D and D' gives outputs that the other never does, for {claimed} claimed",
+        )
     if names == {LAPLACE} and claim.parameter == "eps":
         loss = sum(abs(s) / f.scale for s, f in zip(shifts, families, strict=True))
         least = loss + 2 * math.log1p(-claim.delta)  # what of it one draw alone loses at delta

@@ -32,7 +32,7 @@ class Reach:
     """
 
     runs: Runs
-    _lines: dict[str, frozenset[Site]] = field(default_factory=dict)
+    _lines: dict[tuple[int, str], frozenset[Site]] = field(default_factory=dict)
 
     def both(self, noise: int) -> tuple[Run, Run]:
         """The runs on D and D' with the same noise."""
@@ -74,21 +74,26 @@ class Reach:
 
     def lines_of(self, place: str) -> frozenset[Site]:
         """The lines of which draws reach the leaf at a place, on either input."""
-        if not self._lines:
-            for line in self.lines:
-                for reached in self._reached(line):
-                    self._lines[reached] = self._lines.get(reached, frozenset()) | {line}
-        return self._lines.get(place, frozenset())
+        return self.lines_on(0, place) | self.lines_on(1, place)
 
-    def _reached(self, line: Site) -> set[str]:
+    def lines_on(self, side: int, place: str) -> frozenset[Site]:
+        """The same on one input."""
+        if not self._lines:
+            for each in (0, 1):
+                for line in self.lines:
+                    for reached in self._reached(each, line):
+                        known = self._lines.get((each, reached), frozenset())
+                        self._lines[each, reached] = known | {line}
+        return self._lines.get((side, place), frozenset())
+
+    def _reached(self, side: int, line: Site) -> set[str]:
         """Places of leaves that change with the draws of a line."""
         reached: set[str] = set()
-        for side in (0, 1):
-            for noise in range(FURTHER):
-                reached |= self._changed(side, noise, line, anew)
-            for noise in range(EXTREMES):
-                for sign in (-1, 1):
-                    reached |= self._changed(side, noise, line, extreme(sign))
+        for noise in range(FURTHER):
+            reached |= self._changed(side, noise, line, anew)
+        for noise in range(EXTREMES):
+            for sign in (-1, 1):
+                reached |= self._changed(side, noise, line, extreme(sign))
         return reached
 
     def _changed(self, side: int, noise: int, line: Site, how: Replacement) -> set[str]:

@@ -85,11 +85,12 @@ class Runs:
     ----------
     call : Call
     pair : tuple of two objects
+        D and D'.
     deadline : Deadline
     """
 
     def __init__(self, call: Call, pair: tuple[Any, Any], deadline: Deadline) -> None:
-        self._call, self._pair, self._deadline = call, pair, deadline
+        self._call, self.pair, self._deadline = call, pair, deadline
         self._known: dict[tuple[int, int], Run] = {}
 
     def usual(self, side: int, noise: int) -> Run:
@@ -109,7 +110,7 @@ class Runs:
         if self._deadline.remaining() < 0:
             raise OutOfTime
         tape = Tape(noise, replaced)
-        output = run_instrumented(self._call, self._pair[side], tape, self._deadline)
+        output = run_instrumented(self._call, self.pair[side], tape, self._deadline)
         return Run(output, tape.draws, tape.seeded)
 
 

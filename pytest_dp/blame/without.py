@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 
 from pytest_dp.blame.families import number, written
-from pytest_dp.blame.finding import Finding, listed
+from pytest_dp.blame.finding import Finding, listed, told
 from pytest_dp.blame.reach import NOISES, Reach
-from pytest_dp.blame.runs import ABSENT, LENGTH, Leaf, differ, place_of
-from pytest_dp.blame.values import line_of_value
+from pytest_dp.blame.runs import ABSENT, LENGTH, SIDES, Leaf, differ, place_of
+from pytest_dp.blame.values import lines_with
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Seeded
 
@@ -20,47 +20,63 @@ STEPS = (1.0, 0.5, 0.1, 0.01, 0.001)
 
 
 def no_noise(reach: Reach) -> Iterator[Finding]:
-    """Leaves that are always the same on D, and always something else on D'."""
-    found = [
-        place
-        for place in reach.differing
-        if not reach.lines_of(place) and _told(reach, place) is not None
-    ]
+    """Leaves that no draw decides: on D and on D', or on one of them."""
+    found = {place: said for place in reach.differing if (said := _without(reach, place))}
     if LENGTH in found:
-        found = [LENGTH]  # which leaves there are follows
-    by_line: dict[tuple[str, int], list[str]] = {}
-    lines: dict[tuple[str, int], Site] = {}
+        found = {LENGTH: found[LENGTH]}  # which leaves there are follows
+    by_line: dict[Site, list[str]] = {}
     for place in found:
-        line = line_of_value(reach, place)
+        line = _line(reach, place)
         if line is not None:
-            by_line.setdefault((line.file, line.line), []).append(place)
-            lines[line.file, line.line] = line
-    for key, places in by_line.items():
-        one, other = _told(reach, places[0]) or ("", "")
-        depends = "depends" if len(places) == 1 else "depend"
-        first = "it is" if len(places) == 1 else "the first is"
-        text = (
-            f"{listed(places)} {depends} on no random draw: {first} {one} on D and {other} on D', "
-            f"in all of {RUNS} runs each"
-        )
-        yield Finding("no noise", lines[key], text, certain=True)
+            by_line.setdefault(line, []).append(place)
+    for line, places in by_line.items():
+        others = f" (and so {listed(places[1:])})" if len(places) > 1 else ""
+        yield Finding("no noise", line, f"{places[0]} {found[places[0]]}{others}", certain=True)
 
 
-def _told(reach: Reach, place: str) -> tuple[str, str] | None:
-    """What a leaf is on D and on D', if it is that in all runs, and not the same."""
-    values = [reach.constant(side, place, RUNS) for side in (0, 1)]
-    if None in values or not differ(*values):
+def _without(reach: Reach, place: str) -> str:
+    """What no draw decides of a leaf; empty if draws decide it."""
+    noisy = [side for side in (0, 1) if reach.lines_on(side, place)]
+    if len(noisy) == 2:
+        return ""
+    values = [reach.values(side, place, range(RUNS)) for side in (0, 1)]
+    fixed = [each[0] for each in values]
+    if any(set(each) != {each[0]} for side, each in enumerate(values) if side not in noisy):
+        return ""
+    if not noisy:
+        if not differ(*fixed):
+            return ""
+        both = f"{told(fixed[0])} on D and {told(fixed[1])} on D', in all of {RUNS} runs each"
+        return f"depends on no random draw: it is {both}"
+    (side,) = noisy
+    again = values[side].count(fixed[1 - side])
+    if len(set(values[side])) < RUNS // 4 or again > RUNS // 50:
+        return ""
+    return (
+        f"depends on no random draw on {SIDES[1 - side]}, where it is {told(fixed[1 - side])} in "
+        f"all of {RUNS} runs; on {SIDES[side]} it has noise, and is that in {again}"
+    )
+
+
+def _line(reach: Reach, place: str) -> Site | None:
+    """The last line that gives the leaf its value, where D and D' go different ways one of these.
+
+    Of a leaf that has noise on one of them only, it is on the way that has none.
+    """
+    found = []
+    for side in (0, 1):
+        value = reach.runs.usual(side, 0).leaves.get(place, ABSENT)
+        found.append(lines_with(reach, side, place, value))
+    if not all(found):
         return None
-    return _leaf(values[0]), _leaf(values[1])
-
-
-def _leaf(value: Leaf | None) -> str:
-    if isinstance(value, float):
-        return number(value)
-    if value is None or value == ABSENT:
-        return "not there"
-    text = " ".join(str(part) for part in value[1:]) or str(value[0])
-    return text if len(text) <= 30 else f"{text[:28]}..."
+    noisy = [side for side in (0, 1) if reach.lines_on(side, place)]
+    bare, other = (found[1 - noisy[0]], found[noisy[0]]) if noisy else found
+    if noisy:
+        own = bare[-1:] if bare[-1] not in other else [line for line in other if line not in bare]
+        if own:
+            return own[-1]
+    common = [line for line in bare if line in other]
+    return common[-1] if common else bare[-1]
 
 
 def coarse(reach: Reach) -> Iterator[Finding]:

@@ -16,9 +16,11 @@ class Blame:
     line : int
     function : str
         The function that the line is in.
-    kind : {"too little noise", "no noise", "shared noise", "noise depends on data", \
-"coarse noise", "bounded noise", "seeded", "parting"}
-        What is wrong.
+    kind : str
+        What is wrong: ``"too little noise"``, ``"no noise"``, ``"shared noise"``,
+        ``"coarse noise"``, ``"noise depends on data"``, ``"seeded"``, ``"too far apart"`` (of
+        probabilities), ``"parting"`` (of ways through the code); or what belongs to the line
+        before: ``"scale"``, ``"answer"``, ``"called"``.
     message : str
         What holds, for people.
     """

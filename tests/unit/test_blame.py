@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
+import random
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pytest_dp import audit
 from pytest_dp.blame import blamed
 from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
 from pytest_dp.sampling.calling import Call
@@ -17,11 +21,11 @@ HERE = Path(__file__)
 ROWS, FEWER = [3, 5, 9, 2], [3, 5, 9]
 
 
-def look(mechanism, pair=(ROWS, FEWER), claim=None, lower=1.2, **params):
+def look(mechanism, pair=(ROWS, FEWER), claim=None, lower=1.2, event=None, seconds=60.0, **params):
     takes_rng = "rng" in inspect.signature(mechanism).parameters
     pristine = Pristine((mechanism, params))
     call = Call(mechanism, params, "rng" if takes_rng else None, pristine=pristine)
-    return blamed(call, pair, claim or ApproximateDP(1.0), lower, 3.0, HERE.parents[2])
+    return blamed(call, pair, claim or ApproximateDP(1.0), lower, event, seconds, HERE.parents[2])
 
 
 def marked(mechanism):
@@ -72,6 +76,67 @@ def geometric(data, rng):
     return len(data) + rng.geometric(0.9) - rng.geometric(0.9)  # here
 
 
+def quantile_of_laplace(data):
+    uniform = random.random() - 0.5
+    noise = -0.2 * math.copysign(math.log(1 - 2 * abs(uniform)), uniform)
+    return len(data) + noise
+
+
+def weighted(data, rng):
+    weights = np.exp(4.0 * np.array([sum(data) < 18, sum(data) >= 18]))
+    return int(rng.choice(2, p=weights / weights.sum()))  # here
+
+
+def responses(data, rng):
+    bits = [len(data) == n for n in range(5)]
+    return [bit if rng.random() < 0.9 else not bit for bit in bits]  # here
+
+
+def above_limit(data, rng):
+    out = []
+    for x in data:
+        out.append(x + rng.laplace(scale=1.0) > 4)  # here
+    return out
+
+
+def gate(data, rng):
+    if rng.random() < 0.3:
+        return len(data)  # here
+    return rng.integers(9)
+
+
+def noise_unless_empty(data, rng):
+    if not data:
+        return None  # here
+    return len(data) + rng.laplace()
+
+
+def in_a_helper(data, rng):
+    return len(data) + noise_of(rng, 0.25)  # here
+
+
+def noise_of(rng, scale):
+    return rng.laplace(scale=scale)
+
+
+def named_scale(data, rng):
+    scale = 0.25  # here
+
+    count = len(data)
+
+    noise = rng.laplace(scale=scale)
+    return count + noise
+
+
+def averaged(data, rng):
+    return len(data) + sum(rng.laplace() for _ in range(9)) / 9  # here
+
+
+def one_threshold(data, rng):
+    limit = 4 + rng.laplace()  # here
+    return [x > limit for x in data]
+
+
 CASES = [
     (half_the_noise, "too little noise", "output['n'] moves by 1.0 between D and D', and all its"),
     (a_seed, "seeded", "the generator is seeded with 7 here"),
@@ -82,17 +147,104 @@ CASES = [
     (true_size, "noise depends on data", "counts 0.25 times in output on D, and 0.3333 times"),
     (bounded, "too little noise", "outputs"),
     (geometric, "too little noise", "a loss of 2.303 for 1.0 claimed"),
+    (averaged, "too little noise", "all its noise is 9 draws of rng.laplace(): a loss of 9.0"),
+    (weighted, "too far apart", "a factor of 54.6 between D and D', and it alone decides output"),
+    (responses, "too far apart", "with output[4], a loss of 4.394 for 1.0 claimed"),
+    (above_limit, "too little noise", "4 of rng.laplace(scale=1.0) here make up for the data"),
+    (gate, "parting", "come by here, `return len(data)  # here`; the outputs differ in these"),
+    (noise_unless_empty, "no noise", "on D', where it is None in all of 200 runs; on D it has"),
+    (one_threshold, "shared noise", "depend on one draw alone, rng.laplace(): they change where"),
 ]
+PAIRS = {
+    scale_of_data: ([3, 5, 9], [3, 5]),
+    above_limit: ([3, 5, 9, 2], [4, 4, 8, 3]),
+    noise_unless_empty: ([3], []),
+    one_threshold: ([3, 5, 9, 2], [4, 4, 8, 3]),
+}
 
 
 @pytest.mark.parametrize(("mechanism", "kind", "said"), CASES, ids=[c[0].__name__ for c in CASES])
 def test_the_line_is_named(mechanism, kind, said):
-    pair = ([3, 5, 9], [3, 5]) if mechanism is scale_of_data else (ROWS, FEWER)
-    (one,) = look(mechanism, pair)
+    one, *_ = look(mechanism, PAIRS.get(mechanism, (ROWS, FEWER)))
     assert one.kind == kind
     assert said in one.message
     assert one.place == f"tests/unit/test_blame.py:{marked(mechanism)}"
     assert one.function == mechanism.__name__
+
+
+def test_where_the_noise_comes_from_is_named_as_well():
+    one, called = look(in_a_helper)
+    assert one.function == "noise_of"
+    assert called.place == f"tests/unit/test_blame.py:{marked(in_a_helper)}"
+    assert called.message == f"the noise of line {one.line}, in noise_of, is asked for here"
+    _, scale, answer = look(named_scale)
+    assert scale.line == marked(named_scale)
+    assert "`scale`, the scale of the noise of line" in scale.message
+    assert answer.message.startswith("`count`, 4.0 on D and 3.0 on D', is set here: output is this")
+
+
+def test_noise_of_a_kind_not_known_is_measured():
+    (one,) = look(quantile_of_laplace)
+    assert "output always moves by 1.0 between D and D', and its noise" in one.message
+    assert one.message.endswith("; Laplace noise for 1.0 claimed would have 1.4")
+
+
+def test_more_noise_is_tried_where_nothing_else_is_known():
+    """The largest of noisy numbers: nothing is affine, and no way is another."""
+
+    def largest(data, rng):
+        return max(x % 4 + rng.laplace(scale=0.4) for x in [*data, 0, 0])  # here
+
+    pair = [3, 7], [2]
+    (one,) = look(largest, pair, event=lambda output: output > 3)
+    assert one.message.startswith("with twice the noise of rng.laplace(scale=0.4) here, S comes in")
+    assert look(largest, pair, event=lambda output: output > -50) == ()
+
+
+def test_without_a_violation_nothing_is_looked_for(monkeypatch):
+    def never(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("pytest_dp.blame.blamed", never)
+    claim = {"eps": 1.0, "pairs": [(ROWS, FEWER)], "max_samples": 20_000, "n_jobs": 1}
+    assert not audit(enough_noise, **claim).violated
+
+
+def test_a_failure_inside_leaves_the_violation_as_it_is(monkeypatch):
+    claim = {"eps": 1.0, "pairs": [(ROWS, FEWER)], "seed": 1, "n_jobs": 1}
+    whole = audit(half_the_noise, **claim)
+    assert [one.kind for one in whole.blame] == ["too little noise"]
+
+    def fails(*_):
+        raise ValueError
+
+    monkeypatch.setattr("pytest_dp.blame.reach.Reach.both", fails)
+    bare = audit(half_the_noise, **claim)
+    assert (bare.blame, bare.verdict, bare.lower) == ((), "violated", whole.lower)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, rng: len(data) + rng.spawn(1)[0].laplace(),
+        lambda data, rng: np.random.Generator.laplace(rng) + len(data),
+        lambda data: len(data) + time.perf_counter_ns() % 7,
+        lambda data, rng: np.full(3_000, len(data) + rng.laplace(scale=0.1)),
+    ],
+    ids=["spawns", "past its methods", "not by random numbers", "too long"],
+)
+def test_what_cannot_be_seen_is_not_spoken_of(mechanism):
+    assert look(mechanism) == ()
+
+
+def test_the_time_is_kept():
+    def slow(data, rng):
+        time.sleep(0.02)
+        return half_the_noise(data, rng)
+
+    started = time.monotonic()
+    assert look(slow, seconds=0.3) == ()
+    assert time.monotonic() - started < 2
 
 
 def enough_noise(data, rng):
@@ -117,13 +269,26 @@ def noisy_size(data, rng):
     return total / max(len(data) + rng.laplace(scale=2.0), 1)
 
 
+def above_enough(data, rng):
+    noisy = [x + rng.laplace(scale=4.0) for x in data[:3]]
+    return [x > 4 for x in noisy]
+
+
 def always_the_same(data, rng):
     return {"version": 3, "n": len(data) + rng.laplace()}
 
 
+def twice_by_one_draw(data, rng):
+    noisy = len(data) + rng.laplace()
+    return noisy > 3, noisy > 5
+
+
 @pytest.mark.parametrize(
     "mechanism",
-    [enough_noise, rounded_answer, two_draws, told_twice, noisy_size, always_the_same],
+    [
+        *(enough_noise, rounded_answer, two_draws, told_twice, noisy_size, always_the_same),
+        *(twice_by_one_draw, above_enough),
+    ],
 )
 def test_nothing_is_said_where_nothing_holds(mechanism):
     assert look(mechanism) == ()

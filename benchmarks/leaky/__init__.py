@@ -1,0 +1,1 @@
+"""Functions with one planted bug each, at the line that says ``# planted: NAME``."""
