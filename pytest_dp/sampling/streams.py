@@ -7,10 +7,11 @@ import hashlib
 import inspect
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
+from numpy.random import mtrand
 
 from pytest_dp.sampling.captured import Captured
 
@@ -58,6 +59,10 @@ def child(sequence: np.random.SeedSequence, number: int) -> np.random.SeedSequen
     return np.random.SeedSequence(sequence.entropy, spawn_key=(*sequence.spawn_key, number))
 
 
+_SPARE: list[np.random.MT19937] = []
+"""Bit generators that stand in for that of ``np.random``, and are in no use now."""
+
+
 @contextmanager
 def seeded(sequence: np.random.SeedSequence, captured: Captured) -> Iterator[np.random.Generator]:
     """A generator for the mechanism, with all other reachable randomness seeded meanwhile.
@@ -65,13 +70,29 @@ def seeded(sequence: np.random.SeedSequence, captured: Captured) -> Iterator[np.
     ``np.random``, ``random`` and the `captured` generators draw from streams of their own and get
     their earlier state back at the end.
     """
-    own, numpy_global, python_global, kept = (child(sequence, k) for k in range(4))
-    numpy_state, python_state = np.random.get_state(legacy=False), random.getstate()  # noqa: NPY002
-    with captured.reseeded(kept):
-        np.random.seed(numpy_global.generate_state(4))  # noqa: NPY002
+    own, numpy_global, python_global = (child(sequence, k) for k in range(3))
+    kept = captured.reseeded(child(sequence, 3)) if captured.generators else nullcontext()
+    python_state = random.getstate()
+    with kept, _numpy_seeded(numpy_global.generate_state(4)):
         random.seed(int.from_bytes(python_global.generate_state(4).tobytes(), "little"))
         try:
             yield np.random.default_rng(own)
         finally:
-            np.random.set_state(numpy_state)  # noqa: NPY002
             random.setstate(python_state)
+
+
+@contextmanager
+def _numpy_seeded(seed: Any) -> Iterator[None]:
+    """Let ``np.random`` draw from another bit generator: to write back 624 words takes longer."""
+    earlier = mtrand.get_bit_generator()
+    before = np.random.get_state(legacy=False)  # noqa: NPY002
+    spare = _SPARE.pop() if _SPARE else np.random.MT19937(0)
+    mtrand.set_bit_generator(spare)
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        mtrand.set_bit_generator(earlier)  # as it was, but for half a pair of normal draws
+        if before["has_gauss"]:
+            np.random.set_state(before)  # noqa: NPY002
+        _SPARE.append(spare)

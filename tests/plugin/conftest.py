@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 import textwrap
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,14 +14,12 @@ import pytest
 from projects import Project
 from recorded import BOXES, INI, INI_FILE, SHOP, SHOP_FILE, TESTS, TESTS_FILE
 
-# Loaded here, so that the runs inside this process do not load (and forget) them one by one.
-import pytest_dp.auditors.dpsniper
-import pytest_dp.auditors.sequential
-import pytest_dp.auditors.statdp
-import pytest_dp.plugin.collect
-import pytest_dp.plugin.summary
 import pytest_dp.profiles
-import pytest_dp.sampling.workers
+
+# Loaded here, and compiled once for all processes: runs inside this process would load (and forget)
+# what they use one by one, and are not to write compiled files.
+for _module in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp."):
+    import_module(_module.name)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +18,9 @@ def name_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {name_of(file): ast.parse(file.read_text()) for file in HOUSE.rglob("*.py")}
+@cache
+def modules() -> dict[str, ast.Module]:
+    return {name_of(file): ast.parse(file.read_text()) for file in HOUSE.rglob("*.py")}
 
 
 def imported(tree: ast.Module) -> set[str]:
@@ -30,11 +33,13 @@ def imported(tree: ast.Module) -> set[str]:
             assert not node.level, "imports are absolute"
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
-                found.add(name if name in MODULES else str(node.module))
-    return found & MODULES.keys()
+                found.add(name if name in modules() else str(node.module))
+    return found & modules().keys()
 
 
-IMPORTS = {name: imported(tree) - {name} for name, tree in MODULES.items() if name != "pytest_dp"}
+@cache
+def imports() -> dict[str, set[str]]:
+    return {n: imported(tree) - {n} for n, tree in modules().items() if n != "pytest_dp"}
 
 
 def room_of(module: str) -> str:
@@ -51,7 +56,7 @@ def test_rooms_know_only_those_below():
     order = [room.removesuffix(".py") for room in ROOMS]
     upwards = {
         f"{module} -> {other}"
-        for module, others in IMPORTS.items()
+        for module, others in imports().items()
         for other in others - {"pytest_dp"}
         if order.index(room_of(other)) < order.index(room_of(module))
     }
@@ -63,7 +68,7 @@ def test_arrows_of_the_picture_are_imports():
     assert len(arrows) > 5
     known = {
         (room_of(module), room_of(other))
-        for module, others in IMPORTS.items()
+        for module, others in imports().items()
         for other in others - {"pytest_dp"}
     }
     assert not set(arrows) - known
@@ -74,12 +79,12 @@ def test_no_module_imports_itself_through_others():
         seen: set[str] = set()
         ahead = [start]
         while ahead:
-            new = IMPORTS[ahead.pop()] - seen - {"pytest_dp"}
+            new = imports()[ahead.pop()] - seen - {"pytest_dp"}
             seen |= new
             ahead += new
         return seen
 
-    assert not [name for name in IMPORTS if name in reached(name)]
+    assert not [name for name in imports() if name in reached(name)]
 
 
 def test_names_that_the_page_gives_exist():
@@ -87,7 +92,7 @@ def test_names_that_the_page_gives_exist():
         if dotted.endswith(".py"):
             continue
         *path, last = dotted.split(".")
-        tree = MODULES.get(".".join(["pytest_dp", *path]))
+        tree = modules().get(".".join(["pytest_dp", *path]))
         assert tree is not None, dotted
         named = {getattr(node, "name", None) for node in tree.body}
         named |= {
@@ -97,6 +102,6 @@ def test_names_that_the_page_gives_exist():
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
             if isinstance(target, ast.Name)
         }
-        assert last in named or ".".join(["pytest_dp", *path, last]) in MODULES, dotted
+        assert last in named or ".".join(["pytest_dp", *path, last]) in modules(), dotted
     for path in re.findall(r"`([\w/]+\.py)`", PAGE.split("## An audit")[1]):
         assert (HOUSE / path).is_file(), path
