@@ -164,13 +164,14 @@ def _unlike(arm: Arm, known: tuple[Distribution, Distribution]) -> str:
     table, on_d = arm.kept.table()
     marks = hashes(table)
     for side, distribution in zip((on_d, ~on_d), known, strict=True):
-        if _against(marks[side], distribution) >= REFUTED:
-            return _raised_alone(marks, distribution) or OTHER_OUTPUTS
+        raised = _raised_alone(marks, distribution)
+        if raised or _against(marks[side], distribution) >= REFUTED:
+            return raised or OTHER_OUTPUTS
     return ""
 
 
 def _raised_alone(marks: Ints, distribution: Distribution) -> str:
-    """What only enumerated runs raise, if that is why they are others."""
+    """What only enumerated runs raise, however seldom: it may be for want of a real generator."""
     for outcome, mark in zip(distribution.outcomes, distribution.marks, strict=True):
         if isinstance(outcome, Raised) and mark not in marks:
             return f"enumerated, it {outcome!r}, which no real run does"

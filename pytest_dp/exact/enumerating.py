@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from pytest_dp.exact.distribution import Distribution, NotExact, grouped
@@ -12,7 +13,7 @@ from pytest_dp.exact.maths import functions_of_draws
 from pytest_dp.randomness.branching import Path, Weight, explored
 from pytest_dp.randomness.requests import Request, Site, stack
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -88,7 +89,7 @@ class _Paths:
 
     def __init__(self, call: Call, data: Any) -> None:
         self._next: tuple[float, float]
-        self.call, self.data = call, Input(data)
+        self.call, self.data = replace(call, made=Made()), Input(data)  # no runs of the audit
         self.instrument = _Counting()
         self.outputs: list[Any] = []
         self.weights: list[Weight] = []

@@ -75,6 +75,10 @@ class Lazy:
     def _refuse(self, reason: str) -> NoReturn:
         self._drawn.chooser.refuse(reason)
 
+    def of_type(self, kind: type) -> Lazy:
+        """A whole number that is one of Python's, or one of numpy's."""
+        return self if kind is int else Lazy(self._drawn, kind, whole=True)
+
     # Its value.
 
     def value(self, reason: str) -> Any:
@@ -237,10 +241,10 @@ class Lazy:
     def __mod__(self, other: Any) -> Any:
         if type(other) is Lazy or not isinstance(other, int | float | np.number):
             return NotImplemented
-        if self._of is _same and isinstance(other, int) and other > 0:
+        if self._of in (_same, np.int64) and isinstance(other, int) and other > 0:
             remainder = self._drawn.residue(other)
             if remainder is not None:
-                return remainder
+                return self._of(remainder)
         (self // other).value(HELD)  # on each of its values, what remains is monotone
         return self.combined(operator.mod, other)
 
@@ -291,7 +295,7 @@ class Lazy:
         return -self if self < 0 else self
 
     def __trunc__(self) -> Any:
-        return self._then(_if_finite(math.trunc), whole=True)
+        return self._then(_if_finite(int), whole=True)
 
     def __floor__(self) -> Any:
         return self._then(_if_finite(math.floor), whole=True)

@@ -17,7 +17,7 @@ from numpy.random import RandomState
 
 from pytest_dp.exact.choices import Choices
 from pytest_dp.exact.domains import BITS, EXPONENTIAL, NORMAL, UNIFORM, UNIFORM_ABOVE_0
-from pytest_dp.exact.draw_arrays import of_draws
+from pytest_dp.exact.draw_arrays import is_draw, of_draws
 from pytest_dp.exact.lazy import Lazy
 from pytest_dp.randomness.branching import Weight
 from pytest_dp.randomness.requests import Request
@@ -188,15 +188,24 @@ def _integers(asked: Choices, request: Request, given: dict[str, Any]) -> Any:
         return asked.below(count, int(low))
 
     value = _each(asked, one, {"low": low, "high": high}, given.get("size"))
-    return _as_drawn(request, value)
+    return _as_drawn(asked, request, value)
 
 
-def _as_drawn(request: Request, value: Any) -> Any:
+def _as_drawn(asked: Choices, request: Request, value: Any) -> Any:
     """Of the type that numpy would give."""
-    if type(value) is Lazy or (isinstance(value, np.ndarray) and value.dtype.hasobject):
-        return value
     real = getattr(_REAL[request.source.kind], request.method)(*request.args, **request.keywords)
-    return value.astype(real.dtype) if isinstance(value, np.ndarray) else type(real)(value)
+    is_array = isinstance(value, np.ndarray)
+    if not is_draw(value) and not (is_array and value.dtype.hasobject):
+        return value.astype(real.dtype) if is_array else type(real)(value)
+    kind = real.dtype.type if is_array else type(real)
+    if kind not in (int, np.int64):  # which may overflow
+        asked.refuse(f"whole numbers of type {kind.__name__}")
+    if not is_array:
+        return value.of_type(kind) if is_draw(value) else value
+    for place in np.ndindex(value.shape):
+        if is_draw(value[place]):
+            value[place] = value[place].of_type(kind)
+    return value
 
 
 _REAL: dict[type, Any] = {

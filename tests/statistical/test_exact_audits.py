@@ -99,6 +99,18 @@ def test_what_only_enumerated_runs_raise_is_named():
     assert result.not_exact.startswith("enumerated, it raises TypeError: no generator of numpy")
 
 
+def raises_in_a_rare_way(x, rng):
+    if rng.random() < 1e-5:
+        checks_its_generator(x, rng)
+    return x if rng.random() < 0.75 else 1 - x
+
+
+def test_that_is_so_however_seldom():
+    result = audit(raises_in_a_rare_way, eps=1.2, pairs=[(0, 1)], n_jobs=1, seed=1)
+    assert result.estimate is None
+    assert result.not_exact.startswith("enumerated, it raises TypeError")
+
+
 def rare(x, rng):
     if rng.random() < 1e-3:
         return "leak" if x else "other"

@@ -185,6 +185,11 @@ TYPED = (
     lambda rng: rng.choice(2, size=2),
     lambda rng: np.random.randint(2),
     lambda rng: np.random.choice([0.5, 2.0]),
+    lambda rng: rng.integers(1000) // 500,
+    lambda rng: rng.integers(1000) % 2,
+    lambda rng: rng.integers(1000, size=2) // 500,
+    lambda rng: rng.integers(2, dtype=np.uint8),
+    lambda rng: np.random.randint(1000) // 500,
     lambda rng: rng.binomial(1, 0.5),
     lambda rng: rng.permutation([0.5, 2]),
     lambda rng: random.random() > 0.5,
@@ -277,3 +282,8 @@ def test_inputs_that_are_changed_are_new_in_each_run():
         return tuple(x)
 
     assert probabilities(appends, [7]) == {(7, 0): 0.5, (7, 1): 0.5}
+
+
+def test_whole_numbers_that_may_overflow_are_refused():
+    with pytest.raises(NotExact, match="whole numbers of type uint8"):
+        distribution(lambda x, rng: rng.integers(256, dtype=np.uint8) + np.uint8(1))
