@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
+from numpy.random import default_rng
+
+from pytest_dp.analytic.agreement import against
 from pytest_dp.analytic.comparing import Case, compared, largest_of
 from pytest_dp.analytic.experiments import Table
 from pytest_dp.analytic.outcomes import outcomes_of
@@ -16,11 +19,14 @@ from pytest_dp.auditors import audit
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError
 from pytest_dp.evidence.clopper_pearson import delta_lower
-from pytest_dp.exact.distribution import NotExact
+from pytest_dp.exact.agreement import unlike
+from pytest_dp.exact.distribution import Distribution, NotExact
 from pytest_dp.exact.enumerating import TOO_MANY, enumerated
 from pytest_dp.exact.losses import Both, both, delta_of, eps_at
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
+from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import on_one_line
@@ -28,7 +34,7 @@ from pytest_dp.results.estimate import Estimate, Mode
 from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 
 ALPHA = 0.05
 """Of bounds by samples, where none is given."""
@@ -38,6 +44,10 @@ CLOSED_FORM_SHARE = 0.5
 """Share of the time for what needs no samples."""
 FEW = 1_000
 """Outputs of which each may be enumerated."""
+REAL, REFUTED = 400, math.log(1_000)
+"""Real runs with which what is known is compared, and evidence by which it is refuted."""
+Checks = tuple[Callable[[Sequence[Any]], float], Callable[[Sequence[Any]], float]]
+"""Logarithms of e-values, by outputs on D and on D'."""
 Stick = Callable[[float], tuple[float, float]]
 """Bounds on δ by ε."""
 
@@ -96,6 +106,7 @@ def estimate(
     *,
     seed: int | None = None,
     n_jobs: int | None = None,
+    check: bool = True,
     **keywords: Any,
 ) -> LossEstimate:
     """The loss of a mechanism on pairs of neighbouring inputs, without a claim.
@@ -112,6 +123,10 @@ def estimate(
         Of samples, and of inputs that a strategy draws.
     n_jobs : int, optional
         Processes at most.
+    check : bool
+        Hold what is known without samples against outputs of a few hundred real runs. Without, code
+        that does other things with numbers that are traced than with real ones may get a wrong
+        value.
     **keywords
         Those of `dp_claim` that say which inputs are neighbours (`pairs`, or `inputs` with
         `neighbors`, `unit`, ...), how the mechanism is called (`params`, `vectorized`, `rng`), and
@@ -129,11 +144,6 @@ def estimate(
         If a keyword makes no sense, or says what is promised.
     MechanismError
         If the mechanism always raises, hangs, or takes its process down.
-
-    Notes
-    -----
-    What is not seen is not in it: code that is compiled is taken to use the numbers that it is
-    given as Python does.
 
     Examples
     --------
@@ -168,40 +178,46 @@ def estimate(
     pairs = source_of(whole, seed or 0, written).given
     seconds = CLOSED_FORM_SHARE * float(claim.effort.get("max_seconds", 60.0))
     try:
-        return known(call, [pair.inputs for pair in pairs], Deadline(seconds))
+        return _known(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
     except (CannotInstrument, CannotCopy, OutOfTime) as reason:
         return _sampled(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
 
 
-def known(
-    call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline, max_ways: int = 2_000
+def _known(
+    call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline, *, check: bool
 ) -> LossEstimate:
     """What is lost on pairs, by enumeration or in closed form.
 
     Raises
     ------
     CannotInstrument, CannotCopy, OutOfTime
-        If it is known in neither way.
+        If it is known in neither way, or real runs do not bear it out.
     """
-    best: LossEstimate | None = None
-    sticks: list[Stick] = []
-    modes: set[Mode] = set()
-    error = 0.0
-    for d1, d2 in pairs:
-        found = _of_pair(call, d1, d2, deadline, max_ways)
-        sticks += found._sticks  # noqa: SLF001
-        modes.add(found.mode)
-        error = max(error, found.error)
-        if best is None or found.value > best.value:
-            best = found
-    assert best is not None
-    mode: Mode = "analytic" if "analytic" in modes else "exact"
-    return replace(best, error=error, mode=mode, pairs=len(pairs), _sticks=tuple(sticks))
+    found = [_of_pair(call, d1, d2, deadline) for d1, d2 in pairs]
+    worst, checks = max(found, key=lambda each: each[0].value)
+    if check:
+        for data, against in zip(worst.pair, checks, strict=True):
+            if against(_real(call, data, deadline)) >= REFUTED:
+                raise CannotInstrument("real runs give other outputs than those that are traced")
+    estimates = [each for each, _ in found]
+    mode: Mode = "analytic" if any(each.mode == "analytic" for each in estimates) else "exact"
+    sticks = [stick for each in estimates for stick in each._sticks]  # noqa: SLF001
+    error = max(each.error for each in estimates)
+    return replace(worst, error=error, mode=mode, pairs=len(pairs), _sticks=tuple(sticks))
 
 
-def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline, max_ways: int) -> LossEstimate:
+def _real(call: Call, data: Any, deadline: Deadline) -> Sequence[Any]:
+    """Outputs of real runs of a copy."""
+    copied, (data,) = call.copied(data)
+    with interruptible(deadline, None):
+        return list(copied.draw(data, REAL, default_rng(REAL)))
+
+
+def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEstimate, Checks]:
+    """What is lost on a pair, and what tells whether outputs agree with that, on each input."""
     try:
-        cases = compared(*(outcomes_of(call, data, deadline, max_ways) for data in (d1, d2)))
+        outcomes = [outcomes_of(call, data, deadline) for data in (d1, d2)]
+        cases = compared(*outcomes)
     except CannotInstrument:
         try:
             return _enumerated(call, d1, d2, deadline)
@@ -212,12 +228,13 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline, max_ways: int) ->
     sticks = tuple(_lazily(partial(profile, cases, forward=way)) for way in (True, False))
     value = max(largest.forward, largest.backward)
     found = LossEstimate(value, largest.error, "analytic", (d1, d2), "", sticks)
+    checks = partial(against, outcomes[0]), partial(against, outcomes[1])
     if not _are_few(cases):
-        return found
+        return found, checks
     try:  # floats as they are drawn, in place of real numbers
         return _enumerated(call, d1, d2, deadline)
     except NotExact:
-        return found
+        return found, checks
 
 
 def _lazily(make: Callable[[], Profile]) -> Stick:
@@ -235,7 +252,7 @@ def _are_few(cases: Sequence[Case]) -> bool:
     )
 
 
-def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> LossEstimate:
+def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEstimate, Checks]:
     """By all outcomes.
 
     Raises
@@ -243,13 +260,19 @@ def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> LossEstimat
     NotExact
         If they are not known to the last one.
     """
-    pair = both(*(enumerated(call, data, deadline) for data in (d1, d2)))
+    first, second = (enumerated(call, data, deadline) for data in (d1, d2))
+    pair = both(first, second)
     if any(pair.residuals):
         raise NotExact(TOO_MANY)
     losses = [eps_at(0.0, turned) for turned in (pair, pair.turned)]
     value, error = max(each.upper for each in losses), max(each.error for each in losses)
     sticks = tuple(partial(_enumerated_delta, turned) for turned in (pair, pair.turned))
-    return LossEstimate(value, error, "exact", (d1, d2), "", sticks)
+    checks = partial(_unlike, first), partial(_unlike, second)
+    return LossEstimate(value, error, "exact", (d1, d2), "", sticks), checks
+
+
+def _unlike(distribution: Distribution, outputs: Sequence[Any]) -> float:
+    return unlike(hashes(tabulate(outputs)), distribution)
 
 
 def _enumerated_delta(pair: Both, eps: float) -> tuple[float, float]:

@@ -13,10 +13,12 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.random import default_rng
 
 from pytest_dp.analytic.comparing import joint, key_of, kinds
+from pytest_dp.analytic.conditioned import log_weight
 from pytest_dp.analytic.laws import Law
-from pytest_dp.analytic.linear import Linear, independent_rows, linear_of
+from pytest_dp.analytic.linear import independent_rows, linear_of
 from pytest_dp.analytic.outcomes import Outcome, opened
 from pytest_dp.analytic.parts import blocks_of, is_compared, is_free, log_total, parts_of
 from pytest_dp.analytic.values import Affine, Finite
@@ -26,6 +28,9 @@ from pytest_dp.randomness.stand_ins import CannotInstrument
 
 BINS = 16
 """Of equal probability, by which draws are compared with their law."""
+SIMULATED, PER_REAL, MIN_REAL = 100_000, 10, 20
+"""Runs that are simulated where a law has no closed form, how many there have to be for each real
+output that is compared with them, and how many of these, if there are so many."""
 NEARLY = 1e-6
 """What draws may differ by from whole numbers, or outputs from what they follow from, by rounding.
 """
@@ -55,6 +60,8 @@ def against(outcomes: Sequence[Outcome], outputs: Sequence[Any]) -> float:
     ways: dict[Any, list[Outcome]] = {}
     for outcome, pattern in zip(outcomes, patterns, strict=True):
         ways.setdefault(pattern, []).append(outcome)
+    # A sum equals a constant with probability 0, so what does is the constant.
+    ways = dict(sorted(ways.items(), key=lambda each: each[0][1].count("sum")))
     rows: dict[Hashable, list[list[Any]]] = {pattern: [] for pattern in ways}
     outside = 0
     for output in outputs:
@@ -88,25 +95,74 @@ def _fits(pattern: Any, structure: Hashable, leaves: list[Any]) -> bool:
 def _within(outcomes: list[Outcome], rows: list[list[Any]]) -> list[float]:
     """Evidence by the numbers in outputs of one kind."""
     if len(outcomes) > 1:
-        _refuse("several ways lead to the same outputs")
+        return _simulated(outcomes, range(len(outcomes[0].leaves)), rows)
     (outcome,) = outcomes
     evidence: list[float] = []
     draws: list[Floats] = []
     for block in blocks_of([part.leaves for part in parts_of(outcome) if part.leaves]):
         leaves = [outcome.leaves[at] for at in block]
         if all(isinstance(leaf, Affine) for leaf in leaves):
-            if is_compared(outcome, block):
-                _refuse("a number is released where draws were compared")
             values = np.array([[row[at] for at in block] for row in rows], float)
-            found, more = _draws(linear_of(outcome, block), values)
-            draws += found
-            evidence += more
+            known = None if is_compared(outcome, block) else _draws(outcome, block, values)
+            if known is None:
+                evidence += _simulated(outcomes, block, rows)
+            else:
+                draws += known[0]
+                evidence += known[1]
         elif any(isinstance(leaf, Finite) for leaf in leaves):
             evidence.append(_finite(outcome, block, rows))
     for one, other in pairwise(draws):  # whether they are independent
         counts = np.bincount((one > 0.5) * 2 + (other > 0.5), minlength=4)
         evidence.append(log_e_value(counts, np.full(4, 0.25), 0, 0.0))
     return evidence
+
+
+def _simulated(outcomes: list[Outcome], block: Sequence[int], rows: list[list[Any]]) -> list[float]:
+    """Evidence by sums among some leaves, one by one, against many simulated ones (approximate).
+
+    Raises
+    ------
+    CannotInstrument
+        If the conditions on a way hold too rarely to simulate it.
+    """
+    evidence = []
+    for at in block:
+        if not isinstance(outcomes[0].leaves[at], Affine):
+            continue
+        values = np.sort(np.concatenate([_values(outcome, at) for outcome in outcomes]))
+        real = np.array([row[at] for row in rows[: len(values) // PER_REAL]], float)
+        if len(real) < min(len(rows), MIN_REAL):
+            _refuse("a way that is gone too rarely to be simulated")
+        edges = np.unique(values[(np.arange(1, BINS) * len(values)) // BINS])
+        below = np.searchsorted(values, edges, side="right")
+        chances = np.diff(below, prepend=0, append=len(values))
+        counts = np.bincount(np.searchsorted(edges, real), minlength=len(chances))
+        kept = (chances > 0) | (counts > 0)
+        evidence.append(log_e_value(counts[kept], chances[kept] / len(values), 0, 0.0))
+    return evidence
+
+
+def _values(outcome: Outcome, at: int) -> Floats:
+    """Simulated values of a leaf, of runs that go this way."""
+    (part,) = (part for part in parts_of(outcome) if at in part.leaves)
+    generator = default_rng(at)
+    draws = {draw: outcome.laws[draw].draws(generator, SIMULATED) for draw in sorted(part.draws)}
+    holds = np.ones(SIMULATED, bool)
+    for condition in part.conditions:
+        holds &= sum(by * draws[draw] for draw, by in condition.terms.items()) > -condition.constant
+    for draw in part.draws & outcome.allowed.keys():
+        holds &= np.logical_or.reduce(
+            [(draws[draw] > low) & (draws[draw] <= high) for low, high in outcome.allowed[draw]]
+        )
+    leaf = outcome.leaves[at]
+    value = leaf.constant + sum(by * draws[draw][holds] for draw, by in leaf.terms.items())
+    rest = math.exp(
+        math.fsum(
+            log_weight(outcome, other) for other in parts_of(outcome) if not is_free(outcome, other)
+        )
+    )
+    kept: Floats = value[: math.ceil(rest * len(value))]
+    return kept
 
 
 def _finite(outcome: Outcome, block: Sequence[int], rows: list[list[Any]]) -> float:
@@ -118,26 +174,30 @@ def _finite(outcome: Outcome, block: Sequence[int], rows: list[list[Any]]) -> fl
     return log_e_value(counts, chances / chances.sum(), found.count(-1), 0.0)
 
 
-def _draws(traced: Linear, values: Floats) -> tuple[list[Floats], list[float]]:
-    """Where the draws behind outputs lie in their laws, from 0 to 1; and evidence against that."""
+def _draws(
+    outcome: Outcome, block: Sequence[int], values: Floats
+) -> tuple[list[Floats], list[float]] | None:
+    """Where the draws behind outputs lie in their laws, from 0 to 1; and evidence against that.
+
+    None if they do not follow from the outputs, or their law has no name.
+    """
+    traced = linear_of(outcome, block)
     kept = independent_rows(traced.matrix)
     some = traced.rows(kept)
-    noises = [noise.law for noise in some.noises]
+    laws = [noise.law for noise in some.noises if noise.law is not None]
     matrix: Floats = some.matrix
     if traced.normal and matrix.shape[0] < matrix.shape[1]:
         matrix = np.asarray(np.linalg.cholesky(matrix @ matrix.T), float)
-        noises = [Law("normal")] * len(matrix)
-    if matrix.shape[0] != matrix.shape[1]:
-        _refuse("outputs depend on more draws than there are outputs")
+        laws = [Law("normal")] * len(matrix)
+    if matrix.shape[0] != matrix.shape[1] or len(laws) < len(matrix):
+        return None
     draws = np.linalg.solve(matrix, (values[:, kept] - some.constant).T)
     if len(kept) < len(values.T):
         again = draws.T @ traced.matrix.T + traced.constant
         if np.abs(again - values).max() > NEARLY * np.abs(values).max():
             return [], [math.inf]
     places, evidence = [], []
-    for draw, law in zip(draws, noises, strict=True):
-        if law is None:
-            _refuse("a sum of draws has no law that is known")
+    for draw, law in zip(draws, laws, strict=True):
         if law.lattice:
             evidence.append(_whole(draw, law))
         else:

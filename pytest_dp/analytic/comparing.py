@@ -67,6 +67,7 @@ def compared(outcomes1: Sequence[Outcome], outcomes2: Sequence[Outcome]) -> list
     """
     both = [*outcomes1, *outcomes2]
     keys = kinds(both)
+    _check_lattices(both)
     cases = []
     for kind in dict.fromkeys(keys):
         ours = [o for o, key in zip(outcomes1, keys, strict=False) if key == kind]
@@ -121,6 +122,20 @@ def kinds(outcomes: Sequence[Outcome]) -> list[Hashable]:
         )
         for outcome in outcomes
     ]
+
+
+def _check_lattices(outcomes: Sequence[Outcome]) -> None:
+    """Refuse whole numbers that come as sums on one way, and as something else on another."""
+    sums, others = set(), set()
+    for outcome in outcomes:
+        for at, leaf in enumerate(outcome.leaves):
+            place = outcome.structure, at
+            if not isinstance(leaf, Affine):
+                others.add(place)
+            elif all(law.lattice for law in leaf.laws):
+                sums.add(place)
+    if sums & others:
+        _refuse("whole numbers that several ways lead to")
 
 
 def key_of(value: Any) -> tuple[str, Any]:

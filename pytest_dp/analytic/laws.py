@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import log_ndtr
 
 from pytest_dp.arrays import Floats
@@ -58,6 +59,15 @@ class Law:
         if self.family == "integers":
             return 0.0, float(self.parameter - 1)
         return -math.inf, math.inf
+
+    def draws(self, generator: Generator, count: int) -> Floats:
+        """So many independent draws."""
+        if self.family == "geometric":
+            return np.array(generator.geometric(1 - self.parameter, size=count) - 1, float)
+        if self.family == "integers":
+            return np.array(generator.integers(int(self.parameter), size=count), float)
+        drawn: Floats = getattr(generator, self.family)(size=count)
+        return drawn
 
     def log_density(self, x: Floats) -> Floats:
         """Logarithm of the density; minus infinity outside of the support."""

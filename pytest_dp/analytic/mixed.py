@@ -20,7 +20,7 @@ from pytest_dp.randomness.stand_ins import CannotInstrument
 Way = tuple[Any, Any, float]
 """An outcome, the part of it that has the number, and the logarithm of what its other parts weigh.
 """
-NEAR = np.linspace(-24.0, 24.0, 49)
+NEAR = np.concatenate([np.linspace(-10.0, 10.0, 21), [-24.0, -18.0, -13.0, 13.0, 18.0, 24.0]])
 """Where the loss is looked for, in scales of the noise around the answers."""
 GOLDEN, SECTIONS = (math.sqrt(5) - 1) / 2, 24
 """How the best point is refined."""
@@ -53,10 +53,11 @@ class Mixed:
         centres, scale = self._centres()
         points = np.unique([c + scale * x for c in centres for x in NEAR] + centres)
         losses = np.array([self.loss(float(y)) for y in points])
-        forward, backward = (self._best(points, sign * losses, sign) for sign in (1.0, -1.0))
         limits = [self._limit(centres, scale, side) for side in (-1.0, 1.0)]
-        forward = max(forward, *limits)
-        backward = max(backward, *(-limit for limit in limits))
+        forward, backward = (
+            self._best(points, sign * losses, sign, max(sign * limit for limit in limits))
+            for sign in (1.0, -1.0)
+        )
         return Largest(forward, backward, 10 * STEADY)
 
     def cells(self, count: int) -> Cells | None:  # noqa: ARG002
@@ -77,11 +78,12 @@ class Mixed:
                 scales += map(abs, condition.terms.values())
         return sorted(centres), max(scales)
 
-    def _best(self, points: Any, losses: Any, sign: float) -> float:
+    def _best(self, points: Any, losses: Any, sign: float, limit: float) -> float:
+        """The largest that is found, or the limit."""
         known = np.where(np.isnan(losses), -np.inf, losses)
         best = float(known.max())
-        if math.isinf(best):
-            return best
+        if math.isinf(best) or best <= limit + STEADY:
+            return max(best, limit)
         at = int(known.argmax())
         low, high = float(points[max(at - 1, 0)]), float(points[min(at + 1, len(points) - 1)])
         for _ in range(SECTIONS):  # golden section

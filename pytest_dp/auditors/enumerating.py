@@ -19,7 +19,7 @@ from pytest_dp.auditors.analysing import Traced, trace_pairs
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.proposals import Proposal, proposal
-from pytest_dp.evidence.goodness import log_e_value
+from pytest_dp.exact.agreement import unlike
 from pytest_dp.exact.distribution import Distribution, NotExact
 from pytest_dp.exact.enumerating import enumerated
 from pytest_dp.exact.losses import both, delta_of, eps_at
@@ -165,7 +165,7 @@ def _unlike(arm: Arm, known: tuple[Distribution, Distribution]) -> str:
     marks = hashes(table)
     for side, distribution in zip((on_d, ~on_d), known, strict=True):
         raised = _raised_alone(marks, distribution)
-        if raised or _against(marks[side], distribution) >= REFUTED:
+        if raised or unlike(marks[side], distribution) >= REFUTED:
             return raised or OTHER_OUTPUTS
     return ""
 
@@ -176,13 +176,3 @@ def _raised_alone(marks: Ints, distribution: Distribution) -> str:
         if isinstance(outcome, Raised) and mark not in marks:
             return f"enumerated, it {outcome!r}, which no real run does"
     return ""
-
-
-def _against(marks: Ints, distribution: Distribution) -> float:
-    order = np.argsort(distribution.marks)
-    of_outcomes = distribution.marks[order]
-    at = np.minimum(np.searchsorted(of_outcomes, marks), len(of_outcomes) - 1)
-    inside = of_outcomes[at] == marks
-    counts = np.bincount(order[at[inside]], minlength=len(order))
-    outside = int((~inside).sum())
-    return log_e_value(counts, distribution.probabilities, outside, distribution.residual)

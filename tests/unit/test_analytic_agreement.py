@@ -48,6 +48,10 @@ def both_coins(x, rng):
     return first, second ^ (rng.random() < 0.5 + x)
 
 
+def clipped(x, rng):
+    return max(0.0, x + rng.laplace())
+
+
 KINDS = [
     *((mechanism, [0.0, 1.0, 2.0, 3.0]) for mechanism in TRACED),
     (geometric, 4),
@@ -131,16 +135,27 @@ def test_whole_numbers_are_checked():
     assert against([known], [0.5]) == math.inf
 
 
-def two_draws(x, rng):
-    return x + rng.laplace() + rng.laplace()
+def three_draws(x, rng):
+    return x + rng.laplace() + rng.laplace() + rng.uniform()
 
 
-def test_what_cannot_be_compared_is_refused():
-    with pytest.raises(CannotInstrument, match="released where"):
-        against(traced(released, [1]), outputs(released, [1], 100))
-    known, real = traced(two_draws, 1), outputs(two_draws, 1, 100)
-    with pytest.raises(CannotInstrument, match="no law"):
-        against(known, real)
+def rare(x, rng):
+    noise = rng.laplace()
+    return noise if noise > 12 or x else None
+
+
+def test_without_closed_form_by_simulation():
+    for mechanism, data in ((three_draws, 1), (released, [1, 0, 1]), (clipped, 0.3)):
+        assert against(traced(mechanism, data), outputs(mechanism, data)) < REFUTED
+    moved = [value + 0.4 for value in outputs(three_draws, 1)]
+    assert against(traced(three_draws, 1), moved) >= REFUTED
+    other = outputs(released, [1, 1, 1])
+    assert against(traced(released, [1, 0, 1]), other) >= REFUTED
+
+
+def test_what_is_too_rare_to_simulate_is_refused():
+    with pytest.raises(CannotInstrument, match="too rarely"):
+        against(traced(rare, 0), [*outputs(rare, 0, 100), *[12.5] * 20])
 
 
 def test_e_values_of_correct_traces():

@@ -201,6 +201,7 @@ def endless(x, rng):
         (endless, "more than 1,000 times"),
         (lambda x, rng: rng.geometric(0.5) + rng.geometric(0.5) > x, "integer draws are compared"),
         (lambda x, rng: 1 / 0, "ZeroDivisionError"),
+        (lambda x, rng: x + rng.geometric(0.5) if rng.random() < 0.5 else 1, "whole numbers that"),
     ],
 )
 def test_refusals(mechanism, reason):

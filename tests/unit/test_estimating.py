@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from pytest_dp import ClaimError, estimate
@@ -41,6 +42,39 @@ def test_by_samples():
     assert "cannot be traced" in found.reason
     low, high = found.profile(0.2)
     assert low <= 1 - math.exp(-0.15) <= high == 1.0
+
+
+def other_when_traced(x, rng):
+    noise = rng.laplace()
+    return x + (noise if isinstance(noise, float) else 2 * noise)
+
+
+def test_what_real_runs_do_not_bear_out_is_estimated_by_samples():
+    found = estimate(other_when_traced, pairs=[(0, 1)], seed=1, max_samples=10_000)
+    assert found.mode == "sampled"
+    assert "real runs give other outputs" in found.reason
+    assert estimate(other_when_traced, pairs=[(0, 1)], check=False).value == 0.5
+
+
+def test_vectorised_with_parameters():
+    def rows(x, scale, rng, size):
+        return np.asarray(x) + rng.laplace(scale=scale, size=(size, 2))
+
+    claim = {"pairs": [([0, 0], [1, 1])], "params": {"scale": 4.0}, "vectorized": "size"}
+    found = estimate(rows, **claim)
+    assert (found.value, found.mode) == (pytest.approx(0.5), "analytic")
+
+
+def test_inputs_and_neighbours():
+    def total(records, generator):
+        return sum(records) + generator.laplace(scale=5)
+
+    found = estimate(
+        total, inputs=[[1, 2, 3]], neighbors="add_remove_one", rng="generator", max_seconds=5
+    )
+    assert found.mode == "analytic"
+    assert found.pairs > 1
+    assert found.value == pytest.approx(0.6)
 
 
 def test_nothing_is_claimed():
