@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks import cases, mechanisms
 from benchmarks.common import table
-from benchmarks.leaky import fresh, right, statistics
+from benchmarks.leaky import fresh, right, statistics, unseen
 from pytest_dp import audit
 from pytest_dp.results.blame import Blame
 
@@ -237,6 +237,7 @@ SETS = {
     "corpus": corpus,
     "planted": lambda: planted(statistics, PLANTED),
     "fresh": lambda: planted(fresh, fresh.CLAIMS),
+    "unseen": lambda: planted(unseen, unseen.CLAIMS),
     "claim only": lambda: claim_only(CLAIM_ONLY),
     "claim only, no eps in the code": lambda: claim_only(UNNAMED),
 }

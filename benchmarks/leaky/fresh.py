@@ -1,4 +1,4 @@
-"""Ten more, written when the others had been looked at; nothing was changed for their sake."""
+"""Ten more, written when the others had been looked at, and looked at once themselves."""
 
 from __future__ import annotations
 

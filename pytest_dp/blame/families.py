@@ -12,12 +12,16 @@ from pytest_dp.randomness.requests import Request
 from pytest_dp.randomness.tape import Draw
 
 LAPLACE, GAUSSIAN, ONE_SIDED, BOUNDED = "Laplace", "Gaussian", "one-sided", "bounded"
+OTHER = "other"
+"""Of which no loss is known here."""
 _SCALED = {
     "laplace": (LAPLACE, "scale", "loc"),
     "normal": (GAUSSIAN, "scale", "loc"),
     "gauss": (GAUSSIAN, "sigma", "mu"),
     "normalvariate": (GAUSSIAN, "sigma", "mu"),
     "exponential": (ONE_SIDED, "scale", ""),
+    "gumbel": (OTHER, "scale", "loc"),
+    "logistic": (OTHER, "scale", "loc"),
 }
 """Methods by their family, and the names of the scale and of the centre."""
 LONGEST = 60

@@ -1,4 +1,4 @@
-"""Draws of which twice the noise would keep the event from telling so much."""
+"""Draws of which four times the noise would keep the event from telling so much."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dp.blame.families import family_of, written
 from pytest_dp.blame.finding import Finding
-from pytest_dp.blame.reach import Reach, at_line
+from pytest_dp.blame.reach import NOISES, Reach, at_line
 from pytest_dp.blame.runs import place_of
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
@@ -23,7 +23,7 @@ CHOOSING, RUNS = 200, 800
 """Runs on either input that choose a line, as they are and for each; and those that then count."""
 FIRST = 10_000
 """Number of the first of these noises: the others have chosen what is looked at."""
-TIMES = 2.0
+TIMES = 4.0
 LEAST, SURE = 0.25, 3.0
 """Share of what the claim does not allow that has to go, and how many standard errors that is."""
 
@@ -59,10 +59,10 @@ def more_noise(
     gone = before.excess - after.excess
     if gone < max(LEAST * before.excess, SURE * math.hypot(before.error, after.error)):
         return
-    draw = next(d for d in reach.both(0)[0].draws if place_of(d.stack) == line)
+    draw = reach.draw_at(line)
     text = (
-        f"with twice the noise of {written(draw.request)} here, S comes in {after.here:.2g} of "
-        f"the runs on D and {after.there:.2g} on D', and with the noise as it is in "
+        f"with four times the noise of {written(draw.request)} here, S comes in {after.here:.2g} "
+        f"of the runs on D and {after.there:.2g} on D', and with the noise as it is in "
         f"{before.here:.2g} and {before.there:.2g} (of {RUNS} runs each)"
     )
     yield Finding("too little noise", line, text, loss=lost)
@@ -91,8 +91,14 @@ class _Seen:
 
 def _is_noise(reach: Reach, line: Site) -> bool:
     """Whether all draws of a line are noise that can be made larger."""
-    draws = [d for run in reach.both(0) for d in run.draws if place_of(d.stack) == line]
-    return bool(draws) and all(_centre(draw) is not None for draw in draws)
+    draws = [
+        draw
+        for noise in range(NOISES)
+        for run in reach.both(noise)
+        for draw in run.draws
+        if place_of(draw.stack) == line
+    ]
+    return all(_centre(draw) is not None for draw in draws)
 
 
 def _centre(draw: Draw) -> Any:

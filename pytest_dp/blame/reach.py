@@ -72,6 +72,16 @@ class Reach:
         }
         return tuple(found)[:MAX_LINES]
 
+    def draw_at(self, line: Site) -> Draw:
+        """A draw of one of the lines."""
+        return next(
+            draw
+            for noise in range(NOISES)
+            for run in self.both(noise)
+            for draw in run.draws
+            if place_of(draw.stack) == line
+        )
+
     def lines_of(self, place: str) -> frozenset[Site]:
         """The lines of which draws reach the leaf at a place, on either input."""
         return self.lines_on(0, place) | self.lines_on(1, place)

@@ -30,7 +30,7 @@ def one_draw(reach: Reach) -> Iterator[Finding]:
     line = _line(reach)
     if line is None:
         return
-    draw = next(d for d in reach.both(0)[0].draws if place_of(d.stack) == line)
+    draw = reach.draw_at(line)
     places = [place for place in reach.both(0)[0].leaves if place != LENGTH]
     first = [place for place in reach.differing if place in places]
     places = [place for place in dict.fromkeys([*first, *places]) if reach.lines_of(place)]

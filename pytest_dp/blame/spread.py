@@ -12,7 +12,7 @@ from pytest_dp.blame.families import number
 from pytest_dp.blame.finding import Finding, together
 from pytest_dp.blame.origins import origins
 from pytest_dp.blame.reach import NOISES, Reach
-from pytest_dp.blame.runs import LENGTH, place_of
+from pytest_dp.blame.runs import LENGTH
 from pytest_dp.privacy.guarantees import Guarantee
 
 RUNS = 400
@@ -49,9 +49,7 @@ def moved(reach: Reach, claim: Guarantee) -> Iterator[Finding]:
         )
         loss = move * math.sqrt(2) / spread
         yield Finding("too little noise", line, text, loss=loss)
-        draws = reach.both(0)[0].draws
-        draw = next(draw for draw in draws if place_of(draw.stack) == line)
-        for found in origins(reach, draw, None, None, place):
+        for found in origins(reach, reach.draw_at(line), None, None, place):
             yield Finding(found.kind, found.line, found.text, loss=loss)
         return
 

@@ -20,7 +20,9 @@ MAX_MEMBERS = 64
 """Of a container, in which the value is looked for."""
 
 
-def lines_with(reach: Reach, side: int, place: str, value: Leaf | None) -> list[Site]:
+def lines_with(
+    reach: Reach, side: int, place: str, value: Leaf | None, noise: int = 0
+) -> list[Site]:
     """Lines that give a variable a value in a run, in order; else the last line of the run.
 
     Parameters
@@ -30,8 +32,10 @@ def lines_with(reach: Reach, side: int, place: str, value: Leaf | None) -> list[
     place : str
         Of the leaf that is asked for; of its length, containers are looked at.
     value : float or tuple
+    noise : int
+        Of the run.
     """
-    given, last = _given(reach, side, _has_length if place == LENGTH else _has, value)
+    given, last = _given(reach, side, _has_length if place == LENGTH else _has, value, noise)
     return [line for line, name in given if name != RETURNED or len(given) == 1] or last
 
 
@@ -48,7 +52,11 @@ def returning(reach: Reach, value: float) -> list[Site]:
 
 
 def _given(
-    reach: Reach, side: int, has: Callable[[Any, Leaf | None], bool], value: Leaf | None
+    reach: Reach,
+    side: int,
+    has: Callable[[Any, Leaf | None], bool],
+    value: Leaf | None,
+    noise: int = 0,
 ) -> tuple[list[tuple[Site, str]], list[Site]]:
     """Lines that give a variable a value, with its name; and the last line, if that is known."""
     found: list[tuple[Site, str]] = []
@@ -63,7 +71,7 @@ def _given(
             before[key] = now
 
     with watched(look) as lines:
-        reach.runs.run(side, 0)
+        reach.runs.run(side, noise)
     return found, lines[-1:]
 
 

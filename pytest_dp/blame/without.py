@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pytest_dp.blame.families import number, written
 from pytest_dp.blame.finding import Finding, listed, told
 from pytest_dp.blame.reach import NOISES, Reach
-from pytest_dp.blame.runs import ABSENT, LENGTH, SIDES, Leaf, differ, place_of
+from pytest_dp.blame.runs import LENGTH, SIDES, Leaf, differ, place_of
 from pytest_dp.blame.values import lines_with
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Seeded
@@ -38,7 +38,7 @@ def _without(reach: Reach, place: str) -> str:
     """What no draw decides of a leaf; empty if draws decide it."""
     noisy = [side for side in (0, 1) if reach.lines_on(side, place)]
     if len(noisy) == 2:
-        return ""
+        return _where_there(reach, place)
     values = [reach.values(side, place, range(RUNS)) for side in (0, 1)]
     fixed = [each[0] for each in values]
     if any(set(each) != {each[0]} for side, each in enumerate(values) if side not in noisy):
@@ -58,6 +58,28 @@ def _without(reach: Reach, place: str) -> str:
     )
 
 
+def _where_there(reach: Reach, place: str) -> str:
+    """The same for a number that is not always there, and always one number if it is."""
+    found = []
+    for side in (0, 1):
+        values = reach.values(side, place, range(NOISES))
+        numbers = [value for value in values if isinstance(value, float)]
+        if len(numbers) < NOISES // 4 or len(set(numbers)) != 1:
+            return ""
+        values = reach.values(side, place, range(RUNS))
+        numbers = [value for value in values if isinstance(value, float)]
+        if len(set(numbers)) != 1:
+            return ""
+        found.append((numbers[0], len(numbers)))
+    (one, often), (other, times) = found
+    if not differ(one, other):
+        return ""
+    return (
+        f"has no noise where it is a number: it is {told(one)} then on D ({often} of {RUNS} runs), "
+        f"and {told(other)} on D' ({times} of {RUNS})"
+    )
+
+
 def _line(reach: Reach, place: str) -> Site | None:
     """The last line that gives the leaf its value, where D and D' go different ways one of these.
 
@@ -65,11 +87,13 @@ def _line(reach: Reach, place: str) -> Site | None:
     """
     found = []
     for side in (0, 1):
-        value = reach.runs.usual(side, 0).leaves.get(place, ABSENT)
-        found.append(lines_with(reach, side, place, value))
+        values = reach.values(side, place, range(NOISES))
+        number = next((n for n, value in enumerate(values) if isinstance(value, float)), 0)
+        found.append(lines_with(reach, side, place, values[number], number))
     if not all(found):
         return None
     noisy = [side for side in (0, 1) if reach.lines_on(side, place)]
+    noisy = noisy if len(noisy) == 1 else []
     bare, other = (found[1 - noisy[0]], found[noisy[0]]) if noisy else found
     if noisy:
         own = bare[-1:] if bare[-1] not in other else [line for line in other if line not in bare]

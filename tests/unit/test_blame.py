@@ -111,6 +111,14 @@ def noise_unless_empty(data, rng):
     return len(data) + rng.laplace()
 
 
+def exact_if_many(data, rng):
+    noisy = len(data) + rng.laplace()
+    found = {"version": 3}
+    if noisy > 3:
+        found["n"] = len(data)  # here
+    return found
+
+
 def in_a_helper(data, rng):
     return len(data) + noise_of(rng, 0.25)  # here
 
@@ -153,6 +161,11 @@ CASES = [
     (above_limit, "too little noise", "4 of rng.laplace(scale=1.0) here make up for the data"),
     (gate, "parting", "come by here, `return len(data)  # here`; the outputs differ in these"),
     (noise_unless_empty, "no noise", "on D', where it is None in all of 200 runs; on D it has"),
+    (
+        exact_if_many,
+        "no noise",
+        "output['n'] has no noise where it is a number: it is 4.0 then on D",
+    ),
     (one_threshold, "shared noise", "depend on one draw alone, rng.laplace(): they change where"),
 ]
 PAIRS = {
@@ -189,15 +202,18 @@ def test_noise_of_a_kind_not_known_is_measured():
     assert one.message.endswith("; Laplace noise for 1.0 claimed would have 1.4")
 
 
-def test_more_noise_is_tried_where_nothing_else_is_known():
+def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
     """The largest of noisy numbers: nothing is affine, and no way is another."""
 
     def largest(data, rng):
         return max(x % 4 + rng.laplace(scale=0.4) for x in [*data, 0, 0])  # here
 
+    monkeypatch.setattr("pytest_dp.blame.more_noise.RUNS", 200)
     pair = [3, 7], [2]
     (one,) = look(largest, pair, event=lambda output: output > 3)
-    assert one.message.startswith("with twice the noise of rng.laplace(scale=0.4) here, S comes in")
+    assert one.message.startswith(
+        "with four times the noise of rng.laplace(scale=0.4) here, S comes in"
+    )
     assert look(largest, pair, event=lambda output: output > -50) == ()
 
 
