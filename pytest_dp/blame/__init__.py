@@ -18,7 +18,7 @@ from pytest_dp.blame.budgets import most_written
 from pytest_dp.blame.choosing import by_probabilities, by_uniforms
 from pytest_dp.blame.covering import uncovered
 from pytest_dp.blame.finding import Finding
-from pytest_dp.blame.more_noise import more_noise
+from pytest_dp.blame.more_noise import by_more_noise
 from pytest_dp.blame.origins import function_at
 from pytest_dp.blame.parting import parting
 from pytest_dp.blame.reach import Reach
@@ -95,7 +95,7 @@ def _found(
         lambda: aligned(reach, claim, lower),
         lambda: parting(reach),
         lambda: one_draw(reach),
-        lambda: more_noise(reach, event, claim, lower) if event is not None else iter(()),
+        lambda: by_more_noise(reach, event, claim, lower) if event is not None else iter(()),
     )
     for look in looks:
         found = list(look())

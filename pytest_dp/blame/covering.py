@@ -182,11 +182,12 @@ def _loss(known: Affine, claim: Guarantee) -> _Lost | None:
 
 def _told(known: Affine, moves: Floats, worst: _Noise) -> str:
     """What moves, and what noise it has of the line that loses the most."""
-    own = [noise for noise in _used(known) if noise.line == worst.line]
+    at_line = [noise for noise in _used(known) if noise.line == worst.line]
     others = [noise for noise in _used(known) if noise.line != worst.line]
     rows = [
-        row for row, move in enumerate(moves) if move and any(noise.times[row] for noise in own)
+        row for row, move in enumerate(moves) if move and any(noise.times[row] for noise in at_line)
     ]
+    own = [noise for noise in at_line if noise.times[rows].any()]
     texts = {written(noise.draw.request) for noise in own}
     many = len({noise.draw.number for noise in own})
     draws = written(worst.draw.request)

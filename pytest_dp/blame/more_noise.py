@@ -28,7 +28,7 @@ LEAST, SURE = 0.25, 3.0
 """Share of what the claim does not allow that has to go, and how many standard errors that is."""
 
 
-def more_noise(
+def by_more_noise(
     reach: Reach, event: Callable[[Any], Any], claim: Guarantee, lost: float
 ) -> Iterator[Finding]:
     """The line of which more noise takes the most of what an event tells.

@@ -145,7 +145,8 @@ def _added(function: _Function, line: int) -> list[str]:
     """Names that are added to what is drawn in a line."""
     names = []
     for node in _sums(function, line):
-        names += [each.id for each in (node.left, node.right) if isinstance(each, ast.Name)]
+        sides = [getattr(each, "value", each) for each in (node.left, node.right)]  # of x[i], x
+        names += [each.id for each in sides if isinstance(each, ast.Name)]
     return list(dict.fromkeys(names))
 
 

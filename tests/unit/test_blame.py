@@ -196,6 +196,27 @@ def test_where_the_noise_comes_from_is_named_as_well():
     assert answer.message.startswith("`count`, 4.0 on D and 3.0 on D', is set here: output is this")
 
 
+def two_of_three(data, rng):
+    return [x + rng.laplace(scale=0.5) for x in (len(data), sum(data), 7)]
+
+
+def half_of_two(data, rng):
+    count = len(data) + rng.laplace(scale=0.5)
+    total = sum(data) + rng.laplace(scale=9)
+    return count, total
+
+
+def test_only_draws_that_are_in_what_moves_are_counted():
+    (one,) = look(two_of_three)
+    assert one.message.startswith("output[0] and output[1] move by up to 2.0 between D and D', and")
+    assert "all their noise is 2 draws of rng.laplace(scale=0.5): a loss of 6.0" in one.message
+    (one,) = look(half_of_two)
+    assert one.message.startswith(
+        "output[0] moves by 1.0 between D and D', and all its noise is rn"
+    )
+    assert one.message.endswith(f"for 1.0 claimed, together with line {one.line + 1}")
+
+
 def test_noise_of_a_kind_not_known_is_measured():
     (one,) = look(quantile_of_laplace)
     assert "output always moves by 1.0 between D and D', and its noise" in one.message
