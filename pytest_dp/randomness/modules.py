@@ -10,8 +10,9 @@ import os
 import random
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,14 +34,14 @@ Place = tuple[Any, str, Any, Any]
 @contextmanager
 def functions_replaced(instrument: Instrument) -> Iterator[None]:
     """Let functions of ``np.random`` and `random` ask an instrument."""
-    with _replaced(instrument, _functions()):
+    with _replaced(instrument, _places_of_functions()):
         yield
 
 
 @contextmanager
 def modules_replaced(instrument: Instrument) -> Iterator[None]:
     """Let everything in Python and numpy that draws, or makes a generator, ask an instrument."""
-    with _replaced(instrument, (*_functions(), *_further(), *_makers())):
+    with _replaced(instrument, _places()):
         yield
 
 
@@ -52,20 +53,54 @@ def running() -> Instrument | None:
 
 
 @contextmanager
-def _replaced(instrument: Instrument, places: tuple[Place, ...]) -> Iterator[None]:
+def _replaced(instrument: Instrument, places: _Places) -> Iterator[None]:
     _RUNNING.append((instrument, threading.get_ident()))
-    before = [(owner, name, vars(owner).get(name)) for owner, name, *_ in places]
-    for owner, name, _, replacement in places:
+    kept = [(space, {name: space[name] for name in new}) for space, new in places.of_modules]
+    before = [(owner, name, vars(owner).get(name)) for owner, name, _ in places.of_classes]
+    for space, new in places.of_modules:  # all names at once: this is done around each run
+        space.update(new)
+    for owner, name, replacement in places.of_classes:
         setattr(owner, name, replacement)
     try:
         yield
     finally:
+        for space, old in kept:
+            space.update(old)
         for owner, name, value in before:
             if value is None:  # it was inherited
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
         _RUNNING.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """What to put into the namespaces of modules, and what to set on classes."""
+
+    of_modules: list[tuple[dict[str, Any], dict[str, Any]]]
+    of_classes: list[tuple[type, str, Any]]
+
+
+@functools.cache
+def _places_of_functions() -> _Places:
+    return _sorted_by_owner(_functions())
+
+
+@functools.cache
+def _places() -> _Places:
+    return _sorted_by_owner((*_functions(), *_further(), *_makers()))
+
+
+def _sorted_by_owner(places: Iterable[Place]) -> _Places:
+    modules: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    of_classes = []
+    for owner, name, _, replacement in places:
+        if isinstance(owner, type):
+            of_classes.append((owner, name, replacement))
+        else:
+            modules.setdefault(owner.__name__, (owner.__dict__, {}))[1][name] = replacement
+    return _Places(list(modules.values()), of_classes)
 
 
 def _asking(source: Source, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
