@@ -172,7 +172,7 @@ class Game:
     def _promised(self, arm: Arm) -> float:
         """The edge that was proposed, until it should have won."""
         proposal = self.proposals.get(arm.number)
-        return proposal.edge if proposal is not None and arm.drawn < proposal.needed else 0.0
+        return proposal.edge if proposal is not None and proposal.is_open(arm.drawn) else 0.0
 
     def _has_outgrown(self, arm: Arm) -> bool:
         """Whether the binnings of a pair have been made from too few outputs."""

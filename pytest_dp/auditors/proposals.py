@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pytest_dp.attacks.binning import Binning
 
 CAUTION = 4.0
-"""Times the pairs of outputs that should refute a claim, until a proposal has had its share."""
+"""Times the pairs of outputs that should refute a claim, after which a proposal is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Proposal:
     edge : float
         Standard deviations of a payoff that it should win, on average.
     needed : int
-        Pairs of outputs after which it should have won, with some caution.
+        Pairs of outputs after which it should have won, about.
     binning : Binning or None
         The set; None if it is left to what is learned.
     """
@@ -28,6 +28,10 @@ class Proposal:
     edge: float
     needed: int
     binning: Binning | None = None
+
+    def is_open(self, drawn: int) -> bool:
+        """Whether it may still win after so many pairs of outputs."""
+        return drawn < CAUTION * self.needed
 
 
 def proposal(
@@ -37,4 +41,4 @@ def proposal(
     (p, q), factor = masses, math.exp(eps)
     variance = p * (1 - p) + factor**2 * q * (1 - q)
     edge = excess / math.sqrt(max(variance, excess**2))
-    return Proposal(edge, int(CAUTION * 2 * math.log(1 / alpha) / edge**2) + 1, binning)
+    return Proposal(edge, int(2 * math.log(1 / alpha) / edge**2) + 1, binning)
