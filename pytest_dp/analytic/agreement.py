@@ -84,6 +84,8 @@ def against(outcomes: Sequence[Outcome], outputs: Sequence[Any]) -> float:
 def _fits(pattern: Any, structure: Hashable, leaves: list[Any]) -> bool:
     if pattern[0] != structure:
         return False
+    if set(pattern[1]) == {"sum"} and set(map(type, leaves)) == {float}:
+        return math.isfinite(sum(leaves))
     return all(
         isinstance(leaf, int | float) and math.isfinite(leaf)
         if about == "sum"

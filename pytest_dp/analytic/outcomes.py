@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.analytic.conversions import NAMES
 from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.trace import Condition, Interval, Trace
 from pytest_dp.analytic.traced import Traced
@@ -72,7 +73,7 @@ def outcomes_of(
 
     def run(path: Path) -> Outcome:
         tracer.start(path)
-        output = run_copy(call, data, tracer)
+        output = run_copy(call, data, tracer, NAMES)
         outcome = None if tracer.refusal else _ended(tracer.trace, output)
         if tracer.refusal or outcome is None:  # and the mechanism went on
             raise CannotInstrument(tracer.refusal)
@@ -118,6 +119,9 @@ def _ended(trace: Trace, output: Any) -> Outcome:
 def opened(output: Any, leaves: list[Any]) -> Hashable:
     """The structure of an output, whose numbers are added to `leaves`."""
     if isinstance(output, np.ndarray):
+        if output.dtype.kind == "f":
+            leaves += output.ravel().tolist()
+            return ("array", output.shape)
         for element in output.astype(object).view(np.ndarray).ravel():
             opened(_as_in_arrays(element), leaves)
         return ("array", output.shape)

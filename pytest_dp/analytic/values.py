@@ -44,6 +44,17 @@ class Affine(Traced):
         """Of its draws."""
         return [self.trace.laws[draw] for draw in self.terms]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number, whatever is drawn."""
+        numbers = [self.constant, *self.terms.values()]
+        return all(law.lattice for law in self.laws) and all(
+            float(number).is_integer() for number in numbers
+        )
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if self.is_whole else super().__round__(digits)
+
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Finite):
             other = other.decided()

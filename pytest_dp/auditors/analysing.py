@@ -34,7 +34,7 @@ TIME_SHARE, MAX_PAIRS, MAX_WAYS = 0.025, 16, 64
 """Share of max_seconds, pairs of inputs, and ways on each, that are traced at most."""
 MIN_EXCESS = 1e-6
 """By what the worst event exceeds the claim where it is worth a bet."""
-MIN_REAL, MAX_REAL, MAX_NUMBERS = 1_000, 4_000, 200_000
+MIN_REAL, MAX_REAL, MAX_NUMBERS = 1_000, 4_000, 100_000
 """Real outputs on an input by which what was traced is checked, and numbers in them."""
 REFUTED = math.log(1_000)
 """Evidence that refutes it."""

@@ -56,6 +56,22 @@ def written_as_dict(x, rng):
     return {"a": x + rng.laplace(), "b": (2 * x - rng.laplace(scale=4),)}
 
 
+def helper(value):
+    assert isinstance(value, float)
+    return float(value)
+
+
+class Holder:
+    def answer(self, value):
+        return float(value) if isinstance(value, float | int) else None
+
+
+def converted(x, rng):
+    table = np.zeros(2, dtype=float) + np.asarray([x, 0]).astype(float)
+    noisy = table + rng.laplace(size=2)
+    return {"a": helper(noisy[0]), "b": Holder().answer(float(x) / 2 - rng.laplace())}
+
+
 CLOSED = {
     "laplace": (lambda x, rng: x + rng.laplace(scale=4), 0.25),
     "vector": (lambda x, rng: np.array([x, 2 * x]) + rng.laplace(scale=4, size=2), 0.75),
@@ -78,6 +94,9 @@ CLOSED = {
     "no noise": (lambda x, rng: [x, rng.laplace()], math.inf),
     "half a count": (lambda x, rng: x / 2 + rng.geometric(0.1), math.inf),
     "nothing of the data": (lambda x, rng: rng.laplace(size=3), 0.0),
+    "converted": (converted, 1.5),
+    "a whole number": (lambda x, rng: int(x + rng.geometric(0.25)), math.inf),
+    "a count": (lambda x, rng: round(x) + int(geometric(0, rng)), math.log(4 / 3)),
     "python's": (lambda x, rng: [x + rng.laplace(), len("ab")], 1.0),
 }
 
