@@ -8,11 +8,10 @@ import sys
 import textwrap
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from projects import Project
-from recorded import BOXES, INI, INI_FILE, SHOP, SHOP_FILE, TESTS, TESTS_FILE
+from recorded import BOXES, INI, INI_FILE, QUICK_AUDITS, SHOP, SHOP_FILE, TESTS, TESTS_FILE
 
 import pytest_dp.profiles
 
@@ -72,20 +71,13 @@ def on_record():
 
 
 @pytest.fixture
-def shop(project, on_record, monkeypatch):
-    """A project whose claims are on record, and that is audited in no time within this process."""
-
-    def audit(context):
-        return context.result("no violation", lower=0.5, resolution=2.0)
-
-    quick = SimpleNamespace(audit=audit)
-    for method in ("sequential", "statdp"):
-        monkeypatch.setitem(sys.modules, f"pytest_dp.auditors.{method}", quick)
+def shop(project, on_record):
+    """A project whose claims are on record, and that is audited in no time, by workers too."""
     for path, text in ((SHOP_FILE, SHOP), (TESTS_FILE, TESTS)):
         project.write(path, text)
     project.write("boxes.py", BOXES, imports="")
     project.write(INI_FILE, INI)
-    project.write("conftest.py", "", imports="")
+    project.write("conftest.py", QUICK_AUDITS, imports="")
     file = project.root / "dp-claims.json"
     if not on_record:
         result = project.run("--dp-update")

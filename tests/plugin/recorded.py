@@ -44,6 +44,16 @@ def test_plain(): pass
 """
 BOXES = "visits = [[(1, 'a'), (1, 'b'), (2, 'a')], [(3, 'c')]]\n"
 INI = "[pytest]\ndp_modules = true\nmarkers = slow\n"
+QUICK_AUDITS = """
+import sys
+from types import SimpleNamespace
+
+def audit(context):
+    return context.result("no violation", lower=0.5, resolution=2.0)
+
+for method in ("sequential", "statdp"):
+    sys.modules[f"pytest_dp.auditors.{method}"] = SimpleNamespace(audit=audit)
+"""
 SHOP_FILE, TESTS_FILE, INI_FILE = "shop.py", "test_shop.py", "pytest.ini"
 COUNT, TOTAL = "shop.py::count[eps=1.0]", "shop.py::total[rho=0.5]"
 MEAN = "test_shop.py::TestVendor::test_mean"

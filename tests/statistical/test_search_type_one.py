@@ -9,12 +9,16 @@ from benchmarks.gated import GATED
 from benchmarks.type_one_searched import ALPHA, CLAIMS, trial
 from pytest_dp import audit
 
-AUDITS = 30
+AUDITS = 16
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_searched_pairs_make_no_false_alarms(name):
+    """A version that alarms in half of all audits passes one of 90 such tests, in 0.4 one of 15.
+
+    One that knows a batch when it bets on it, as in `test_sequential_audit`, alarms in all of them.
+    """
     found = [trial(name, 1.0, seed, 6_000) for seed in range(AUDITS)]
     assert sum(red for red, _ in found) <= binom.ppf(1 - 1e-4, AUDITS, ALPHA)
     assert sum(proposed for _, proposed in found) > AUDITS
