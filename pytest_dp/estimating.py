@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp.analytic.agreement import against
@@ -17,7 +18,7 @@ from pytest_dp.analytic.outcomes import outcomes_of
 from pytest_dp.analytic.profiles import Profile, profile
 from pytest_dp.auditors import audit
 from pytest_dp.claim import expand
-from pytest_dp.errors import ClaimError
+from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.evidence.clopper_pearson import delta_lower
 from pytest_dp.exact.agreement import unlike
 from pytest_dp.exact.distribution import Distribution, NotExact
@@ -44,6 +45,10 @@ CLOSED_FORM_SHARE = 0.5
 """Share of the time for what needs no samples."""
 FEW = 1_000
 """Outputs of which each may be enumerated."""
+REFUSALS = (
+    *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
+    *(ArithmeticError, np.linalg.LinAlgError),  # numbers beyond what floats can hold
+)
 REAL, REFUTED = 400, math.log(1_000)
 """Real runs with which what is known is compared, and evidence by which it is refuted."""
 Checks = tuple[Callable[[Sequence[Any]], float], Callable[[Sequence[Any]], float]]
@@ -179,7 +184,7 @@ def estimate(
     seconds = CLOSED_FORM_SHARE * float(claim.effort.get("max_seconds", 60.0))
     try:
         return _known(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
-    except (CannotInstrument, CannotCopy, OutOfTime) as reason:
+    except REFUSALS as reason:
         return _sampled(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
 
 

@@ -14,6 +14,7 @@ from pytest_dp.analytic.trace import Condition, Interval, Trace
 from pytest_dp.analytic.traced import Traced
 from pytest_dp.analytic.tracing import Tracer
 from pytest_dp.analytic.values import Affine, Finite, simplest
+from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.branching import Path, explored
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -73,7 +74,11 @@ def outcomes_of(
 
     def run(path: Path) -> Outcome:
         tracer.start(path)
-        output = run_copy(call, data, tracer, NAMES)
+        try:
+            output = run_copy(call, data, tracer, NAMES)
+        except (ClaimError, MechanismError) as error:  # as vectorised mechanisms raise
+            first = str(error).partition("\n")[0].rstrip(":")
+            raise CannotInstrument(f"with draws that are traced: {first}") from None
         outcome = None if tracer.refusal else _ended(tracer.trace, output)
         if tracer.refusal or outcome is None:  # and the mechanism went on
             raise CannotInstrument(tracer.refusal)

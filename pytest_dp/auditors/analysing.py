@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pytest_dp.analytic.agreement import against
 from pytest_dp.analytic.comparing import Case, compared, largest_of
 from pytest_dp.analytic.outcomes import Outcome, outcomes_of
@@ -40,7 +42,10 @@ REFUTED = math.log(1_000)
 """Evidence that refutes it."""
 ABOVE = 1 + 1e-9
 """What rounding may add to a claim that is attained."""
-REFUSALS = (CannotInstrument, CannotCopy, OutOfTime, MemoryError, RecursionError)
+REFUSALS = (
+    *(CannotInstrument, CannotCopy, OutOfTime, MemoryError, RecursionError),
+    *(ArithmeticError, np.linalg.LinAlgError),  # numbers beyond what floats can hold
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +154,11 @@ def estimate(
     checked = [(arm, found) for arm, found in known if arm.kept.pairs >= MIN_REAL]
     values = []
     try:
-        if violated and known:
-            worst = max(known, key=lambda each: each[1].value)
+        if violated:  # nothing is told without the pair that broke the claim
+            broken = max(arms, key=lambda arm: arm.earned)
+            if broken.number not in traced.known:
+                return None
+            worst = broken, traced.known[broken.number]
             checked += [] if worst in checked else [worst]
         for arm, found in checked:
             if _unlike(found, _real(context, pool, arm)):

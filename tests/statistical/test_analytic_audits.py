@@ -74,6 +74,16 @@ def test_other_notions():
     assert found.value == pytest.approx(eps, rel=1e-6)
 
 
+def raises_when_traced(x, rng, size):
+    noisy = x + rng.laplace(size=size)
+    return np.arange(3.0)[(noisy > 0).astype(np.int8).view(np.int8)]
+
+
+def test_what_only_a_traced_run_raises_is_no_error():
+    result = audited(raises_when_traced, eps=1.0, vectorized="size")
+    assert result.verdict == "no violation"
+
+
 def test_what_is_refused_is_not_told():
     assert audited(refused, eps=1.0).estimate is None
 

@@ -56,6 +56,18 @@ def test_what_real_runs_do_not_bear_out_is_estimated_by_samples():
     assert estimate(other_when_traced, pairs=[(0, 1)], check=False).value == 0.5
 
 
+def test_what_only_a_traced_run_raises_is_a_reason():
+    def rows(x, rng, size):
+        noisy = np.exp2(x + rng.laplace(size=size), where=rng.random(size) < 2)
+        if noisy.dtype != np.float64:
+            raise IndexError
+        return np.log2(noisy)
+
+    found = estimate(rows, pairs=[(0, 1)], vectorized="size", seed=1, max_samples=5_000)
+    assert found.mode == "sampled"
+    assert found.value == pytest.approx(1.0, abs=0.3)
+
+
 def test_vectorised_with_parameters():
     def rows(x, scale, rng, size):
         return np.asarray(x) + rng.laplace(scale=scale, size=(size, 2))
