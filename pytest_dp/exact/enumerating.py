@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pytest_dp.exact.conversions import NAMES
 from pytest_dp.exact.distribution import Distribution, NotExact, grouped
 from pytest_dp.exact.instrument import Branching
+from pytest_dp.exact.lazy import PLAIN
 from pytest_dp.exact.maths import functions_of_draws
 from pytest_dp.randomness.branching import Path, Weight, explored
 from pytest_dp.randomness.requests import Request, Site, stack
@@ -55,7 +58,15 @@ def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WO
     NotExact
         If its paths cannot be followed, are too many, or take too long.
     """
-    paths = _Paths(call, data)
+    try:
+        return _followed(_Paths(call, data, {}), deadline, max_work)
+    except NotExact as reason:
+        if str(reason) != PLAIN:
+            raise
+    return _followed(_Paths(call, data, NAMES), deadline, max_work)  # which takes longer
+
+
+def _followed(paths: _Paths, deadline: Deadline, max_work: int) -> Distribution:
     try:
         with instrumented(paths.instrument, deadline), functions_of_draws():
             for _, _, left in explored(paths.run):
@@ -87,7 +98,8 @@ class _Paths:
         Rounded choices on a path, at most.
     """
 
-    def __init__(self, call: Call, data: Any) -> None:
+    def __init__(self, call: Call, data: Any, names: Mapping[str, Any]) -> None:
+        self.names = names
         self._next: tuple[float, float]
         self.call, self.data = replace(call, made=Made()), Input(data)  # no runs of the audit
         self.instrument = _Counting()
@@ -108,7 +120,7 @@ class _Paths:
         self.runs += 1
         output = None
         try:
-            output = run_copy(self.call, self.data, instrument)
+            output = run_copy(self.call, self.data, instrument, self.names)
             if not instrument.abandoned and not instrument.refusal:
                 output = instrument.settled(output)
         except CannotInstrument:

@@ -19,6 +19,7 @@ HELD, HASHED, TWO = (
     "two continuous draws compared",
 )
 BITWISE = "bits of a draw"
+PLAIN = "a continuous draw as a plain float"
 COMBINED = "arithmetic of two continuous draws"
 MAX_WHOLE = 1 << 16
 """Values of a draw of whole numbers that it may be split into, one by one."""
@@ -113,7 +114,7 @@ class Lazy:
         return operator.index(self.value("index by a draw"))
 
     def __float__(self) -> float:
-        return float(self.value("a continuous draw as a plain float"))
+        return float(self.value(PLAIN))
 
     def __str__(self) -> str:
         return str(self.value("text of a continuous draw"))

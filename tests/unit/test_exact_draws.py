@@ -171,6 +171,18 @@ def test_a_draw_is_the_same_wherever_it_is_used():
         assert abs(1 - rest - (quarter + 0.5) / 4) < 0.2
 
 
+def converts(x, rng):
+    u = float(rng.random())
+    assert isinstance(u, float)
+    return float(np.floor(2 * u)), np.zeros(2, dtype=float).dtype == float, float("1.5")
+
+
+def test_float_of_a_draw_stays_one():
+    assert probabilities(converts) == {(0.0, True, 1.5): 0.5, (1.0, True, 1.5): 0.5}
+    known = distribution(lambda x, rng: float(np.floor(2 * rng.random())))
+    assert {type(outcome) for outcome in known.outcomes} == {float}
+
+
 TYPED = (
     lambda rng: rng.random() < 0.5,
     lambda rng: rng.random() < np.float64(0.5),
