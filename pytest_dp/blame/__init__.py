@@ -14,6 +14,7 @@ from typing import Any
 
 from pytest_dp.blame.affine import affine
 from pytest_dp.blame.aligning import aligned
+from pytest_dp.blame.appearing import appearing
 from pytest_dp.blame.budgets import most_written
 from pytest_dp.blame.choosing import by_probabilities, by_uniforms
 from pytest_dp.blame.covering import uncovered
@@ -88,6 +89,7 @@ def _found(
         lambda: seeded(reach),
         lambda: no_noise(reach),
         lambda: coarse(reach),
+        lambda: appearing(reach, claim, lower),
         lambda: _of_affine(reach, claim),
         lambda: moved(reach, claim),
         lambda: by_probabilities(reach, claim),

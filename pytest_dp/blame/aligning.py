@@ -61,12 +61,11 @@ def aligned(reach: Reach, claim: Guarantee, lower: float) -> Iterator[Finding]:
         worst = group[int(np.argmax(costs))]
         many = int(np.count_nonzero(moves))
         others = together([each.line for each in group if each is not worst])
-        draws = written(worst.draw.request)
-        draws = f"one draw of {draws} here makes" if many == 1 else f"{many} of {draws} here make"
+        draws, make = ("one draw", "makes") if many == 1 else (f"{many} draws", "make")
         text = (
-            f"outputs on D and D' are the same where {draws} up for the data, by up to "
-            f"{number(float(np.abs(moves).max()))}: a loss of up to {number(sum(costs))} for "
-            f"{number(claim.claimed)} claimed{others}"
+            f"{draws} of {written(worst.draw.request)} here, moved by "
+            f"{number(float(np.abs(moves).max()))} at most, {make} the output on D' that on D: a "
+            f"loss of up to {number(sum(costs))} for {number(claim.claimed)} claimed{others}"
         )
         yield Finding("too little noise", worst.line, text, loss=sum(costs))
         return

@@ -64,8 +64,8 @@ def _by_data(known: Affine) -> Iterator[Finding]:
                 )
             elif _same(*scales) and not _same(one, other):
                 text = (
-                    f"{draw} counts {number(one)} times in {place} on D, and {number(other)} "
-                    "times on D': the noise depends on the data"
+                    f"{place} moves {number(one)} times as far as {draw} on D, and "
+                    f"{number(other)} times on D': its noise depends on the data"
                 )
             else:
                 continue

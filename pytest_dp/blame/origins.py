@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from pytest_dp.blame.families import number
@@ -51,6 +52,22 @@ def origins(
     for at in sites[1:2]:
         text = f"the noise of line {sites[0].line}, in {sites[0].function}, is asked for here"
         yield Finding("called", at, text)
+
+
+def condition_of(line: Site) -> Site:
+    """The line of the innermost condition that a line stands under; else the line itself."""
+    function = _function(line.file, line.line)
+    tests = [
+        node.test.lineno
+        for node in (ast.walk(function) if function else ())
+        if isinstance(node, ast.If) and node.body[0].lineno <= line.line <= (node.end_lineno or 0)
+    ]
+    return replace(line, line=max(tests)) if tests else line
+
+
+def deciding(line: Site) -> Iterator[tuple[Site, str]]:
+    """Lines that set variables with which something is compared in a line, and their names."""
+    yield from _set_before([line], _given)
 
 
 def _scale(reach: Reach, sites: list[Site], scale: float) -> Iterator[Finding]:

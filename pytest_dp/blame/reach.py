@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dp.blame.runs import ABSENT, Key, Leaf, Run, Runs, anew, differ, keyed, place_of
 from pytest_dp.randomness.requests import Site
-from pytest_dp.randomness.tape import Draw, Replacement
+from pytest_dp.randomness.tape import Draw, Replaced, Replacement
 
 NOISES = 24
 """Runs on either input, on the same noise, that tell which leaves differ."""
@@ -19,6 +19,8 @@ FURTHER = 12
 """Of these, runs in which the draws of a line are made anew."""
 EXTREMES = 2
 """And runs in which they are as far out as they can be, in each direction."""
+MOST_EXTREME = 32
+"""Draws in a run that are so."""
 MAX_LINES = 12
 
 
@@ -107,7 +109,7 @@ class Reach:
         return reached
 
     def _changed(self, side: int, noise: int, line: Site, how: Replacement) -> set[str]:
-        other = self.runs.run(side, noise, at_line(line, how))
+        other = self.runs.run(side, noise, first_at_line(line, how))
         return changed(self.runs.usual(side, noise), other)
 
     def values(self, side: int, place: str, noises: Iterable[int]) -> list[Leaf]:
@@ -118,6 +120,16 @@ class Reach:
         """What a leaf is in all of so many runs, if it is always the same."""
         values = self.values(side, place, range(noises))
         return values[0] if all(value == values[0] for value in values) else None
+
+
+def first_at_line(line: Site, how: Replacement) -> Replaced:
+    """What replaces the first draws of a line, so that loops that wait for one end; for one run."""
+    made = iter(range(MOST_EXTREME))
+
+    def replaced(draw: Draw) -> Replacement | None:
+        return how if place_of(draw.stack) == line and next(made, None) is not None else None
+
+    return replaced
 
 
 def at_line(line: Site, how: Replacement) -> Callable[[Draw], Replacement | None]:

@@ -54,7 +54,7 @@ def _without(reach: Reach, place: str) -> str:
         return ""
     return (
         f"depends on no random draw on {SIDES[1 - side]}, where it is {told(fixed[1 - side])} in "
-        f"all of {RUNS} runs; on {SIDES[side]} it has noise, and is that in {again}"
+        f"all of {RUNS} runs; on {SIDES[side]} it has noise, and is that in {again} of {RUNS}"
     )
 
 
@@ -117,8 +117,8 @@ def coarse(reach: Reach) -> Iterator[Finding]:
                 continue
             steps = "whole numbers" if step == 1 else f"multiples of {step:g}"
             text = (
-                f"the noise drawn here only moves {place} by {steps}, and the answer is none: it "
-                f"is always {number(rests[0])} above one on D, and {number(rests[1])} on D'"
+                f"the noise drawn here moves {place} by {steps} only: it is always one of these "
+                f"plus {number(rests[0])} on D, and plus {number(rests[1])} on D'"
             )
             yield Finding("coarse noise", line, text, certain=True)
             return

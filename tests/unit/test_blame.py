@@ -111,6 +111,24 @@ def noise_unless_empty(data, rng):
     return len(data) + rng.laplace()
 
 
+def named_too_soon(data, rng):
+    limit = 2
+
+    found = {}
+    for x in sorted(set(data)):
+        noisy = data.count(x) + rng.laplace()
+        if noisy > limit:  # here
+            found[x] = noisy
+    return found
+
+
+def waits(data):
+    steps = 0
+    while random.random() > 0.9:
+        steps += 1
+    return len(data) + steps // 2
+
+
 def exact_if_many(data, rng):
     noisy = len(data) + rng.laplace()
     found = {"version": 3}
@@ -149,16 +167,28 @@ CASES = [
     (half_the_noise, "too little noise", "output['n'] moves by 1.0 between D and D', and all its"),
     (a_seed, "seeded", "the generator is seeded with 7 here"),
     (no_noise, "no noise", "output[0] depends on no random draw: it is 4.0 on D and 3.0 on D'"),
-    (rounded_noise, "coarse noise", "only moves output by whole numbers"),
+    (
+        rounded_noise,
+        "coarse noise",
+        "moves output by whole numbers only: it is always one of these plus",
+    ),
     (one_draw, "shared noise", "output[0] and output[1] share the draw rng.laplace(scale=9)"),
     (scale_of_data, "noise depends on data", "the scale of rng.laplace here is 10.0 on D and 6.0"),
-    (true_size, "noise depends on data", "counts 0.25 times in output on D, and 0.3333 times"),
+    (
+        true_size,
+        "noise depends on data",
+        "moves 0.25 times as far as rng.laplace(scale=9.0) on D, and 0.3333 times",
+    ),
     (bounded, "too little noise", "outputs"),
     (geometric, "too little noise", "a loss of 2.303 for 1.0 claimed"),
     (averaged, "too little noise", "all its noise is 9 draws of rng.laplace(): a loss of 9.0"),
     (weighted, "too far apart", "a factor of 54.6 between D and D', and it alone decides output"),
     (responses, "too far apart", "with output[4], a loss of 4.394 for 1.0 claimed"),
-    (above_limit, "too little noise", "4 of rng.laplace(scale=1.0) here make up for the data"),
+    (
+        above_limit,
+        "too little noise",
+        "4 draws of rng.laplace(scale=1.0) here, moved by 1.0 at most, make",
+    ),
     (gate, "parting", "come by here, `return len(data)  # here`; the outputs differ in these"),
     (noise_unless_empty, "no noise", "on D', where it is None in all of 200 runs; on D it has"),
     (
@@ -221,6 +251,18 @@ def test_noise_of_a_kind_not_known_is_measured():
     (one,) = look(quantile_of_laplace)
     assert "output always moves by 1.0 between D and D', and its noise" in one.message
     assert one.message.endswith("; Laplace noise for 1.0 claimed would have 1.4")
+
+
+def test_the_limit_that_decides_is_named():
+    _, limit = look(named_too_soon)
+    assert limit.message.startswith("`limit`, by which line")
+    others = look(named_too_soon, claim=ApproximateDP(1.0, 0.2))
+    assert "too far apart" not in {one.kind for one in others}
+
+
+def test_loops_that_wait_for_a_draw_end():
+    (one,) = look(waits, seconds=20.0)
+    assert "output always moves by 1.0 between D and D'" in one.message
 
 
 def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
