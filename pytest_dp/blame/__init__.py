@@ -91,7 +91,7 @@ def _found(
         lambda: coarse(reach),
         lambda: appearing(reach, claim, lower),
         lambda: _of_affine(reach, claim),
-        lambda: moved(reach, claim),
+        lambda: moved(reach, claim, lower),
         lambda: by_probabilities(reach, claim),
         lambda: by_uniforms(reach, claim),
         lambda: aligned(reach, claim, lower),

@@ -67,7 +67,7 @@ def aligned(reach: Reach, claim: Guarantee, lower: float) -> Iterator[Finding]:
             f"{number(float(np.abs(moves).max()))} at most, {make} the output on D' that on D: a "
             f"loss of up to {number(sum(costs))} for {number(claim.claimed)} claimed{others}"
         )
-        yield Finding("too little noise", worst.line, text, loss=sum(costs))
+        yield Finding("too little noise", worst.line, text, loss=lower)
         return
 
 

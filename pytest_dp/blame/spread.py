@@ -21,7 +21,7 @@ MUCH = 1.25
 """Times the claim, so that what was measured cannot be chance."""
 
 
-def moved(reach: Reach, claim: Guarantee) -> Iterator[Finding]:
+def moved(reach: Reach, claim: Guarantee, lower: float) -> Iterator[Finding]:
     """A number whose noise spreads too little for how far it moves."""
     if claim.parameter != "eps" or claim.delta:
         return
@@ -47,10 +47,9 @@ def moved(reach: Reach, claim: Guarantee) -> Iterator[Finding]:
             f"{others}, has a standard deviation of {spread:.2g}; Laplace noise for "
             f"{number(claim.claimed)} claimed would have {needed:.2g}"
         )
-        loss = move * math.sqrt(2) / spread
-        yield Finding("too little noise", line, text, loss=loss)
+        yield Finding("too little noise", line, text, loss=lower)
         for found in origins(reach, reach.draw_at(line), None, None, place):
-            yield Finding(found.kind, found.line, found.text, loss=loss)
+            yield Finding(found.kind, found.line, found.text, loss=lower)
         return
 
 

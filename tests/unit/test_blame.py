@@ -383,6 +383,31 @@ def test_a_claim_below_what_the_code_is_written_for_blames_no_line():
     assert "a loss of 1.0 for 0.5 claimed" in one.message
 
 
+def largest_of(data, rng, eps):
+    return int(np.argmax([x + rng.laplace(scale=2 / eps) for x in data]))
+
+
+def half(data, rng, eps_sum, eps_count):
+    return sum(data) / 9 + rng.laplace(scale=1 / eps_sum), len(data) + rng.laplace(
+        scale=1 / eps_count
+    )
+
+
+def quantile(data, eps):
+    uniform = random.random() - 0.5
+    return len(data) - math.copysign(math.log(1 - 2 * abs(uniform)), uniform) / eps
+
+
+def test_what_is_bounded_or_measured_is_not_said_either_of_a_claim_that_is_too_small():
+    low = ApproximateDP(0.3)
+    pair = [1, 1, 1, 1], [2, 0, 0, 0]
+    assert look(largest_of, pair, low, lower=0.8, eps=1.0) == ()
+    assert look(largest_of, pair, low, lower=0.5, eps=0.3)
+    assert look(half, claim=low, lower=0.8, eps_sum=1.0, eps_count=1.0) == ()
+    assert look(quantile, claim=low, lower=0.8, eps=1.0) == ()
+    assert look(quantile, claim=low, lower=0.9, eps=0.8)
+
+
 def gaussian(data, rng):
     return len(data) + rng.normal(scale=0.5)
 
