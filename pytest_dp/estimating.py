@@ -27,6 +27,7 @@ from pytest_dp.exact.losses import Both, both, delta_of, eps_at
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
 from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -201,8 +202,11 @@ def _known(
     found = [_of_pair(call, d1, d2, deadline) for d1, d2 in pairs]
     worst, checks = max(found, key=lambda each: each[0].value)
     if check:
-        for data, against in zip(worst.pair, checks, strict=True):
-            if against(_real(call, data, deadline)) >= REFUTED:
+        real = [_real(call, data, deadline) for data in worst.pair]
+        if all(map(all_raised, real)):
+            raise CannotInstrument("it always raises")  # which an audit tells
+        for outputs, against in zip(real, checks, strict=True):
+            if against(outputs) >= REFUTED:
                 raise CannotInstrument("real runs give other outputs than those that are traced")
     estimates = [each for each, _ in found]
     mode: Mode = "analytic" if any(each.mode == "analytic" for each in estimates) else "exact"

@@ -89,7 +89,7 @@ class Mixed:
         for _ in range(SECTIONS):  # golden section
             left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
             losses = [sign * self.loss(y) for y in (left, right)]
-            best = max(best, *(loss for loss in losses if not math.isnan(loss)))
+            best = max([best, *(loss for loss in losses if not math.isnan(loss))])
             low, high = (low, right) if losses[0] >= losses[1] else (left, high)
         return best
 

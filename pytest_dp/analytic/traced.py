@@ -65,7 +65,8 @@ class Traced:
     def __str__(self) -> str:
         self._refuse("a draw is written as text")
 
-    __format__ = __str__  # type: ignore[assignment]
+    def __format__(self, how: str) -> str:
+        self._refuse("a draw is written as text")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

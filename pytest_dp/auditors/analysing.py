@@ -21,7 +21,6 @@ from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.proposals import Proposal, proposal
-from pytest_dp.errors import MechanismError
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Estimate
@@ -130,6 +129,8 @@ def trace_pairs(context: Context) -> Traced:
             largest = largest_of(cases, deadline)
         except REFUSALS as reason:
             return Traced(known, str(reason) or "it takes too long")
+        except Exception as error:  # of numerics, or the mechanism's: what proposes breaks no audit
+            return Traced(known, f"{type(error).__name__}: {error}")
         value = max(largest.forward, largest.backward)
         known[number] = Analysed(outcomes, cases, value, largest.error)
     return Traced(known)
@@ -164,7 +165,7 @@ def estimate(
             if _unlike(found, _real(context, pool, arm)):
                 return None
             values.append(_parameter(context.guarantee, found))
-    except (*REFUSALS, MechanismError):
+    except (CannotInstrument, Exception):  # the verdict stands without it
         return None
     if not values:
         return None

@@ -88,6 +88,8 @@ def conclude(game: Game) -> AuditResult:
         )
     _note_if_late(game)
     silent = not violated and never_varies(context, game.pool)  # which notes it
+    if silent:
+        bets["estimate"] = None  # of a constant, nothing is worth telling beside that
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and (math.isinf(caught) or silent):
         verdict = "inconclusive"

@@ -108,6 +108,8 @@ def enumerate_pairs(context: Context) -> Enumerated:
         except NotExact as reason:
             traced = Traced() if known else trace_pairs(context)
             return Enumerated(known, str(reason), traced)
+        except Exception as error:  # the mechanism's, on the way: what proposes breaks no audit
+            return Enumerated(known, f"{type(error).__name__}: {error}")
     return Enumerated(known)
 
 
@@ -152,9 +154,15 @@ def estimate(
         return None, f"{beside:.2g} of the probability was not enumerated"
     if value > guarantee.claimed * ABOVE and not violated:
         return None, "a loss above the claim that the bets do not confirm"
-    told = f"{outcomes:,} outcome{'' if outcomes == 1 else 's'}"
+    told = f"{outcomes:,} outcome{'' if outcomes == 1 else 's'}{_left_out(found)}"
     number = len(losses) // 2
     return Estimate(float(value), error + beside, "exact", pairs=number, basis=told), ""
+
+
+def _left_out(found: Enumerated) -> str:
+    """What is missing of the outcomes, if anything is."""
+    most = max(max(one.residual, other.residual) for one, other in found.known.values())
+    return f", all but a probability of {most:.0e}" if most else ""
 
 
 def _unlike(arm: Arm, known: tuple[Distribution, Distribution]) -> str:

@@ -65,7 +65,7 @@ def aligned(reach: Reach, claim: Guarantee, lower: float) -> Iterator[Finding]:
         text = (
             f"{draws} of {written(worst.draw.request)} here, moved by "
             f"{number(float(np.abs(moves).max()))} at most, {make} the output on D' that on D: a "
-            f"loss of up to {number(sum(costs))} for {number(claim.claimed)} claimed{others}"
+            f"loss of at most {number(sum(costs))}, and {number(claim.claimed)} is claimed{others}"
         )
         yield Finding("too little noise", worst.line, text, loss=lower)
         return

@@ -87,11 +87,13 @@ def _shared(known: Affine) -> Iterator[Finding]:
                 continue
             column = int(np.flatnonzero(times[i])[0])
             left = known.answers[:, i] - ratio * known.answers[:, k]
-            factor = "" if ratio == 1 else f"{number(ratio)} * "
+            factor = "" if abs(ratio) == 1 else f"{number(abs(ratio))} * "
+            sign = "-" if ratio > 0 else "+"
             text = (
                 f"{known.places[k]} and {known.places[i]} share the draw "
-                f"{written(known.draws[column][0].request)}: whatever it is, {known.places[i]} - "
-                f"{factor}{known.places[k]} is {number(left[0])} on D and {number(left[1])} on D'"
+                f"{written(known.draws[column][0].request)}: whatever it is, "
+                f"{known.places[i]} {sign} {factor}{known.places[k]} is {number(left[0])} on D "
+                f"and {number(left[1])} on D'"
             )
             yield Finding(
                 "shared noise", place_of(known.draws[column][0].stack), text, certain=True
@@ -197,6 +199,9 @@ def _told(known: Affine, moves: Floats, worst: _Noise) -> str:
         draws = f"{many} draws of {draws}"
     verb, up_to, whose = ("moves", "", "its") if len(rows) == 1 else ("move", "up to ", "their")
     mixed = any(noise.times[row] for row in rows for noise in others)
+    counts = [float(abs(noise.times[row])) for row in rows for noise in own if noise.times[row]]
+    if _same(counts, counts[0]) and not _same(counts, 1.0):
+        draws = f"{draws}, times {number(counts[0])}"
     noise = f"{draws} is in {whose} noise" if mixed else f"all {whose} noise is {draws}"
     most = number(float(np.abs(moves[rows]).max()))
     moved = listed([known.places[row] for row in rows])

@@ -184,8 +184,8 @@ def seeded(reach: Reach) -> Iterator[Finding]:
 
 
 def _always(reach: Reach, seeded: Seeded, side: int) -> bool:
-    """Whether a generator gets the same seed in all runs."""
-    for noise in range(8):
+    """Whether a generator gets the same seed in all of so many runs that others would show."""
+    for noise in range(RUNS):
         run = reach.runs.usual(side, noise)
         seeds = [each.seed for each in run.seeded if each.stack == seeded.stack]
         if not seeds or any(repr(seed) != repr(seeded.seed) for seed in seeds):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator, RandomState
 
 from pytest_dp.randomness.requests import PYTHON, SYSTEM, Source
-from pytest_dp.randomness.stand_ins import Instrument, stand_in
+from pytest_dp.randomness.stand_ins import Instrument, drawn_past_methods, stand_in
 
 NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
 SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
@@ -54,6 +54,7 @@ def running() -> Instrument | None:
 
 @contextmanager
 def _replaced(instrument: Instrument, places: _Places) -> Iterator[None]:
+    drawn_past_methods()  # by what ran before
     _RUNNING.append((instrument, threading.get_ident()))
     kept = [(space, {name: space[name] for name in new}) for space, new in places.of_modules]
     before = [(owner, name, vars(owner).get(name)) for owner, name, _ in places.of_classes]
@@ -185,7 +186,7 @@ class _InPlace(type):
 
 
 def _made(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
-    instrument.created(source, args, keywords)
+    instrument.make(source, *args, **keywords)
     return stand_in(instrument, source)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from numpy.random import PCG64, Generator, RandomState
 
+from pytest_dp.randomness.plain import plain
 from pytest_dp.randomness.requests import Request, Source
 
 COPYING = {
@@ -71,19 +72,26 @@ class Instrument:
         copies = name in COPYING
         self.refuse(f"it copies {source.name}" if copies else f"it uses {source.name}.{name}")
 
-    def created(self, source: Source, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        """Called where a mechanism makes a generator, or seeds one, with the seed that it gives."""
+    def created(self, source: Source, seed: tuple[Any, ...]) -> None:
+        """Called where a mechanism makes a generator, or seeds one; a new one has no `seed`."""
 
     def attribute(self, source: Source, name: str) -> Any:
-        """What stands for an attribute of a generator."""
+        """What stands for an attribute of a generator.
+
+        After a refusal, that of one which draws: what is run is thrown away, but has to end.
+        """
+        if self.refusal:
+            return getattr(plain(source.kind, bytes(32)), name)
         if name in source.draws:
             return lambda *args, **keywords: self.draw(Request(source, name, args, keywords))
         if name == "seed":
-            return partial(self._seeded, source)
+            return partial(self.make, source)
         return self.other(source, name)
 
-    def _seeded(self, source: Source, *args: Any, **keywords: Any) -> None:
-        self.created(source, args, keywords)
+    def make(self, source: Source, *args: Any, **keywords: Any) -> None:
+        """Take note of a generator that is made, or seeded, with these arguments."""
+        given = tuple(seed for seed in (*args, *keywords.values()) if seed is not None)
+        self.created(source, given)
 
 
 class _StandIn:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.random import MT19937, Generator, Philox, RandomState
-
+from pytest_dp.randomness.plain import answered, plain
 from pytest_dp.randomness.requests import Request, Site, Source, stack
 from pytest_dp.randomness.stand_ins import Instrument
 
@@ -85,43 +83,11 @@ class Draws:
         """What the next draw in a line is, of a stream that only this line uses."""
         key = (request.source.name, request.source.kind, where)
         if key not in self._generators:
-            words = hashlib.sha256(repr((self._seed, request.source.name, where)).encode()).digest()
-            self._generators[key] = _generator(request.source.kind, words)
+            # The same on every machine, wherever the files are.
+            lines = [(Path(site.file).name, site.line, site.function) for site in where]
+            words = hashlib.sha256(repr((self._seed, request.source.name, lines)).encode())
+            self._generators[key] = plain(request.source.kind, words.digest())
         return answered(self._generators[key], request)
-
-
-def _generator(kind: type, words: bytes) -> Any:
-    if kind is Generator:
-        return Generator(Philox(np.frombuffer(words, np.uint32)))
-    if kind is RandomState:
-        return RandomState(MT19937(np.frombuffer(words, np.uint32)))
-    return _PythonGenerator(words)
-
-
-class _PythonGenerator(random.Random):
-    """Has what `secrets` and ``os.urandom`` offer as well."""
-
-    def randbelow(self, bound: int) -> int:
-        return self.randrange(bound)
-
-    randbits = random.Random.getrandbits
-    urandom = random.Random.randbytes
-
-    def token_bytes(self, size: int | None = None) -> bytes:
-        return self.randbytes(size or 32)
-
-    def token_hex(self, size: int | None = None) -> str:
-        return self.token_bytes(size).hex()
-
-    def token_urlsafe(self, size: int | None = None) -> str:
-        import base64
-
-        return base64.urlsafe_b64encode(self.token_bytes(size)).rstrip(b"=").decode()
-
-
-def answered(generator: Any, request: Request) -> Any:
-    """What a generator gives for a request."""
-    return getattr(generator, request.method)(*request.args, **request.keywords)
 
 
 class Tape(Instrument):
@@ -168,9 +134,9 @@ class Tape(Instrument):
         self.draws.append(draw)
         return value
 
-    def created(self, source: Source, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    def created(self, source: Source, seed: tuple[Any, ...]) -> None:
         """Keep where a generator was made or seeded."""
-        self.seeded.append(Seeded(source, (*args, *keywords.values()), stack()))
+        self.seeded.append(Seeded(source, seed, stack()))
 
 
 def _copied(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 
 import numpy as np
 import pytest
@@ -148,3 +149,26 @@ def test_random_programs_are_distributed_as_enumerated():
         compared.append(p)
     assert len(compared) > 40
     assert min(compared) > 1e-4 / len(compared)
+
+
+def test_what_was_left_out_is_told():
+    def geometric(data, rng):
+        return data + int(rng.geometric(0.5)) - int(rng.geometric(0.5))
+
+    result = audit(geometric, eps=0.7, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=20_000)
+    assert result.estimate.value == pytest.approx(math.log(2))
+    assert re.fullmatch(r"\d+ outcomes, all but a probability of \de-1\d", result.estimate.basis)
+
+
+@pytest.mark.parametrize("error", [TypeError, ZeroDivisionError])
+@pytest.mark.parametrize("place", ["enumerating.enumerated", "analysing.outcomes_of"])
+def test_what_only_proposes_breaks_no_audit(monkeypatch, place, error):
+    def fails(*_, **__):
+        raise error("oops")
+
+    def laplace(data, rng):
+        return data + rng.laplace()
+
+    monkeypatch.setattr(f"pytest_dp.auditors.{place}", fails)
+    result = audit(laplace, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=20_000)
+    assert (result.verdict, result.estimate) == ("no violation", None)

@@ -83,7 +83,7 @@ def quantile_of_laplace(data):
 
 
 def weighted(data, rng):
-    weights = np.exp(4.0 * np.array([sum(data) < 18, sum(data) >= 18]))
+    weights = np.exp(2.0 * np.array([sum(data) < 18, sum(data) >= 18]))
     return int(rng.choice(2, p=weights / weights.sum()))  # here
 
 
@@ -158,6 +158,15 @@ def averaged(data, rng):
     return len(data) + sum(rng.laplace() for _ in range(9)) / 9  # here
 
 
+def scaled(data, rng):
+    return (len(data) + rng.laplace(scale=0.5)) / 10  # here
+
+
+def mirrored(data, rng):
+    noise = rng.laplace(scale=9)  # here
+    return len(data) + noise, len(data) - noise
+
+
 def one_threshold(data, rng):
     limit = 4 + rng.laplace()  # here
     return [x > limit for x in data]
@@ -181,8 +190,23 @@ CASES = [
     ),
     (bounded, "too little noise", "outputs"),
     (geometric, "too little noise", "a loss of 2.303 for 1.0 claimed"),
-    (averaged, "too little noise", "all its noise is 9 draws of rng.laplace(): a loss of 9.0"),
-    (weighted, "too far apart", "a factor of 54.6 between D and D', and it alone decides output"),
+    (
+        averaged,
+        "too little noise",
+        "is 9 draws of rng.laplace(), times 0.1111: a loss of 9.0",
+    ),
+    (
+        scaled,
+        "too little noise",
+        "output moves by 0.1 between D and D', and all its noise is rng.",
+    ),
+    (
+        scaled,
+        "too little noise",
+        "laplace(scale=0.5), times 0.1: a loss of 2.0 for 1.0 claimed",
+    ),
+    (mirrored, "shared noise", "whatever it is, output[1] + output[0] is 8.0 on D and 6.0 on D'"),
+    (weighted, "too far apart", "a factor of 7.389 between D and D', and it alone decides output"),
     (responses, "too far apart", "with output[4], a loss of 4.394 for 1.0 claimed"),
     (
         above_limit,
@@ -234,6 +258,15 @@ def half_of_two(data, rng):
     count = len(data) + rng.laplace(scale=0.5)
     total = sum(data) + rng.laplace(scale=9)
     return count, total
+
+
+@pytest.mark.parametrize("seed", [None, "rare"])
+def test_a_generator_that_is_new_each_time_is_not_called_seeded(seed):
+    def new(data, rng):
+        rare = int(rng.integers(2**32)) if rng.random() < 0.05 else 7
+        return len(data) + random.Random(None if seed is None else rare).gauss(0, 0.1)
+
+    assert "seeded" not in [one.kind for one in look(new)]
 
 
 def test_only_draws_that_are_in_what_moves_are_counted():

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_dp import ClaimError, estimate
+from pytest_dp import ClaimError, MechanismError, estimate
 
 
 def noisy(x, rng):
@@ -96,3 +96,18 @@ def test_nothing_is_claimed():
         estimate(noisy)
     with pytest.raises(ValueError, match="at least 0"):
         estimate(noisy, pairs=[(0, 1)]).profile(-1.0)
+
+
+def test_clamped_at_both_ends():
+    def clamped(data, rng):
+        return min(max(data[0] + rng.laplace(), 0.0), 1.0)
+
+    assert estimate(clamped, pairs=[([0.0], [1.0])]).value == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_mechanism_that_always_raises_is_refused():
+    def raises(data, rng):
+        raise ValueError("no")
+
+    with pytest.raises(MechanismError, match="raised in all"):
+        estimate(raises, pairs=[([0.0], [1.0])])

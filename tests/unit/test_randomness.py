@@ -20,9 +20,9 @@ from numpy.random import default_rng, laplace
 
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.modules import modules_replaced
-from pytest_dp.randomness.requests import KINDS, RNG, Source
+from pytest_dp.randomness.requests import KINDS, RNG, Request, Site, Source
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
-from pytest_dp.randomness.tape import Tape
+from pytest_dp.randomness.tape import Draws, Tape
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline
@@ -114,6 +114,13 @@ def test_each_line_has_a_stream_of_its_own():
     assert three[0] != five[0]
 
 
+def test_streams_are_the_same_wherever_the_files_are():
+    request = Request(RNG, "random", (), {})
+    here, there, other = (Site(file, 3, "f") for file in ("/a/m.py", "/b/c/m.py", "/a/n.py"))
+    drawn = [Draws(1).of(request, (site,)) for site in (here, there, other)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
 def helper(rng):
     return rng.normal()
 
@@ -133,12 +140,14 @@ def test_lines_are_those_of_the_mechanism():
 def test_seeds_are_kept():
     def seeded(data):
         np.random.seed(3)
-        return np.random.default_rng(7).random() + random.Random().random()
+        random.seed(None)
+        return np.random.default_rng(7).random() + random.Random(None).random()
 
     tape = Tape(1)
     run(seeded, tape)
     assert [(each.source.name, each.seed) for each in tape.seeded] == [
         ("np.random", (3,)),
+        ("random", ()),
         ("np.random.default_rng()", (7,)),
         ("random.Random", ()),
     ]
@@ -172,6 +181,24 @@ def swallows(data, rng):
 def test_what_cannot_be_instrumented_is_named(mechanism, reason):
     with pytest.raises(CannotInstrument, match=reason):
         run(mechanism, Tape(1))
+
+
+def test_what_catches_everything_and_tries_again_still_ends():
+    def tries_again(data, rng):
+        while True:
+            try:
+                return rng.bit_generator
+            except:  # noqa: E722
+                continue
+
+    with pytest.raises(CannotInstrument, match="bit_generator"):
+        run(tries_again, Tape(1))
+
+
+def test_a_stand_in_that_compiled_code_drew_from_is_no_fault_of_the_next():
+    tape = Tape(1)
+    np.random.Generator.normal(stand_in(tape, RNG))
+    assert run(lambda data, rng: rng.laplace(), tape) == tape.draws[0].value
 
 
 def test_exceptions_of_the_mechanism_are_outputs():
