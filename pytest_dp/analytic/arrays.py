@@ -64,9 +64,10 @@ class TracedArray(np.ndarray):
     def astype(self, dtype: Any, *args: Any, **keywords: Any) -> Any:  # noqa: ARG002
         """The same numbers as those of another type, where that changes none."""
         kind = np.dtype(dtype).kind
-        if kind in "fO":
+        if keeps(dtype):
             return self.copy()
-        if kind not in "iub":
+        narrow = kind in "iu" and np.dtype(dtype).itemsize < 8
+        if kind not in "iub" or (narrow and not all(map(_is_bit, self.ravel().tolist()))):
             self.traced.refuse(f"draws are converted to {np.dtype(dtype)}")
         convert = bool if kind == "b" else int
         return elementwise(self.traced, lambda value: _converted(value, convert), self)
@@ -88,6 +89,17 @@ class TracedArray(np.ndarray):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
+
+
+def keeps(dtype: Any) -> bool:
+    """Whether numbers stay what they are in an array of this type."""
+    kind = np.dtype(dtype).kind
+    return bool(kind == "O" or (kind == "f" and np.dtype(dtype).itemsize >= 8))
+
+
+def _is_bit(value: Any) -> bool:
+    values = value.values if isinstance(value, Finite) else [value]
+    return all(isinstance(each, bool) for each in values)
 
 
 def _converted(value: Any, convert: Any) -> Any:
@@ -132,7 +144,9 @@ def of_ufunc(trace: Trace, ufunc: Any, method: str, inputs: Any, keywords: dict[
     if ufunc not in ALLOWED:
         trace.refuse(f"np.{ufunc.__name__} of a draw is no sum of draws")
     out = keywords.pop("out", ())
-    keywords.pop("dtype", None)
+    dtype = keywords.pop("dtype", None)
+    if dtype is not None and not keeps(dtype):
+        trace.refuse(f"draws are converted to {np.dtype(dtype)}")
     if method == "__call__" and ufunc in COMPARISONS:
         keywords["dtype"] = object
     plain = [objects(value) if not isinstance(value, slice) else value for value in inputs]

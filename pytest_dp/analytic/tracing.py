@@ -20,6 +20,8 @@ from pytest_dp.randomness.stand_ins import Instrument
 
 MAX_DRAWS = 20_000
 """Draws of one run that are traced."""
+WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
+"""Types of draws that arithmetic takes for what they are."""
 Standard = tuple[Law, Any, Any]
 """A law, and by what its draws are multiplied, and moved."""
 
@@ -116,6 +118,10 @@ class Tracer(Instrument):
             name = "integers"
         if name == "uniform" and not python:
             return self._drawn(_uniform(given["low"], given["high"]), given["size"])
+        if given.get("out") is not None:
+            self.refuse("draws are written into an array of floats")
+        if np.dtype(given.get("dtype", float)) not in WIDE:
+            self.refuse(f"draws are converted to {np.dtype(given['dtype'])}")
         known = (_PYTHON if python else _KNOWN).get(name)
         if known is None:
             self.refuse(f"draws of {request.method} are not traced")

@@ -139,6 +139,11 @@ REFUSED = {
     "rounded to a whole number": lambda x, rng: int(x + rng.laplace()),
     "a float that cannot be traced": lambda x, rng: math.exp(rng.laplace()),
     "depends on another draw": lambda x, rng: x + rng.laplace(scale=abs(rng.normal())),
+    "converted to float32": lambda x, rng: (x + rng.laplace(size=2)).astype(np.float32),
+    "converted to float16": lambda x, rng: np.add(x, rng.laplace(size=2), dtype=np.float16),
+    "converted to uint8": lambda x, rng: rng.integers(256, size=2, dtype=np.uint8) + 200,
+    "converted to int8": lambda x, rng: (rng.integers(3, size=2)).astype(np.int8),
+    "written into an array": lambda x, rng: rng.standard_normal(out=np.empty(2)) + x,
     "draws of poisson": lambda x, rng: x + rng.poisson(),
     "more draws than there are outputs": lambda x, rng: (
         np.array([[1, 2, 3], [3, 1, 2]]) @ rng.laplace(size=3) + x

@@ -145,7 +145,7 @@ def test_coins_are_independent():
     def unary(value, rng):
         bits = np.arange(30) == value
         flip = rng.random(30) < 0.25
-        return np.where(flip, ~bits, bits).astype(int)
+        return np.where(flip, ~bits, bits).astype(np.int8)
 
     def logical(value, rng):
         bits = np.arange(30) == value
