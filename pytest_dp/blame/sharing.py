@@ -46,12 +46,17 @@ def one_draw(reach: Reach) -> Iterator[Finding]:
     other = min(moves, key=lambda place: abs(moves[place] - moves[one]) < 1e-6)
     if abs(moves[one] - moves[other]) < 1e-6:
         return
-    (a, b), (c, d) = ((number(limits[p][0]), number(limits[p][1])) for p in (one, other))
+    (a, b), (c, d) = (map(_rounded, limits[place]) for place in (one, other))
     text = (
         f"{one} and {other} depend on one draw alone, {written(draw.request)}: they change where "
         f"it passes {a} and {c} on D, {b} and {d} on D'"
     )
     yield Finding("shared noise", line, text)
+
+
+def _rounded(limit: float) -> str:
+    """A limit, as near as halving intervals comes to it."""
+    return number(round(limit, 9) + 0.0)
 
 
 def _line(reach: Reach) -> Site | None:
