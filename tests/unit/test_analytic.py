@@ -155,3 +155,12 @@ REFUSED = {
 def test_refusals_carry_a_reason(reason):
     with pytest.raises(CannotInstrument, match=reason):
         loss(REFUSED[reason], 0, 1)
+
+
+def test_a_sum_of_normal_draws_is_normal():
+    def summed(x, rng):
+        return x + rng.normal(scale=3) - rng.normal(scale=4)
+
+    low, high = profile(cases(summed, 0, 1), forward=True).delta(0.1)
+    assert low <= gdp_to_delta(1 / 5, 0.1) <= high
+    assert high - low < 1e-6
