@@ -17,6 +17,7 @@ from pytest_dp.blame.aligning import aligned
 from pytest_dp.blame.appearing import appearing
 from pytest_dp.blame.budgets import most_written
 from pytest_dp.blame.choosing import by_probabilities, by_uniforms
+from pytest_dp.blame.counting import numbers_drawn
 from pytest_dp.blame.covering import uncovered
 from pytest_dp.blame.finding import Finding
 from pytest_dp.blame.more_noise import by_more_noise
@@ -98,6 +99,7 @@ def _found(
         lambda: parting(reach),
         lambda: one_draw(reach),
         lambda: by_more_noise(reach, event, claim, lower) if event is not None else iter(()),
+        lambda: numbers_drawn(reach),
     )
     for look in looks:
         found = list(look())

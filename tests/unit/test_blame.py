@@ -167,6 +167,10 @@ def mirrored(data, rng):
     return len(data) + noise, len(data) - noise
 
 
+def noise_for_each(data, rng):
+    return max(rng.laplace(scale=9) for _ in data)  # here
+
+
 def one_threshold(data, rng):
     limit = 4 + rng.laplace()  # here
     return [x > limit for x in data]
@@ -220,6 +224,7 @@ CASES = [
         "no noise",
         "output['n'] has no noise where it is a number: it is 4.0 then on D",
     ),
+    (noise_for_each, "noise depends on data", "4 numbers on D and 3 on D' are drawn here, such as"),
     (one_threshold, "shared noise", "depend on one draw alone, rng.laplace(): they change where"),
 ]
 PAIRS = {
@@ -305,7 +310,7 @@ def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
         return max(x % 4 + rng.laplace(scale=0.4) for x in [*data, 0, 0])  # here
 
     monkeypatch.setattr("pytest_dp.blame.more_noise.RUNS", 200)
-    pair = [3, 7], [2]
+    pair = [3, 4], [2, 4]
     (one,) = look(largest, pair, event=lambda output: output > 3)
     assert one.message.startswith(
         "with four times the noise of rng.laplace(scale=0.4) here, S comes in"

@@ -15,8 +15,11 @@ from sarif_pydantic import Sarif
 import pytest_dp
 from pytest_dp.report.document import as_json, read
 from pytest_dp.report.gitlab import code_quality
+from pytest_dp.report.html import fragment
+from pytest_dp.report.junit import properties
 from pytest_dp.report.record import Record, Witness
 from pytest_dp.report.sarif import sarif
+from pytest_dp.results.blame import Blame
 
 SCHEMA = json.loads((Path(pytest_dp.__file__).parent / "report/record.schema.json").read_text())
 CLAIM = SCHEMA["$defs"]["claim"]
@@ -130,3 +133,33 @@ def test_gitlab_has_what_alarms():
     assert entries[0]["location"] == {"path": "backend/shop/stats.py", "lines": {"begin": 8}}
     assert len({each["fingerprint"] for each in entries}) == 3
     assert code_quality([]) == "[]\n"
+
+
+# lines to blame
+
+
+@pytest.fixture
+def blamed():
+    lines = (Blame("shop/noise.py", 14, "noise", "too little noise", "all its noise is <b>"),)
+    return Record.of(replace(BROKEN, blame=lines), COUNT, "shop/stats.py", 8)
+
+
+def test_sarif_points_at_lines_to_blame(blamed):
+    (found,) = results_of([blamed], located=lambda path: f"backend/{path}")
+    (line,) = found["relatedLocations"]
+    assert line["physicalLocation"]["artifactLocation"]["uri"] == "backend/shop/noise.py"
+    assert line["physicalLocation"]["region"] == {"startLine": 14}
+    assert line["message"] == {"text": "all its noise is <b>"}
+    assert "relatedLocations" not in results_of(rows())[0]
+
+
+def test_other_reports_have_lines_to_blame(blamed):
+    (entry,) = json.loads(code_quality([blamed], lambda path: f"backend/{path}"))
+    assert entry["other_locations"] == [{"path": "backend/shop/noise.py", "lines": {"begin": 14}}]
+    assert ("dp_blame", "shop/noise.py:14: all its noise is <b>") in properties(blamed)
+    text = as_json([blamed], NOON)
+    jsonschema.validate(json.loads(text), SCHEMA)
+    assert read(text)[0].blame == blamed.blame
+    shown = fragment(blamed)
+    assert "shop/noise.py:14" in shown
+    assert "all its noise is &lt;b&gt;" in shown
