@@ -9,20 +9,24 @@ Source: Koskela, Jälkö, Honkela, "Computing tight differential privacy guarant
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from pytest_dp.analytic.comparing import Case
-from pytest_dp.analytic.experiments import Cells, Moved
+from pytest_dp.analytic.experiments import Cells, Experiment, Moved
 from pytest_dp.analytic.laws import Law
 from pytest_dp.arrays import Floats
 from pytest_dp.privacy.conversions import gdp_to_delta
 
 CELLS = 40_000
 """Of one experiment."""
+MAX_DISTINCT = 64
+"""Experiments that differ, and whose losses are added up; of further ones, the largest count."""
 STEPS = 1 << 17
 """Of the grid of losses of several."""
 NEGLIGIBLE = 1e-15
@@ -182,19 +186,33 @@ def _kind(case: Case, forward: bool) -> Kind:
     if log_q == -math.inf:
         return Kind(math.exp(log_p), math.inf)
     before, more = log_p - log_q, 0.0
-    cells: list[Cells] = []
-    for experiment in case.experiments:
-        cut = experiment.cells(CELLS)
+    cells: list[tuple[Cells, int]] = []
+    for experiment, times, loss in _distinct(case.experiments, forward):
+        cut = experiment.cells(CELLS) if len(cells) < MAX_DISTINCT else None
         if cut is not None:
-            cells.append(cut if forward else cut.turned())
+            cells.append((cut if forward else cut.turned(), times))
         else:
-            largest = experiment.largest()
-            more += largest.forward if forward else largest.backward
+            more += times * loss
     if not cells:
         return Kind(math.exp(log_p), before, more)
-    least = _composed([_merged(each) for each in cells], up=False)
-    most = _composed([Losses(each.p, each.high) for each in cells], up=True)
+    least = _composed([(_merged(each), times) for each, times in cells], up=False)
+    most = _composed([(Losses(each.p, each.high), times) for each, times in cells], up=True)
     return Kind(math.exp(log_p), before, more, least, most)
+
+
+def _distinct(
+    experiments: Sequence[Experiment], forward: bool
+) -> list[tuple[Experiment, int, float]]:
+    """Each with how often it is there and its largest loss, if it has any; the largest first."""
+    keys = [each if isinstance(each, Moved) else id(each) for each in experiments]
+    by_key: dict[Any, Experiment] = dict(zip(keys, experiments, strict=True))
+    known = [(by_key[key], times, by_key[key].largest()) for key, times in Counter(keys).items()]
+    found = [
+        (each, times, largest.forward if forward else largest.backward)
+        for each, times, largest in known
+        if largest.forward or largest.backward
+    ]
+    return sorted(found, key=lambda each: -each[2])
 
 
 def _merged(cells: Cells) -> Losses:
@@ -203,26 +221,28 @@ def _merged(cells: Cells) -> Losses:
     return Losses(cells.p, np.nan_to_num(loss, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
 
 
-def _composed(parts: list[Losses], *, up: bool) -> Losses:
-    """The sum of independent losses, on a grid if there are several."""
-    if len(parts) == 1:
-        return parts[0]
-    bounds = [_bounds(part, NEGLIGIBLE / len(parts)) for part in parts]
-    width = sum(high - low for low, high in bounds)
+def _composed(parts: list[tuple[Losses, int]], *, up: bool) -> Losses:
+    """The sum of independent losses, each as often as said, on a grid if there are several."""
+    many = sum(times for _, times in parts)
+    if many == 1:
+        return parts[0][0]
+    bounds = [_bounds(part, NEGLIGIBLE / many) for part, _ in parts]
+    width = sum(times * (high - low) for (low, high), (_, times) in zip(bounds, parts, strict=True))
     step = max(width, 1e-9) / STEPS
     total, start, infinite = np.ones(1), 0, 1.0
-    for part, bound in zip(parts, bounds, strict=True):
+    for (part, times), bound in zip(parts, bounds, strict=True):
         masses, first, lost = _on_grid(part, bound, step, up=up)
-        total = _convolved(total, masses)
-        start, infinite = start + first, infinite * (1 - lost)
+        total = _convolved(total, masses, times)
+        start, infinite = start + times * first, infinite * (1 - lost) ** times
     loss = (start + np.arange(len(total))) * step
     return Losses(np.append(total, 1 - infinite), np.append(loss, np.inf))
 
 
-def _convolved(one: Floats, other: Floats) -> Floats:
-    length = len(one) + len(other) - 1
+def _convolved(one: Floats, other: Floats, times: int) -> Floats:
+    """With the other so many times."""
+    length = len(one) + times * (len(other) - 1)
     size = 1 << (length - 1).bit_length()
-    product = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(other, size), size)
+    product = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(other, size) ** times, size)
     return np.maximum(product[:length], 0.0)
 
 

@@ -119,6 +119,8 @@ def trace_pairs(context: Context) -> Traced:
         key = id(data) if frozen is None else frozen
         if key not in found:
             found[key] = outcomes_of(context.call, data, deadline, MAX_WAYS)
+            if _most_checked(found[key]) < MIN_REAL:
+                raise CannotInstrument("outputs are too long to be checked")
         return found[key]
 
     known: dict[int, Analysed] = {}
@@ -196,12 +198,15 @@ def _real(context: Context, pool: Pool, arm: Arm) -> tuple[Outputs, Outputs]:
     return on_d, on_d2
 
 
+def _most_checked(outcomes: list[Outcome]) -> int:
+    """How many real outputs can be compared with those that were traced."""
+    leaves = max(len(outcome.leaves) for outcome in outcomes)
+    return min(MAX_REAL, MAX_NUMBERS // max(leaves, 1))
+
+
 def _unlike(found: Analysed, real: tuple[Outputs, Outputs]) -> bool:
     """Whether real outputs speak against what was traced."""
-    leaves = max(len(outcome.leaves) for outcome in found.outcomes[0])
-    most = min(MAX_REAL, MAX_NUMBERS // max(leaves, 1))
-    if most < MIN_REAL:
-        raise CannotInstrument("outputs are too long to be checked")
+    most = _most_checked(found.outcomes[0])
     return any(
         against(outcomes, list(outputs[:most])) >= REFUTED
         for outcomes, outputs in zip(found.outcomes, real, strict=True)

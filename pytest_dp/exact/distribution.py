@@ -40,6 +40,8 @@ class Distribution:
         Relative error of any of the weights; 0 where all are fractions.
     runs : int
         Of the mechanism.
+    whole : bool
+        Whether all numbers in outputs are whole: others may differ by rounding alone.
     """
 
     outcomes: tuple[Any, ...]
@@ -48,6 +50,7 @@ class Distribution:
     residual: float
     rounding: float
     runs: int
+    whole: bool = True
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -81,4 +84,5 @@ def grouped(
         float(residual),
         rounding,
         runs,
+        bool((table.numbers[np.isfinite(table.numbers)] % 1 == 0).all()),
     )

@@ -146,7 +146,8 @@ class Result:
     bet_samples : int or None
         The samples behind it: those that were bet on, and the first looks that bets began with.
     samples : int
-        Runs of the mechanism in all.
+        Runs of the mechanism in all; without those in which draws are replaced, to enumerate them
+        or to find what leaks.
     seconds : float
         Wall-clock time.
     resolution : float

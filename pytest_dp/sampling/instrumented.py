@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from pytest_dp.randomness.stand_ins import (
     drawn_past_methods,
     stand_in,
 )
-from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.shadowing import shadow
@@ -86,6 +87,7 @@ def run_copy(
     """
     given = data if isinstance(data, Input) else Input(data)
     copied, (data,) = call.copy_alone(given.fresh())
+    copied = replace(copied, made=Made())  # no samples, as nothing is drawn
     if names:
         shadow(copied.mechanism, names)
     generator = stand_in(instrument, RNG)

@@ -10,7 +10,9 @@ import pytest
 from exact import call_of
 from test_analytic import cases, loss
 
-from pytest_dp.analytic.comparing import largest_of
+from pytest_dp.analytic.comparing import Case, largest_of
+from pytest_dp.analytic.experiments import Moved
+from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.outcomes import outcomes_of
 from pytest_dp.analytic.profiles import profile
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -183,3 +185,23 @@ def test_several_outputs_of_a_compared_draw_are_refused():
 
     with pytest.raises(CannotInstrument, match="several ways lead"):
         loss(clipped, 0, 1)
+
+
+def moved(*shifts):
+    return [Case(0.0, 0.0, [Moved(Law("laplace"), shift) for shift in shifts])]
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.4, 1.0])
+def test_equal_parts_are_put_together_as_distinct_ones_are(eps):
+    together = profile(moved(*[0.2] * 9, 0.0), forward=True).delta(eps)
+    one_by_one = profile(moved(*(0.2 + 1e-12 * k for k in range(9))), forward=True).delta(eps)
+    assert together == pytest.approx(one_by_one, abs=1e-9)
+
+
+def test_of_very_many_parts_the_smallest_are_bounded():
+    shifts = [0.3, *(1e-4 * (1 + k) for k in range(80))]
+    lower, upper = profile(moved(*shifts), forward=True).delta(0.25)
+    least, most = profile(moved(*shifts[:1], *shifts[-60:]), forward=True).delta(0.25)
+    assert least - 1e-3 <= lower <= upper
+    assert upper >= most - 1e-3
+    assert upper < profile(moved(*shifts), forward=True).delta(0.24)[1] < 1
