@@ -6,11 +6,9 @@ real runs look as they were traced.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import Any
 
 from pytest_dp.analytic.agreement import against
 from pytest_dp.analytic.comparing import Case, compared, largest_of
@@ -20,31 +18,30 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.proposals import Proposal, proposal
+from pytest_dp.auditors.proposals import (
+    ABOVE,
+    MAX_PAIRS,
+    MIN_REAL,
+    REFUTED,
+    Proposal,
+    once_each,
+    proposal,
+)
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Estimate
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw
 
 ANALYSED_KEY = 11
 """First part of the keys of samples by which what was traced is checked."""
-TIME_SHARE, MAX_PAIRS, MAX_WAYS = 0.025, 16, 64
-"""Share of max_seconds, pairs of inputs, and ways on each, that are traced at most."""
+TIME_SHARE, MAX_WAYS = 0.025, 64
+"""Share of max_seconds, and ways on each input, that are traced at most."""
 MIN_EXCESS = 1e-6
 """By what the worst event exceeds the claim where it is worth a bet."""
-MIN_REAL, MAX_REAL, MAX_NUMBERS = 1_000, 4_000, 100_000
-"""Real outputs on an input by which what was traced is checked, and numbers in them."""
-REFUTED = math.log(1_000)
-"""Evidence that refutes it."""
-ABOVE = 1 + 1e-9
-"""What rounding may add to a claim that is attained."""
-REFUSALS = (
-    *(CannotInstrument, CannotCopy, OutOfTime, MemoryError, RecursionError),
-    *(ArithmeticError, np.linalg.LinAlgError),  # numbers beyond what floats can hold
-)
+MAX_REAL, MAX_NUMBERS = 4_000, 100_000
+"""Real outputs that are compared with what was traced at most, and numbers in them: more would
+take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,27 +109,23 @@ def trace_pairs(context: Context) -> Traced:
     deadline = Deadline(TIME_SHARE * context.settings.max_seconds)
     if (context.sampler.seconds_a_run or 0.0) > deadline.remaining() / 2:
         return Traced(refusal="runs take too long")
-    found: dict[object, list[Outcome]] = {}
 
-    def of(data: object) -> list[Outcome]:
-        frozen = Input(data).frozen
-        key = id(data) if frozen is None else frozen
-        if key not in found:
-            found[key] = outcomes_of(context.call, data, deadline, MAX_WAYS)
-            if _most_checked(found[key]) < MIN_REAL:
-                raise CannotInstrument("outputs are too long to be checked")
-        return found[key]
+    def traced(data: Any) -> list[Outcome]:
+        outcomes = outcomes_of(context.call, data, deadline, MAX_WAYS)
+        if _most_checked(outcomes) < MIN_REAL:
+            raise CannotInstrument("outputs are too long to be checked")
+        return outcomes
 
-    known: dict[int, Analysed] = {}
+    of, known = once_each(traced), dict[int, Analysed]()
     for number, pair in enumerate(context.pairs[:MAX_PAIRS]):
         try:
             outcomes = of(pair.d1), of(pair.d2)
             cases = compared(*outcomes)
             largest = largest_of(cases, deadline)
-        except REFUSALS as reason:
-            return Traced(known, str(reason) or "it takes too long")
-        except Exception as error:  # of numerics, or the mechanism's: what proposes breaks no audit
-            return Traced(known, f"{type(error).__name__}: {error}")
+        except OutOfTime:
+            return Traced(known, "it takes too long")
+        except (CannotInstrument, Exception) as reason:  # what only proposes breaks no audit
+            return Traced(known, str(reason) or type(reason).__name__)
         value = max(largest.forward, largest.backward)
         known[number] = Analysed(outcomes, cases, value, largest.error)
     return Traced(known)

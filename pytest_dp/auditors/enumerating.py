@@ -7,7 +7,6 @@ thousand, look as enumerated.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,7 +17,15 @@ from pytest_dp.attacks.binning import ByOutcomes
 from pytest_dp.auditors.analysing import Traced, trace_pairs
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.proposals import Proposal, proposal
+from pytest_dp.auditors.proposals import (
+    ABOVE,
+    MAX_PAIRS,
+    MIN_REAL,
+    REFUTED,
+    Proposal,
+    once_each,
+    proposal,
+)
 from pytest_dp.exact.agreement import unlike
 from pytest_dp.exact.distribution import Distribution, NotExact
 from pytest_dp.exact.enumerating import enumerated
@@ -27,21 +34,16 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.estimate import Estimate
-from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 
-TIME_SHARE, MAX_PAIRS = 0.05, 16
-"""Share of max_seconds, and pairs of inputs, that are enumerated at most."""
+TIME_SHARE = 0.05
+"""Share of max_seconds that enumeration may take."""
 MIN_EXCESS = 1e-9
 """By what the worst event exceeds the claim where it is worth a bet: less is rounding."""
-MIN_REAL, REFUTED = 1_000, math.log(1_000)
-"""Real outputs on an input by which its distribution is checked, and evidence that refutes it."""
 MAX_BESIDE, MAX_ERROR = 1e-9, 1e-7
 """Probability that may be missing, and error, where a loss is called exact."""
 OTHER_OUTPUTS = "real runs give other outputs than enumerated ones"
 TOO_FEW = "too few real runs to check it"
-ABOVE = 1 + 1e-9
-"""What rounding may add to a claim that is attained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +96,7 @@ def enumerate_pairs(context: Context) -> Enumerated:
     deadline = Deadline(TIME_SHARE * context.settings.max_seconds)
     if (context.sampler.seconds_a_run or 0.0) > deadline.remaining() / 2:
         return Enumerated(refusal="runs take too long")
-    found: dict[object, Distribution] = {}
-
-    def of(data: object) -> Distribution:
-        frozen = Input(data).frozen
-        key = id(data) if frozen is None else frozen
-        if key not in found:
-            found[key] = enumerated(context.call, data, deadline)
-        return found[key]
-
+    of = once_each(lambda data: enumerated(context.call, data, deadline))
     known: dict[int, tuple[Distribution, Distribution]] = {}
     for number, pair in enumerate(context.pairs[:MAX_PAIRS]):
         try:

@@ -14,6 +14,7 @@ import numpy as np
 
 from pytest_dp.blame.families import LAPLACE, family_of, number, written
 from pytest_dp.blame.finding import Finding, together
+from pytest_dp.blame.losses import ABOVE
 from pytest_dp.blame.reach import NOISES, Reach
 from pytest_dp.blame.runs import Key, differ, keyed, place_of
 from pytest_dp.privacy.guarantees import Guarantee
@@ -24,7 +25,6 @@ MAX_NUMBERS = 256
 """In an input."""
 RUNS = 60
 """In which outputs have to become the same."""
-ABOVE = 1 + 1e-6
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from pytest_dp.blame.families import number, written
 from pytest_dp.blame.finding import Finding, listed, told
+from pytest_dp.blame.losses import ABOVE
 from pytest_dp.blame.origins import origins
 from pytest_dp.blame.reach import NOISES, Reach
 from pytest_dp.blame.runs import LENGTH, Key, Leaf, Run, keyed, place_of
@@ -24,7 +25,6 @@ GRID = 16
 HALVINGS = 30
 MAX_VALUES = 8
 """That a leaf may have."""
-ABOVE = 1 + 1e-6
 
 
 def by_probabilities(reach: Reach, claim: Guarantee) -> Iterator[Finding]:

@@ -8,6 +8,38 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+
+class StandsFor(type):
+    """Makes classes that stand for a type of numbers: calls are theirs, all else is that of it.
+
+    To be subclassed; instances are made by ``Converting("float", (), {"plain": float, ...})``.
+    """
+
+    plain: type
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return isinstance(thing, cls.plain)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return other is cls or issubclass(other, cls.plain)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.plain
+
+    def __hash__(cls) -> int:
+        return hash(cls.plain)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.plain, name)
+
+    @classmethod
+    def of(cls, plain: type) -> Any:
+        """What stands for a type, as a dtype of numpy as well."""
+        return cls(plain.__name__, (), {"plain": plain, "dtype": np.dtype(plain)})
+
+
 MAX_FOUND = 500
 """Functions and modules of a mechanism that are looked at."""
 
