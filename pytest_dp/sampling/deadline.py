@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.garbage import called_by_collector, watched_collections
 
 T = TypeVar("T")
 
@@ -31,9 +32,10 @@ class OutOfTime(Exception):  # noqa: N818  a way out, not an error
 class _TimeUp(BaseException):
     """Raised by the alarm; not an `Exception`, so that mechanisms do not swallow it."""
 
-    def __init__(self, frame: FrameType | None) -> None:
+    def __init__(self, frame: FrameType | None, *, collecting: bool) -> None:
         super().__init__()
-        self.inside = self.computing = self.delicate = False
+        self.inside = self.computing = False
+        self.delicate = collecting
         self.in_draw = 0
         self.stack = ""
         frames: list[FrameType] = []
@@ -49,12 +51,12 @@ class _TimeUp(BaseException):
             if frame.f_code is _compute.__code__:
                 self.inside = self.computing = True
                 break
-            self.delicate |= frame.f_code.co_name == "__del__"
+            self.delicate |= called_by_collector(frame)
             importing |= frame.f_code.co_filename == "<frozen importlib._bootstrap>"
             frames.append(frame)
             frame = frame.f_back
-        # Python would print what is raised in __del__, and go on; half an import is worth less
-        # than none, but a mechanism may hang in one.
+        # Python would print what is raised while it collects garbage, and go on; half an import is
+        # worth less than none, but a mechanism may hang in one.
         self.delicate |= importing and self.computing
 
 
@@ -112,13 +114,27 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
     if not _alarm_is_free():
         yield
         return
-    entered = time.monotonic()
+    with watched_collections() as collecting, _alarm(deadline, collecting):
+        entered = time.monotonic()
+        try:
+            yield
+        except _TimeUp as up:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            is_hung = not up.computing and _is_hung(up, entered, deadline, seconds_a_run)
+            raise OutOfTime(up.stack if is_hung else "") from None
 
+
+@contextmanager
+def _alarm(deadline: Deadline, collecting: Callable[[], bool]) -> Iterator[None]:
+    """An alarm that rings once the deadline has passed, and raises `_TimeUp` in what it interrupts.
+
+    It rings again every second, should the mechanism swallow everything that is raised in it.
+    """
     rings = 0
 
     def ring(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
         nonlocal rings
-        up = _TimeUp(frame)
+        up = _TimeUp(frame, collecting=collecting())
         if not up.inside:  # between runs the deadline is seen anyway
             return
         if up.delicate:
@@ -131,25 +147,25 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
 
     tracer = sys.gettrace()
     earlier = signal.signal(signal.SIGALRM, ring)
-    # Rings again every second, should the mechanism swallow everything that is raised in it.
     signal.setitimer(signal.ITIMER_REAL, max(deadline.to_the_last(), 1e-3), 1.0)
     try:
         yield
-    except _TimeUp as up:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        if up.computing:
-            raise OutOfTime from None
-        stuck = time.monotonic() - entered - up.in_draw * (seconds_a_run or 0.0)
-        usual = seconds_a_run or 0.0
-        # Not just slow: seconds, and many times what runs usually take.
-        long = max(min(HUNG_SECONDS, 0.3 * deadline.allowed), 50 * usual)
-        hung = stuck > long and (usual > 0 or not up.in_draw)
-        raise OutOfTime(up.stack if hung else "") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, earlier)
         if rings > 1:
             sys.settrace(tracer)
+
+
+def _is_hung(up: _TimeUp, entered: float, deadline: Deadline, seconds_a_run: float | None) -> bool:
+    """Whether the run that was interrupted is not just slow.
+
+    That is: it took seconds, and many times what runs usually take.
+    """
+    usual = seconds_a_run or 0.0
+    stuck = time.monotonic() - entered - up.in_draw * usual
+    long = max(min(HUNG_SECONDS, 0.3 * deadline.allowed), 50 * usual)
+    return stuck > long and (usual > 0 or not up.in_draw)
 
 
 def within(seconds: float, compute: Callable[[], T]) -> T:

@@ -7,7 +7,6 @@ other threads run is no part of it, nor what is run because garbage happens to b
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import types
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pytest_dp.sampling.garbage import watched_collections
 from pytest_dp.search.reaching import is_project
 
 Step = tuple[str, int, int]
@@ -42,34 +42,9 @@ class Tracer:
         self.steps = None
         watch = _monitored if hasattr(sys, "monitoring") else _traced
         steps: set[Step] = set()
-        with _collections() as collecting, watch(steps, collecting) as watched:
+        with watched_collections() as collecting, watch(steps, collecting) as watched:
             yield
         self.steps = steps if watched else None
-
-
-@contextmanager
-def _collections() -> Iterator[Callable[[], bool]]:
-    """Whether garbage is being collected in this thread: finalizers of whatever it was run.
-
-    So are callbacks of others, such as Dask's, which measures how long that takes.
-    """
-    thread, under_way = threading.get_ident(), False
-
-    def begun(phase: str, _: dict[str, int]) -> None:
-        nonlocal under_way
-        under_way |= phase == "start" and threading.get_ident() == thread
-
-    def ended(phase: str, _: dict[str, int]) -> None:
-        nonlocal under_way
-        under_way &= phase != "stop" or threading.get_ident() != thread
-
-    gc.callbacks.insert(0, begun)
-    gc.callbacks.append(ended)
-    try:
-        yield lambda: under_way
-    finally:
-        gc.callbacks.remove(begun)
-        gc.callbacks.remove(ended)
 
 
 @contextmanager

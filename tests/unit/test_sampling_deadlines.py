@@ -3,10 +3,13 @@
 # ruff: noqa: SIM105
 from __future__ import annotations
 
+import functools
+import gc
 import signal
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 from drawing import by_name, outputs, sampler
@@ -147,3 +150,134 @@ def test_measuring_ends_with_the_time():
     with pytest.raises(OutOfTime):
         some.measure(draws, lambda outputs: computes(), Deadline(0.2))
     assert time.monotonic() - started < 2
+
+
+# --- code that runs because garbage is collected: Python drops what is raised in it ---
+
+
+class Node:
+    """In a cycle, so that only the collector finds it."""
+
+    def __init__(self):
+        self.itself = self
+
+
+class Finalized(Node):
+    def __del__(self):
+        time.sleep(0.15)
+
+
+def takes_a_while(*_):
+    time.sleep(0.15)
+
+
+class Callback:
+    def takes_a_while(self, *_):
+        takes_a_while()
+
+    __call__ = takes_a_while
+
+
+def collects(made=Node):
+    """Makes garbage, has it collected as the alarm rings, and goes on."""
+    node = made()
+    del node
+    gc.collect()
+    computes()
+
+
+def drops_with_a_callback(kind):
+    def made():
+        node = Node()
+        kept.append(kind(node, takes_a_while))
+        return node
+
+    kept = []
+    return functools.partial(collects, made)
+
+
+def drops():
+    """Nothing needs to be collected: the last name of an object goes."""
+    node = Callback()
+    weakref.finalize(node, takes_a_while)
+    del node
+    computes()
+
+
+def given_up(compute):
+    started = time.monotonic()
+    with pytest.raises(OutOfTime):
+        within(0.05, compute)
+    return time.monotonic() - started
+
+
+@pytest.fixture
+def unraisable(monkeypatch):
+    """What Python has dropped."""
+    dropped = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    return dropped
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        functools.partial(collects, Finalized),
+        drops_with_a_callback(weakref.ref),
+        drops_with_a_callback(weakref.finalize),
+        drops,
+    ],
+    ids=["del", "reference", "finalize", "not-collected"],
+)
+def test_nothing_is_raised_in_what_ends_an_object(compute, unraisable):
+    assert 0.15 < given_up(compute) < 2
+    assert not unraisable
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        takes_a_while,
+        Callback(),
+        Callback().takes_a_while,
+        functools.partial(takes_a_while, 1),
+        lambda *_: takes_a_while(),
+    ],
+    ids=["function", "object", "method", "partial", "lambda"],
+)
+def test_nothing_is_raised_in_a_callback_of_the_collector(callback, unraisable):
+    gc.callbacks.append(callback)
+    try:
+        assert 0.15 < given_up(collects) < 3
+    finally:
+        gc.callbacks.remove(callback)
+    assert not unraisable
+
+
+def test_a_callback_that_comes_before_the_watch(unraisable):
+    """It is not among what is watched, but it stands in the list."""
+
+    def adds_and_collects():
+        gc.callbacks.insert(0, takes_a_while)
+        collects()
+
+    try:
+        assert 0.15 < given_up(adds_and_collects) < 3
+    finally:
+        gc.callbacks.remove(takes_a_while)
+    assert not unraisable
+
+
+def test_nothing_of_the_watch_is_left():
+    before = list(gc.callbacks)
+    with pytest.raises(OutOfTime):
+        within(0.05, computes)
+    assert gc.callbacks == before
+
+
+def test_a_mechanism_may_clear_the_callbacks():
+    before = list(gc.callbacks)
+    try:
+        assert within(60, lambda: gc.callbacks.clear() or 3) == 3
+    finally:
+        gc.callbacks[:] = before
