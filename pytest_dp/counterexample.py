@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.outputs.columns import NUMBER
-from pytest_dp.outputs.event_search import Found, Rank
+from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.lattices import Remainder
@@ -33,7 +33,9 @@ RECURRING_SHARE = 0.1
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
-def simplest(found: Found, table: Table, on_d: Bools, rank: Rank, kept: float = KEPT_RANK) -> Found:
+def simplest(
+    found: RankedEvent, table: Table, on_d: Bools, rank: Rank, kept: float = KEPT_RANK
+) -> RankedEvent:
     """The event that is easiest to read and nearly as suspicious on the same search samples.
 
     Tries half-lines for intervals and thresholds with fewer digits; takes the first that retains
@@ -52,7 +54,7 @@ def simplest(found: Found, table: Table, on_d: Bools, rank: Rank, kept: float = 
             c1, c2 = np.array([np.sum(inside & on_d)]), np.array([np.sum(inside & ~on_d)])
             value = float(rank(c1, c2)[0])
             if value >= floor:
-                best = Found(event, int(c1[0]), int(c2[0]), value)
+                best = RankedEvent(event, int(c1[0]), int(c2[0]), value)
                 break
     return best
 

@@ -18,7 +18,7 @@ from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.auditors.witness import RankOf, readable
 from pytest_dp.counterexample import KEPT_RANK, simplest
 from pytest_dp.outputs.columns import NUMBER
-from pytest_dp.outputs.event_search import Found, Rank
+from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
@@ -138,7 +138,7 @@ def _rounder(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     inside = event.mask(table)
     counts = [np.array([np.sum(inside & side)]) for side in (on_d, ~on_d)]
     worth = float(rank(*counts)[0])
-    found = Found(event, int(counts[0][0]), int(counts[1][0]), worth)
+    found = RankedEvent(event, int(counts[0][0]), int(counts[1][0]), worth)
     return simplest(found, table, on_d, rank, kept=1.0).event
 
 

@@ -23,7 +23,7 @@ from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
 from pytest_dp.evidence.shown import event_test
-from pytest_dp.outputs.event_search import Found, Rank, search
+from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.deadline import OutOfTime
 
@@ -52,7 +52,7 @@ class Suspect(Contender):
     more samples are needed to pick it.
     """
 
-    found: Found | None = None
+    found: RankedEvent | None = None
     runs: int = 0
     decided: bool = False
 
@@ -113,7 +113,7 @@ def _look(contender: Suspect, pool: Pool, rank_of: Callable[[int], Rank]) -> Non
     table, on_d = pool.table(contender)
     contender.runs = len(on_d) // 2
     rank = rank_of(contender.runs)
-    events = search(table, on_d, rank, contender.references, most=1)
+    events = search(table, on_d, rank, contender.references, limit=1)
     contender.found = simplest(events[0], table, on_d, rank) if events else None
 
 
@@ -162,7 +162,7 @@ def largest_shown(contender: Contender, pool: Pool, guarantee: Guarantee) -> flo
         far = apart(*cautious(c1, c2, runs), guarantee)
         return np.where(np.maximum(c1, c2) >= MIN_COMPARED, far, -np.inf)
 
-    events = search(table, on_d, rank, contender.references, most=1)
+    events = search(table, on_d, rank, contender.references, limit=1)
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)

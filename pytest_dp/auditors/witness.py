@@ -18,7 +18,7 @@ from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.counterexample import simplest
 from pytest_dp.inputs import Pair
-from pytest_dp.outputs.event_search import Found, Rank, search
+from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
@@ -126,7 +126,7 @@ def readable(
     table, on_d = table.rows(some), on_d[some]
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_of(searched)
-    events = search(table, on_d, rank, rival.references, most=1, about=about)
+    events = search(table, on_d, rank, rival.references, limit=1, about=about)
     if not events:
         return None
     best = simplest(events[0], table, on_d, rank, kept=kept)
@@ -135,7 +135,7 @@ def readable(
         part, sides = table.rows(inside), on_d[inside]
         spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
         others = [f for f in about if f not in spoken_of]
-        more = search(part, sides, rank, rival.references, most=1, about=others)
+        more = search(part, sides, rank, rival.references, limit=1, about=others)
         if not more or best.rank <= 0 or more[0].rank < 1.1 * best.rank:
             break
         event = Event((*best.event.conditions, *more[0].event.conditions))
@@ -143,7 +143,7 @@ def readable(
     return _shortened(best, table, on_d, rank)
 
 
-def _shortened(found: Found, table: Table, on_d: Bools, rank: Rank) -> Event:
+def _shortened(found: RankedEvent, table: Table, on_d: Bools, rank: Rank) -> Event:
     """Without conditions that have become needless by later ones."""
     event = found.event
     for condition in found.event.conditions[:-1]:

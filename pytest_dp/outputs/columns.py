@@ -27,27 +27,29 @@ PLAIN = {*LITERAL, np.bool_}
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One of a few names, of many things.
+    """A name for each of many items, of which only a few are different.
 
     Attributes
     ----------
     names : tuple
+        The different names.
     which : ndarray of int
-        The position of each thing's name; of one name, a zero that is repeated without memory.
+        The position of each item's name in `names`; of a single name, a zero that is repeated
+        without memory.
     """
 
     names: tuple[Hashable, ...]
     which: Ints
 
     def part(self, keep: Ints | slice) -> Named:
-        """The same for some of the things."""
+        """The names of some of the items."""
         if len(self.names) == 1 and not isinstance(keep, slice):
             return one_name(self.names[0], len(keep))
         return Named(self.names, self.which[keep])
 
     @staticmethod
     def joined(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
-        """The things of several parts; what has none of these `names` gets any of them."""
+        """The items of several parts; an item that has none of these `names` gets any of them."""
         if names is None:
             names = tuple(dict.fromkeys(name for part in parts for name in part.names))
         if len(names) == 1:
@@ -59,7 +61,7 @@ class Named:
 
 
 def one_name(name: Hashable, n: int) -> Named:
-    """The same name for so many things."""
+    """The same name for `n` items."""
     return Named((name,), np.broadcast_to(np.int64(0), n))
 
 
@@ -91,13 +93,13 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
         numbers, codes = np.full(len(flat), np.nan), np.full(len(flat), NUMBER)
         numbers[is_numeric] = _floats(list(compress(flat, is_numeric.tolist())))
         codes[~is_numeric] = _codes(list(compress(flat, (~is_numeric).tolist())), others, levels)
-    whole = {kind for kind in types - others if issubclass(kind, int | np.integer)}
+    integers = {kind for kind in types - others if issubclass(kind, int | np.integer)}
     with np.errstate(invalid="ignore"):
-        large = np.flatnonzero(np.abs(numbers) >= EXACT) if whole else np.zeros(0, np.int64)
+        large = np.flatnonzero(np.abs(numbers) >= EXACT) if integers else np.zeros(0, np.int64)
     if large.size:
         codes = codes.copy()
         for at in large.tolist():
-            if type(flat[at]) in whole:
+            if type(flat[at]) in integers:
                 codes[at] = levels.setdefault(exactly(flat[at]), len(levels))
                 numbers[at] = np.nan
     return numbers, codes, levels, number_types
@@ -129,7 +131,7 @@ def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints
 
 
 def picked(codes: Ints, keep: Ints | slice) -> Ints:
-    """Some of the codes, without memory where all are numbers."""
+    """The codes of some leaves, without memory where all are numbers."""
     if isinstance(keep, slice) or not are_all_numbers(codes):
         return codes[keep]
     return all_numbers(len(keep))
@@ -142,7 +144,7 @@ def are_all_numbers(codes: Ints) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def all_numbers(leaves: int) -> Ints:
-    """Codes of so many leaves that all are numbers."""
+    """The codes of leaves that all are numbers."""
     return np.broadcast_to(np.int64(NUMBER), leaves)
 
 

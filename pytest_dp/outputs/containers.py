@@ -37,16 +37,15 @@ SEEN = {
 """How aspects of a form are written."""
 
 Labels = tuple[str, ...] | None
-"""What is written behind a container to reach each element; None for ``[0]``, ``[1]``, ...
+"""What follows a container's expression to reach each element; None for ``[0]``, ``[1]``, ...
 
-In ``sorted(\0)[0]``, what the container is written as stands where ``\0`` does.
+In ``sorted(\0)[0]``, the container's expression replaces ``\0``.
 """
 Inside = tuple[Labels, Sequence[Any]]
-"""What a container holds, and how each element is reached."""
+"""How each element of a container is reached, and the elements."""
 
-
-AS_MANY = -1
-"""The length of what has as many elements as it says."""
+ALL_ELEMENTS = -1
+"""Length in the head of a list or tuple: as many as it has elements."""
 
 
 class Head(NamedTuple):
@@ -58,39 +57,39 @@ class Head(NamedTuple):
     length: int | None
 
 
-def opened(thing: Any) -> tuple[Head, Sequence[Any]] | None:
-    """A container of any type and its elements; None if it is none, or breaks its promises."""
-    kind = kind_of(thing)
+def opened(container: Any) -> tuple[Head, Sequence[Any]] | None:
+    """The head and the elements of a container; None of other objects, and where reading fails."""
+    kind = kind_of(container)
     form: list[Aspect] = [("", "type", kind)]
     try:
-        kinds: Any = type(thing), thing.__class__
+        kinds: Any = type(container), container.__class__
         for opener in _openers(*kinds):
-            found = opener(thing, form)
-            if found is not None:
-                return Head(kind, found[0], tuple(form), _length_of(thing)), found[1]
+            inside = opener(container, form)
+            if inside is not None:
+                return Head(kind, inside[0], tuple(form), _length_of(container)), inside[1]
     except Exception:
         pass
     return None
 
 
-def _length_of(thing: Any) -> int | None:
+def _length_of(container: Any) -> int | None:
     try:
-        return len(thing) if hasattr(type(thing), "__len__") else None
+        return len(container) if hasattr(type(container), "__len__") else None
     except TypeError:
         return None
 
 
-def kind_of(thing: Any) -> str:
-    """The name of the type of a container; of what was read out, that of the iterator."""
-    return thing.kind if isinstance(thing, Read) else named(type(thing))
+def kind_of(container: Any) -> str:
+    """The name of a container's type; for the elements of an iterator, the iterator's type."""
+    return container.kind if isinstance(container, Read) else named(type(container))
 
 
 def named(kind: type) -> str:
-    """The name of a type. NumPy's double and the like are as good as Python's."""
-    return _AS_GOOD_AS.get(kind, kind.__name__)
+    """The name of a type; NumPy's types for the same values are named like Python's."""
+    return _PYTHON_NAMES.get(kind, kind.__name__)
 
 
-_AS_GOOD_AS: dict[type, str] = {np.float64: "float", np.int64: "int", np.complex128: "complex"}
+_PYTHON_NAMES: dict[type, str] = {np.float64: "float", np.int64: "int", np.complex128: "complex"}
 
 
 def _dtype(column: Any) -> str:
@@ -99,7 +98,7 @@ def _dtype(column: Any) -> str:
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether elements of arrays of this type are as good as the Python objects for them."""
+    """Whether ``tolist`` turns elements of arrays of this type into equal Python objects."""
     return dtype.kind in "biufOUS" and not (dtype.kind == "f" and dtype.itemsize > 8)
 
 
@@ -113,53 +112,53 @@ def order(keys: tuple[Any, ...]) -> list[Aspect]:
     return [("", "order", tuple(map(shown, keys)))] if keys else []
 
 
-def _moments(thing: Any) -> list[tuple[str, Any]] | None:
+def _moments(moment: Any) -> list[tuple[str, Any]] | None:
     """Dates, times and spans of time in numbers, by attribute, and their zone; None for others."""
-    if isinstance(thing, np.datetime64 | np.timedelta64):
-        return _ticks(thing)
-    if not isinstance(thing, dt.date | dt.time | dt.timedelta) or thing != thing:  # pandas.NaT
+    if isinstance(moment, np.datetime64 | np.timedelta64):
+        return _ticks(moment)
+    if not isinstance(moment, dt.date | dt.time | dt.timedelta) or moment != moment:  # pandas.NaT
         return None
-    found: list[tuple[str, Any]]
-    if isinstance(thing, dt.timedelta):
-        found = [(".total_seconds()", thing.total_seconds())]
-    elif isinstance(thing, dt.datetime) and thing.tzinfo is None:
-        seconds = (thing - dt.datetime(1970, 1, 1)).total_seconds()
-        found = [(".replace(tzinfo=utc).timestamp()", seconds)]
-    elif isinstance(thing, dt.datetime):
-        found = [(".timestamp()", thing.timestamp())]
-    elif isinstance(thing, dt.date):
-        found = [(".toordinal()", thing.toordinal())]
+    parts: list[tuple[str, Any]]
+    if isinstance(moment, dt.timedelta):
+        parts = [(".total_seconds()", moment.total_seconds())]
+    elif isinstance(moment, dt.datetime) and moment.tzinfo is None:
+        seconds = (moment - dt.datetime(1970, 1, 1)).total_seconds()
+        parts = [(".replace(tzinfo=utc).timestamp()", seconds)]
+    elif isinstance(moment, dt.datetime):
+        parts = [(".timestamp()", moment.timestamp())]
+    elif isinstance(moment, dt.date):
+        parts = [(".toordinal()", moment.toordinal())]
     else:
-        parts = "hour", "minute", "second", "microsecond"
-        found = [(f".{name}", getattr(thing, name)) for name in parts]
+        names = "hour", "minute", "second", "microsecond"
+        parts = [(f".{name}", getattr(moment, name)) for name in names]
     for name in ("nanosecond", "nanoseconds"):  # of pandas
-        if hasattr(thing, name):
-            found.append((f".{name}", getattr(thing, name)))
-    zone = getattr(thing, "tzinfo", None)
-    return found if zone is None else [*found, (".tzinfo", str(zone))]
+        if hasattr(moment, name):
+            parts.append((f".{name}", getattr(moment, name)))
+    zone = getattr(moment, "tzinfo", None)
+    return parts if zone is None else [*parts, (".tzinfo", str(zone))]
 
 
-def _ticks(thing: Any) -> list[tuple[str, Any]]:
-    """A number of NumPy's units of time; the finest ones in two parts, as floats are exact."""
-    unit, factor = np.datetime_data(thing.dtype)
+def _ticks(moment: Any) -> list[tuple[str, Any]]:
+    """A count of NumPy's units of time; of the finest units in two parts, which floats can hold."""
+    unit, factor = np.datetime_data(moment.dtype)
     written = ".astype(int)"
-    if np.isnat(thing):
-        return [(written, math.nan), (".dtype", str(thing.dtype))]
-    count = int(thing.astype(np.int64)) * factor
-    found: list[tuple[str, Any]] = [(written, count)]
+    if np.isnat(moment):
+        return [(written, math.nan), (".dtype", str(moment.dtype))]
+    count = int(moment.astype(np.int64)) * factor
+    parts: list[tuple[str, Any]] = [(written, count)]
     if unit in ("ns", "ps", "fs", "as"):
-        found = [(f"{written} // 1000", count // 1000), (f"{written} % 1000", count % 1000)]
-    return [*found, (".dtype", str(thing.dtype))]
+        parts = [(f"{written} // 1000", count // 1000), (f"{written} % 1000", count % 1000)]
+    return [*parts, (".dtype", str(moment.dtype))]
 
 
-def in_order(things: Any) -> list[Any]:
+def in_order(elements: Any) -> list[Any]:
     """Dictionary keys and set elements in an order that does not depend on hashing."""
-    if not any(isinstance(thing, set | frozenset) for thing in things):  # < means "is a subset"
+    if not any(isinstance(element, set | frozenset) for element in elements):  # < is "subset of"
         try:
-            return sorted(things)
+            return sorted(elements)
         except TypeError:
             pass
-    return sorted(things, key=lambda thing: (type(thing).__name__, shown(thing)))
+    return sorted(elements, key=lambda element: (type(element).__name__, shown(element)))
 
 
 Opener = Callable[[Any, list[Aspect]], Inside | None]
@@ -167,11 +166,11 @@ Opener = Callable[[Any, list[Aspect]], Inside | None]
 
 
 def _labelled(pairs: Callable[[Any, list[Aspect]], Iterator[tuple[Any, str]]]) -> Opener:
-    """An opener, from what gives elements and their labels one after another."""
+    """An opener, from a generator of elements with their labels."""
 
-    def opener(thing: Any, form: list[Aspect]) -> Inside:
-        found = list(pairs(thing, form))
-        return tuple(label for _, label in found), [value for value, _ in found]
+    def opener(container: Any, form: list[Aspect]) -> Inside:
+        labelled = list(pairs(container, form))
+        return tuple(label for _, label in labelled), [value for value, _ in labelled]
 
     return opener
 
@@ -184,50 +183,50 @@ def indices(shape: tuple[int, ...]) -> Labels:
     return tuple(f"[{', '.join(map(str, index))}]" for index in np.ndindex(shape))
 
 
-def _in_array(thing: Any, form: list[Aspect]) -> Inside:
-    if not thing.ndim and thing.dtype.names is None:  # as good as what it holds
+def _in_array(array: Any, form: list[Aspect]) -> Inside:
+    if not array.ndim and array.dtype.names is None:  # as good as what it holds
         form.pop()
-        return ("",), [thing.item()]
-    form.append(("", "dtype", _text_of(thing.dtype)))
-    if not thing.ndim:
-        return ("",), [thing[()]]
-    if is_plain(thing.dtype):
-        return indices(thing.shape), thing.ravel().tolist()
-    return indices(thing.shape), [thing[at] for at in np.ndindex(thing.shape)]
+        return ("",), [array.item()]
+    form.append(("", "dtype", _text_of(array.dtype)))
+    if not array.ndim:
+        return ("",), [array[()]]
+    if is_plain(array.dtype):
+        return indices(array.shape), array.ravel().tolist()
+    return indices(array.shape), [array[at] for at in np.ndindex(array.shape)]
 
 
-def _in_structure(thing: Any, _: list[Aspect]) -> Inside | None:
+def _in_structure(record: Any, _: list[Aspect]) -> Inside | None:
     """The fields of one element of a structured array."""
-    names = thing.dtype.names
+    names = record.dtype.names
     if names is None:
         return None
-    return tuple(f"[{name!r}]" for name in names), [thing[name] for name in names]
+    return tuple(f"[{name!r}]" for name in names), [record[name] for name in names]
 
 
-def _in_moment(thing: Any, _: list[Aspect]) -> Inside | None:
-    found = _moments(thing)
-    return None if found is None else (tuple(label for label, _ in found), [x for _, x in found])
+def _in_moment(moment: Any, _: list[Aspect]) -> Inside | None:
+    parts = _moments(moment)
+    return None if parts is None else (tuple(label for label, _ in parts), [x for _, x in parts])
 
 
-def _in_pandas(thing: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
-    """A pandas object: its values, its names, and its index unless that only counts."""
-    if hasattr(thing, "columns"):
-        for j, column in enumerate(thing.columns):
+def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
+    """A pandas object: its values, its names, and its index unless that is 0, 1, 2, ..."""
+    if hasattr(data, "columns"):
+        for j, column in enumerate(data.columns):
             where = f"[{column!r}]"
-            values = thing.iloc[:, j]
+            values = data.iloc[:, j]
             form.append((where, "dtype", _dtype(values)))
             for i, value in enumerate(values.tolist()):
                 yield value, f"{where}.iloc[{i}]"
-        yield from _names(thing.columns, ".columns", form)
+        yield from _names(data.columns, ".columns", form)
     else:
-        form.append(("", "dtype", _dtype(thing)))
-        at = ".iloc" if hasattr(thing, "iloc") else ""
-        for i, value in enumerate(thing.tolist()):
+        form.append(("", "dtype", _dtype(data)))
+        at = ".iloc" if hasattr(data, "iloc") else ""
+        for i, value in enumerate(data.tolist()):
             yield value, f"{at}[{i}]"
-        if thing.name is not None:
-            yield thing.name, ".name"
-    if hasattr(thing, "index"):
-        yield from _names(thing.index, ".index", form)
+        if data.name is not None:
+            yield data.name, ".name"
+    if hasattr(data, "index"):
+        yield from _names(data.index, ".index", form)
 
 
 def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
@@ -241,54 +240,55 @@ def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[Any, st
         yield value, f"{place}[{i}]"
 
 
-def _in_sparse(thing: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
-    form += [("", "dtype", str(thing.dtype)), ("", "shape", tuple(thing.shape))]
-    yield int(thing.nnz), ".nnz"
-    if math.prod(thing.shape) <= MAX_DENSE:
-        dense = thing.toarray()
-        found = [(index, dense[index]) for index in np.ndindex(dense.shape)]
+def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
+    form += [("", "dtype", str(matrix.dtype)), ("", "shape", tuple(matrix.shape))]
+    yield int(matrix.nnz), ".nnz"
+    if math.prod(matrix.shape) <= MAX_DENSE:
+        dense = matrix.toarray()
+        entries = [(index, dense[index]) for index in np.ndindex(dense.shape)]
     else:
-        stored = thing.tocoo()
-        found = sorted(zip(zip(*stored.coords, strict=True), stored.data, strict=True))
-    for index, value in found:
+        stored = matrix.tocoo()
+        entries = sorted(zip(zip(*stored.coords, strict=True), stored.data, strict=True))
+    for index, value in entries:
         yield value, f".toarray()[{', '.join(map(str, index))}]"
 
 
-def _in_mapping(thing: Any, form: list[Aspect]) -> Inside:
-    form += order(tuple(thing))
-    keys = in_order(thing)
-    return tuple(f"[{key!r}]" for key in keys), [thing[key] for key in keys]
+def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
+    form += order(tuple(mapping))
+    keys = in_order(mapping)
+    return tuple(f"[{key!r}]" for key in keys), [mapping[key] for key in keys]
 
 
-def _in_dataclass(thing: Any, _: list[Aspect]) -> Inside:
-    names = [field.name for field in dataclasses.fields(thing)]
-    return tuple(f".{name}" for name in names), [getattr(thing, name) for name in names]
+def _in_dataclass(instance: Any, _: list[Aspect]) -> Inside:
+    names = [field.name for field in dataclasses.fields(instance)]
+    return tuple(f".{name}" for name in names), [getattr(instance, name) for name in names]
 
 
-def _in_sequence(thing: Any, _: list[Aspect]) -> Inside:
-    names = getattr(thing, "_fields", None)
-    values = list(thing)
+def _in_sequence(sequence: Any, _: list[Aspect]) -> Inside:
+    names = getattr(sequence, "_fields", None)
+    values = list(sequence)
     return tuple(f".{names[i]}" for i in range(len(values))) if names else None, values
 
 
-def _in_set(thing: Any, _: list[Aspect]) -> Inside:
-    values = in_order(thing)
+def _in_set(members: Any, _: list[Aspect]) -> Inside:
+    values = in_order(members)
     return tuple(f"sorted(\0)[{i}]" for i in range(len(values))), values
 
 
-def _in_object(thing: Any, _: list[Aspect]) -> Inside | None:
-    found = attributes(thing)
-    return None if found is None else (tuple(f".{name}" for name in found), list(found.values()))
+def _in_object(instance: Any, _: list[Aspect]) -> Inside | None:
+    fields = attributes(instance)
+    return None if fields is None else (tuple(f".{name}" for name in fields), list(fields.values()))
 
 
 @lru_cache(maxsize=512)
-def _openers(kind: Any, said: Any) -> tuple[Opener, ...]:
-    """What may open containers of a type that say that they are of another one, or the same."""
+def _openers(kind: Any, declared: Any) -> tuple[Opener, ...]:
+    """What may open containers of a type whose ``__class__`` is another one, or the same."""
     if any(
-        issubclass(each, _NEVER) and not issubclass(each, np.timedelta64) for each in (kind, said)
+        issubclass(base, _NEVER) and not issubclass(base, np.timedelta64)
+        for base in (kind, declared)
     ):
         return ()
-    return tuple(opener for fits, opener in _CONTAINERS if fits(kind) or fits(said))
+    return tuple(opener for fits, opener in _CONTAINERS if fits(kind) or fits(declared))
 
 
 def _of(*kinds: Any) -> Callable[[Any], bool]:
@@ -323,7 +323,7 @@ _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (dataclasses.is_dataclass, _in_dataclass),
     (_of(Sequence), _in_sequence),
     (_of(AbstractSet), _in_set),
-    (_is_array_like, lambda thing, _: (("",), [np.asarray(thing)])),
+    (_is_array_like, lambda container, _: (("",), [np.asarray(container)])),
     (_of(object), _in_object),
 )
 """How containers are opened: by the first whose types fit, and that does not give None."""

@@ -65,16 +65,16 @@ def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _D
     kind: Any = type(output)
     if not is_iterator(kind):
         return output
-    found = Read()
-    found.kind = kind.__name__
+    read = Read()
+    read.kind = kind.__name__
     try:
         iterator = iter(output)
         for element in islice(iterator, MAX_READ):
-            found.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
-        found.goes_on = len(found) == MAX_READ and _goes_on(iterator)
+            read.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
+        read.goes_on = len(read) == MAX_READ and _goes_on(iterator)
     except (Exception, SystemExit) as error:
-        found.append(failed(error))
-    return found
+        read.append(failed(error))
+    return read
 
 
 def _goes_on(iterator: Iterator[Any]) -> bool:
@@ -115,25 +115,25 @@ _OPEN_MODULES = ("types", "argparse")
 """Those of the standard library with objects that are made to hold attributes."""
 
 
-def attributes(thing: Any) -> dict[str, Any] | None:
+def attributes(instance: Any) -> dict[str, Any] | None:
     """The attributes of an object by name: the public ones, or all if there are no others.
 
     None if it is not one to look into, or has none.
     """
-    kind: Any = type(thing)
+    kind: Any = type(instance)
     if not opens(kind):
         return None
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else tuple(slots):
             full = f"_{base.__name__.lstrip('_')}{name}" if _is_mangled(name) else name
-            if name not in ("__dict__", "__weakref__") and hasattr(thing, full):
-                found[full] = getattr(thing, full)
-    found.update(getattr(thing, "__dict__", {}))
-    public = {name: value for name, value in found.items() if not name.startswith("_")}
-    kept = public or found
-    return {name: kept[name] for name in sorted(kept)} or None
+            if name not in ("__dict__", "__weakref__") and hasattr(instance, full):
+                fields[full] = getattr(instance, full)
+    fields.update(getattr(instance, "__dict__", {}))
+    public = {name: value for name, value in fields.items() if not name.startswith("_")}
+    chosen = public or fields
+    return {name: chosen[name] for name in sorted(chosen)} or None
 
 
 def _is_mangled(name: str) -> bool:

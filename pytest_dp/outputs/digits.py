@@ -27,5 +27,5 @@ def _shorter(number: re.Match[str]) -> str:
     digits = len((number[1] + number[2]).lstrip("-0"))
     if not 16 <= digits <= 17:
         return number[0]
-    kept = round(float(f"{float(number[0]):.{KEPT}g}"), DECIMALS)
-    return repr(kept + 0.0)  # not -0.0
+    rounded = round(float(f"{float(number[0]):.{KEPT}g}"), DECIMALS)
+    return repr(rounded + 0.0)  # not -0.0

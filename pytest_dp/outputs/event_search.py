@@ -67,7 +67,7 @@ COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedEvent:
     """An event, its counts on the samples it was found on, and its rank."""
 
     event: Event
@@ -93,11 +93,11 @@ def search(
     on_d: Bools,
     rank: Rank,
     references: list[Any],
-    most: int = 8,
+    limit: int = 8,
     about: list[Feature] | None = None,
     *,
     rare: bool = False,
-) -> list[Found]:
+) -> list[RankedEvent]:
     """The most promising events that tell outputs on D from outputs on D'.
 
     Parameters
@@ -109,7 +109,7 @@ def search(
     rank : callable
     references : list
         Noiseless answers.
-    most : int
+    limit : int
         How many to return, best first.
     about : list of Feature, optional
         The quantities to speak about; by default those of `features`.
@@ -122,7 +122,7 @@ def search(
     blocks = _whole(table, on_d, exact)  # of equals, what comes first wins: the easiest to read
     for feature in about:
         blocks += [*_numbers(feature, table, on_d), *_categories(feature, table, on_d)]
-    found = _best(blocks, rank, (), most)
+    events = _best(blocks, rank, (), limit)
     numbers = table.codes == NUMBER
     if (numbers.any() and not numbers.all()) or len(table.structures) > 1:
         for context in _contexts(about, table, on_d, rank):
@@ -134,13 +134,13 @@ def search(
                 if feature.kind in ("leaf", "last")
                 for block in _numbers(feature, part, sides)
             ]
-            found += _best(inner, rank, (context,), most, COST["conjunction"])
-    found = sorted(found, key=lambda f: -f.rank)[:most]
+            events += _best(inner, rank, (context,), limit, COST["conjunction"])
+    events = sorted(events, key=lambda f: -f.rank)[:limit]
     if rare:
         singles = [block for block in blocks if block.is_single]
-        for more in (_rarely_on(True, len(table)), _rarely_on(False, len(table))):
-            found += _best(singles, more, (), 1)
-    return found
+        for rarity in (_rarely_on(True, len(table)), _rarely_on(False, len(table))):
+            events += _best(singles, rarity, (), 1)
+    return events
 
 
 def _rarely_on(on_d: bool, runs: int) -> Rank:
@@ -155,26 +155,28 @@ def _rarely_on(on_d: bool, runs: int) -> Rank:
 
 
 def _best(
-    blocks: list[_Block], rank: Rank, context: tuple[Condition, ...], most: int, cost: float = 0.0
-) -> list[Found]:
+    blocks: list[_Block], rank: Rank, context: tuple[Condition, ...], limit: int, cost: float = 0.0
+) -> list[RankedEvent]:
     if not blocks:
         return []
-    every = rank(*(np.concatenate([getattr(b, side) for b in blocks]) for side in ("c1", "c2")))
+    all_ranks = rank(*(np.concatenate([getattr(b, side) for b in blocks]) for side in ("c1", "c2")))
     ends = np.cumsum([len(block.c1) for block in blocks])[:-1]
     ranked = []
-    for block, plain in zip(blocks, np.split(every, ends), strict=True):
+    for block, plain in zip(blocks, np.split(all_ranks, ends), strict=True):
         ranks = plain - block.cost - cost
-        ranked += [(ranks[k], block, k) for k in _highest(ranks, min(most, MAX_OF_A_KIND))]
-    ranked.sort(key=lambda each: -each[0])
+        ranked += [(ranks[k], block, k) for k in _highest(ranks, min(limit, MAX_OF_A_KIND))]
+    ranked.sort(key=lambda entry: -entry[0])
     return [
-        Found(Event((*context, block.build(k))), int(block.c1[k]), int(block.c2[k]), float(value))
-        for value, block, k in ranked[:most]
+        RankedEvent(
+            Event((*context, block.build(k))), int(block.c1[k]), int(block.c2[k]), float(value)
+        )
+        for value, block, k in ranked[:limit]
     ]
 
 
-def _highest(ranks: Floats, most: int) -> list[int]:
+def _highest(ranks: Floats, limit: int) -> list[int]:
     """Where the highest ranks are, but for those that rule an event out."""
-    order: list[int] = np.argsort(-ranks, kind="stable")[:most].tolist()
+    order: list[int] = np.argsort(-ranks, kind="stable")[:limit].tolist()
     return [k for k in order if ranks[k] > -math.inf]
 
 
@@ -212,9 +214,9 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     )
     yield _Block(above1, above2, lambda k: half_line(low=k))
     ends = min(len(cuts), MAX_INTERVAL_ENDS)
-    some = np.unique(np.linspace(0, len(cuts) - 1, ends).astype(int))
-    i, j = np.triu_indices(len(some), 1)
-    low, high = some[i], some[j]
+    chosen = np.unique(np.linspace(0, len(cuts) - 1, ends).astype(int))
+    i, j = np.triu_indices(len(chosen), 1)
+    low, high = chosen[i], chosen[j]
     yield _Block(
         below1[high] - below1[low],
         below2[high] - below2[low],
@@ -229,8 +231,8 @@ def _recurring(
     feature: Feature, numbers1: Floats, numbers2: Floats, around: Room
 ) -> Iterator[_Block]:
     """Single values that come more often than chance explains, of sorted numbers."""
-    every = np.unique(np.concatenate([numbers1, numbers2]), return_counts=True)
-    values, counts = clusters(*every, around)
+    distinct = np.unique(np.concatenate([numbers1, numbers2]), return_counts=True)
+    values, counts = clusters(*distinct, around)
     c1, c2 = (
         np.searchsorted(side, values.ends[1], "right") - np.searchsorted(side, values.ends[0])
         for side in (numbers1, numbers2)
@@ -238,10 +240,12 @@ def _recurring(
     # Outputs on both inputs may share their noise: then all numbers come twice, once on each.
     often = recurring(counts, 0.002) | recurring(np.maximum(c1, counts - c1), 1.0)
     at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[:MAX_VALUES]]
-    kept, rooms = values.values[at], values.reach[at]
-    yield _Block(
-        c1[at], c2[at], lambda k: Equals(feature, float(kept[k]), float(rooms[k])), is_single=True
-    )
+    commonest, rooms = values.values[at], values.reach[at]
+
+    def equals(k: int) -> Equals:
+        return Equals(feature, float(commonest[k]), float(rooms[k]))
+
+    yield _Block(c1[at], c2[at], equals, is_single=True)
 
 
 def thresholds(numbers: Floats, around: Room = NONE) -> Floats:

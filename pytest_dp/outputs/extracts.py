@@ -14,7 +14,7 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.outputs.columns import UNKNOWN, all_numbers, are_all_numbers, one_name
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.hashing import MARKS, hashes
+from pytest_dp.outputs.hashing import HASHES, hashes
 from pytest_dp.outputs.leaves import Category
 from pytest_dp.outputs.structures import EXTRACT
 from pytest_dp.outputs.table import Table
@@ -36,9 +36,9 @@ class Extract:
     def __call__(self, table: Table) -> Table:
         n = len(table)
         known = {feature: feature.columns(table) for feature in self.about}
-        marks = hashes(table)
-        bits = marks.view(np.float64)  # as numbers, which are never recoded
-        columns: dict[Hashable, tuple[Floats, Ints]] = {MARKS: (bits, all_numbers(n))}
+        hashed = hashes(table)
+        bits = hashed.view(np.float64)  # as numbers, which are never recoded
+        columns: dict[Hashable, tuple[Floats, Ints]] = {HASHES: (bits, all_numbers(n))}
         for feature, (numbers, codes) in known.items():  # copies: views would keep all of it
             plain = are_all_numbers(codes) or (not table.levels and bool((codes == -1).all()))
             columns[feature] = numbers.copy(), all_numbers(n) if plain else codes.copy()

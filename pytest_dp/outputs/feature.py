@@ -72,8 +72,8 @@ class Feature:
 
 def _lengths(_: Any, table: Table) -> Floats:
     lengths = [np.nan if s.length is None else s.length for s in table.structures]
-    found: Floats = np.array(lengths, dtype=np.float64)[table.structure]
-    return found
+    of_outputs: Floats = np.array(lengths, dtype=np.float64)[table.structure]
+    return of_outputs
 
 
 def _count(category: Any, table: Table) -> Floats:

@@ -20,12 +20,12 @@ from pytest_dp.outputs.screening import (
     MAX_IN_PAIRS,
     MIN_PAIRS,
     Places,
-    at_most,
+    affordable_number,
     choose,
     differing,
     gaps,
-    some_rows,
-    telling,
+    informative,
+    leading_rows,
 )
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.traces import traces
@@ -69,17 +69,17 @@ def _of_places(
 ) -> list[Feature]:
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
-    found = [LEN] if len(lengths) > 1 else []
+    collected = [LEN] if len(lengths) > 1 else []
     leaves = _spread([leaf(place) for place in places.chosen], MAX_CHOSEN)
-    found += leaves + _readings(leaves, table, on_d) + _forms(table, on_d)
+    collected += leaves + _readings(leaves, table, on_d) + _forms(table, on_d)
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
-        found.append(LAST)
-    found += _summaries(table, ("mean", "min", "max"))
+        collected.append(LAST)
+    collected += _summaries(table, ("mean", "min", "max"))
     if any(len(structure.places) > 1 for structure in containers):
         for level in list(table.levels)[:MAX_CHOSEN]:
-            found.append(Feature(f"output.count({written(level)})", "count", level))
-        found += [_distance(reference) for reference in references if _is_short_vector(reference)]
-    return list(dict.fromkeys(found))
+            collected.append(Feature(f"output.count({written(level)})", "count", level))
+        collected += map(_distance, filter(_is_short_vector, references))
+    return list(dict.fromkeys(collected))
 
 
 def all_features(
@@ -92,14 +92,14 @@ def all_features(
     are those of `features`.
     """
     places = choose(table, on_d, paired)
-    found = _of_places(table, references, on_d, places)
-    found += _summaries(table, ("sum", "argmax", "argmin"))
-    found += _levels(table) + _differences(table, on_d, places, paired)
-    known = {feature.argument for feature in found if feature.kind == "difference"}
-    found += _traces(table, on_d, known, places, paired)
+    collected = _of_places(table, references, on_d, places)
+    collected += _summaries(table, ("sum", "argmax", "argmin"))
+    collected += _levels(table) + _differences(table, on_d, places, paired)
+    known = {feature.argument for feature in collected if feature.kind == "difference"}
+    collected += _traces(table, on_d, known, places, paired)
     if places.all or on_d is None or paired < MIN_PAIRS:
-        return found
-    return [feature for feature in found if _differs(feature, table, on_d, paired)]
+        return collected
+    return [feature for feature in collected if _differs(feature, table, on_d, paired)]
 
 
 def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
@@ -117,8 +117,8 @@ def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
     For each place that holds numbers, the lowest bit set (see `quantities.lowest_bit`); for the few
     where that differs most between the two sides, all 64 bits. Parameters are those of `features`.
     """
-    lowest = _telling([lowest_bit_of(place) for place in _numeric_places(table)], table, on_d)
-    few = _telling(lowest, table, on_d, _MAX_PLACES_OF_BITS)
+    lowest = _informative([lowest_bit_of(place) for place in _numeric_places(table)], table, on_d)
+    few = _informative(lowest, table, on_d, _MAX_PLACES_OF_BITS)
     return lowest + [bit for feature in few for bit in bits_of(feature.argument)]
 
 
@@ -141,13 +141,13 @@ def user_features(function: Callable[[Any], Any], table: Table) -> list[Feature]
         If it raises, gives anything but numbers, or not as many for every output. So do the columns
         of these features, for other tables.
     """
-    given = user_function(function, table)
-    if given is None:
+    wrapped = user_function(function, table)
+    if wrapped is None:
         return []
     text = f"{name_of(function)}(output)"
-    if given.width is None:
-        return [Feature(text, "user", (given, 0))]
-    return [Feature(f"{text}[{i}]", "user", (given, i)) for i in range(given.width)]
+    if wrapped.width is None:
+        return [Feature(text, "user", (wrapped, 0))]
+    return [Feature(f"{text}[{i}]", "user", (wrapped, i)) for i in range(wrapped.width)]
 
 
 def _summaries(table: Table, kinds: tuple[Kind, ...]) -> list[Feature]:
@@ -159,24 +159,24 @@ def _summaries(table: Table, kinds: tuple[Kind, ...]) -> list[Feature]:
 
 def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[Feature]:
     """What is read out of categories that hardly ever recur."""
-    first, tests, others = list[Feature](), list[Feature](), list[Feature]()
+    essential, tests, others = list[Feature](), list[Feature](), list[Feature]()
     for feature in leaves if table.levels else ():
         for reading in readings(feature.argument, table):
-            group = first if reading.comes_first else tests if reading.is_test else others
+            group = essential if reading.is_essential else tests if reading.is_test else others
             kind: Kind = "test" if reading.is_test else "reading"
             group.append(Feature(str(reading), kind, reading))
-    groups = [_telling(group, table, on_d, _MAX_READ) for group in (first, tests, others)]
+    groups = [_informative(group, table, on_d, _MAX_READ) for group in (essential, tests, others)]
     return [feature for group in groups for feature in group]
 
 
 def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
     """What varies of types and orders."""
     tests = OfKind | OfType | Has
-    found = [
+    aspects = [
         Feature(str(aspect), "test" if isinstance(aspect, tests) else "reading", aspect)
         for aspect in observed(table)
     ]
-    return _telling(found, table, on_d, _MAX_READ)
+    return _informative(aspects, table, on_d, _MAX_READ)
 
 
 def _levels(table: Table) -> list[Feature]:
@@ -184,13 +184,13 @@ def _levels(table: Table) -> list[Feature]:
     step = max(1, len(table.codes) // _MAX_QUARTERED)
     part = table if step == 1 else table.rows(np.arange(len(table)) % step == 0)
     is_number = part.codes == NUMBER
-    some = part.numbers[is_number & np.isfinite(part.numbers)]
-    if not len(some) or np.bincount(part.owner[is_number]).max() <= _ALIKE:
+    finite = part.numbers[is_number & np.isfinite(part.numbers)]
+    if not len(finite) or np.bincount(part.owner[is_number]).max() <= _ALIKE:
         return []
-    levels = {float(f"{level:.3g}") for level in np.quantile(some, _QUARTERS)}
+    levels = {float(f"{level:.3g}") for level in np.quantile(finite, _QUARTERS)}
     every = _every(table)
     # What is equal to a level but for rounding is not below it.
-    around = room_of(some)
+    around = room_of(finite)
     return [
         Feature(f"sum(x >= {at:g} for x in {every})", "above", at - float(around.at(at)))
         for at in sorted(levels)
@@ -223,14 +223,14 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
         return _spread([_difference(*pair) for pair in pairs], MAX_CHOSEN)
     pairs = list(dict.fromkeys([*pairs, *places.partners]))
     if len(pairs) > (MAX_CHOSEN if places.all else MAX_IN_PAIRS):
-        rows = some_rows(on_d, MAX_CHOOSING_NUMBERS // len(pairs))
+        rows = leading_rows(on_d, MAX_CHOOSING_NUMBERS // len(pairs))
         index, numbers, _ = table.matrix(rows)
         column = {place: i for i, place in enumerate(index)}
         of, less = np.array([[column[place] for place in pair] for pair in pairs]).T
         with np.errstate(invalid="ignore", over="ignore"):
             apart = numbers[:, of] - numbers[:, less]
-            kept = telling(apart, None, on_d[rows], at_most(on_d), paired)[0]
-        pairs = [pairs[i] for i in kept.tolist()]
+            chosen = informative(apart, None, on_d[rows], affordable_number(on_d), paired)[0]
+        pairs = [pairs[i] for i in chosen.tolist()]
     return [_difference(*pair) for pair in pairs]
 
 
@@ -250,7 +250,7 @@ def _traces(
     related, on_grids = traces(table, on_d, known, among)
     relations = [Feature(str(relation), "relation", relation) for relation in related]
     remainders = [Feature(str(remainder), "remainder", remainder) for remainder in on_grids]
-    return _telling(relations, table, on_d) + _telling(remainders, table, on_d)
+    return _informative(relations, table, on_d) + _informative(remainders, table, on_d)
 
 
 def _numeric_places(table: Table) -> list[str]:
@@ -263,44 +263,46 @@ def _numeric_places(table: Table) -> list[str]:
     return list(dict.fromkeys(place for place, yes in zip(places, holds, strict=True) if yes))
 
 
-def affordable(found: list[Feature], table: Table, on_d: Bools, a_quantity: int) -> list[Feature]:
-    """Of features of single places, those where the sides differ most; all others.
+def affordable(
+    candidates: list[Feature], table: Table, on_d: Bools, runs_each: int
+) -> list[Feature]:
+    """The features that there are enough outputs to learn from: `runs_each` of them for each.
 
-    So many of each kind as there are outputs for, `a_quantity` for each.
+    Of features of single places, those where the two sides differ most; of all others, each.
     """
     left_out: set[Feature] = set()
     for kind in PLACE_KINDS:
-        some = [feature for feature in found if feature.kind == kind]
-        most = at_most(on_d, a_quantity)
-        if len(some) > most:
-            rows = some_rows(on_d, MAX_CHOOSING_NUMBERS // len(some))
-            columns = [feature.columns(table) for feature in some]
+        of_kind = [feature for feature in candidates if feature.kind == kind]
+        limit = affordable_number(on_d, runs_each)
+        if len(of_kind) > limit:
+            rows = leading_rows(on_d, MAX_CHOOSING_NUMBERS // len(of_kind))
+            columns = [feature.columns(table) for feature in of_kind]
             numbers = np.stack([values[rows] for values, _ in columns], axis=1)
             codes = np.stack([kinds[rows] for _, kinds in columns], axis=1)
-            kept = telling(numbers, codes, on_d[rows], most)[0]
-            left_out |= set(some) - {some[i] for i in kept.tolist()}
-    return [feature for feature in found if feature not in left_out]
+            chosen = informative(numbers, codes, on_d[rows], limit)[0]
+            left_out |= set(of_kind) - {of_kind[i] for i in chosen.tolist()}
+    return [feature for feature in candidates if feature not in left_out]
 
 
-def _telling(
-    found: list[Feature], table: Table, on_d: Bools | None, most: int = MAX_CHOSEN
+def _informative(
+    candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MAX_CHOSEN
 ) -> list[Feature]:
     """Of very many features, those where the two sides look most different."""
-    if len(found) > most and on_d is not None:
-        found = _spread(found, _MAX_SCREENED)
-        few = np.zeros(len(table), dtype=bool)
-        few[some_rows(on_d, _MAX_SCREENED_ROWS)] = True
-        part, sides = table.rows(few), on_d[few]
-        apart = np.array([_gap(*feature.columns(part), sides) for feature in found])
-        order = np.argsort(-apart, kind="stable")[:most]
-        found = [found[i] for i in np.sort(order)]
-    return _spread(found, most)
+    if len(candidates) > limit and on_d is not None:
+        candidates = _spread(candidates, _MAX_SCREENED)
+        sample = np.zeros(len(table), dtype=bool)
+        sample[leading_rows(on_d, _MAX_SCREENED_ROWS)] = True
+        part, sides = table.rows(sample), on_d[sample]
+        apart = np.array([_gap(*feature.columns(part), sides) for feature in candidates])
+        order = np.argsort(-apart, kind="stable")[:limit]
+        candidates = [candidates[i] for i in np.sort(order)]
+    return _spread(candidates, limit)
 
 
-def _spread(found: list[Feature], most: int) -> list[Feature]:
-    if len(found) <= most:
-        return found
-    return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, most).astype(int))]
+def _spread(candidates: list[Feature], limit: int) -> list[Feature]:
+    if len(candidates) <= limit:
+        return candidates
+    return [candidates[i] for i in np.linspace(0, len(candidates) - 1, limit).astype(int)]
 
 
 def _gap(numbers: Floats, codes: Ints, on_d: Bools) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.outputs.columns import Named
-from pytest_dp.outputs.containers import AS_MANY, Aspect, Head, in_order, named, opened, order
+from pytest_dp.outputs.containers import ALL_ELEMENTS, Aspect, Head, in_order, named, opened, order
 from pytest_dp.outputs.leaves import NO_CONTAINERS
 from pytest_dp.outputs.structures import SCALAR, Structure, of_length, structure_of
 
@@ -30,17 +30,17 @@ _KEYS = {str, int, bytes, type(None)}
 """Types of keys of which equal ones are written alike."""
 
 
-class _Numbers(dict[Any, int]):
-    """Things by the number that they get when they are first asked for."""
+class _Numbering(dict[Any, int]):
+    """Numbers keys from 0 on, in the order in which they are looked up for the first time."""
 
-    def __missing__(self, thing: Any) -> int:
-        number = self[thing] = len(self)
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = len(self)
         return number
 
 
 _Group = tuple[int | Ints, Sequence[Sequence[Any]]]
 """The numbers of the heads of some containers, or of the one head of all, and their elements."""
-_Opener = Callable[[Sequence[Any], _Numbers], _Group]
+_Opener = Callable[[Sequence[Any], _Numbering], _Group]
 
 
 def flatten(
@@ -59,97 +59,97 @@ def flatten(
     offsets, structures, structure, forms
         As in `Table`.
     """
-    heads = _Numbers()
+    heads = _Numbering()
     levels: list[tuple[Ints, Ints]] = []
     offsets = np.arange(len(outputs) + 1)
-    things = outputs
+    nodes = outputs
     opened: list[Sequence[Any]] = []  # kept, so that addresses stay theirs
     above: list[Ints] = []
     while not types <= NO_CONTAINERS and len(levels) < MAX_DEPTH:
         if levels:
             above = _addresses_above(opened[-1], *levels[-1], above)
-            things, types = _without_loops(things, types, above)
-        head, insides = _open(things, types, heads)
+            nodes, types = _without_loops(nodes, types, above)
+        head, insides = _open(nodes, types, heads)
         sizes = np.fromiter(map(len, insides), np.int64, len(insides))
         if levels and not sizes.all():
             insides = list(insides)
             for i in np.flatnonzero(sizes == 0).tolist():
-                head[i], sizes[i], insides[i] = _LEAF, 1, (things[i],)
+                head[i], sizes[i], insides[i] = _LEAF, 1, (nodes[i],)
         if not (head != _LEAF).any():
             break
         levels.append((head, sizes))
-        opened.append(things)
+        opened.append(nodes)
         offsets = np.concatenate([[0], np.cumsum(sizes)])[offsets]
-        things = list(chain.from_iterable(insides))
-        types = set(map(type, things))
-    shape, known = np.full(len(outputs), _LEAF), _Numbers()
+        nodes = list(chain.from_iterable(insides))
+        types = set(map(type, nodes))
+    shape, known = np.full(len(outputs), _LEAF), _Numbering()
     for level, (head, sizes) in enumerate(reversed(levels)):
         shape = _shapes(head, sizes, shape if level else None, known)
     named_heads = list(heads)
     shapes = [(named_heads[head], elements) for head, elements in known]
-    return things, types, offsets, *_structures(shape, shapes)
+    return nodes, types, offsets, *_structures(shape, shapes)
 
 
 def _addresses_above(
-    things: Sequence[Any], head: Ints, sizes: Ints, above: list[Ints]
+    nodes: Sequence[Any], head: Ints, sizes: Ints, above: list[Ints]
 ) -> list[Ints]:
-    """For each element of some things, the addresses of all containers that it is in."""
-    addresses = np.where(head == _LEAF, 0, _addresses(things))
-    return [np.repeat(each, sizes) for each in (*above, addresses)]
+    """For each element of the nodes, the addresses of all containers that it is in."""
+    addresses = np.where(head == _LEAF, 0, _addresses(nodes))
+    return [np.repeat(level, sizes) for level in (*above, addresses)]
 
 
-def _addresses(things: Sequence[Any]) -> Ints:
-    return np.fromiter(map(id, things), np.int64, len(things))
+def _addresses(nodes: Sequence[Any]) -> Ints:
+    return np.fromiter(map(id, nodes), np.int64, len(nodes))
 
 
 def _without_loops(
-    things: Sequence[Any], types: set[type], above: list[Ints]
+    nodes: Sequence[Any], types: set[type], above: list[Ints]
 ) -> tuple[Sequence[Any], set[type]]:
-    """The things and their types, with ``...`` for those that hold themselves."""
-    addresses = _addresses(things)
-    loops = np.flatnonzero(np.any([addresses == each for each in above], axis=0))
+    """The nodes and their types, with ``...`` for those that hold themselves."""
+    addresses = _addresses(nodes)
+    loops = np.flatnonzero(np.any([addresses == level for level in above], axis=0))
     if not loops.size:
-        return things, types
-    things = list(things)
+        return nodes, types
+    nodes = list(nodes)
     for i in loops.tolist():
-        things[i] = ...
-    return things, types | {type(...)}
+        nodes[i] = ...
+    return nodes, types | {type(...)}
 
 
 def _open(
-    things: Sequence[Any], types: set[type], heads: _Numbers
+    nodes: Sequence[Any], types: set[type], heads: _Numbering
 ) -> tuple[Ints, Sequence[Sequence[Any]]]:
-    """The head of each thing, and its elements: those of a leaf are itself."""
+    """The head of each node, and its elements; the only element of a leaf is the leaf itself."""
     if len(types) == 1:
-        head, alike = _open_alike(next(iter(types)), things, heads)
-        return np.full(len(things), head), alike
-    head = np.full(len(things), _LEAF)
-    insides: list[Sequence[Any]] = [(thing,) for thing in things]
+        head, alike = _open_alike(next(iter(types)), nodes, heads)
+        return np.full(len(nodes), head), alike
+    head = np.full(len(nodes), _LEAF)
+    insides: list[Sequence[Any]] = [(node,) for node in nodes]
     rows: dict[type, list[int]] = {kind: [] for kind in types - NO_CONTAINERS}
-    for i, kind in enumerate(map(type, things)):
+    for i, kind in enumerate(map(type, nodes)):
         if kind in rows:
             rows[kind].append(i)
-    for kind, some in rows.items():
-        head[some], alike = _open_alike(kind, [things[i] for i in some], heads)
-        for i, elements in zip(some, alike, strict=True):
+    for kind, rows_of_kind in rows.items():
+        head[rows_of_kind], alike = _open_alike(kind, [nodes[i] for i in rows_of_kind], heads)
+        for i, elements in zip(rows_of_kind, alike, strict=True):
             insides[i] = elements
     return head, insides
 
 
-def _open_alike(kind: type, things: Sequence[Any], heads: _Numbers) -> _Group:
-    """The same for things of one type."""
+def _open_alike(kind: type, nodes: Sequence[Any], heads: _Numbering) -> _Group:
+    """The same for nodes of one type."""
     opener = _opener(kind)
     if opener is not None:
         try:
-            return opener(things, heads)
-        except Exception:  # some of them breaks its promises
+            return opener(nodes, heads)
+        except Exception:  # a node does not behave as its type should: open them one by one
             pass
-    head = np.full(len(things), _LEAF)
+    head = np.full(len(nodes), _LEAF)
     insides: list[Sequence[Any]] = []
-    for i, thing in enumerate(things):
-        container = opened(thing)
+    for i, node in enumerate(nodes):
+        container = opened(node)
         if container is None:
-            insides.append((thing,))
+            insides.append((node,))
         else:
             head[i] = heads[container[0]]
             insides.append(container[1])
@@ -158,9 +158,9 @@ def _open_alike(kind: type, things: Sequence[Any], heads: _Numbers) -> _Group:
 
 @lru_cache(maxsize=512)
 def _opener(kind: Any) -> _Opener | None:
-    """How many things of a type are opened together, to the same end as by `opened`.
+    """What opens many nodes of a type together, with the same result as `opened` for each.
 
-    None if that depends on more than the type, or is not worth while.
+    None if that depends on more than the type, or the type is too rare to be worth it.
     """
     if kind in (list, tuple):
         return _open_sequences
@@ -185,28 +185,28 @@ def _opener(kind: Any) -> _Opener | None:
 def _attributes(kind: Any, names: tuple[str, ...], length: int | None) -> _Opener:
     labels = tuple(f".{name}" for name in names)
     head = Head(named(kind), labels, (("", "type", named(kind)),), length)
-    get: Any = attrgetter(*names) if len(names) > 1 else lambda thing: (getattr(thing, names[0]),)
+    get: Any = attrgetter(*names) if len(names) > 1 else lambda node: (getattr(node, names[0]),)
 
-    def opener(things: Sequence[Any], heads: _Numbers) -> _Group:
+    def opener(nodes: Sequence[Any], heads: _Numbering) -> _Group:
         if length is None:
-            return heads[head], list(map(get, things))
-        if set(map(len, things)) != {length}:
+            return heads[head], list(map(get, nodes))
+        if set(map(len, nodes)) != {length}:
             raise ValueError("elements without a name")
-        return heads[head], things
+        return heads[head], nodes
 
     return opener
 
 
-def _open_sequences(things: Sequence[Any], heads: _Numbers) -> _Group:
-    kind = type(things[0]).__name__
-    return heads[Head(kind, None, (("", "type", kind),), AS_MANY)], things
+def _open_sequences(nodes: Sequence[Any], heads: _Numbering) -> _Group:
+    kind = type(nodes[0]).__name__
+    return heads[Head(kind, None, (("", "type", kind),), ALL_ELEMENTS)], nodes
 
 
-def _open_dicts(things: Sequence[Any], heads: _Numbers) -> _Group:
-    orders = list(map(tuple, things))
+def _open_dicts(nodes: Sequence[Any], heads: _Numbering) -> _Group:
+    orders = list(map(tuple, nodes))
     if not set(map(type, chain.from_iterable(orders))) <= _KEYS:
         raise ValueError("keys that may be written in several ways")
-    kind = named(type(things[0]))
+    kind = named(type(nodes[0]))
     head, get = {}, {}
     for keys in dict.fromkeys(orders):
         ordered = in_order(keys)
@@ -215,19 +215,20 @@ def _open_dicts(things: Sequence[Any], heads: _Numbers) -> _Group:
         head[keys] = heads[Head(kind, labels, form, len(keys))]
         get[keys] = itemgetter(*ordered) if len(keys) > 1 else partial(_items, keys)
     if len(head) == 1:  # by far the commonest
-        return head[orders[0]], list(map(get[orders[0]], things))
-    insides = [get[keys](thing) for keys, thing in zip(orders, things, strict=True)]
+        return head[orders[0]], list(map(get[orders[0]], nodes))
+    insides = [get[keys](node) for keys, node in zip(orders, nodes, strict=True)]
     return np.fromiter(map(head.__getitem__, orders), np.int64, len(orders)), insides
 
 
-def _items(keys: Sequence[Any], thing: Any) -> Sequence[Any]:
-    return [thing[key] for key in keys]
+def _items(keys: Sequence[Any], node: Any) -> Sequence[Any]:
+    return [node[key] for key in keys]
 
 
-def _shapes(head: Ints, sizes: Ints, inner: Ints | None, known: _Numbers) -> Ints:
-    """The shapes of the things at one level, given those of their elements: None if all are leaves.
+def _shapes(head: Ints, sizes: Ints, inner: Ints | None, known: _Numbering) -> Ints:
+    """The shapes of the nodes at one level, from those of their elements; None if all are leaves.
 
-    That of a container stands for its head, and how many leaves or which shapes are in it.
+    The shape of a container is determined by its head, and by the shapes of its elements, or how
+    many there are if all are leaves.
     """
     is_container = head != _LEAF
     is_deep = np.zeros(len(head), bool)
@@ -238,9 +239,9 @@ def _shapes(head: Ints, sizes: Ints, inner: Ints | None, known: _Numbers) -> Int
     shapes = np.full(len(head), _LEAF)
     flat = np.flatnonzero(is_container & ~is_deep)
     if flat.size:
-        most = int(sizes[flat].max()) + 1
-        values, which = _distinct(head[flat] * most + sizes[flat])
-        numbers = [known[divmod(value, most)] for value in values.tolist()]
+        radix = int(sizes[flat].max()) + 1
+        values, which = _distinct(head[flat] * radix + sizes[flat])
+        numbers = [known[divmod(value, radix)] for value in values.tolist()]
         shapes[flat] = np.array(numbers)[which]
     rows = np.flatnonzero(is_container & is_deep)
     if inner is not None and rows.size:
@@ -254,7 +255,7 @@ def _shapes(head: Ints, sizes: Ints, inner: Ints | None, known: _Numbers) -> Int
 
 
 def _distinct(numbers: Ints) -> tuple[Ints, Ints]:
-    """The different ones among numbers from 0, in order, and which of them each is."""
+    """Like ``np.unique(numbers, return_inverse=True)``, but faster for small numbers from 0 on."""
     if int(numbers.max()) > 4 * len(numbers):
         return np.unique(numbers, return_inverse=True)
     seen = np.bincount(numbers) > 0
@@ -265,12 +266,12 @@ def _structures(
     shape: Ints, shapes: list[tuple[Head, int | bytes]]
 ) -> tuple[list[Structure], Ints, Named]:
     """Structures and forms, numbered as they appear, of outputs of these shapes."""
-    structures, forms = _Numbers(), _Numbers()
+    structures, forms = _Numbering(), _Numbering()
     numbers = np.zeros((2, len(shapes) + 1), np.int64)  # the last are those of leaves
-    first = np.full(len(shapes) + 1, -1)
-    first[shape[::-1]] = np.arange(len(shape))[::-1]
-    used = np.flatnonzero(first >= 0)
-    for number in used[np.argsort(first[used])].tolist():
+    first_output = np.full(len(shapes) + 1, -1)
+    first_output[shape[::-1]] = np.arange(len(shape))[::-1]
+    used = np.flatnonzero(first_output >= 0)
+    for number in used[np.argsort(first_output[used])].tolist():
         structure, form = (SCALAR, ()) if number == len(shapes) else _described(number, shapes)
         numbers[:, number] = structures[structure], forms[form]
     return list(structures), numbers[0][shape], Named(tuple(forms), numbers[1][shape])
@@ -281,12 +282,16 @@ def _described(
 ) -> tuple[Structure, tuple[Aspect, ...]]:
     """Structure and form of an output of this shape."""
     head, elements = shapes[number]
-    if head.labels is None and isinstance(elements, int) and head.length in (AS_MANY, elements):
+    if (
+        head.labels is None
+        and isinstance(elements, int)
+        and head.length in (ALL_ELEMENTS, elements)
+    ):
         form = [(f"output{at}", what, value) for at, what, value in head.form]
         structure = of_length(head.kind, elements)
     else:
         places, form = _written(number, "output", shapes)
-        length = len(_inner(elements)) if head.length == AS_MANY else head.length
+        length = len(_inner(elements)) if head.length == ALL_ELEMENTS else head.length
         is_leaf = places == ["output"]
         structure = SCALAR if is_leaf else structure_of(head.kind, tuple(places), length)
     return structure, tuple(form[1:])  # without the type of the output itself
@@ -311,7 +316,7 @@ def _written(
 
 
 def _inner(elements: int | bytes) -> list[int]:
-    """The shapes of some elements: so many leaves, or packed numbers."""
+    """The shapes of the elements of a container, from a number of leaves or from packed shapes."""
     if isinstance(elements, int):
         return [_LEAF] * elements
     inner: list[int] = np.frombuffer(elements, np.int64).tolist()

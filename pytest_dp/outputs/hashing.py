@@ -14,7 +14,7 @@ from pytest_dp.outputs.table import Table
 
 _Words = npt.NDArray[np.uint64]
 
-MARKS = "hashes"
+HASHES = "hashes"
 """Where an extract has the bits of the hashes of its outputs, among its results."""
 _NAN = np.uint64(0x7FF8000000000000)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -27,26 +27,26 @@ def hashes(table: Table) -> Ints:
     Equal means: containers of the same types, and at the same places equal numbers of the same type
     or the same categories; 0.0 equals -0.0, and NaN itself.
     """
-    if MARKS in table.results:
-        return table.results[MARKS][0].view(np.int64)
+    if HASHES in table.results:
+        return table.results[HASHES][0].view(np.int64)
     leaves = _mix(_contents(table))
     structures = _hashes([(s.kind, s.length if s.is_flat else s.places) for s in table.structures])
-    found: _Words = structures[table.structure]
+    words: _Words = structures[table.structure]
     if any(table.forms.names):
         forms = [_hashes([form])[0] if form else np.uint64(0) for form in table.forms.names]
-        found += _each(np.array(forms, dtype=np.uint64), table.forms)
+        words += _by_item(np.array(forms, dtype=np.uint64), table.forms)
     if len(table.structures) == 1:
         width = len(table.structures[0].places)
         leaves = leaves.reshape(len(table), width)
         leaves += np.arange(1, width + 1, dtype=np.uint64) * _GOLDEN
-        found += _mix(leaves).sum(axis=1)
+        words += _mix(leaves).sum(axis=1)
     else:
-        starts, some = table.offsets[:-1], table.sizes > 0
+        starts, nonempty = table.offsets[:-1], table.sizes > 0
         places = np.arange(1, len(leaves) + 1) - np.repeat(starts, table.sizes)
         leaves += places.astype(np.uint64) * _GOLDEN
-        if some.any():
-            found[some] += np.add.reduceat(_mix(leaves), starts[some])
-    return found.view(np.int64)
+        if nonempty.any():
+            words[nonempty] += np.add.reduceat(_mix(leaves), starts[nonempty])
+    return words.view(np.int64)
 
 
 def _contents(table: Table) -> _Words:
@@ -54,7 +54,7 @@ def _contents(table: Table) -> _Words:
     bits = (table.numbers + 0.0).view(np.uint64)  # turns -0.0 into 0.0
     bits[np.isnan(table.numbers)] = _NAN
     if table.types.names != (UNKNOWN,):
-        bits += _each(_hashes(list(table.types.names)), table.types)
+        bits += _by_item(_hashes(list(table.types.names)), table.types)
     if table.levels:
         levels = np.zeros(max(table.levels.values()) + 2, dtype=np.uint64)
         levels[list(table.levels.values())] = _hashes(list(table.levels))
@@ -62,8 +62,8 @@ def _contents(table: Table) -> _Words:
     return bits
 
 
-def _each(words: _Words, named: Named) -> Any:
-    """The word of each thing's name; a single one where all have the same."""
+def _by_item(words: _Words, named: Named) -> Any:
+    """The word of each item's name; a single word where all items have the same name."""
     return words[0] if len(words) == 1 else words[named.which]
 
 
@@ -81,8 +81,8 @@ def _mix(words: _Words) -> _Words:
     return words
 
 
-def _hashes(things: list[Any]) -> _Words:
+def _hashes(objects: list[Any]) -> _Words:
     """Stable hashes of objects by their repr."""
-    texts = [repr(thing).encode(errors="backslashreplace") for thing in things]
+    texts = [repr(item).encode(errors="backslashreplace") for item in objects]
     digests = [blake2b(text, digest_size=8).digest() for text in texts]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)

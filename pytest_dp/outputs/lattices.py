@@ -84,10 +84,10 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     steps = _divisor(np.tile(differences, len(NO_STEP)), np.tile(others, len(NO_STEP)), smallest)
     steps = np.sort(np.where(steps > 4 * smallest, steps, 0.0), axis=0)
     same = (np.diff(steps, axis=0) <= ON_GRID * steps[1:]) & (steps[:-1] > 0)
-    found: dict[int, list[float]] = {}
+    by_column: dict[int, list[float]] = {}
     for column in np.flatnonzero(same.any(axis=0)).tolist():
-        found.setdefault(column % width, []).extend(steps[1:, column][same[:, column]].tolist())
-    return {column: sorted(set(known), reverse=True) for column, known in found.items()}
+        by_column.setdefault(column % width, []).extend(steps[1:, column][same[:, column]].tolist())
+    return {column: sorted(set(known), reverse=True) for column, known in by_column.items()}
 
 
 def _divisor(numbers: Floats, others: Floats, smallest: Floats) -> Floats:
@@ -171,8 +171,8 @@ class Remainder:
     def of(self, numbers: Floats) -> Floats:
         """For all numbers; NaN where there is none, or none that is finite."""
         with np.errstate(all="ignore"):
-            whole = np.log(np.abs(numbers)) if self.log else numbers
-            shifted = whole + self.shift if self.shift else whole
+            operand = np.log(np.abs(numbers)) if self.log else numbers
+            shifted = operand + self.shift if self.shift else operand
             rest: Floats = np.round(np.mod(shifted, self.step), self.digits).astype(np.float64)
         return rest
 
@@ -208,13 +208,13 @@ def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Re
     for column, pair in enumerate(zip(both[: 2 * width], both[2 * width :], strict=True)):
         place = places[column % width]
         if place not in telling:
-            whats = _telling(*pair, *(side[:, column] for side in sides))
+            whats = _informative(*pair, *(side[:, column] for side in sides))
             if whats:
                 telling[place] = [replace(what, place=place, log=column >= width) for what in whats]
     return [what for whats in telling.values() for what in whats]
 
 
-def _telling(
+def _informative(
     grid1: Grid | None, grid2: Grid | None, numbers1: Floats, numbers2: Floats
 ) -> list[Remainder]:
     known = [

@@ -32,23 +32,23 @@ def all_raised(outputs: Iterable[Any]) -> bool:
     return all(isinstance(output, Raised) for output in outputs)
 
 
-def same(one: Any, other: Any, deep: int = 4) -> bool:
+def same(left: Any, right: Any, deep: int = 4) -> bool:
     """Whether two outputs are equal, whatever they are; NaN equals NaN.
 
     Objects without a comparison of their own are compared by their attributes, `deep` levels down.
     """
     try:
         with np.errstate(all="ignore"):
-            if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-                return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
-            compares = not type(one).__module__.startswith("scipy.sparse")  # which warns
-            if compares and type(one) is type(other) and bool(one == other):
+            if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+                return np.array_equal(left, right, equal_nan=left.dtype.kind in "fc")
+            compares = not type(left).__module__.startswith("scipy.sparse")  # which warns
+            if compares and type(left) is type(right) and bool(left == right):
                 return True
     except Exception:  # objects that cannot be compared are told apart by what they hold
         pass
-    inside, others = attributes(one), attributes(other)
-    if inside is None or others is None or type(one) is not type(other) or not deep:
-        return shown(one) == shown(other)
-    return inside.keys() == others.keys() and all(
-        same(inside[key], others[key], deep - 1) for key in inside
+    left_fields, right_fields = attributes(left), attributes(right)
+    if left_fields is None or right_fields is None or type(left) is not type(right) or not deep:
+        return shown(left) == shown(right)
+    return left_fields.keys() == right_fields.keys() and all(
+        same(left_fields[key], right_fields[key], deep - 1) for key in left_fields
     )

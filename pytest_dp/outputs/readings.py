@@ -35,7 +35,7 @@ on."""
 MODULI = (2, 10, 1_000, 2**32)
 """What the remainders of huge whole numbers are taken by."""
 
-FIRST = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
+ESSENTIAL = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
 """What is read that tells so much that it is never left out for something else."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -83,9 +83,9 @@ class Reading:
         return self.what in ("is", "has", "starts")
 
     @property
-    def comes_first(self) -> bool:
+    def is_essential(self) -> bool:
         """Whether it tells so much that it is never left out."""
-        return self.what in FIRST
+        return self.what in ESSENTIAL
 
     def __str__(self) -> str:
         argument: Any = self.argument
@@ -100,8 +100,8 @@ def _contents(table: Table, family: str) -> list[Content | None]:
     """By code: what the categories of one family hold, None for all others."""
     if family not in table.readings:
         table.readings[family] = [_content(family, *category) for category in table.levels]
-    found: list[Content | None] = table.readings[family]
-    return found
+    contents: list[Content | None] = table.readings[family]
+    return contents
 
 
 def _content(family: str, kind: str, value: Any) -> Content | None:
@@ -128,52 +128,52 @@ def readings(place: str, table: Table) -> list[Reading]:
         len(counts) <= MAX_LABELS and counts.min() > 4
     ):  # which then tell all there is
         return []
-    found: list[Reading] = []
-    some = codes[:: max(1, len(codes) // MAX_CATEGORIES)].tolist()
+    chosen: list[Reading] = []
+    sample = codes[:: max(1, len(codes) // MAX_CATEGORIES)].tolist()
     for family in _WRITTEN:
         known = _contents(table, family)
-        contents = [known[code] for code in some if known[code] is not None]
+        contents = [known[code] for code in sample if known[code] is not None]
         if len(set(contents)) > 1:
             wanted = _READ_IN.get(family, of_texts)(contents)
-            found += [Reading(place, family, *each) for each in wanted]
-    return found
+            chosen += [Reading(place, family, *each) for each in wanted]
+    return chosen
 
 
 _Wanted = list[tuple[str, Any]]
 
 
-def _of_integers(held: list[int]) -> _Wanted:
-    middle = sorted(held)[len(held) // 2]
-    found: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
-    found += [("modulo", modulus) for modulus in MODULI]
-    words = min(max(number.bit_length() for number in held) // 32, MAX_NUMBERS_IN_TEXT)
-    return found + [("word", i) for i in range(1, words + 1)]
+def _of_integers(integers: list[int]) -> _Wanted:
+    middle = sorted(integers)[len(integers) // 2]
+    wanted: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
+    wanted += [("modulo", modulus) for modulus in MODULI]
+    words = min(max(number.bit_length() for number in integers) // 32, MAX_NUMBERS_IN_TEXT)
+    return wanted + [("word", i) for i in range(1, words + 1)]
 
 
-def _of_kinds(held: list[str]) -> _Wanted:
-    return [("is", kind) for kind in sorted(set(held))]
+def _of_kinds(kinds: list[str]) -> _Wanted:
+    return [("is", kind) for kind in sorted(set(kinds))]
 
 
-def of_texts(held: list[str]) -> _Wanted:
+def of_texts(texts: list[str]) -> _Wanted:
     """What to read out of texts such as these, and with which argument: for `read`."""
-    found: _Wanted = []
-    longest = max(map(len, held))
-    if min(map(len, held)) < longest:
-        found.append(("len", 0))
-    if sum(not np.isnan(_as_float(text, 0)) for text in held) > len(held) / 2:
-        found.append(("float", 0))
-    counts = [len(_NUMBER.findall(text)) for text in held]
+    wanted: _Wanted = []
+    longest = max(map(len, texts))
+    if min(map(len, texts)) < longest:
+        wanted.append(("len", 0))
+    if sum(not np.isnan(_as_float(text, 0)) for text in texts) > len(texts) / 2:
+        wanted.append(("float", 0))
+    counts = [len(_NUMBER.findall(text)) for text in texts]
     if min(counts) < max(counts):
-        found.append(("numbers", 0))
-    found += [("number", i) for i in range(min(max(counts), MAX_NUMBERS_IN_TEXT))]
+        wanted.append(("numbers", 0))
+    wanted += [("number", i) for i in range(min(max(counts), MAX_NUMBERS_IN_TEXT))]
     ends = [*range(min(longest, MAX_CHARACTERS)), *range(-min(longest, 4), 0)]
-    found += [("character", at) for at in ends]
-    marks = Counter(mark for text in held for mark in set(text) if not mark.isdigit())
-    found += [("count", mark) for mark in _often(marks, len(held))]
-    starts = Counter(text[:n] for text in held for n in BEGINNINGS if len(text) > n)
-    found += [("starts", start) for start in _often(starts, len(held))]
-    words = Counter(word for text in held for word in set(_WORD.findall(text)))
-    return found + [("has", word) for word in _often(words, len(held))]
+    wanted += [("character", at) for at in ends]
+    marks = Counter(mark for text in texts for mark in set(text) if not mark.isdigit())
+    wanted += [("count", mark) for mark in _often(marks, len(texts))]
+    starts = Counter(text[:n] for text in texts for n in BEGINNINGS if len(text) > n)
+    wanted += [("starts", start) for start in _often(starts, len(texts))]
+    words = Counter(word for text in texts for word in set(_WORD.findall(text)))
+    return wanted + [("has", word) for word in _often(words, len(texts))]
 
 
 def _often(counts: Counter[str], of: int) -> list[str]:

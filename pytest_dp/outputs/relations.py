@@ -99,12 +99,12 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
     """
     if len(places) < 2:
         return []
-    found: dict[tuple[object, ...], Relation] = {}
+    by_key: dict[tuple[object, ...], Relation] = {}
     with np.errstate(all="ignore"):
         for product in (False, True):
             for side in (numbers1, numbers2):
-                columns, some = _usable(side, product)
-                for weights in _related(some):
+                columns, usable = _usable(side, product)
+                for weights in _related(usable):
                     at = np.flatnonzero(weights)
                     relation = Relation(
                         tuple(places[columns[k]] for k in at),
@@ -115,8 +115,8 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
                     rounded = _rounded(relation, *involved)
                     if rounded is not None:
                         key = rounded.places, rounded.weights, product
-                        found.setdefault(key, rounded)
-    return list(found.values())
+                        by_key.setdefault(key, rounded)
+    return list(by_key.values())
 
 
 def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
@@ -126,27 +126,27 @@ def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
     finite = np.isfinite(side)
     columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
     rows = finite[:, columns].all(axis=1)
-    some = side[np.ix_(rows, columns)][:MAX_RELATION_OUTPUTS]
-    if len(some) < MIN_RELATION_OUTPUTS:
-        return columns[:0], some[:, :0]
-    spread = np.median(np.abs(some - np.median(some, axis=0)), axis=0)
-    varies = spread > EXACT_RESIDUAL * 1e-6 * np.abs(np.median(some, axis=0))
-    return columns[varies], some[:, varies]
+    usable = side[np.ix_(rows, columns)][:MAX_RELATION_OUTPUTS]
+    if len(usable) < MIN_RELATION_OUTPUTS:
+        return columns[:0], usable[:, :0]
+    spread = np.median(np.abs(usable - np.median(usable, axis=0)), axis=0)
+    varies = spread > EXACT_RESIDUAL * 1e-6 * np.abs(np.median(usable, axis=0))
+    return columns[varies], usable[:, varies]
 
 
-def _related(some: Floats) -> list[Floats]:
+def _related(numbers: Floats) -> list[Floats]:
     """Exact relations, as weights of columns: each column is explained by earlier ones."""
-    n, width = some.shape
+    n, width = numbers.shape
     if width < 2:
         return []
     if width > MAX_EXHAUSTIVE:
-        return _equal_shapes(some)
-    x, scales = _scaled_alike(some)
+        return _equal_shapes(numbers)
+    x, scales = _scaled_alike(numbers)
     sizes = np.linalg.svd(x, compute_uv=False)
     if n > width and sizes[-1] > EXACT_RESIDUAL * sizes[0]:
         return []
     free: list[int] = []
-    found = []
+    relations = []
     for j in range(width):
         weights = next((w for i in free if (w := _explained(x, scales, [i], j)) is not None), None)
         if weights is None and 1 < len(free) <= n - 1 - SPARE:
@@ -154,14 +154,14 @@ def _related(some: Floats) -> list[Floats]:
         if weights is None:
             free.append(j)
         else:
-            found.append(weights)
-    return found
+            relations.append(weights)
+    return relations
 
 
-def _scaled_alike(some: Floats) -> tuple[Floats, Floats]:
+def _scaled_alike(numbers: Floats) -> tuple[Floats, Floats]:
     """Columns around their means, with squares that sum to 1, and what they were divided by."""
-    largest = np.abs(some).max(axis=0)
-    x = some / largest
+    largest = np.abs(numbers).max(axis=0)
+    x = numbers / largest
     x = x - x.mean(axis=0)
     sizes = np.sqrt((x**2).sum(axis=0))
     return x / sizes, largest * sizes
@@ -187,31 +187,31 @@ def _scaled(weights: Floats) -> Floats:
     at = np.flatnonzero(weights)
     scaled: Floats = weights / weights[at[0]]
     for times in range(1, 13):
-        whole: Floats = np.round(scaled * times)
-        if np.all(np.abs(whole - scaled * times) <= _COEFFICIENT * times):
-            return whole
+        integers: Floats = np.round(scaled * times)
+        if np.all(np.abs(integers - scaled * times) <= _COEFFICIENT * times):
+            return integers
     return scaled
 
 
-def _equal_shapes(some: Floats) -> list[Floats]:
+def _equal_shapes(numbers: Floats) -> list[Floats]:
     """The same for very many columns: those that are equal but for a shift and a scale."""
-    shape = (some - some[0]) / (some[1] - some[0])
+    shape = (numbers - numbers[0]) / (numbers[1] - numbers[0])
     marks = np.round(shape[2:MIN_RELATION_OUTPUTS], 5).T
     order = np.lexsort(marks.T)
     equal = (np.abs(np.diff(marks[order], axis=0)) <= 2e-5).all(axis=1)
-    x, scales = _scaled_alike(some)
-    found = []
+    x, scales = _scaled_alike(numbers)
+    relations = []
     lead = -1
     for k, same in enumerate(equal.tolist()):
         lead = (order[k] if lead < 0 else lead) if same else -1
         if same:
-            first, second = sorted((int(lead), int(order[k + 1])))
-            weights = _explained(x, scales, [first], second)
+            earlier, later = sorted((int(lead), int(order[k + 1])))
+            weights = _explained(x, scales, [earlier], later)
             if weights is not None:
-                found.append(weights)
-        if len(found) == MAX_RELATIONS:
+                relations.append(weights)
+        if len(relations) == MAX_RELATIONS:
             break
-    return found
+    return relations
 
 
 def _rounded(
@@ -236,25 +236,26 @@ def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> lis
     For each number that with the earlier one which it goes together with best, on either input.
     Parameters are those of `relations`.
     """
-    found: dict[tuple[str, str], tuple[float, Relation]] = {}
+    by_pair: dict[tuple[str, str], tuple[float, Relation]] = {}
     if len(places) < 2:
         return []
     with np.errstate(all="ignore"):
         for side in (numbers1, numbers2):
-            columns, some = _usable(side, product=False)
+            columns, usable = _usable(side, product=False)
             if not len(columns):
                 continue
-            together = np.triu(np.nan_to_num(np.corrcoef(some.T).reshape(2 * some.shape[1:])), 1)
-            best = np.argmax(np.abs(together), axis=0)
-            for j, i in enumerate(best.tolist()):
-                r = float(together[i, j])
-                if r**2 < max(1 - TOGETHER, CHANCE**2 / len(some)) or r**2 > 1 - EXACT_RESIDUAL**2:
+            correlations = np.corrcoef(usable.T).reshape(2 * usable.shape[1:])
+            correlations = np.triu(np.nan_to_num(correlations), 1)
+            least = max(1 - TOGETHER, CHANCE**2 / len(usable))
+            for j, i in enumerate(np.argmax(np.abs(correlations), axis=0).tolist()):
+                r = float(correlations[i, j])
+                if not least <= r**2 <= 1 - EXACT_RESIDUAL**2:
                     continue
-                ratio = float(np.std(some[:, i]) / np.std(some[:, j]))
+                ratio = float(np.std(usable[:, i]) / np.std(usable[:, j]))
                 # Either may be the other and some more noise; by so much the weight is open.
-                room = ratio * (1 - abs(r) + 3 * math.sqrt((1 - r**2) / len(some)))
+                room = ratio * (1 - abs(r) + 3 * math.sqrt((1 - r**2) / len(usable)))
                 weight = 1.0 if abs(ratio - 1) <= room else nice(ratio, room)
                 pair = places[columns[i]], places[columns[j]]
-                found.setdefault(pair, (r**2, Relation(pair, (1.0, -math.copysign(weight, r)))))
-    closest = sorted(found.values(), key=lambda each: -each[0])
+                by_pair.setdefault(pair, (r**2, Relation(pair, (1.0, -math.copysign(weight, r)))))
+    closest = sorted(by_pair.values(), key=lambda scored: -scored[0])
     return [relation for _, relation in closest[:MAX_EXHAUSTIVE]]

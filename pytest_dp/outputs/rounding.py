@@ -50,8 +50,8 @@ class Room:
     def at(self, numbers: Floats | float) -> Floats:
         """The distance for each number."""
         with np.errstate(invalid="ignore", over="ignore"):
-            found = self.plain + self.share * np.abs(numbers)
-        return np.where(np.isfinite(found), found, 0.0)
+            distance = self.plain + self.share * np.abs(numbers)
+        return np.where(np.isfinite(distance), distance, 0.0)
 
 
 NONE = Room()
@@ -98,21 +98,21 @@ def room_of(numbers: Floats, *made_of: Floats) -> Room:
 
 def _some(numbers: Floats) -> Floats:
     """Some of the numbers, but no infinities."""
-    some = numbers[:: max(1, len(numbers) // MAX_ROOM_NUMBERS)]
-    return some[np.isfinite(some)]
+    sample = numbers[:: max(1, len(numbers) // MAX_ROOM_NUMBERS)]
+    return sample[np.isfinite(sample)]
 
 
 def _size(numbers: Floats) -> float:
     """How large numbers are that are not 0, half of them at most."""
-    some = np.abs(numbers[numbers != 0])
-    return float(np.median(some)) if len(some) else 0.0
+    sizes = np.abs(numbers[numbers != 0])
+    return float(np.median(sizes)) if len(sizes) else 0.0
 
 
 def _are_whole(numbers: Floats) -> bool:
     """Whether numbers are whole, and small enough to be exact."""
     with np.errstate(invalid="ignore"):
-        whole = (numbers == np.round(numbers)) & (np.abs(numbers) < EXACT)
-    return bool(np.all(whole | ~np.isfinite(numbers)))
+        is_integer = (numbers == np.round(numbers)) & (np.abs(numbers) < EXACT)
+    return bool(np.all(is_integer | ~np.isfinite(numbers)))
 
 
 def _are_single(numbers: Floats) -> bool:
@@ -145,8 +145,8 @@ class Clusters:
     def reach(self) -> Floats:
         """How far from each value the farthest number is that counts as equal."""
         with np.errstate(invalid="ignore"):
-            found = np.maximum(self.ends[1] - self.values, self.values - self.ends[0])
-        return np.asarray(np.nan_to_num(found), np.float64)  # of infinities
+            farthest = np.maximum(self.ends[1] - self.values, self.values - self.ends[0])
+        return np.asarray(np.nan_to_num(farthest), np.float64)  # of infinities
 
     def reach_of(self, number: float) -> float:
         """The same for a number that may be one of the values."""
@@ -194,8 +194,8 @@ def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints
 def between(low: Floats, high: Floats) -> Floats:
     """A number between two, larger than the one and at most as large as the other."""
     with np.errstate(all="ignore"):
-        found = low * (1 - _ASIDE) + high * _ASIDE
-        return np.where((found > low) & (found <= high), found, high)
+        cut = low * (1 - _ASIDE) + high * _ASIDE
+        return np.where((cut > low) & (cut <= high), cut, high)
 
 
 Merging = tuple[tuple[str, Clusters], ...]
@@ -206,7 +206,7 @@ def merging(table: Table) -> Merging:
     """Where numbers of outputs are equal but for rounding, by these outputs."""
     if table.is_extract or len(table.places) > MAX_MERGED_PLACES:
         return ()
-    found = []
+    by_place = []
     for place in table.places:
         numbers, codes = table.leaf(place)
         values, counts = np.unique(numbers[codes == NUMBER], return_counts=True)
@@ -216,8 +216,8 @@ def merging(table: Table) -> Merging:
         if len(values) < 2 or around == NONE:
             continue
         near = clusters(values, counts, around)[0]
-        found.append((place, near))
-    return tuple(found)
+        by_place.append((place, near))
+    return tuple(by_place)
 
 
 def merged(table: Table, near: Merging) -> Table:

@@ -48,7 +48,7 @@ class Places:
     ----------
     chosen : list of str
     partners : list of (str, str)
-        Two of them that go together, as in `telling`.
+        Two of them that go together, as in `informative`.
     all : bool
         Whether there are no others.
     """
@@ -58,35 +58,37 @@ class Places:
     all: bool = True
 
 
-def choose(table: Table, on_d: Bools | None, paired: int, most: int = 0) -> Places:
-    """The places of these outputs to learn from; parameters as in `telling`.
+def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> Places:
+    """The places of these outputs to learn from; parameters as in `informative`.
 
-    So many as `at_most` says, or `most` if that is more.
+    As many as `affordable_number` says, but no fewer than `at_least`.
     """
     places = list(table.places)
     if on_d is None or len(places) <= (MAX_IN_PAIRS if paired >= MIN_PAIRS else MAX_CHOSEN):
         return Places(places)
-    rows = some_rows(on_d, MAX_CHOOSING_NUMBERS // len(places))
+    rows = leading_rows(on_d, MAX_CHOOSING_NUMBERS // len(places))
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
-    chosen, partners = telling(numbers, kinds, on_d[rows], max(most, at_most(on_d)), paired)
+    chosen, partners = informative(
+        numbers, kinds, on_d[rows], max(at_least, affordable_number(on_d)), paired
+    )
     named = [(places[place], places[partner]) for place, partner in partners]
     return Places([places[i] for i in chosen.tolist()], named, all=False)
 
 
-def some_rows(on_d: Bools, most: int) -> Ints:
-    """The first outputs on either input, so many at most, but enough to say something."""
-    most = max(most, 2 * MIN_PAIRS)
-    return np.concatenate([np.flatnonzero(side)[:most] for side in (on_d, ~on_d)])
+def leading_rows(on_d: Bools, limit: int) -> Ints:
+    """The first `limit` outputs on either input, or `2 * MIN_PAIRS` if that is more."""
+    limit = max(limit, 2 * MIN_PAIRS)
+    return np.concatenate([np.flatnonzero(side)[:limit] for side in (on_d, ~on_d)])
 
 
-def at_most(on_d: Bools, a_quantity: int = RUNS_PER_QUANTITY) -> int:
-    """How many quantities of a kind to choose, for so many outputs."""
-    return int(np.clip(len(on_d) / a_quantity, MIN_CHOSEN, MAX_CHOSEN))
+def affordable_number(on_d: Bools, runs_each: int = RUNS_PER_QUANTITY) -> int:
+    """How many quantities of a kind to choose: one for each `runs_each` outputs, within limits."""
+    return int(np.clip(len(on_d) / runs_each, MIN_CHOSEN, MAX_CHOSEN))
 
 
-def telling(
-    numbers: Floats, codes: Ints | None, on_d: Bools, most: int, paired: int = 0
+def informative(
+    numbers: Floats, codes: Ints | None, on_d: Bools, limit: int, paired: int = 0
 ) -> tuple[Ints, list[tuple[int, int]]]:
     """The columns to learn from, in increasing order, and pairs of them that go together.
 
@@ -96,7 +98,7 @@ def telling(
         As in `Table`; no codes if everything is a number.
     on_d : ndarray of bool, shape (n,)
         Which outputs are on D.
-    most : int
+    limit : int
         How many columns to choose.
     paired : int, optional
         So many outputs on either input, from the start, share their random numbers in order.
@@ -110,9 +112,9 @@ def telling(
     """
     rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
     if min(paired, len(rows1), len(rows2)) < MIN_PAIRS:
-        return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), most), []
+        return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit), []
     moved, touched = differing(numbers, codes, rows1[:paired], rows2[:paired])
-    chosen = _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), most)
+    chosen = _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
     partners = _partners(numbers, rows1, chosen, ~moved & ~touched)
     others = np.array([partner for _, partner in partners], dtype=np.int64)
     return np.unique(np.concatenate([chosen, others])), partners
@@ -124,9 +126,9 @@ def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> 
     moved, touched = np.zeros(width, bool), np.zeros(width, bool)
     if not width or not len(rows1):
         return moved, touched
-    some = np.abs(numbers[rows1[:: max(1, len(rows1) // 100)]])
+    sample = np.abs(numbers[rows1[:: max(1, len(rows1) // 100)]])
     with np.errstate(all="ignore"):
-        usual = np.median(np.where(np.isfinite(some), some, 0.0), axis=0)
+        usual = np.median(np.where(np.isfinite(sample), sample, 0.0), axis=0)
     step = max(1, MAX_PAIRED_NUMBERS // width)
     for start in range(0, len(rows1), step):
         rows, others = rows1[start : start + step], rows2[start : start + step]
@@ -135,9 +137,9 @@ def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> 
         if codes is not None:
             other_kind = codes[rows] != codes[others]
             unequal |= other_kind
-        found = unequal.any(axis=0)
-        touched |= found
-        at = np.flatnonzero(found & ~moved)
+        differs = unequal.any(axis=0)
+        touched |= differs
+        at = np.flatnonzero(differs & ~moved)
         if not len(at):
             continue
         a, b, unequal = a[:, at], b[:, at], unequal[:, at]
@@ -151,16 +153,16 @@ def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> 
 
 
 def _furthest(
-    numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints, among: Ints, most: int
+    numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints, among: Ints, limit: int
 ) -> Ints:
     """Of some columns, those at which the two sides are furthest apart."""
-    if len(among) <= most:
+    if len(among) <= limit:
         return among
     rows = min(len(rows1), len(rows2), max(MIN_PAIRS, MAX_RANKED_NUMBERS // (2 * len(among))))
-    some = np.concatenate([rows1[:rows], rows2[:rows]])
-    kinds = None if codes is None else codes[np.ix_(some, among)]
-    found = gaps(numbers[np.ix_(some, among)], kinds)
-    return np.sort(among[np.argsort(-found, kind="stable")[:most]])
+    outputs = np.concatenate([rows1[:rows], rows2[:rows]])
+    kinds = None if codes is None else codes[np.ix_(outputs, among)]
+    distances = gaps(numbers[np.ix_(outputs, among)], kinds)
+    return np.sort(among[np.argsort(-distances, kind="stable")[:limit]])
 
 
 def gaps(numbers: Floats, codes: Ints | None) -> Floats:
@@ -209,7 +211,7 @@ def _partners(numbers: Floats, rows1: Ints, chosen: Ints, still: Bools) -> list[
     if not len(candidates) or not len(targets):
         return []
     rows = rows1[: max(MIN_PAIRS, MAX_RELATED_BY // len(candidates))]
-    sides = [_signs(numbers[np.ix_(rows, some)]) for some in (candidates, targets)]
+    sides = [_signs(numbers[np.ix_(rows, columns)]) for columns in (candidates, targets)]
     together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
     related = min(RELATED, 0.99 * np.sqrt(len(rows)))  # or always, where there are few outputs
     best = np.argsort(-together.max(axis=1), kind="stable")[:MAX_PARTNERS]

@@ -170,7 +170,7 @@ class Table:
         keep = np.flatnonzero(mask)
         offsets = np.concatenate([[0], np.cumsum(self.sizes[keep])])
         raw = self.raw[keep] if isinstance(self.raw, np.ndarray) else _Picked(self.raw, keep)
-        kept = self.structure[keep]
+        structure = self.structure[keep]
         if len(self.structures) == 1:
             width = len(self.structures[0].places)
             leaves = (keep[:, None] * width + np.arange(width)).reshape(-1)
@@ -178,8 +178,8 @@ class Table:
             leaves = np.flatnonzero(mask[self.owner])
         numbers, codes = self.numbers[leaves], picked(self.codes, leaves)
         types, forms = self.types.part(leaves), self.forms.part(keep)
-        part = Table(self.structures, kept, offsets, numbers, codes, self.levels, types, forms, raw)
-        return self._remembered(part, keep)
+        columns = numbers, codes, self.levels, types, forms
+        return self._remembered(Table(self.structures, structure, offsets, *columns, raw), keep)
 
     def between(self, start: int, stop: int) -> Table:
         """The table of consecutive outputs, as views of this one."""
@@ -188,8 +188,8 @@ class Table:
         leaves = slice(int(offsets[0]), int(offsets[-1]))
         columns = self.numbers[leaves], self.codes[leaves], self.levels
         types, forms = self.types.part(leaves), self.forms.part(rows)
-        kept, raw = self.structure[rows], self.raw[rows]
-        part = Table(self.structures, kept, offsets - offsets[0], *columns, types, forms, raw)
+        structure, raw = self.structure[rows], self.raw[rows]
+        part = Table(self.structures, structure, offsets - offsets[0], *columns, types, forms, raw)
         return self._remembered(part, rows)
 
     def _remembered(self, part: Table, keep: Ints | slice) -> Table:
@@ -241,19 +241,19 @@ def concatenated(tables: Sequence[Table]) -> Table:
     if len(tables) == 1:
         return tables[0]
     raw = joined([table.raw for table in tables])
-    whole = None
+    combined = None
     if any(isinstance(table.raw, np.ndarray) for table in tables):
-        whole = tabulate(raw)
+        combined = tabulate(raw)
     elif set(map(type, raw)) == {np.ndarray}:
-        whole = _of_arrays(raw)
-    levels = {} if whole is None else whole.levels
+        combined = _of_arrays(raw)
+    levels = {} if combined is None else combined.levels
     new_codes = [_new_codes(table.levels, levels) for table in tables]
-    if whole is None:
+    if combined is None:
         structures = Named.joined([Named(tuple(t.structures), t.structure) for t in tables])
         types: Any = {name for table in tables for name in table.types.names} - {UNKNOWN} or {
             UNKNOWN
         }
-        whole = Table(
+        combined = Table(
             list(structures.names),  # type: ignore[arg-type]
             structures.which,
             np.concatenate([[0], np.cumsum(np.concatenate([table.sizes for table in tables]))]),
@@ -267,13 +267,13 @@ def concatenated(tables: Sequence[Table]) -> Table:
     for key in tables[0].results:
         if all(key in table.results for table in tables):
             numbers, codes = zip(*(table.results[key] for table in tables), strict=True)
-            whole.results[key] = np.concatenate(numbers), _recoded(codes, new_codes)
-    return whole
+            combined.results[key] = np.concatenate(numbers), _recoded(codes, new_codes)
+    return combined
 
 
 def _new_codes(levels: dict[Category, int], others: dict[Category, int]) -> Ints:
     """The codes among `others`, which grow, of what is absent, of a number, and of each level."""
-    return np.array([ABSENT, NUMBER, *(others.setdefault(each, len(others)) for each in levels)])
+    return np.array([ABSENT, NUMBER, *(others.setdefault(level, len(others)) for level in levels)])
 
 
 def _recoded(columns: Sequence[Ints], new_codes: list[Ints]) -> Ints:

@@ -7,7 +7,7 @@ import numpy as np
 from pytest_dp.arrays import Bools
 from pytest_dp.outputs.lattices import Remainder, remainders
 from pytest_dp.outputs.relations import Relation, near_relations, relations
-from pytest_dp.outputs.screening import some_rows
+from pytest_dp.outputs.screening import leading_rows
 from pytest_dp.outputs.table import Table
 
 MAX_TRACED_NUMBERS, MIN_TRACED_OUTPUTS, MAX_TRACED_OUTPUTS = 400_000, 48, 200
@@ -30,7 +30,7 @@ def traces(
         Places to look at.
     """
     affordable = MAX_TRACED_NUMBERS // max(len(among), 1)
-    rows = some_rows(on_d, int(np.clip(affordable, MIN_TRACED_OUTPUTS, MAX_TRACED_OUTPUTS)))
+    rows = leading_rows(on_d, int(np.clip(affordable, MIN_TRACED_OUTPUTS, MAX_TRACED_OUTPUTS)))
     places, numbers, _ = table.matrix(rows)
     if len(among) < len(places):
         wanted = set(among)

@@ -52,21 +52,20 @@ class UserFunction:
 
     def _called(self, table: Table) -> tuple[Floats, Ints]:
         rows = _outputs(table)
-        given = _given(self.function, table, rows)
-        widths = [_width(structure) for structure in given.structures]
-        wrong = np.array([width != self.width for width in widths], dtype=bool)[given.structure]
+        returned = _given(self.function, table, rows)
+        widths = [_width(structure) for structure in returned.structures]
+        wrong = np.array([width != self.width for width in widths], dtype=bool)[returned.structure]
         if wrong.any():
             at = int(np.argmax(wrong))
             _refuse(
                 self.function,
-                f"returned {on_one_line(given.raw[at])} for the output "
+                f"returned {on_one_line(returned.raw[at])} for the output "
                 f"{on_one_line(table.raw[rows[at]])}, which is "
-                f"{_so_many(widths[given.structure[at]])}"
+                f"{_so_many(widths[returned.structure[at]])}"
                 f", but {_so_many(self.width)} for another output. {_ALLOWED}",
             )
         numbers = np.full((len(table), 1 if self.width is None else self.width), np.nan)
-        values = np.where(given.codes == NUMBER, given.numbers, _as_numbers(given)[given.codes])
-        numbers[rows] = values.reshape(len(rows), numbers.shape[1])
+        numbers[rows] = _as_numbers(returned).reshape(len(rows), numbers.shape[1])
         codes = np.full(len(table), ABSENT)
         codes[rows] = NUMBER
         return numbers, codes
@@ -110,11 +109,10 @@ def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Tab
         except Exception as error:
             said = f"raised {type(error).__name__}: {error}"
             _refuse(function, f"{said}, for the output {on_one_line(table.raw[row])}.", error)
-    given = tabulate(results)
-    bad = np.array([_width(structure) == 0 for structure in given.structures], bool)[
-        given.structure
-    ]
-    bad[given.owner[(given.codes != NUMBER) & np.isnan(_as_numbers(given)[given.codes])]] = True
+    returned = tabulate(results)
+    no_vector = np.array([_width(structure) == 0 for structure in returned.structures], bool)
+    bad = no_vector[returned.structure]
+    bad[returned.owner[(returned.codes != NUMBER) & np.isnan(_as_numbers(returned))]] = True
     if bad.any():
         at = int(np.argmax(bad))
         _refuse(
@@ -122,13 +120,14 @@ def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Tab
             f"returned {on_one_line(results[at])}, of type {type(results[at]).__name__}, for the "
             f"output {on_one_line(table.raw[rows[at]])}. {_ALLOWED}",
         )
-    return given
+    return returned
 
 
 def _as_numbers(table: Table) -> Floats:
-    """By code: booleans, and whole numbers too large for floats to hold exactly, as numbers."""
+    """All leaves as numbers, also booleans and huge whole numbers; NaN where one is neither."""
     values = [as_float(v) if kind in ("bool", "int") else np.nan for kind, v in table.levels]
-    return np.array([*values, np.nan, np.nan])  # the last two stand for no category
+    by_code = np.array([*values, np.nan, np.nan])  # the last two stand for no category
+    return np.where(table.codes == NUMBER, table.numbers, by_code[table.codes])
 
 
 def _width(structure: Structure) -> int | None:

@@ -19,7 +19,7 @@ def look(one, two, eps=0.5, references=(), most=8):
     table = tabulate(joined([one, two]))
     first = np.arange(len(table)) < len(one)
     return (
-        search(table, first, rank_for(ApproximateDP(eps))(len(one)), list(references), most=most),
+        search(table, first, rank_for(ApproximateDP(eps))(len(one)), list(references), limit=most),
         table,
         first,
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.counterexample import KEPT_RANK, diagnose, simplest, stands_out
-from pytest_dp.outputs.event_search import Found, pattern_of, search
+from pytest_dp.outputs.event_search import RankedEvent, pattern_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
 from pytest_dp.outputs.feature import LEN, Feature, leaf
 from pytest_dp.outputs.lattices import Remainder
@@ -32,7 +32,7 @@ def drawn(shift, scale=1.0, n=2000, seed=0):
 def found_for(event, table, first, rank):
     inside = event.mask(table)
     c1, c2 = int(np.sum(inside & first)), int(np.sum(inside & ~first))
-    return Found(event, c1, c2, float(rank(np.array([c1]), np.array([c2]))[0]))
+    return RankedEvent(event, c1, c2, float(rank(np.array([c1]), np.array([c2]))[0]))
 
 
 @settings(max_examples=40, deadline=None)
@@ -44,7 +44,7 @@ def found_for(event, table, first, rank):
 def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
     table, first = drawn(shift, scale, seed=seed)
     rank = rank_for(ApproximateDP(0.5))(2000)
-    for found in search(table, first, rank, [], most=5):
+    for found in search(table, first, rank, [], limit=5):
         simple = simplest(found, table, first, rank)
         again = found_for(simple.event, table, first, rank)
         assert (simple.c1, simple.c2) == (again.c1, again.c2)
@@ -73,14 +73,14 @@ def test_simplest_leaves_other_conditions_and_low_ranks_alone():
     for condition in (Equals(OUTPUT, 1.0), IsNumber(OUTPUT)):
         found = found_for(Event((condition,)), table, first, rank)
         assert simplest(found, table, first, rank) is found
-    weak = Found(Event((Between(OUTPUT, low=0.123456),)), 10, 10, -1.0)
+    weak = RankedEvent(Event((Between(OUTPUT, low=0.123456),)), 10, 10, -1.0)
     assert simplest(weak, table, first, rank) is weak
 
 
 def test_simplest_with_infinite_ends():
     table = tabulate([math.inf] * 50 + [-math.inf] * 50)
     first = np.arange(100) < 50
-    found = Found(Event((Between(OUTPUT, low=math.inf),)), 50, 0, 20.0)
+    found = RankedEvent(Event((Between(OUTPUT, low=math.inf),)), 50, 0, 20.0)
     simple = simplest(found, table, first, lambda c1, c2: np.full(len(c1), 20.0))
     assert str(simple.event) == "output >= inf"
 

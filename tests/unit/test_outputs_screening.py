@@ -3,7 +3,7 @@ import pytest
 
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.features import all_features, features
-from pytest_dp.outputs.screening import MAX_CHOSEN, MIN_CHOSEN, choose, differing, gaps, telling
+from pytest_dp.outputs.screening import MAX_CHOSEN, MIN_CHOSEN, choose, differing, gaps, informative
 from pytest_dp.outputs.table import tabulate
 
 HALF = 60
@@ -74,18 +74,18 @@ def test_with_shared_noise_the_columns_that_differ_are_chosen_and_their_partners
     noise[:, 77] = 2 * noise[:, 300]  # one value, used twice
     numbers = np.concatenate([noise, noise])
     numbers[FIRST, 300] += 1e-3  # far too little to see without pairs
-    chosen, partners = telling(numbers, None, FIRST, MAX_CHOSEN, paired=HALF)
+    chosen, partners = informative(numbers, None, FIRST, MAX_CHOSEN, paired=HALF)
     assert chosen.tolist() == [77, 300]
     assert partners == [(300, 77)]
     few = np.arange(2 * HALF) % HALF < 24
-    assert (300, 77) in telling(numbers[few], None, FIRST[few], MAX_CHOSEN, paired=24)[1]
+    assert (300, 77) in informative(numbers[few], None, FIRST[few], MAX_CHOSEN, paired=24)[1]
 
 
 def test_without_pairs_the_columns_that_look_different_are_chosen():
     rng = np.random.default_rng(4)
     numbers = rng.laplace(size=(2 * HALF, 500))
     numbers[FIRST, 300] += 4
-    chosen, partners = telling(numbers, None, FIRST, 16)
+    chosen, partners = informative(numbers, None, FIRST, 16)
     assert len(chosen) == 16
     assert 300 in chosen
     assert partners == []
