@@ -1,7 +1,7 @@
 """Where privacy leaks: after a violation, lines of code and what holds of them.
 
-The mechanism is run on D and D' with the same random numbers, and with some of them changed. What
-is said was seen to hold in such runs; where nothing holds, nothing is said. The verdict is known by
+The mechanism is run on D and D' with the same random numbers, and with some of them changed. Each
+finding was seen to hold in such runs; where nothing holds, there is none. The verdict is known by
 then, and stays as it is.
 """
 
@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from pytest_dp.blame.affine import affine
-from pytest_dp.blame.aligning import aligned
-from pytest_dp.blame.appearing import appearing
-from pytest_dp.blame.budgets import most_written
-from pytest_dp.blame.choosing import by_probabilities, by_uniforms
-from pytest_dp.blame.counting import numbers_drawn
-from pytest_dp.blame.covering import uncovered
-from pytest_dp.blame.finding import Finding
+from pytest_dp.blame.alignment import alignment
+from pytest_dp.blame.budgets import written_budget
+from pytest_dp.blame.control_flow import control_flow
+from pytest_dp.blame.draw_counts import draw_counts
+from pytest_dp.blame.findings import Finding
+from pytest_dp.blame.flow import Flow
+from pytest_dp.blame.insufficient_noise import insufficient_noise
+from pytest_dp.blame.measured_noise import measured_noise
+from pytest_dp.blame.missing_noise import coarse, no_noise, seeded
 from pytest_dp.blame.more_noise import by_more_noise
 from pytest_dp.blame.origins import function_at
-from pytest_dp.blame.parting import parting
-from pytest_dp.blame.reach import Reach
+from pytest_dp.blame.presence import presence
 from pytest_dp.blame.runs import Runs, TooLong
-from pytest_dp.blame.sharing import one_draw
-from pytest_dp.blame.spread import moved
-from pytest_dp.blame.without import coarse, no_noise, seeded
+from pytest_dp.blame.selection import by_probabilities, by_uniforms
+from pytest_dp.blame.shared_draw import shared_draw
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.blame import Blame
@@ -35,10 +35,10 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
-MOST = 3
-"""Lines that are told at most."""
+MAX_LINES = 3
+"""Lines that are shown. More would hide the most telling among others. Chosen by hand."""
 NEAR = 1
-"""Lines so near to each other are one place."""
+"""Lines so near to each other are one place: a reader of one sees the other. Chosen by hand."""
 
 
 def blamed(
@@ -67,51 +67,46 @@ def blamed(
     root : Path, optional
         Files inside are told relative to it; by default, to the current directory.
     """
-    told: list[Blame] = []
+    lines: list[Blame] = []
     with suppress(CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError):
-        written = most_written(call.mechanism, call.params, claim.claimed)
-        for found in _found(Reach(Runs(call, pair, Deadline(seconds))), claim, event, lower):
-            if found.certain or not _as_written(found, written, claim, lower):
-                one = _blame(found, root or Path.cwd())
-                if not any(_near(one, other) for other in told):
-                    told.append(one)
-            if len(told) == MOST:
+        budget = written_budget(call.mechanism, call.params, claim.claimed)
+        for finding in _findings(Flow(Runs(call, pair, Deadline(seconds))), claim, event, lower):
+            if finding.certain or not _as_written(finding, budget, claim, lower):
+                blame = _blame(finding, root or Path.cwd())
+                if not any(_near(blame, other) for other in lines):
+                    lines.append(blame)
+            if len(lines) == MAX_LINES:
                 break
-    return tuple(told)
+    return tuple(lines)
 
 
-def _found(
-    reach: Reach, claim: Guarantee, event: Callable[[Any], Any] | None, lower: float
+def _findings(
+    flow: Flow, claim: Guarantee, event: Callable[[Any], Any] | None, lower: float
 ) -> Iterator[Finding]:
-    """What holds, looked for in this order: what explains all of the leak ends the search."""
-    if not reach.repeats:
+    """The findings of the first check that has any; the most conclusive checks come first."""
+    if not flow.repeats:
         return
-    looks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        lambda: seeded(reach),
-        lambda: no_noise(reach),
-        lambda: coarse(reach),
-        lambda: appearing(reach, claim, lower),
-        lambda: _of_affine(reach, claim),
-        lambda: moved(reach, claim, lower),
-        lambda: by_probabilities(reach, claim),
-        lambda: by_uniforms(reach, claim),
-        lambda: aligned(reach, claim, lower),
-        lambda: parting(reach),
-        lambda: one_draw(reach),
-        lambda: by_more_noise(reach, event, claim, lower) if event is not None else iter(()),
-        lambda: numbers_drawn(reach),
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        lambda: seeded(flow),
+        lambda: no_noise(flow),
+        lambda: coarse(flow),
+        lambda: presence(flow, claim, lower),
+        lambda: _of_affine(flow, claim),
+        lambda: measured_noise(flow, claim, lower),
+        lambda: by_probabilities(flow, claim),
+        lambda: by_uniforms(flow, claim),
+        lambda: alignment(flow, claim, lower),
+        lambda: control_flow(flow),
+        lambda: shared_draw(flow),
+        lambda: by_more_noise(flow, event, claim, lower) if event is not None else iter(()),
+        lambda: draw_counts(flow),
     )
-    for look in looks:
-        found = list(look())
-        yield from found
-        if found:
-            return
+    yield from next((findings for check in checks if (findings := list(check()))), ())
 
 
-def _of_affine(reach: Reach, claim: Guarantee) -> Iterator[Finding]:
-    known = affine(reach)
-    if known is not None:
-        yield from uncovered(reach, known, claim)
+def _of_affine(flow: Flow, claim: Guarantee) -> Iterator[Finding]:
+    leaves = affine(flow)
+    return iter(()) if leaves is None else insufficient_noise(flow, leaves, claim)
 
 
 def _near(one: Blame, other: Blame) -> bool:
@@ -119,14 +114,16 @@ def _near(one: Blame, other: Blame) -> bool:
     return one.file == other.file and abs(one.line - other.line) <= NEAR
 
 
-def _as_written(found: Finding, written: float, claim: Guarantee, lower: float) -> bool:
+def _as_written(finding: Finding, budget: float, claim: Guarantee, lower: float) -> bool:
     """Whether the mechanism may lose no more than its code says, and only its claim says less."""
-    lost = max(found.loss, lower)
-    return written > claim.claimed * (1 + 1e-9) and lost <= written * (1 + 1e-6)
+    loss = max(finding.loss, lower)
+    return budget > claim.claimed * (1 + 1e-9) and loss <= budget * (1 + 1e-6)
 
 
-def _blame(found: Finding, root: Path) -> Blame:
-    path = Path(found.line.file)
+def _blame(finding: Finding, root: Path) -> Blame:
+    path = Path(finding.line.file)
     with suppress(OSError, ValueError):
         path = path.resolve().relative_to(root.resolve())
-    return Blame(path.as_posix(), found.line.line, function_at(found.line), found.kind, found.text)
+    return Blame(
+        path.as_posix(), finding.line.line, function_at(finding.line), finding.kind, finding.text
+    )

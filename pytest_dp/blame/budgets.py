@@ -1,4 +1,4 @@
-"""What a mechanism is written to lose, where its code says so."""
+"""Budgets written in a mechanism's code: numbers that are called epsilon or the like."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 
 from pytest_dp.search.reaching import is_constant, reached
 
-_NAMED = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
+_BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
 
 
-def most_written(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
+def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
     """The sum of the numbers that are called ``eps``, ``EPS_AGE``, ``budget`` or the like.
 
     Where one of them is what is claimed, it is that.
@@ -36,19 +36,19 @@ def most_written(mechanism: Any, params: dict[str, Any], claimed: float) -> floa
     float
         0 where there is none.
     """
-    found: dict[str, float] = {}
-    for thing, place in reached(mechanism, params):
-        if is_constant(thing) and not isinstance(thing, str):
-            found[place.rpartition(" ")[2]] = float(thing)
-        elif type(thing) is types.FunctionType:
+    numbers: dict[str, float] = {}
+    for value, place in reached(mechanism, params):
+        if is_constant(value) and not isinstance(value, str):
+            numbers[place.rpartition(" ")[2]] = float(value)
+        elif type(value) is types.FunctionType:
             with suppress(OSError, TypeError, SyntaxError, ValueError):
-                found = dict(_in_source(thing)) | found
-    values = [value for name, value in found.items() if _NAMED.search(name) and value > 0]
-    is_claimed = any(math.isclose(value, claimed) for value in values)
-    return claimed if is_claimed else sum(values)
+                numbers = dict(_numbers_in_source(value)) | numbers
+    budgets = [value for name, value in numbers.items() if _BUDGET.search(name) and value > 0]
+    is_claimed = any(math.isclose(budget, claimed) for budget in budgets)
+    return claimed if is_claimed else sum(budgets)
 
 
-def _in_source(function: types.FunctionType) -> Iterator[tuple[str, float]]:
+def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, float]]:
     """Numbers that have a name in the source of a function."""
     signature = inspect.signature(function)
     for parameter in signature.parameters.values():

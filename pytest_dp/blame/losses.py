@@ -6,14 +6,21 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from pytest_dp.blame.families import BOUNDED, GAUSSIAN, LAPLACE, ONE_SIDED, Family, number
+from pytest_dp.blame.families import BOUNDED, GAUSSIAN, LAPLACE, ONE_SIDED, Family
+from pytest_dp.blame.texts import format_number
 from pytest_dp.privacy.guarantees import Guarantee
 
 ABOVE = 1 + 1e-6
-"""Times a claim, for what is more than claimed beyond rounding."""
+"""Only a loss of more than so many times the claim is more than claimed: less may be rounding.
+Chosen by hand; nothing depends on it finely."""
 
 
-def too_much(
+def is_pure(claim: Guarantee) -> bool:
+    """Whether eps is claimed without a delta."""
+    return claim.parameter == "eps" and not claim.delta
+
+
+def excess_loss(
     shifts: Sequence[float], families: Sequence[Family], claim: Guarantee
 ) -> tuple[float, str] | None:
     """What independent draws lose, if it is more than claimed and known exactly.
@@ -32,9 +39,9 @@ def too_much(
     text : str
     """
     names = {family.name for family in families}
-    claimed = number(claim.claimed)
+    claimed = format_number(claim.claimed)
     if names & {ONE_SIDED, BOUNDED}:
-        if claim.parameter != "eps" or claim.delta:
+        if not is_pure(claim):
             return None
         return (
             math.inf,
@@ -46,7 +53,7 @@ def too_much(
         if least <= claim.claimed * ABOVE:
             return None
         more = f", delta = {claim.delta:g}" * bool(claim.delta)
-        return loss, f"a loss of {number(loss)} for {claimed}{more} claimed"
+        return loss, f"a loss of {format_number(loss)} for {claimed}{more} claimed"
     if names == {GAUSSIAN}:
         mu = math.hypot(*(s / f.scale for s, f in zip(shifts, families, strict=True)))
         return _gaussian(mu, claim)
@@ -55,12 +62,12 @@ def too_much(
 
 def _gaussian(mu: float, claim: Guarantee) -> tuple[float, str] | None:
     """Source: Dong, Roth, Su, "Gaussian Differential Privacy", 2022, Corollary 2.13."""
-    claimed = number(claim.claimed)
+    claimed = format_number(claim.claimed)
     if claim.parameter in ("rho", "mu"):
         value = mu if claim.parameter == "mu" else mu**2 / 2
         if value <= claim.claimed * ABOVE:
             return None
-        return value, f"{claim.parameter} = {number(value)} for {claimed} claimed"
+        return value, f"{claim.parameter} = {format_number(value)} for {claimed} claimed"
     if claim.parameter != "eps" or not mu:
         return None
     if not claim.delta:

@@ -1,4 +1,4 @@
-"""Draws of which four times the noise would keep the event from telling so much."""
+"""Lines of which four times the noise would make the counterexample's event less telling."""
 
 from __future__ import annotations
 
@@ -9,68 +9,73 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.blame.families import family_of, written
-from pytest_dp.blame.finding import Finding
-from pytest_dp.blame.reach import NOISES, Reach, at_line
-from pytest_dp.blame.runs import place_of
+from pytest_dp.blame.families import family_of
+from pytest_dp.blame.findings import Finding
+from pytest_dp.blame.flow import Flow, at_line
+from pytest_dp.blame.runs import indices
+from pytest_dp.blame.texts import format_draw
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
 
-CHOOSING, RUNS = 200, 800
-"""Runs on either input that choose a line, as they are and for each; and those that then count."""
-FIRST = 10_000
-"""Number of the first of these noises: the others have chosen what is looked at."""
+CHOOSING_RUNS, RUNS = 200, 800
+"""Runs on either input for each line, by which one is chosen; and further runs that count. More
+show smaller effects, and take longer. These and the numbers below were chosen by hand."""
+FIRST_NOISE = 10_000
+"""Number of the first noise used here: those below it were used to choose what is looked at."""
 TIMES = 4.0
-LEAST, SURE = 0.25, 3.0
-"""Share of what the claim does not allow that has to go, and how many standard errors that is."""
+"""By which noise is multiplied. Larger noise shows a line's part in a leak with fewer runs; much
+larger noise hides leaks that have another cause."""
+LEAST_SHARE, STANDARD_ERRORS = 0.25, 3.0
+"""The share of the excess over the claim that has to go, and its size in standard errors. Lower
+values blame more lines, some of them by chance."""
 
 
 def by_more_noise(
-    reach: Reach, event: Callable[[Any], Any], claim: Guarantee, lost: float
+    flow: Flow, event: Callable[[Any], Any], claim: Guarantee, lower: float
 ) -> Iterator[Finding]:
-    """The line of which more noise takes the most of what an event tells.
+    """The line of which more noise lowers an event's excess over the claim the most.
 
     Parameters
     ----------
-    reach : Reach
+    flow : Flow
     event : callable
         Too likely on D.
     claim : Guarantee
-    lost : float
+    lower : float
         What is shown to be lost.
     """
-    lines = [line for line in reach.lines if _is_noise(reach, line)]
+    lines = [line for line in flow.lines if _is_noise(flow, line)]
     if not lines:
         return
     times = math.exp(claim.eps or 0.0)
 
-    def seen(line: Site | None, noises: range) -> _Seen:
-        return _Seen(*_shares(reach, event, line, noises), times, len(noises))
+    def frequencies(line: Site | None, noises: range) -> _Frequencies:
+        return _Frequencies(*_shares(flow, event, line, noises), times, len(noises))
 
     line = lines[0]
+    counting = FIRST_NOISE + CHOOSING_RUNS
     if len(lines) > 1:
-        noises = range(FIRST, FIRST + CHOOSING)
-        line = min(lines, key=lambda one: seen(one, noises).excess)
-    noises = range(FIRST + CHOOSING, FIRST + CHOOSING + RUNS)
-    before, after = seen(None, noises), seen(line, noises)
-    gone = before.excess - after.excess
-    if gone < max(LEAST * before.excess, SURE * math.hypot(before.error, after.error)):
+        noises = range(FIRST_NOISE, counting)
+        line = min(lines, key=lambda line: frequencies(line, noises).excess)
+    noises = range(counting, counting + RUNS)
+    before, after = frequencies(None, noises), frequencies(line, noises)
+    error = math.hypot(before.error, after.error)
+    if before.excess - after.excess < max(LEAST_SHARE * before.excess, STANDARD_ERRORS * error):
         return
-    draw = reach.draw_at(line)
     text = (
-        f"with four times the noise of {written(draw.request)} here, S comes in {after.here:.2g} "
-        f"of the runs on D and {after.there:.2g} on D', and with the noise as it is in "
-        f"{before.here:.2g} and {before.there:.2g} (of {RUNS} runs each)"
+        f"with four times the noise of {format_draw(flow.draw_at(line).request)} here, S comes in "
+        f"{after.here:.2g} of the runs on D and {after.there:.2g} on D', and with the noise as it "
+        f"is in {before.here:.2g} and {before.there:.2g} (of {RUNS} runs each)"
     )
-    yield Finding("too little noise", line, text, loss=lost)
+    yield Finding("too little noise", line, text, loss=lower)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """In which share of the runs an event came, on D and on D'; and how often it may, of D'."""
+class _Frequencies:
+    """Shares of runs in which an event came on D and on D'; `times` the latter is allowed."""
 
     here: float
     there: float
@@ -79,41 +84,33 @@ class _Seen:
 
     @property
     def excess(self) -> float:
-        """What is more on D than the claim allows."""
+        """By how much the share on D is more than the claim allows."""
         return self.here - self.times * self.there
 
     @property
     def error(self) -> float:
-        """The standard error of that; one more run counts, as there may be none."""
+        """The standard error of the excess; one run is added, as the event may never come."""
         least = 1 / self.runs
         return math.sqrt((self.here + least + self.times**2 * (self.there + least)) / self.runs)
 
 
-def _is_noise(reach: Reach, line: Site) -> bool:
+def _is_noise(flow: Flow, line: Site) -> bool:
     """Whether all draws of a line are noise that can be made larger."""
-    draws = [
-        draw
-        for noise in range(NOISES)
-        for run in reach.both(noise)
-        for draw in run.draws
-        if place_of(draw.stack) == line
-    ]
-    return all(_centre(draw) is not None for draw in draws)
+    return all(_centres(draw) is not None for run in flow.all_runs() for draw in run.draws_at(line))
 
 
-def _centre(draw: Draw) -> Any:
-    if np.ndim(draw.value) == 0:
-        family = family_of(draw, None)
-        return None if family is None else family.centre
-    families = [family_of(draw, index) for index in range(np.size(draw.value))]
-    if any(family is None for family in families):
-        return None
+def _centres(draw: Draw) -> Any:
+    """The centre of each number of a draw, of its shape; None if it is no known noise."""
+    families = [family_of(draw, index) for index in indices(draw)]
     centres = [family.centre for family in families if family is not None]
-    return np.reshape(centres, np.shape(draw.value))
+    if len(centres) < len(families):
+        return None
+    return np.reshape(centres, np.shape(draw.value)) if np.ndim(draw.value) else centres[0]
 
 
 def _larger(draw: Draw, _: Any) -> Any:
-    centre = _centre(draw)
+    """A replacement: the same draw with TIMES its noise."""
+    centre = _centres(draw)
     if centre is None:
         return draw.value
     value = centre + TIMES * (draw.value - centre)
@@ -121,13 +118,13 @@ def _larger(draw: Draw, _: Any) -> Any:
 
 
 def _shares(
-    reach: Reach, event: Callable[[Any], Any], line: Site | None, noises: range
+    flow: Flow, event: Callable[[Any], Any], line: Site | None, noises: range
 ) -> tuple[float, float]:
-    """In which share of the runs an event comes, on D and on D', with more noise at a line."""
+    """The share of runs in which an event comes, on D and on D', with more noise at a line."""
     replaced = None if line is None else at_line(line, _larger)
     shares = []
     for side in (0, 1):
-        outputs = [reach.runs.run(side, noise, replaced).output for noise in noises]
+        outputs = [flow.runs.run(side, noise, replaced).output for noise in noises]
         if isinstance(event, Event):
             shares.append(float(event.mask(tabulate(outputs)).mean()))
         else:

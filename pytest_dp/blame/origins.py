@@ -1,18 +1,18 @@
-"""Where what stands in the line of a draw was set: read in the source, checked by values."""
+"""Where a draw's scale and answer were set: candidates from the source, checked by values."""
 
 from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from pytest_dp.blame.families import number
-from pytest_dp.blame.finding import Finding
-from pytest_dp.blame.reach import Reach
+from pytest_dp.blame.findings import Finding
+from pytest_dp.blame.flow import Flow
 from pytest_dp.blame.runs import Leaf
-from pytest_dp.blame.values import returning, variables_with
+from pytest_dp.blame.texts import format_number
+from pytest_dp.blame.variables import returning, variables_with
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
 from pytest_dp.search.reaching import is_project_file
@@ -21,37 +21,41 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def origins(
-    reach: Reach, draw: Draw, scale: float | None, answers: tuple[Leaf, Leaf] | None, place: str
+    flow: Flow, draw: Draw, scale: float | None, answers: tuple[Leaf, Leaf] | None, place: str
 ) -> Iterator[Finding]:
-    """Lines in which the scale of some noise, and what it is added to, were set.
+    """Lines in which the scale of noise, and the answer that it is added to, were set.
 
     Parameters
     ----------
-    reach : Reach
+    flow : Flow
     draw : Draw
     scale : float or None
         Of the noise; None if it is not known.
     answers : tuple of two numbers, or None
         What the noise is added to, on D and on D'.
     place : str
-        Of the leaf that this is.
+        Of the leaf that is their sum.
     """
     sites = [site for site in draw.stack if is_project_file(site.file)][:3]
-    for at, name in _set_before(sites[:1], _given) if scale is None else ():
-        yield Finding("scale", at, f"`{name}`, by which line {sites[0].line} decides, is set here")
-    if scale is not None:
-        yield from _scale(reach, sites, scale)
+    for line, name in deciding(sites[0]) if scale is None and sites else ():
+        text = f"`{name}`, by which line {sites[0].line} decides, is set here"
+        yield Finding("scale", line, text)
+    if scale is not None and sites:
+        yield from _scale(flow, sites[0], scale)
     if answers is not None:
-        one, other = (number(a) if isinstance(a, float) else str(a) for a in answers)
-        having = {name for _, name in variables_with(reach, answers)}
-        for at, name in _set_before(sites, _added):
-            if name in having:
-                text = f"`{name}`, {one} on D and {other} on D', is set here: {place} is this plus "
-                yield Finding("answer", at, f"{text}the noise of line {sites[0].line}")
+        here, there = (format_number(a) if isinstance(a, float) else str(a) for a in answers)
+        with_answers = {name for _, name in variables_with(flow, answers)}
+        for line, name in _last_assignments(sites, _summands):
+            if name in with_answers:
+                text = (
+                    f"`{name}`, {here} on D and {there} on D', is set here: {place} is this plus "
+                    f"the noise of line {sites[0].line}"
+                )
+                yield Finding("answer", line, text)
                 break
-    for at in sites[1:2]:
+    for line in sites[1:2]:
         text = f"the noise of line {sites[0].line}, in {sites[0].function}, is asked for here"
-        yield Finding("called", at, text)
+        yield Finding("called", line, text)
 
 
 def condition_of(line: Site) -> Site:
@@ -67,31 +71,39 @@ def condition_of(line: Site) -> Site:
 
 def deciding(line: Site) -> Iterator[tuple[Site, str]]:
     """Lines that set variables with which something is compared in a line, and their names."""
-    yield from _set_before([line], _given)
+    yield from _last_assignments([line], _operands)
 
 
-def _scale(reach: Reach, sites: list[Site], scale: float) -> Iterator[Finding]:
-    said = f"the scale of the noise of line {sites[0].line}" if sites else ""
-    named = list(_set_before(sites[:1], _given))
-    having = {name for _, name in variables_with(reach, (scale, scale))}
-    for at, name in named:
-        if name in having:
-            yield Finding("scale", at, f"`{name}`, {said}, is set to {number(scale)} here")
+def _scale(flow: Flow, drawing: Site, scale: float) -> Iterator[Finding]:
+    """The line that sets a variable to the scale, or else a line that returns it."""
+    noise = f"the scale of the noise of line {drawing.line}"
+    number = format_number(scale)
+    candidates = list(deciding(drawing))
+    with_scale = {name for _, name in variables_with(flow, (scale, scale))}
+    for line, name in candidates:
+        if name in with_scale:
+            yield Finding("scale", line, f"`{name}`, {noise}, is set to {number} here")
             return
     if float(f"{scale:.2g}") != scale:  # else another function may return the same by chance
-        for at in returning(reach, scale)[-1:]:
-            yield Finding("scale", at, f"{said} is computed here: {number(scale)}")
+        for line in returning(flow, scale)[-1:]:
+            yield Finding("scale", line, f"{noise} is computed here: {number}")
 
 
-def _set_before(sites: list[Site], wanted: object) -> Iterator[tuple[Site, str]]:
-    """The line that sets a variable last before each of some lines, and its name."""
+def _last_assignments(
+    sites: list[Site], names_in: Callable[[_Function, int], list[str]]
+) -> Iterator[tuple[Site, str]]:
+    """The last line that sets a variable before each of some lines, and its name.
+
+    `names_in` says which variables of a line are asked for.
+    """
     for site in sites:
         function = _function(site.file, site.line)
         if function is None:
             continue
-        for name in wanted(function, site.line):  # type: ignore[operator]
-            lines = [line for line, given in _assigned(function) if given == name]
-            before = [line for line in lines if line < _end(function, site.line)]
+        end = max([site.line, *(node.lineno for node in _sums(function, site.line))])
+        for name in names_in(function, site.line):
+            lines = [line for line, assigned in _assignments(function) if assigned == name]
+            before = [line for line in lines if line < end]
             if before:
                 yield Site(site.file, max(before), site.function), name
 
@@ -102,9 +114,9 @@ def function_at(line: Site) -> str:
     return line.function if function is None else function.name
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # functions of one violation; beyond, files are parsed again
 def _function(file: str, line: int) -> _Function | None:
-    """The innermost function around a line."""
+    """The innermost function around a line, if the file can be parsed."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError, RecursionError):
@@ -117,7 +129,7 @@ def _function(file: str, line: int) -> _Function | None:
     return max(around, key=lambda node: node.lineno, default=None)
 
 
-def _assigned(function: _Function) -> Iterator[tuple[int, str]]:
+def _assignments(function: _Function) -> Iterator[tuple[int, str]]:
     """Lines that set variables, with their names."""
     for node in ast.walk(function):
         targets: list[ast.expr] = []
@@ -139,32 +151,26 @@ def _calls(inside: ast.AST, line: int) -> list[ast.Call]:
     ]
 
 
-def _end(function: _Function, line: int) -> int:
-    """The last line of what is drawn in a line, or uses that by its name."""
-    used: list[int] = [node.lineno for node in _sums(function, line)]
-    return max([line, *used])
-
-
-def _given(function: _Function, line: int) -> list[str]:
+def _operands(function: _Function, line: int) -> list[str]:
     """Names that are arguments in a line, or that its draw is compared with."""
-    names = []
+    operands: list[ast.expr] = []
     for call in _calls(function, line):
-        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-        names += [each.id for each in arguments if isinstance(each, ast.Name)]
+        operands += [*call.args, *(keyword.value for keyword in call.keywords)]
     for node in ast.walk(function):
         if isinstance(node, ast.Compare) and node.lineno <= line <= (node.end_lineno or 0):
-            sides = [node.left, *node.comparators]
-            names += [each.id for each in sides if isinstance(each, ast.Name)]
-    return list(dict.fromkeys(names))
+            operands += [node.left, *node.comparators]
+    return _names(operands)
 
 
-def _added(function: _Function, line: int) -> list[str]:
+def _summands(function: _Function, line: int) -> list[str]:
     """Names that are added to what is drawn in a line."""
-    names = []
-    for node in _sums(function, line):
-        sides = [getattr(each, "value", each) for each in (node.left, node.right)]  # of x[i], x
-        names += [each.id for each in sides if isinstance(each, ast.Name)]
-    return list(dict.fromkeys(names))
+    summands = (side for node in _sums(function, line) for side in (node.left, node.right))
+    return _names(getattr(side, "value", side) for side in summands)  # of x[i], x
+
+
+def _names(nodes: Iterable[ast.AST]) -> list[str]:
+    """The variables among the nodes, each once, in order."""
+    return list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
 
 
 def _sums(function: _Function, line: int) -> list[ast.BinOp]:
@@ -179,7 +185,7 @@ def _sums(function: _Function, line: int) -> list[ast.BinOp]:
     sums = []
     for node in ast.walk(function):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-            names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-            if _calls(node, line) or names & drawn:
+            names = _names(ast.walk(node))
+            if _calls(node, line) or drawn.intersection(names):
                 sums.append(node)
     return sums

@@ -1,9 +1,9 @@
-"""Runs of one mechanism on both inputs of a pair, on random numbers that are known and changed."""
+"""Runs of a mechanism on both inputs of a pair, with random numbers that are known or replaced."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,14 +20,19 @@ from pytest_dp.sampling.instrumented import run_instrumented
 from pytest_dp.search.reaching import is_project_file
 
 Leaf = float | tuple[Any, ...]
-"""A number, or what tells a category from others."""
+"""Part of an output: a number, or what tells a category from others."""
 Key = tuple[tuple[Site, ...], int]
-"""A draw of any run: where, and which of those there."""
+"""Identifies a draw across runs: the lines that lead to it, and its number among those there."""
+Element = tuple[Key, int | None]
+"""One random number: a draw, and the index in it if it is an array."""
 SIDES = ("D", "D'")
 MAX_LEAVES = 2_000
-"""In one output; of longer ones nothing is said."""
+"""Of an output; of longer ones nothing is said. A larger limit would explain more violations, and
+compare more leaves in each of the hundreds of runs. Chosen by hand."""
 ABSENT: Leaf = ("absent",)
+"""The value of a leaf in a run whose output does not have it."""
 LENGTH = "len(output)"
+"""The place of the leaf that holds an output's length."""
 
 
 class TooLong(Exception):  # noqa: N818  a way out, not an error
@@ -70,16 +75,28 @@ class Run:
     @cached_property
     def keyed(self) -> dict[Key, Draw]:
         """Its draws by where they were made."""
-        counted: Counter[Hashable] = Counter()
+        counts: Counter[Hashable] = Counter()
         keyed = {}
         for draw in self.draws:
-            keyed[draw.stack, counted[draw.stack]] = draw
-            counted[draw.stack] += 1
+            keyed[draw.stack, counts[draw.stack]] = draw
+            counts[draw.stack] += 1
         return keyed
+
+    def draws_at(self, line: Site) -> list[Draw]:
+        """Its draws in a line."""
+        return [draw for draw in self.draws if place_of(draw.stack) == line]
+
+    def value_of(self, element: Element) -> Any:
+        """The value of a random number; None if it was not drawn."""
+        key, index = element
+        draw = self.keyed.get(key)
+        if draw is None or index is None:
+            return None if draw is None else draw.value
+        return draw.value.flat[index] if index < np.size(draw.value) else None
 
 
 class Runs:
-    """Runs on both inputs of a pair, each known again by its side and its noise.
+    """Runs on both inputs of a pair, identified by the side (0 for D) and the number of the noise.
 
     Parameters
     ----------
@@ -91,17 +108,17 @@ class Runs:
 
     def __init__(self, call: Call, pair: tuple[Any, Any], deadline: Deadline) -> None:
         self._call, self.pair, self._deadline = call, pair, deadline
-        self._known: dict[tuple[int, int], Run] = {}
+        self._usual: dict[tuple[int, int], Run] = {}
 
     def usual(self, side: int, noise: int) -> Run:
         """The run on an input (0 or 1) with the noise of this number."""
         key = side, noise
-        if key not in self._known:
-            self._known[key] = self.run(side, noise)
-        return self._known[key]
+        if key not in self._usual:
+            self._usual[key] = self.run(side, noise)
+        return self._usual[key]
 
     def run(self, side: int, noise: int, replaced: Replaced | None = None) -> Run:
-        """The same with some draws replaced.
+        """A run that is not cached, with some draws replaced.
 
         Raises
         ------
@@ -119,25 +136,30 @@ def place_of(stack: tuple[Site, ...]) -> Site:
     return next((site for site in stack if is_project_file(site.file)), stack[0])
 
 
-def keyed(change: Callable[[Key, Draw], Replacement | None]) -> Replaced:
-    """What tells replacements by the keys of draws; good for one run."""
-    counted: Counter[Hashable] = Counter()
+def indices(draw: Draw) -> Iterable[int | None]:
+    """The index of each number of a draw; None for a draw that is one number."""
+    return range(np.size(draw.value)) if np.ndim(draw.value) else (None,)
+
+
+def by_key(replacement_of: Callable[[Key, Draw], Replacement | None]) -> Replaced:
+    """Replacements that are chosen by the keys of draws; good for one run."""
+    counts: Counter[Hashable] = Counter()
 
     def replaced(draw: Draw) -> Replacement | None:
-        key = draw.stack, counted[draw.stack]
-        counted[draw.stack] += 1
-        return change(key, draw)
+        key = draw.stack, counts[draw.stack]
+        counts[draw.stack] += 1
+        return replacement_of(key, draw)
 
     return replaced
 
 
-def anew(draw: Draw, other: Any) -> Any:
-    """Another value, drawn in the same way."""
+def redrawn(draw: Draw, other: Any) -> Any:
+    """A replacement: another value, drawn in the same way from the streams `other`."""
     return other.of(draw.request, draw.stack)
 
 
 def differ(one: Leaf | None, other: Leaf | None) -> bool:
-    """Whether leaves are more apart than by rounding."""
+    """Whether leaves are further apart than rounding can make them."""
     if isinstance(one, float) and isinstance(other, float):
         if one == other or (np.isnan(one) and np.isnan(other)):
             return False

@@ -335,7 +335,7 @@ def test_a_failure_inside_leaves_the_violation_as_it_is(monkeypatch):
     def fails(*_):
         raise ValueError
 
-    monkeypatch.setattr("pytest_dp.blame.reach.Reach.both", fails)
+    monkeypatch.setattr("pytest_dp.blame.flow.Flow.both", fails)
     bare = audit(half_the_noise, **claim)
     assert (bare.blame, bare.verdict, bare.lower) == ((), "violated", whole.lower)
 

@@ -1,8 +1,7 @@
-"""The lines that a run goes through, in order, with what is known of their variables."""
+"""The lines that a run goes through, in order, and the values of variables after each."""
 
 from __future__ import annotations
 
-import linecache
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -13,19 +12,17 @@ from pytest_dp.randomness.requests import Site
 from pytest_dp.search.reaching import is_project
 
 MAX_STEPS = 20_000
-"""Lines that are looked at in one run."""
-Look = Callable[[Site, Mapping[str, Any]], None]
-"""Called with a line that was run, and what its variables are now."""
+"""Lines that are traced in one run; what comes later is not seen. A larger limit sees more of long
+runs, which take longer. Chosen by hand."""
+Observer = Callable[[Site, Mapping[str, Any]], None]
+"""Called with a line that was run, and the variables after it."""
 RETURNED = "what it returns"
-
-
-class TooManyLines(Exception):  # noqa: N818  a way out, not an error
-    """A run takes too many lines to look at them all."""
+"""The name under which an observer sees what a function returns."""
 
 
 @contextmanager
-def watched(look: Look | None = None) -> Iterator[list[Site]]:
-    """The lines of the project that are run inside, in order; none where somebody else traces."""
+def traced_lines(observer: Observer | None = None) -> Iterator[list[Site]]:
+    """The project's lines that are run inside, in order; none if a debugger or the like traces."""
     lines: list[Site] = []
     if sys.gettrace() is not None:
         yield lines
@@ -39,9 +36,11 @@ def watched(look: Look | None = None) -> Iterator[list[Site]]:
     def step(frame: types.FrameType, event: str, argument: Any) -> Any:
         if len(lines) > MAX_STEPS:
             return step
-        if look is not None and frame in before and event != "exception":
-            known = frame.f_locals
-            look(before[frame], {**known, RETURNED: argument} if event == "return" else known)
+        if observer is not None and frame in before and event != "exception":
+            variables = frame.f_locals
+            if event == "return":
+                variables = {**variables, RETURNED: argument}
+            observer(before[frame], variables)
         if event == "line":
             code = frame.f_code
             before[frame] = Site(code.co_filename, frame.f_lineno, code.co_name)
@@ -55,8 +54,3 @@ def watched(look: Look | None = None) -> Iterator[list[Site]]:
         yield lines
     finally:
         sys.settrace(None)
-
-
-def source(line: Site) -> str:
-    """A line as it is written; empty if that is not known."""
-    return linecache.getline(line.file, line.line).strip()

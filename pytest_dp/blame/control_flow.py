@@ -1,0 +1,88 @@
+"""Control flow: lines at which runs on D and on D' part, though their noise is the same."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from pytest_dp.blame.findings import Finding
+from pytest_dp.blame.flow import Flow, changed
+from pytest_dp.blame.line_trace import traced_lines
+from pytest_dp.randomness.requests import Site
+
+RUNS = 100
+"""Traced runs on either input. More would see rarer ways through the code; tracing makes a run many
+times slower. Chosen by hand."""
+LEAST = 5
+"""Runs in which the outputs have to differ, and in which they must not: with fewer, a line may be
+on all of these by chance. Chosen by hand."""
+_COMPREHENSIONS = {"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Runs on D and on D' with the same noise.
+
+    Attributes
+    ----------
+    differs : bool
+        Whether their outputs do.
+    paths : (list of Site, list of Site)
+        The lines of either run, in order.
+    """
+
+    differs: bool
+    paths: tuple[list[Site], list[Site]]
+
+    @property
+    def parting(self) -> Site | None:
+        """The last line before the paths differ; None if they do not."""
+        one, other = self.paths
+        for number, (here, there) in enumerate(zip(one, other, strict=False)):
+            if here != there:
+                return one[number - 1] if number else here
+        return None if len(one) == len(other) else min(one, other, key=len)[-1]
+
+
+def control_flow(flow: Flow) -> Iterator[Finding]:
+    """The line where runs part, or come by, whenever outputs differ, and at no other time."""
+    pairs = []
+    for noise in range(RUNS):
+        pairs.append(_pair(flow, noise))
+        if not all(pairs[-1].paths):
+            return
+    differs = [pair.differs for pair in pairs]
+    count = sum(differs)
+    if count < LEAST or RUNS - count < LEAST:
+        return
+    runs = f"on the same noise, {count} of {RUNS} runs on"
+    condition = "; the outputs differ in these, and in no others"
+    partings = [pair.parting for pair in pairs]
+    lines = {line for line in partings if line is not None}
+    if [line is not None for line in partings] == differs and len(lines) == 1:
+        (line,) = lines
+        text = f"{runs} D and D' part here, at `{_source(line)}`{condition}"
+        yield Finding("parting", line, text)
+        return
+    visited = [set(chain(*pair.paths)) for pair in pairs]
+    for line in dict.fromkeys(chain.from_iterable(chain(*pair.paths) for pair in pairs)):
+        if [line in path for path in visited] == differs:
+            text = f"{runs} D or D' come by here, `{_source(line)}`{condition}"
+            yield Finding("parting", line, text)
+            return
+
+
+def _pair(flow: Flow, noise: int) -> _Pair:
+    paths, outputs = [], []
+    for side in (0, 1):
+        with traced_lines() as lines:
+            outputs.append(flow.runs.run(side, noise))
+        paths.append([line for line in lines if line.function not in _COMPREHENSIONS])
+    return _Pair(bool(changed(*outputs)), (paths[0], paths[1]))
+
+
+def _source(line: Site) -> str:
+    """A line as it is written; empty if that is not known."""
+    return linecache.getline(line.file, line.line).strip()

@@ -1,0 +1,71 @@
+"""Draws, numbers, and parts of outputs as they stand in findings: short, and as in code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.blame.runs import ABSENT, Leaf
+from pytest_dp.randomness.requests import Request, Site
+
+LONGEST_DRAW = 60
+"""Characters of a draw; of longer ones, the arguments are left out. Chosen by hand, so that a
+finding stays a sentence."""
+LONGEST_LEAF = 30
+"""Characters of a part of an output, beyond which it is cut. Chosen by hand, as above."""
+
+
+def format_draw(request: Request) -> str:
+    """A draw as in code: ``rng.laplace(scale=1.0)``."""
+    arguments = [_format_argument(value) for value in request.args]
+    arguments += [
+        f"{name}={_format_argument(value)}"
+        for name, value in request.keywords.items()
+        if name != "size"
+    ]
+    text = f"{request.source.name}.{request.method}({', '.join(arguments)})"
+    return text if len(text) <= LONGEST_DRAW else f"{request.source.name}.{request.method}(...)"
+
+
+def _format_argument(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, float | np.floating):
+        return format_number(float(value))
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    return repr(value) if isinstance(value, str) else "..."
+
+
+def format_number(value: float) -> str:
+    """A number to four digits: ``2.0``, ``0.3333``."""
+    text = f"{value:.4g}"
+    return text if set(text) & set(".einf") else f"{text}.0"
+
+
+def format_leaf(leaf: Leaf | None) -> str:
+    """The value of a part of an output."""
+    if isinstance(leaf, float):
+        return format_number(leaf)
+    if leaf is None or leaf == ABSENT:
+        return "not there"
+    text = " ".join(str(part) for part in leaf[1:]) or str(leaf[0])
+    return text if len(text) <= LONGEST_LEAF else f"{text[: LONGEST_LEAF - 3]}..."
+
+
+def format_places(places: Sequence[str]) -> str:
+    """``output[0], output[1] and 8 more``."""
+    if len(places) <= 2:
+        return " and ".join(places)
+    return f"{places[0]}, {places[1]} and {len(places) - 2} more"
+
+
+def together_with(lines: Sequence[Site]) -> str:
+    """``, together with line 3``; empty for no lines."""
+    numbers = sorted({line.line for line in lines})
+    noun = "line" if len(numbers) == 1 else "lines"
+    return f", together with {noun} {', '.join(map(str, numbers[:4]))}" if numbers else ""
