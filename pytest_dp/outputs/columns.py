@@ -19,9 +19,9 @@ NUMBER = -1
 ABSENT = -2
 """Category code where an output has no such leaf."""
 
-EXACT = 2**53
-"""Size from which floats are too coarse for whole numbers: these are categories instead."""
-PLAIN = {*LITERAL, np.bool_}
+MAX_EXACT = 2**53
+"""Size from which floats are too coarse for integers: larger integers are categories instead."""
+_COMPARED_BY_VALUE = {*LITERAL, np.bool_}
 """Types of categories that can be told apart by ``==``, without `category`."""
 
 
@@ -95,7 +95,7 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
         codes[~is_numeric] = _codes(list(compress(flat, (~is_numeric).tolist())), others, levels)
     integers = {kind for kind in types - others if issubclass(kind, int | np.integer)}
     with np.errstate(invalid="ignore"):
-        large = np.flatnonzero(np.abs(numbers) >= EXACT) if integers else np.zeros(0, np.int64)
+        large = np.flatnonzero(np.abs(numbers) >= MAX_EXACT) if integers else np.zeros(0, np.int64)
     if large.size:
         codes = codes.copy()
         for at in large.tolist():
@@ -108,7 +108,7 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
 def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
     """Codes of leaves that are categories, numbered as they appear; fills `levels`."""
     code: dict[Any, int] = {}
-    if types <= PLAIN:
+    if types <= _COMPARED_BY_VALUE:
         is_truth = types == {bool}  # which often comes in long lists
         both = [value for value in (flat[0], not flat[0]) if value in flat] if is_truth else ()
         for value in both or dict.fromkeys(flat):
@@ -120,8 +120,8 @@ def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints
     codes = []
     for leaf in flat:
         kind = type(leaf)
-        if kind in PLAIN or (kind in (list, tuple) and not leaf):
-            key = leaf if kind in PLAIN else kind  # which is no key of another leaf
+        if kind in _COMPARED_BY_VALUE or (kind in (list, tuple) and not leaf):
+            key = leaf if kind in _COMPARED_BY_VALUE else kind  # which is no key of another leaf
             if key not in code:
                 code[key] = levels.setdefault(category(leaf), len(levels))
             codes.append(code[key])

@@ -10,7 +10,7 @@ import dataclasses
 import datetime as dt
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -23,11 +23,14 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
 
 MAX_DENSE = 4_096
-"""Places of a sparse matrix up to which all of them are read, zeros too."""
+"""Entries of a sparse matrix up to which all are read, zeros too; beyond, only stored ones are.
+Larger: more leaves for each output; smaller: in more matrices, a zero is an entry that is missing.
+By hand.
+"""
 
 Aspect = tuple[str, str, Any]
-"""A place, what is observed of it (see `SEEN`), and what that is."""
-SEEN = {
+"""A place, what is observed of it (see `ASPECT_TEXTS`), and what that is."""
+ASPECT_TEXTS = {
     "type": "type({}) is {}",
     "dtype": "{}.dtype == {!r}",
     "index": "type({}.index) is {}",
@@ -165,14 +168,14 @@ Opener = Callable[[Any, list[Aspect]], Inside | None]
 """What opens a container, and adds to its form; None if it is none after all."""
 
 
-def _labelled(pairs: Callable[[Any, list[Aspect]], Iterator[tuple[Any, str]]]) -> Opener:
-    """An opener, from a generator of elements with their labels."""
+def _labelled(elements: Callable[[Any, list[Aspect]], Iterator[tuple[str, Any]]]) -> Opener:
+    """An opener, from a generator of labels and elements."""
+    return lambda container, form: _by_label(elements(container, form))
 
-    def opener(container: Any, form: list[Aspect]) -> Inside:
-        labelled = list(pairs(container, form))
-        return tuple(label for _, label in labelled), [value for value, _ in labelled]
 
-    return opener
+def _by_label(labelled: Iterable[tuple[str, Any]]) -> Inside:
+    pairs = list(labelled)
+    return tuple(label for label, _ in pairs), [element for _, element in pairs]
 
 
 @lru_cache(maxsize=64)
@@ -200,15 +203,15 @@ def _in_structure(record: Any, _: list[Aspect]) -> Inside | None:
     names = record.dtype.names
     if names is None:
         return None
-    return tuple(f"[{name!r}]" for name in names), [record[name] for name in names]
+    return _by_label((f"[{name!r}]", record[name]) for name in names)
 
 
 def _in_moment(moment: Any, _: list[Aspect]) -> Inside | None:
     parts = _moments(moment)
-    return None if parts is None else (tuple(label for label, _ in parts), [x for _, x in parts])
+    return None if parts is None else _by_label(parts)
 
 
-def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
+def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """A pandas object: its values, its names, and its index unless that is 0, 1, 2, ..."""
     if hasattr(data, "columns"):
         for j, column in enumerate(data.columns):
@@ -216,33 +219,33 @@ def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
             values = data.iloc[:, j]
             form.append((where, "dtype", _dtype(values)))
             for i, value in enumerate(values.tolist()):
-                yield value, f"{where}.iloc[{i}]"
+                yield f"{where}.iloc[{i}]", value
         yield from _names(data.columns, ".columns", form)
     else:
         form.append(("", "dtype", _dtype(data)))
         at = ".iloc" if hasattr(data, "iloc") else ""
         for i, value in enumerate(data.tolist()):
-            yield value, f"{at}[{i}]"
+            yield f"{at}[{i}]", value
         if data.name is not None:
-            yield data.name, ".name"
+            yield ".name", data.name
     if hasattr(data, "index"):
         yield from _names(data.index, ".index", form)
 
 
-def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
+def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """What the rows or columns of a pandas object are called."""
     form.append((place, "type", kind_of(index)))
     if index.name is not None:
-        yield index.name, f"{place}.name"
+        yield f"{place}.name", index.name
     if kind_of(index) == "RangeIndex" and (index.start, index.step) == (0, 1):
         return
     for i, value in enumerate(index.tolist()):
-        yield value, f"{place}[{i}]"
+        yield f"{place}[{i}]", value
 
 
-def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
+def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     form += [("", "dtype", str(matrix.dtype)), ("", "shape", tuple(matrix.shape))]
-    yield int(matrix.nnz), ".nnz"
+    yield ".nnz", int(matrix.nnz)
     if math.prod(matrix.shape) <= MAX_DENSE:
         dense = matrix.toarray()
         entries = [(index, dense[index]) for index in np.ndindex(dense.shape)]
@@ -250,18 +253,18 @@ def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[Any, str]]:
         stored = matrix.tocoo()
         entries = sorted(zip(zip(*stored.coords, strict=True), stored.data, strict=True))
     for index, value in entries:
-        yield value, f".toarray()[{', '.join(map(str, index))}]"
+        yield f".toarray()[{', '.join(map(str, index))}]", value
 
 
 def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
     form += order(tuple(mapping))
     keys = in_order(mapping)
-    return tuple(f"[{key!r}]" for key in keys), [mapping[key] for key in keys]
+    return _by_label((f"[{key!r}]", mapping[key]) for key in keys)
 
 
 def _in_dataclass(instance: Any, _: list[Aspect]) -> Inside:
     names = [field.name for field in dataclasses.fields(instance)]
-    return tuple(f".{name}" for name in names), [getattr(instance, name) for name in names]
+    return _by_label((f".{name}", getattr(instance, name)) for name in names)
 
 
 def _in_sequence(sequence: Any, _: list[Aspect]) -> Inside:
@@ -271,13 +274,12 @@ def _in_sequence(sequence: Any, _: list[Aspect]) -> Inside:
 
 
 def _in_set(members: Any, _: list[Aspect]) -> Inside:
-    values = in_order(members)
-    return tuple(f"sorted(\0)[{i}]" for i in range(len(values))), values
+    return _by_label((f"sorted(\0)[{i}]", value) for i, value in enumerate(in_order(members)))
 
 
 def _in_object(instance: Any, _: list[Aspect]) -> Inside | None:
     fields = attributes(instance)
-    return None if fields is None else (tuple(f".{name}" for name in fields), list(fields.values()))
+    return None if fields is None else _by_label((f".{k}", v) for k, v in fields.items())
 
 
 @lru_cache(maxsize=512)

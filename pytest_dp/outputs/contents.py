@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 MAX_READ = 1_000
-"""Elements that are read out of an iterator, which may be endless."""
-_DEEP = 3
-"""Levels of containers in which iterators are looked for."""
+"""Elements that are read out of an iterator, which may be endless. Larger: endless iterators cost
+more time for each run; smaller: what comes later goes unseen (users are told). By hand."""
+_MAX_ITERATOR_DEPTH = 3
+"""Levels of containers in which iterators are looked for. More cost time for every output; deeper
+iterators are only compared by their types. By hand."""
 
 
 class Read(list[Any]):
@@ -37,7 +39,7 @@ class Read(list[Any]):
         return f"<{self.kind} {super().__repr__()}>"
 
 
-def holds_iterator(output: Any, deep: int = _DEEP) -> bool:
+def holds_iterator(output: Any, deep: int = _MAX_ITERATOR_DEPTH) -> bool:
     """Whether an output can be read only once, or changes with what it was made from."""
     if isinstance(output, list | tuple):
         return deep > 0 and any(holds_iterator(element, deep - 1) for element in output)
@@ -53,7 +55,9 @@ def is_iterator(kind: Any) -> bool:
     return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
 
 
-def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = _DEEP) -> Any:
+def read_out(
+    output: Any, failed: Callable[[BaseException], Any], deep: int = _MAX_ITERATOR_DEPTH
+) -> Any:
     """An output with its iterators replaced by what they give.
 
     Where one raises, `failed` says what stands for the rest.
@@ -87,7 +91,7 @@ def _goes_on(iterator: Iterator[Any]) -> bool:
     return True
 
 
-def was_cut(output: Any, deep: int = _DEEP) -> bool:
+def was_cut(output: Any, deep: int = _MAX_ITERATOR_DEPTH) -> bool:
     """Whether something that was read out of an output went on."""
     if isinstance(output, Read):
         return output.goes_on

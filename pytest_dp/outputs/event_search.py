@@ -45,25 +45,33 @@ Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""
 
 LEVELS = np.array([0.002, 0.005, 0.01, *np.linspace(0.02, 0.98, 49), 0.99, 0.995, 0.998])
-"""Quantiles at which thresholds are placed: finer ones cost time, and hardly tell more."""
+"""Quantiles at which thresholds are placed: every 2 %, finer at the ends, where pure DP leaks most.
+More cost time and hardly find better events. By hand; nothing depends on it finely."""
 MAX_INTERVAL_ENDS = 28
-"""Thresholds between which intervals are placed: there are half the square of that many."""
+"""Thresholds that intervals may begin and end at. The number of intervals, and the time to count
+them, grows with the square; fewer place intervals less exactly. By hand."""
 MAX_VALUES = 48
-"""Single values, or categories, of a quantity that are counted: the commonest ones."""
+"""Single values, or categories, of a quantity that are counted, the commonest ones. More cost time;
+fewer may leave out one that tells the inputs apart. By hand."""
 DISCRETE_KINDS = frozenset({"relation", "remainder"})
 """Kinds that take few values: single ones are what a person would speak of."""
 MAX_PATTERNS, MAX_IN_A_SET = 256, 5
-"""Different outputs up to which whole outputs are spoken of, and how many a person reads in a set.
-"""
-RARE = 0.01
+"""Different outputs up to which events may name whole outputs, and how many of them a set may have.
+More outputs cost time, and each comes less often; a set of more is hard to read. By hand."""
+MAX_RARE_SHARE = 0.01
 """Share of outputs below which events are rare: a few of them are proposed beside the others, which
-would outrank them."""
+would outrank them. Larger: common events take their slots; smaller: an event of intermediate size
+is proposed by neither list. By hand."""
 MAX_CONTEXTS = 6
-"""Lengths and counts among which numbers are looked at again, each for the price of a search."""
+"""Lengths and counts for which numbers are searched again, among outputs of that length or count.
+Each costs as much time as the search itself; fewer may miss a leak that only shows there. By hand.
+"""
 MAX_OF_A_KIND = 3
-"""Events that one block of similar ones may propose, so that others are heard."""
+"""Events that one block of similar ones may propose. More leave less room for other quantities;
+fewer propose the best threshold without its neighbours. By hand."""
 COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
-"""What an event that is harder to read must be better by, in units of rank."""
+"""By how much, in units of rank, an event that is harder to read must be better. Larger: easier
+events, which may show less; smaller: the opposite. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +157,7 @@ def _rarely_on(on_d: bool, runs: int) -> Rank:
     def rank(c1: Ints, c2: Ints) -> Floats:
         more, less = (c1, c2) if on_d else (c2, c1)
         apart = (more - less) / np.sqrt(c1 + c2 + 1.0)
-        return np.where((apart >= 2.0) & (c1 + c2 < RARE * runs), apart, -np.inf)
+        return np.where((apart >= 2.0) & (c1 + c2 < MAX_RARE_SHARE * runs), apart, -np.inf)
 
     return rank
 

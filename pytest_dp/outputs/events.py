@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.outputs.columns import ABSENT, NUMBER, UNKNOWN, Named
-from pytest_dp.outputs.feature import WHOLE, Feature
+from pytest_dp.outputs.feature import INTEGER_KINDS, Feature
 from pytest_dp.outputs.leaves import Category, written
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
@@ -40,7 +40,7 @@ class Between:
 
     def __str__(self) -> str:
         text = self.feature.text
-        show = plain if self.feature.kind in WHOLE else repr
+        show = plain if self.feature.kind in INTEGER_KINDS else repr
         if self.high is None:
             return f"{text} >= {show(self.low or 0.0)}"
         if self.low is None:

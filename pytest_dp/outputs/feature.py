@@ -30,7 +30,9 @@ Derived = Literal["reading", "test", "relation", "remainder"]
 Kind = OfAPlace | Summary | Count | Bits | Derived | Literal["last", "user"]
 PLACE_KINDS: frozenset[Kind] = frozenset(get_args(OfAPlace))
 """Kinds of which there may be very many."""
-WHOLE: frozenset[Kind] = frozenset({"argmax", "argmin", "test", *get_args(Count), *get_args(Bits)})
+INTEGER_KINDS: frozenset[Kind] = frozenset(
+    {"argmax", "argmin", "test", *get_args(Count), *get_args(Bits)}
+)
 """Kinds that are whole numbers."""
 _OF_ALL: frozenset[Kind] = frozenset(get_args(Count) + get_args(Summary))
 """Kinds that take a look at all of an output, which is done only once."""

@@ -32,17 +32,24 @@ from pytest_dp.outputs.traces import traces
 from pytest_dp.outputs.user_features import name_of, user_function
 
 _MAX_PLACES_OF_BITS = 8
-"""Numbers of which all 64 bits are looked at, each as a quantity."""
+"""Places of which all 64 bits are features. Each place costs 64 features, which are tabulated and
+learned from; fewer may miss the place that leaks. By hand."""
 _MAX_READ = 16
-"""Quantities that are read out of categories, or of forms, of each sort."""
-_ALIKE = 10
-"""Numbers in an output above which they are also looked at as many of one sort."""
+"""Features read out of categories or forms, of each sort. More drown what leaks in noise; fewer may
+leave it out. By hand."""
+_MIN_MANY = 10
+"""Numbers in an output above which also the counts of numbers above a level are features. Fewer:
+features that say little beyond the numbers themselves. By hand."""
 _QUARTERS, _MAX_QUARTERED = (0.25, 0.5, 0.75), 200_000
-"""Levels of all numbers above which they are counted; numbers by which those are found."""
+"""Quantiles of all numbers above which numbers are counted, and from how many numbers these are
+computed. More quantiles are more features to learn from; more numbers cost time and move the
+quantiles little. By hand."""
 _MAX_SCREENED, _MAX_SCREENED_ROWS = 2_000, 1_000
-"""Of many features of other kinds, how many are compared, on how many outputs of each input."""
+"""Features of other kinds that are compared, and outputs of each input that they are compared on.
+The time grows with the product; fewer may leave out what leaks. By hand."""
 _MAX_TRACED = 512
-"""Places among which relations are looked for, where no pairs show which matter."""
+"""Places among which relations are looked for, where no pairs show which differ. The time grows
+faster than their number; where there are more, only the chosen places are looked at. By hand."""
 
 
 def features(
@@ -185,7 +192,7 @@ def _levels(table: Table) -> list[Feature]:
     part = table if step == 1 else table.rows(np.arange(len(table)) % step == 0)
     is_number = part.codes == NUMBER
     finite = part.numbers[is_number & np.isfinite(part.numbers)]
-    if not len(finite) or np.bincount(part.owner[is_number]).max() <= _ALIKE:
+    if not len(finite) or np.bincount(part.owner[is_number]).max() <= _MIN_MANY:
         return []
     levels = {float(f"{level:.3g}") for level in np.quantile(finite, _QUARTERS)}
     every = _every(table)

@@ -23,7 +23,8 @@ from pytest_dp.outputs.leaves import NO_CONTAINERS
 from pytest_dp.outputs.structures import SCALAR, Structure, of_length, structure_of
 
 MAX_DEPTH = 21
-"""Levels of containers that are opened; what lies deeper is a leaf."""
+"""Levels of containers that are opened; what lies deeper is a leaf. More cost time for recursive
+types; fewer leave deep leaves unseen. By hand: deeper than data that people return."""
 _LEAF = -1
 """The head of a leaf, and its shape."""
 _KEYS = {str, int, bytes, type(None)}

@@ -14,16 +14,16 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.outputs.columns import NUMBER, UNKNOWN
-from pytest_dp.outputs.containers import SEEN, Aspect
+from pytest_dp.outputs.containers import ASPECT_TEXTS, Aspect
 from pytest_dp.outputs.readings import READERS, of_texts
 from pytest_dp.outputs.table import Table
 
 MAX_ASPECTS, MAX_KEYS = 64, 16
-"""Aspects of forms that are spoken about, the commonest ones, and keys whose rank is: each is a
-quantity to learn from."""
+"""Aspects of forms, the commonest ones, and keys whose position is a feature. More drown what leaks
+in noise; fewer may leave it out. By hand."""
 MAX_MAPPINGS, MAX_KEYS_READ, MAX_ORDERS = 4, 3, 1_000
-"""Mappings of which keys are read, how many keys of each, and by how many different orders of them
-it is decided what to read."""
+"""Mappings of which keys are read, keys of each, and different orders of keys from which it is
+decided what to read. More cost time and are more features to learn from. By hand."""
 
 Form = tuple[Aspect, ...]
 
@@ -72,7 +72,9 @@ class Has:
 
     def __str__(self) -> str:
         place, what, value = self.aspect
-        return SEEN[what].format(place, ", ".join(value) if isinstance(value, tuple) else value)
+        return ASPECT_TEXTS[what].format(
+            place, ", ".join(value) if isinstance(value, tuple) else value
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,21 +14,29 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.outputs.table import Table
 
-NO_STEP = 5e-9, 2e-4
-"""Below which a number counts as 0, relative to how far outputs spread, in common divisors: errors
-of doubles grow to so much on the way, and those of single precision."""
+DIVISOR_ERRORS = 5e-9, 2e-4
+"""Below which share of the outputs' spread a remainder counts as 0 when a common divisor is
+computed: for errors of doubles, and for those of single precision, both of which grow on the way.
+Larger: fine grids are missed; smaller: errors are taken for a finer grid. By hand."""
 ON_GRID = 1e-3
-"""How close to the grid an output on it lies, relative to the step."""
+"""How close to a grid an output on it lies, relative to the step. Larger: outputs that are on no
+grid pass for it more easily; smaller: errors hide a grid. By hand."""
 SINGLE_DIGITS = 2.0**-20
-"""Relative size below which powers of 2 are the digits of single-precision numbers."""
-MOST = 0.9
-"""Of the outputs on one input, what has to lie on the grid: others were clipped, or are special."""
+"""Relative size below which a step that is a power of 2 is the last digits of single-precision
+numbers, and no grid of the mechanism. Larger: true fine grids are given up; smaller: every
+single-precision output seems to lie on one. By hand: such numbers have 24 bits."""
+MIN_SHARE_ON_GRID = 0.9
+"""Share of the outputs on one input that has to lie on the grid. Larger: a grid is missed where
+more are clipped or special; smaller: chance alone makes grids. By hand."""
 MIN_VALUES = 6
-"""Different outputs by which a grid is recognised, at least."""
-MAX_SETS = 12
-"""Pairs of differences that are looked at."""
+"""Different outputs by which a grid is recognised, at least. Fewer would lie on some grid by
+chance; more need more outputs. By hand."""
+MAX_DIVISORS = 12
+"""Pairs of differences whose common divisors are candidates for the step. More cost time; fewer may
+all give multiples of the step. By hand."""
 _NEAR_THE_END = 0.05
-"""Share of a step within which a remainder is so close to 0 that an error may turn it around."""
+"""Share of a step within which a remainder is so close to 0 that an error may turn it around.
+Larger: fewer shifts avoid it; smaller: errors split one remainder in two. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,9 @@ class Grid:
         if not len(finite):
             return True  # nothing that says otherwise
         room = max(ON_GRID * self.step, self.error) + 1e-13 * np.abs(finite)
-        return bool(np.mean(np.abs(_around(finite - self.offset, self.step)) <= room) >= MOST)
+        return bool(
+            np.mean(np.abs(_around(finite - self.offset, self.step)) <= room) >= MIN_SHARE_ON_GRID
+        )
 
 
 def grids(numbers: Floats) -> list[Grid | None]:
@@ -73,15 +83,17 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     Those are the step, or a multiple, and count if two of them agree. Of three differences they
     would be the step more often, but errors grow too far.
     """
-    sets = min(MAX_SETS, len(numbers) - 3)
+    sets = min(MAX_DIVISORS, len(numbers) - 3)
     if sets < MIN_VALUES:
         return {}
     # An infinity, or no number at all, gives NaN, which is no candidate.
     differences, others = (np.abs(numbers[:sets] - numbers[k : sets + k]) for k in (1, 3))
     spread = np.max(differences, axis=0, initial=0.0, where=np.isfinite(differences))
     width = numbers.shape[1]
-    smallest = np.concatenate([error * spread for error in NO_STEP])
-    steps = _divisor(np.tile(differences, len(NO_STEP)), np.tile(others, len(NO_STEP)), smallest)
+    smallest = np.concatenate([error * spread for error in DIVISOR_ERRORS])
+    steps = _divisor(
+        np.tile(differences, len(DIVISOR_ERRORS)), np.tile(others, len(DIVISOR_ERRORS)), smallest
+    )
     steps = np.sort(np.where(steps > 4 * smallest, steps, 0.0), axis=0)
     same = (np.diff(steps, axis=0) <= ON_GRID * steps[1:]) & (steps[:-1] > 0)
     by_column: dict[int, list[float]] = {}
@@ -119,7 +131,7 @@ def _fitted(values: Floats, step: float) -> Grid | None:
         middle = _median_around(rest, step)
         rest = _around(rest - middle, step)
         on = np.abs(rest) <= ON_GRID * step + 1e-13 * np.abs(values)
-        if on.mean() < MOST or on.sum() < MIN_VALUES:
+        if on.mean() < MIN_SHARE_ON_GRID or on.sum() < MIN_VALUES:
             return None
         start += middle
         multiples = np.round((values[on] - start) / step)

@@ -12,14 +12,19 @@ from pytest_dp.outputs.columns import ABSENT, NUMBER, all_numbers
 from pytest_dp.outputs.table import Table
 
 NEARLY_EQUAL = 2.0**-50
-"""Relative difference of two numbers that are equal but for rounding."""
+"""Relative difference of two numbers that are equal but for rounding: 8 errors of a double. Larger
+would take different outputs for equal; smaller would see the last digits as outputs. By hand."""
 MIN_TIMES = 5
-"""How often a value has to come for it not to be chance, where values are continuous."""
-TIMES_AS_OFTEN, _NEIGHBOURS = 4, 10
-"""How many times as often as its neighbours it has to come, and how many of those count, on either
-side: rounded numbers recur too, but all alike."""
-_MOSTLY, _MAX_SPECIAL = 0.9, 64
-"""Share of outputs that are most of them; special values that are looked at."""
+"""How often a value has to come for it not to be chance, where values are continuous. Larger: atoms
+are found later; smaller: values that recur by chance are proposed. By hand."""
+TIMES_AS_OFTEN, _NEIGHBOURS_PER_SIDE = 4, 10
+"""How many times as often as its neighbours a value has to come, and how many neighbours count on
+either side: rounded numbers recur too, but all alike. Larger: weaker atoms are missed; smaller:
+chance proposes values. By hand."""
+_MIN_SHARE_OF_NUMBERS, _MAX_SPECIAL = 0.9, 64
+"""Share of outputs that has to be different numbers for anything else to be special, and special
+values that are looked at. Larger: leaks beside some ordinary text are not seen as such; smaller:
+common categories count as special. More values cost time. By hand."""
 
 
 def numeric(numbers: Floats) -> tuple[Floats, Ints]:
@@ -154,10 +159,10 @@ def recurring(counts: Ints, share: float) -> Bools:
     """
     often: Bools = counts > max(MIN_TIMES - 1, share * counts.sum())
     candidates = np.flatnonzero(~often & (counts >= MIN_TIMES))
-    if len(candidates) and len(counts) > 2 * _NEIGHBOURS:
+    if len(candidates) and len(counts) > 2 * _NEIGHBOURS_PER_SIDE:
         sums = np.concatenate([[0], np.cumsum(counts)])
         means = []
-        for low, high in ((-_NEIGHBOURS, 0), (1, _NEIGHBOURS + 1)):
+        for low, high in ((-_NEIGHBOURS_PER_SIDE, 0), (1, _NEIGHBOURS_PER_SIDE + 1)):
             ends = [np.clip(candidates + end, 0, len(counts)) for end in (low, high)]
             means.append((sums[ends[1]] - sums[ends[0]]) / np.maximum(ends[1] - ends[0], 1))
         usual = np.maximum(np.minimum(*means), 1.0)  # a neighbour may itself come often
@@ -181,7 +186,7 @@ def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
     """
     missing = np.isnan(numbers) & (codes == NUMBER)
     is_number = (codes == NUMBER) & ~missing
-    if is_number.mean() < _MOSTLY:
+    if is_number.mean() < _MIN_SHARE_OF_NUMBERS:
         return False
     special = [
         missing,
@@ -189,7 +194,7 @@ def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
     ]
     for side in (on_d, ~on_d):  # outputs on both may share their noise, and be equal
         values, counts = np.unique(numbers[is_number & side], return_counts=True)
-        if len(values) > _MOSTLY * (is_number & side).sum():
+        if len(values) > _MIN_SHARE_OF_NUMBERS * (is_number & side).sum():
             recur = values[counts >= times]
             special += [numbers == value for value in recur[:_MAX_SPECIAL]]
     for mask in special:

@@ -22,21 +22,28 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table
 
 MAX_LABELS = 64
-"""Different categories at a place up to which nothing is read out of them, if each recurs."""
+"""Different categories at a place up to which they are labels, and nothing is read out of them if
+each recurs. Larger: texts with few variants are not read; smaller: labels are read without need. By
+hand."""
 MAX_CATEGORIES = 2_000
-"""Categories at a place by which it is decided what to read out of them."""
+"""Outputs whose categories decide what to read out of them. More cost time; fewer may miss a common
+word. By hand."""
 MAX_NUMBERS_IN_TEXT, MAX_CHARACTERS, MAX_WORDS = 6, 32, 64
 """Numbers and characters of a text that are read, and words, marks and beginnings, of each the
-commonest: every one is a quantity to learn from."""
+commonest. Every one is a feature to learn from: more drown what leaks, fewer may leave it out. By
+hand."""
 BEGINNINGS = (2, 4, 8, 16)
-OFTEN = 0.01
-"""Share of the texts that a word or a beginning needs to be spoken of: rarer ones could not be bet
-on."""
+"""Lengths of the beginnings of texts that may be features. By hand: powers of 2, as single
+characters are read anyway."""
+MIN_SHARE_OF_TEXTS = 0.01
+"""Share of the texts that a word or a beginning needs to be a feature. Larger: rare words that tell
+are missed; smaller: features that are too rare to bet on. By hand."""
 MODULI = (2, 10, 1_000, 2**32)
-"""What the remainders of huge whole numbers are taken by."""
+"""What the remainders of huge integers are taken by: parity, decimal digits, and their lower 32
+bits. Each is a feature more to learn from. By hand."""
 
 ESSENTIAL = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
-"""What is read that tells so much that it is never left out for something else."""
+"""Readings that tell so much that they are never left out in favour of others."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"[^\W\d_]{3,}")  # single characters are looked at anyway
@@ -178,7 +185,7 @@ def of_texts(texts: list[str]) -> _Wanted:
 
 def _often(counts: Counter[str], of: int) -> list[str]:
     """What many texts have, the commonest first."""
-    common = [text for text, n in counts.items() if n >= max(2, OFTEN * of)]
+    common = [text for text, n in counts.items() if n >= max(2, MIN_SHARE_OF_TEXTS * of)]
     return sorted(common, key=lambda text: (-counts[text], text))[:MAX_WORDS]
 
 

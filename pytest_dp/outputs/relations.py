@@ -18,25 +18,34 @@ from pytest_dp.outputs.lattices import nice
 from pytest_dp.outputs.table import Table
 
 MAX_EXHAUSTIVE = 12
-"""Numbers up to which each is compared with all others, and with several at once."""
+"""Columns up to which each is compared with all others, and explained by several at once. The time
+grows with the square; beyond, only relations of two are found. By hand."""
 MIN_RELATION_OUTPUTS, MAX_RELATION_OUTPUTS = 8, 256
-"""Outputs on an input by which relations are recognised, at least and at most."""
+"""Outputs on an input by which relations are recognised, at least and at most. Fewer would make
+relations by chance; more cost time and change nothing, as relations are exact. By hand."""
 MAX_RELATIONS = 128
-"""Relations that are looked at where there are very many numbers: each is a quantity to learn from,
-and costs as much."""
-SPARE = 4
-"""Outputs beyond those that fix the coefficients of a relation: chance alone gives none for them.
-"""
+"""Relations among many columns, at most. Each is a feature, with its price in time and in what can
+be learned. By hand."""
+SPARE_OUTPUTS = 4
+"""Outputs beyond those that fix the coefficients of a relation. Fewer: chance makes relations;
+more: relations of many columns need more outputs. By hand."""
 EXACT_RESIDUAL = 1e-5
-"""Noise that is left in an exact relation, as a share."""
-TOGETHER = 0.5
-"""Noise (variance) that is left of a number in the best difference with another, at most."""
-CHANCE = 4.0
-"""Standard errors by which numbers have to go together to be looked at as related: one pair of
-16,000 does so by chance."""
+"""Share of its noise that may be left of a column in an exact relation. Larger: near relations pass
+for exact; smaller: errors of floats hide exact ones. By hand."""
+MAX_LEFT_VARIANCE = 0.5
+"""Share of its variance that may be left of a number in the best difference with another. Larger:
+differences that help little; smaller: fewer relations. By hand."""
+MIN_CORRELATION = 4.0
+"""Standard errors by which two numbers have to correlate to be looked at as related. Larger: weak
+relations are missed; smaller: more by chance (of normal numbers, one pair in 16,000 exceeds 4). By
+hand."""
 CONSTANT_SHARE = 0.9
-"""Share of outputs for which a constant is one."""
-_COEFFICIENT = 1e-4
+"""Share of outputs for which a relation has to be constant to be a constant. Larger: one that is
+the same on both inputs, but for clipped outputs, is kept without need; smaller: one that differs
+rarely is lost. By hand."""
+_COEFFICIENT_ERROR = 1e-4
+"""Relative error up to which a coefficient is written with fewer digits, or as an integer. Larger:
+another relation than that of the outputs; smaller: unreadable coefficients. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +158,7 @@ def _related(numbers: Floats) -> list[Floats]:
     relations = []
     for j in range(width):
         weights = next((w for i in free if (w := _explained(x, scales, [i], j)) is not None), None)
-        if weights is None and 1 < len(free) <= n - 1 - SPARE:
+        if weights is None and 1 < len(free) <= n - 1 - SPARE_OUTPUTS:
             weights = _explained(x, scales, free, j)
         if weights is None:
             free.append(j)
@@ -177,7 +186,7 @@ def _explained(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | Non
     for i, slope in zip(by, slopes.tolist(), strict=True):
         if abs(slope) * np.median(np.abs(x[:, i])) > 10 * usual:
             weight = slope * float(scales[j] / scales[i])
-            weights[i] = -math.copysign(nice(abs(weight), _COEFFICIENT * abs(weight)), weight)
+            weights[i] = -math.copysign(nice(abs(weight), _COEFFICIENT_ERROR * abs(weight)), weight)
     weights[j] = 1.0
     return _scaled(weights)
 
@@ -188,7 +197,7 @@ def _scaled(weights: Floats) -> Floats:
     scaled: Floats = weights / weights[at[0]]
     for times in range(1, 13):
         integers: Floats = np.round(scaled * times)
-        if np.all(np.abs(integers - scaled * times) <= _COEFFICIENT * times):
+        if np.all(np.abs(integers - scaled * times) <= _COEFFICIENT_ERROR * times):
             return integers
     return scaled
 
@@ -246,7 +255,7 @@ def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> lis
                 continue
             correlations = np.corrcoef(usable.T).reshape(2 * usable.shape[1:])
             correlations = np.triu(np.nan_to_num(correlations), 1)
-            least = max(1 - TOGETHER, CHANCE**2 / len(usable))
+            least = max(1 - MAX_LEFT_VARIANCE, MIN_CORRELATION**2 / len(usable))
             for j, i in enumerate(np.argmax(np.abs(correlations), axis=0).tolist()):
                 r = float(correlations[i, j])
                 if not least <= r**2 <= 1 - EXACT_RESIDUAL**2:

@@ -14,30 +14,37 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.outputs.columns import EXACT, NUMBER
-from pytest_dp.outputs.feature import WHOLE, Feature
+from pytest_dp.outputs.columns import MAX_EXACT, NUMBER
+from pytest_dp.outputs.feature import INTEGER_KINDS, Feature
 from pytest_dp.outputs.table import Table
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
-"""Relative errors of one operation."""
+"""Relative errors of one operation, for doubles and for single precision."""
 LONG_SUM, SHORT_SUM = 2.0**10, 8
-"""Errors of one operation up to which numbers are equal: those of a long sum, if that is much less
-than how far numbers spread, and those of a short one in any case."""
-OF_SPREAD = 2.0**-20
-"""What is much less than that."""
-OF_SPREAD_SINGLE = 2.0**-12
-TOUCHED = 0.2
-"""Share of numbers that use the last digit of single precision, if they come from there."""
+"""Errors of one operation up to which numbers are equal: those of a long sum, as long as that is
+far less than the spread of the numbers, and those of a short sum in any case. Larger: different
+outputs are merged; smaller: the order of a sum counts as a leak. By hand."""
+LONG_SUM_OF_SPREAD = 2.0**-20
+"""Share of the spread of numbers that the errors of a long sum may amount to. Larger: different
+outputs are merged; smaller: sums of close numbers are told apart by rounding. By hand."""
+LONG_SUM_OF_SPREAD_SINGLE = 2.0**-12
+"""The same in single precision, of which one error is 2**29 times as large. By hand."""
+MIN_LAST_DIGITS = 0.2
+"""Share of numbers that use the last bit of single precision, if they were computed in it (half of
+them would). Larger: short samples are taken for doubles; smaller: short decimals are taken for
+single precision. By hand."""
 MAX_ROOM_NUMBERS = 2_000
-"""Numbers by which it is found how far apart two may be and still be equal but for rounding: more
-say the same."""
+"""Numbers from which the room for rounding is computed. More cost time and change little. By hand.
+"""
 MAX_MERGED_PLACES = 64
-"""Numbers in an output up to which whole outputs are compared up to rounding."""
+"""Places of an output up to which whole outputs are compared up to rounding. More cost time; fewer:
+outputs that differ by rounding alone count as different. By hand."""
 _TOTALS = frozenset({"difference", "sum", "mean", "relation"})
 """Kinds that are as inexact as what they are made of."""
-_ROUNDED = WHOLE | {"test", "bit", "lowest bit", "remainder"}
-_ASIDE = 0.3819660112501051
-"""Where to cut between two numbers: a golden section, never on a grid that both of them lie on."""
+_ROUNDED = INTEGER_KINDS | {"test", "bit", "lowest bit", "remainder"}
+"""Kinds that are exact, as they are integers or were rounded."""
+_GOLDEN_SECTION = 0.3819660112501051
+"""Where to cut between two numbers: the golden section is never on a grid that both lie on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +96,9 @@ def room_of(numbers: Floats, *made_of: Floats) -> Room:
     if not 0 < size < np.inf or (_are_whole(finite) and _are_whole(numbers)):
         return NONE
     if all(map(_are_single, parts)):
-        error, of_spread = SINGLE, OF_SPREAD_SINGLE
+        error, of_spread = SINGLE, LONG_SUM_OF_SPREAD_SINGLE
     else:
-        error, of_spread = DOUBLE, OF_SPREAD
+        error, of_spread = DOUBLE, LONG_SUM_OF_SPREAD
     plain = max(SHORT_SUM * error * size, min(LONG_SUM * error * size, of_spread * spread))
     return Room(plain, SHORT_SUM * error)
 
@@ -111,7 +118,7 @@ def _size(numbers: Floats) -> float:
 def _are_whole(numbers: Floats) -> bool:
     """Whether numbers are whole, and small enough to be exact."""
     with np.errstate(invalid="ignore"):
-        is_integer = (numbers == np.round(numbers)) & (np.abs(numbers) < EXACT)
+        is_integer = (numbers == np.round(numbers)) & (np.abs(numbers) < MAX_EXACT)
     return bool(np.all(is_integer | ~np.isfinite(numbers)))
 
 
@@ -123,7 +130,7 @@ def _are_single(numbers: Floats) -> bool:
         single = numbers.astype(np.float32)
     if not np.array_equal(single, numbers):
         return False
-    return bool(np.mean(single.view(np.uint32) & np.uint32(1)) > TOUCHED)
+    return bool(np.mean(single.view(np.uint32) & np.uint32(1)) > MIN_LAST_DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +201,7 @@ def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints
 def between(low: Floats, high: Floats) -> Floats:
     """A number between two, larger than the one and at most as large as the other."""
     with np.errstate(all="ignore"):
-        cut = low * (1 - _ASIDE) + high * _ASIDE
+        cut = low * (1 - _GOLDEN_SECTION) + high * _GOLDEN_SECTION
         return np.where((cut > low) & (cut <= high), cut, high)
 
 

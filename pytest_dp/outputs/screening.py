@@ -16,28 +16,38 @@ from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.table import Table
 
 MAX_CHOSEN, MAX_IN_PAIRS, MIN_CHOSEN = 64, 32, 32
-"""Places of an output to learn from, at most: more of them drown what leaks. Where pairs show which
-matter, they are chosen from fewer on; and so many are chosen however few outputs there are."""
+"""Places of an output to learn from, at most; above how many places they are chosen where pairs
+show which differ; and how many are chosen however few outputs there are. More drown what leaks in
+noise; fewer may leave it out. By hand."""
 RUNS_PER_QUANTITY = 30
-"""Outputs for each quantity to learn from: with fewer, what is learned is mostly noise."""
+"""Outputs for each quantity to learn from. Larger: fewer quantities; smaller: what is learned is
+mostly noise. By hand."""
 MAX_CHOOSING_NUMBERS = 1_000_000
-"""Numbers by which places are chosen, on either input."""
+"""Numbers of either input by which places are chosen. More cost time and memory; fewer choose more
+by chance. By hand."""
 
 MAX_RANKED_NUMBERS = 1_000_000
-"""Numbers, over all quantities, that are sorted to see how far the two sides are apart."""
+"""Numbers, over all quantities, that are sorted to see how far the two sides are apart. As for
+`MAX_CHOOSING_NUMBERS`."""
 MAX_PAIRED_NUMBERS = 1_000_000
-"""Numbers that are compared between the two outputs of pairs at a time."""
+"""Numbers that are compared between the outputs of pairs at a time. More cost memory, fewer cost
+time; results are the same. By hand."""
 NEARLY_SAME = 1e-9
-"""Relative difference up to which two numbers may be the same but for rounding."""
+"""Relative difference up to which two numbers may be the same but for rounding. Larger: a small
+difference is not seen; smaller: rounding makes every place one that differs. By hand."""
 MIN_PAIRS = 8
-"""Pairs of outputs below which it cannot be told which places differ."""
+"""Pairs of outputs from which on it can be told which places differ. Fewer miss places that differ
+rarely; more are not always there. By hand."""
 MAX_PARTNERED, MAX_PARTNERS = 8, 8
-"""Quantities that differ for which partners are looked for, and how many are taken."""
-MAX_RELATED_BY = 200_000
-"""Numbers by which that is seen."""
-RELATED = 5.0
-"""Standard errors beyond which two quantities go together: by chance, one of 1.7 million pairs
-does."""
+"""Quantities that differ for which partners are looked for, and how many partners are taken. More
+cost time and drown what leaks; fewer may miss the partner that cancels the noise. By hand."""
+MAX_PARTNER_NUMBERS = 200_000
+"""Numbers from which partners are computed. More cost time; fewer choose more by chance. By hand.
+"""
+MIN_SIGN_AGREEMENT = 5.0
+"""Standard errors by which the signs of two quantities have to go together to be partners: by
+chance, one pair of 1.7 million exceeds 5. Larger: weak partners are missed; smaller: chance makes
+partners. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +220,12 @@ def _partners(numbers: Floats, rows1: Ints, chosen: Ints, still: Bools) -> list[
     candidates, targets = np.flatnonzero(still), chosen[:MAX_PARTNERED]
     if not len(candidates) or not len(targets):
         return []
-    rows = rows1[: max(MIN_PAIRS, MAX_RELATED_BY // len(candidates))]
+    rows = rows1[: max(MIN_PAIRS, MAX_PARTNER_NUMBERS // len(candidates))]
     sides = [_signs(numbers[np.ix_(rows, columns)]) for columns in (candidates, targets)]
     together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
-    related = min(RELATED, 0.99 * np.sqrt(len(rows)))  # or always, where there are few outputs
+    related = min(
+        MIN_SIGN_AGREEMENT, 0.99 * np.sqrt(len(rows))
+    )  # or always, where there are few outputs
     best = np.argsort(-together.max(axis=1), kind="stable")[:MAX_PARTNERS]
     return [
         (int(targets[k]), int(candidates[j]))

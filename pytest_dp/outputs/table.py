@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs, joined
 from pytest_dp.outputs.columns import (
     ABSENT,
-    EXACT,
+    MAX_EXACT,
     NUMBER,
     UNKNOWN,
     Named,
@@ -286,7 +286,7 @@ def _recoded(columns: Sequence[Ints], new_codes: list[Ints]) -> Ints:
 def _in_floats(array: npt.NDArray[Any]) -> bool:
     """Whether floats hold the elements exactly, or nearly if they are finer floats."""
     if array.dtype.kind in "iu" and array.dtype.itemsize > 4 and array.size:
-        return bool(array.max() < EXACT and array.min() > -EXACT)
+        return bool(array.max() < MAX_EXACT and array.min() > -MAX_EXACT)
     return array.dtype.kind in "biuf"
 
 

@@ -11,7 +11,8 @@ from pytest_dp.outputs.screening import leading_rows
 from pytest_dp.outputs.table import Table
 
 MAX_TRACED_NUMBERS, MIN_TRACED_OUTPUTS, MAX_TRACED_OUTPUTS = 400_000, 48, 200
-"""Numbers to look at on either input, and outputs, at least and at most."""
+"""Numbers to look at on either input; outputs, at least and at most. More cost time; fewer outputs
+show relations and grids less surely. By hand."""
 
 
 def traces(

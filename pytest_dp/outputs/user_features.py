@@ -20,6 +20,7 @@ _ALLOWED = (
     "Allowed: a number, or a list, tuple or 1-d array of numbers, as many for every output; True "
     "and False count as 1 and 0."
 )
+"""What a user's function may return, for its errors."""
 
 
 @dataclass(frozen=True, slots=True)
