@@ -10,9 +10,9 @@ from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.auditors.afresh import confirmed
+from pytest_dp.auditors.confirming import confirmed
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.earlier import told_of
+from pytest_dp.auditors.earlier import note_of
 from pytest_dp.auditors.past import NOTHING, Past
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, expand
@@ -95,15 +95,15 @@ def audit(
     return run(claims[0], mechanism, settings, name)
 
 
-def _with_the_keywords_of(claim: Callable[..., Any], given: Callable[..., Any]) -> Signature:
+def _signature_with_claim(function: Callable[..., Any]) -> Signature:
     """A signature that lists the keywords of a claim too, for ``help`` and for completion."""
-    own = [p for p in signature(given).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    more = [p for p in signature(claim).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    parameters = sorted([*own, *more], key=lambda p: (p.kind, p in own))
-    return signature(given).replace(parameters=parameters)
+    named = [p for p in signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    of_claim = [p for p in signature(dp_claim).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    parameters = sorted([*named, *of_claim], key=lambda p: (p.kind, p in named))
+    return signature(function).replace(parameters=parameters)
 
 
-audit.__signature__ = _with_the_keywords_of(dp_claim, audit)  # type: ignore[attr-defined]
+audit.__signature__ = _signature_with_claim(audit)  # type: ignore[attr-defined]
 
 
 def _relation(claim: Claim) -> str:
@@ -132,19 +132,20 @@ def run(
     search = settings.method == "sequential" and claim.promise.inputs is not None
 
     def prepared() -> tuple[Claim, PairSource, Evidence | None]:
-        whole = replace(claim, promise=resolved(claim.promise, root, notes))
-        found = constants_of(call.mechanism, call.params) if search and settings.search else ()
-        constants = [constant.value for constant in found]
-        remembered = past.pairs(whole.promise)
+        audited = replace(claim, promise=resolved(claim.promise, root, notes))
+        promise = audited.promise
+        in_code = constants_of(call.mechanism, call.params) if search and settings.search else ()
+        constants = [constant.value for constant in in_code]
+        remembered = past.pairs(promise)
         if remembered:
             notes.append(
                 "the pair that broke this claim the last time was tried first; an audit that is "
                 "repeated by its seed leaves it out"
             )
-        source = source_of(whole, seed, written, remembered, notes, constants)
-        source = accepted(source, whole.promise, call, settings, notes)
-        source = searched(source, whole.promise, call, settings) if search else source
-        return whole, source, past.evidence(whole.promise, seed)
+        source = source_of(audited, seed, written, remembered, notes, constants)
+        source = accepted(source, promise, call, settings, notes)
+        source = searched(source, promise, call, settings) if search else source
+        return audited, source, past.evidence(promise, seed)
 
     try:
         claim, source, earlier = within(settings.max_seconds, prepared)
@@ -159,7 +160,7 @@ def run(
     for note in notes:
         context.sampler.note(note)
     if earlier is not None and earlier.runs:
-        context.sampler.note(told_of(earlier))
+        context.sampler.note(note_of(earlier))
     useless = unused(claim.effort, settings.method)
     if useless:
         context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")
@@ -168,7 +169,8 @@ def run(
 
 
 BLAME_SECONDS, BLAME_SHARE = 3.0, 0.05
-"""Seconds that it may take to find lines to blame, and share of ``max_seconds``."""
+"""Seconds that it may take to find lines to blame, and share of ``max_seconds``: more make a red
+build wait, less leave large mechanisms without a line. Chosen by hand."""
 
 
 def _with_blame(context: Context, result: AuditResult, root: Path | None) -> AuditResult:

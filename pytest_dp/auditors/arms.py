@@ -27,8 +27,8 @@ from pytest_dp.attacks.binning import (
 )
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.kept import Kept
 from pytest_dp.auditors.pace import pace_of
+from pytest_dp.auditors.paired_outputs import PairedOutputs, first_pairs
 from pytest_dp.auditors.pool import Contender, Pool
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.evidence.betting import Record
@@ -45,19 +45,21 @@ from pytest_dp.sampling.sampler import Draw
 
 OUTPUTS_PER_QUANTITY = 250
 """Outputs that there have to be for each number, or difference of two, that a model learns from
-where an output has many."""
+where an output has many: with fewer a model learns noise by heart, with more it overlooks what
+leaks in one place of many. Chosen by hand."""
 MAX_UNPAIRED_PLACES = 256
 """Places in an output that extracts keep where inputs are not run with the same random numbers:
-then no pairs of outputs show which places matter."""
+then no pairs of outputs show which places matter. More take the room of outputs. Chosen by hand."""
 MAX_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones. Each takes a share of
 every stake; by one alone, a mechanism of which two things leak is caught later."""
 HOPE_ERRORS = 1.5
 """Standard errors by which a pair of inputs may be better than it looks: larger values try more
-pairs, smaller ones stay with the best so far (as in a bandit)."""
+pairs, smaller ones stay with the best so far (as in a bandit). Chosen by hand."""
 UNLEARNED_HOPE = 1.0
 """By how much better binnings may do, over the root of how many outputs the present ones know: else
-a pair that gains nothing, and loses nothing, would starve others that were learned from too few."""
+a pair that gains nothing, and loses nothing, would starve others that were learned from too few.
+Larger values bet longer on pairs that are not told apart. Chosen by hand."""
 
 
 @dataclass(slots=True)
@@ -66,8 +68,8 @@ class Arm(Contender):
 
     Attributes
     ----------
-    kept : Kept
-        Its outputs, as far as there is room for them.
+    outputs : PairedOutputs
+        What was drawn on it, as far as there is room.
     drawn, batches : int
         Pairs of outputs drawn, and in how many batches.
     coupled : bool
@@ -88,7 +90,7 @@ class Arm(Contender):
         What is bet on whatever was learned, as something else than samples suggests it.
     """
 
-    kept: Kept = field(default_factory=Kept)
+    outputs: PairedOutputs = field(default_factory=PairedOutputs)
     drawn: int = 0
     batches: int = 0
     coupled: bool = False
@@ -100,9 +102,9 @@ class Arm(Contender):
     refused: bool = False
     proposed: Binning | None = None
 
-    def draws(self, pool: Pool, size: int, first: int, *rest: int) -> list[Draw]:
-        """What draws so many new pairs of outputs; `first` and `rest` are parts of their key."""
-        key = first, self.number, *rest
+    def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[Draw]:
+        """What draws so many new pairs of outputs; `purpose` and `rest` are parts of their key."""
+        key = purpose, self.number, *rest
         return [
             Draw(pool.inputs[i], size, key if self.coupled else (*key, side), self.coupled)
             for side, i in enumerate((self.input1, self.input2))
@@ -115,33 +117,32 @@ class Arm(Contender):
 
 
 def learn(context: Context, arm: Arm) -> None:
-    """Make new binnings from all that was kept, and the record of what they would have shown."""
-    kept = arm.kept
-    table, on_d = kept.table()
-    most = pace_of(context.guarantee).learned_from
-    middle = kept.pairs // 2
-    lower = np.arange(len(on_d)) % kept.pairs < middle
-    paired = min(kept.coupled, middle), max(kept.coupled - middle, 0)
+    """Make new binnings from all outputs at hand, and the record of what they would have shown."""
+    outputs = arm.outputs
+    table, on_d = outputs.table()
+    max_pairs = pace_of(context.guarantee).learned_from
+    middle = outputs.pairs // 2
+    lower = np.arange(len(on_d)) % outputs.pairs < middle
+    paired = min(outputs.coupled, middle), max(outputs.coupled - middle, 0)
     joint: list[Floats] = []
     binnings: list[Binning] = []
     odds = np.zeros(len(on_d))
     for known, held_out, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
         part, sides = table.rows(known), on_d[known]
-        model, about = _model(context, arm, part, sides, most, pairs)
+        model, about = _model(context, arm, part, sides, max_pairs, pairs)
         unseen = table.rows(held_out)
         odds[held_out] = scores(model, unseen)
         for event in _events(context, arm, part, sides, about):
-            seen = ByEvent(event)
-            if seen in binnings:
-                continue
-            binnings.append(seen)
-            joint.append(_joint(seen.bins(unseen), on_d[held_out], 2))
+            by_event = ByEvent(event)
+            if by_event not in binnings:
+                binnings.append(by_event)
+                joint.append(_joint(by_event.bins(unseen), on_d[held_out], 2))
     if arm.proposed is not None:
         binnings.append(arm.proposed)
         joint.append(_joint(arm.proposed.bins(table), on_d, arm.proposed.width))
-    model, about = _model(context, arm, table, on_d, 2 * most, kept.coupled)
+    model, about = _model(context, arm, table, on_d, 2 * max_pairs, outputs.coupled)
     if context.settings.classifier is not None or context.settings.features is not None:
-        check_by_itself(model, about, kept.examples())
+        check_by_itself(model, about, outputs.examples())
     final = scores(model, table)
     for half in (lower, ~lower):
         odds[half] = _on_the_scale_of(odds[half], final[half])
@@ -150,17 +151,17 @@ def learn(context: Context, arm: Arm) -> None:
     joint.insert(0, _joint(bins, on_d, by_score.width))
     record = Record(joint, arm.record.soft, not arm.coupled, _on_average(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
-    arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, kept.pairs
+    arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, outputs.pairs
 
 
 def make_room(context: Context, arm: Arm) -> None:
-    """Keep only the quantities that are learned from, from now on, and of what was kept."""
-    table, on_d = arm.kept.table()
-    about = quantities(context.settings, table, arm.references, on_d, arm.kept.coupled)
-    if not arm.kept.coupled and any(feature.kind == "leaf" for feature in about):
+    """Keep only the quantities that are learned from: of the outputs so far, and of new ones."""
+    table, on_d = arm.outputs.table()
+    about = quantities(context.settings, table, arm.references, on_d, arm.outputs.coupled)
+    if not arm.outputs.coupled and any(feature.kind == "leaf" for feature in about):
         places = choose(table, on_d, 0, MAX_UNPAIRED_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
-    arm.kept.keep_only(list(dict.fromkeys(about)))
+    arm.outputs.keep_only(list(dict.fromkeys(about)))
 
 
 def _on_the_scale_of(odds: Floats, scale: Floats) -> Floats:
@@ -186,11 +187,9 @@ def _joint(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
 
 
 def _model(
-    context: Context, arm: Arm, table: Table, on_d: Bools, most: int, paired: int
+    context: Context, arm: Arm, table: Table, on_d: Bools, max_pairs: int, paired: int
 ) -> tuple[Posterior, list[Feature]]:
-    if len(on_d) > 2 * most:
-        some = np.arange(len(on_d)) % (len(on_d) // 2) < most
-        table, on_d = table.rows(some), on_d[some]
+    table, on_d = first_pairs(table, on_d, max_pairs)
     about = quantities(context.settings, table, arm.references, on_d, paired)
     about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
     return fit(context.settings.classifier, table, on_d, about, context.seed), about
@@ -199,15 +198,11 @@ def _model(
 def _events(
     context: Context, arm: Arm, table: Table, on_d: Bools, about: list[Feature]
 ) -> list[Event]:
-    half = len(on_d) // 2
-    most = pace_of(context.guarantee).learned_from
-    if half > most:
-        some = np.arange(len(on_d)) % half < most
-        table, on_d, half = table.rows(some), on_d[some], most
+    table, on_d = first_pairs(table, on_d, pace_of(context.guarantee).learned_from)
     about = [feature for feature in about if feature.kind != "bit"]
-    rank = rank_for(context.guarantee, rarest=0.0)(half)
+    rank = rank_for(context.guarantee, rarest=0.0)(len(on_d) // 2)
     ranked = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)
-    return [each.event for each in ranked]
+    return [candidate.event for candidate in ranked]
 
 
 def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:

@@ -1,6 +1,6 @@
-"""What the sequential auditor says in the end: the verdict, and what was found, to be shown.
+"""What the sequential auditor says in the end: the verdict, and the strongest attack, to be shown.
 
-The verdict follows from the bets alone. What was found is counted once more on held-out samples.
+The verdict follows from the bets alone. The attack is counted once more, on held-out samples.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pytest_dp.auditors import analysing, divergence, held_out
+from pytest_dp.auditors import divergence, enumeration, held_out
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.auditors.enumerating import estimate
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
-from pytest_dp.auditors.pool import cannot_be_read, never_varies
+from pytest_dp.auditors.pool import cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.smaller import smallest
 from pytest_dp.auditors.strongest import (
@@ -34,7 +33,8 @@ from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 PAIRS_TO_CHOOSE, PAIRS_TO_COMPARE = 4_000, 400
-"""Pairs of outputs by which the event to show is chosen, and losses on inputs are compared."""
+"""Pairs of outputs by which the event to show is chosen, and losses on inputs are compared: more
+take longer, fewer show an event that is not the best, or no difference. Chosen by hand."""
 NO_DIFFERENCE = (
     "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
     "differ in anything that the mechanism looks at?"
@@ -45,23 +45,19 @@ NOT_TOLD_APART = (
 )
 
 
-def conclude(game: Game) -> AuditResult:
-    """Count what was found on held-out samples, and say so."""
+def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
+    """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     context = game.context
-    given = len(context.pairs)
-    tried = min(len(game.seen), given), given
-    if tried[0] < tried[1] > 1 and not game.refuted:
-        context.sampler.note(
-            f"tried {tried[0]} of {tried[1]:,} pairs: raise max_samples or max_seconds, or "
-            "name the pairs that matter with pairs=",
-            hinders=True,
-        )
+    claimed = game.bandit.claimed
+    seen = min(len(game.seen), claimed)
+    if seen < claimed > 1 and not game.refuted:
+        note_left_out(context, seen)
     bets: dict[str, Any] = {
         "e_value": game.e_value,
         "bet_samples": context.earlier.samples + (0 if game.refuted_before else 2 * game.drawn),
         "evidence": game.evidence if context.collects else None,
-        "pairs": tried,
-        "proposed": len(game.seen) - tried[0],
+        "pairs": (seen, claimed),
+        "proposed": len(game.seen) - seen,
         "pictures": Pictures(wealth=wealth_of(game.trail)),
     }
     known = [arm for arm in game.seen if arm.binnings]
@@ -69,8 +65,10 @@ def conclude(game: Game) -> AuditResult:
         _note_if_late(game)
         return context.result("inconclusive", **bets)
     violated = game.refuted
-    bets["estimate"], bets["not_exact"] = estimate(context, game.found, game.seen, violated)
-    caught = would_catch(known[:given], given, context.guarantee, game.share * context.alpha)
+    bets["estimate"], bets["not_exact"] = enumeration.estimate(
+        context, enumerated, game.seen, violated
+    )
+    caught = would_catch(known[:claimed], claimed, context.guarantee, game.share * context.alpha)
     shown_of = game
     if violated:
         broken = max(known, key=lambda arm: arm.earned)
@@ -83,9 +81,7 @@ def conclude(game: Game) -> AuditResult:
     bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
     game.late |= shown_of.late
     if bets["estimate"] is None:  # last, as it may take some of the samples that are left
-        bets["estimate"] = analysing.estimate(
-            context, game.found.traced, game.pool, game.seen, violated
-        )
+        bets["estimate"] = enumerated.analytic_estimate(context, game.pool, game.seen, violated)
     _note_if_late(game)
     silent = not violated and never_varies(context, game.pool)  # which notes it
     if silent:
@@ -110,7 +106,7 @@ def conclude(game: Game) -> AuditResult:
 
 
 def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
-    """What was found, with its counts on held-out samples, and the bound by these and by bets.
+    """Fields of the result: the strongest attack, counted on held-out samples, and the bound.
 
     Parameters
     ----------
@@ -122,14 +118,14 @@ def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
         The one that decided the verdict.
     """
     context, violated = game.context, played.refuted
-    said: dict[str, Any] = {"lower": played.ledger.lower}
-    bet = known[0].kept.pairs
+    outcome: dict[str, Any] = {"lower": played.ledger.lower}
+    bet = known[0].outputs.pairs
     distance = _apart(game, known[0]) if violated else None
     if distance is not None:
-        said["lower"] = max(said["lower"], distance.lower)
+        outcome["lower"] = max(outcome["lower"], distance.lower)
     best = _shown(game, known)
     if best is None:
-        return said
+        return outcome
     witness, tested = best.witness, best.tested
     if violated and tested is not None:
         held_out.check_independent(context, witness, tested)
@@ -137,17 +133,17 @@ def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
         tested = replace(tested, share=tested.share * (1 - divergence.ALPHA_SHARE))
     bounded = [] if tested is None else held_out.bounds(context, tested)
     if bounded:
-        said["strongest"] = held_out.described(bounded[0], witness)
-        said["loss"] = bounded[0].loss
+        outcome["strongest"] = held_out.described(bounded[0], witness)
+        outcome["loss"] = bounded[0].loss
     if violated:
         with contextlib.suppress(OutOfTime):
             example = _counterexample(game, best, bounded, bet)
             longer = _compared(game) if game is played else ""
             diagnosis = (*example.diagnosis, longer) if longer else example.diagnosis
-            said["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
-        said["lower"] = max([said["lower"], *(bound.lower for bound in bounded)])
-    said["pictures"] = _pictured(game, best, bounded, said.get("counterexample"))
-    return said
+            outcome["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
+        outcome["lower"] = max([outcome["lower"], *(bound.lower for bound in bounded)])
+    outcome["pictures"] = _pictured(game, best, bounded, outcome.get("counterexample"))
+    return outcome
 
 
 def _pictured(
@@ -155,7 +151,7 @@ def _pictured(
 ) -> Pictures:
     """What there is to draw of the strongest attack, and of the event that breaks the claim."""
     shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
-    pictures = pictures_of(game.context, best.witness, shown, example, best.arm.kept.table)
+    pictures = pictures_of(game.context, best.witness, shown, example, best.arm.outputs.table)
     joint = best.arm.record.joint
     return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 
@@ -164,7 +160,7 @@ def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:
     """Say so if nothing tells the inputs of any pair apart."""
     if tells_apart(known) or cannot_be_read(game.pool):
         return
-    if all(arm.kept.alike() for arm in known):
+    if all(arm.outputs.alike() for arm in known):
         game.context.sampler.note(NO_DIFFERENCE, hinders=True)
     elif math.isfinite(caught):
         game.context.sampler.note(NOT_TOLD_APART, hinders=True)
@@ -180,7 +176,7 @@ def _note_origin(game: Game, broken: Arm, shown: Arm) -> None:
 
 def _note_searched(game: Game) -> None:
     """How many pairs were searched, and from where they came."""
-    proposed = game.source.proposed_by
+    proposed = game.bandit.source.proposed_by
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
         total = sum(proposed.values())
@@ -189,7 +185,7 @@ def _note_searched(game: Game) -> None:
 
 
 def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int) -> Counterexample:
-    """What was found, as a person would want to see it; `bet` pairs of outputs were bet on."""
+    """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
     seen = partial(seen_before, best.arm, witness, pairs=bet)
@@ -240,7 +236,7 @@ def _apart(game: Game, winner: Arm) -> Distance | None:
 
 
 def _shown(game: Game, known: list[Arm]) -> Strongest | None:
-    """What was found, on held-out samples; None if there is no time for them."""
+    """The strongest attack, on held-out samples; None if there is no time for them."""
     try:
         left = game.context.max_samples
         if game.satisfied:

@@ -13,7 +13,6 @@ from pytest_dp.attacks.expected_bounds import PlannedTest
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim
 from pytest_dp.errors import MechanismError
-from pytest_dp.inputs import describe
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
@@ -24,16 +23,19 @@ from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings
 
 CONCLUDE_TIME_SHARE = 0.05
-"""Share of max_seconds by which an audit may be late, to show what was found: a violation that
-cannot be read helps nobody."""
+"""Share of max_seconds by which an audit may be late, to show a violation: one that cannot be read
+helps nobody. Chosen by hand."""
 CONFIRM_SHARE, MAX_CONFIRM = 0.1, 2_048
 """Share of the samples, and at most how many, that are kept for copies of the mechanism, by which a
-violation is confirmed; the search cannot have them."""
+violation is confirmed; the search cannot have them. Fewer let a cache pass for a leak more often.
+Chosen by hand."""
 MIN_COPY_RUNS = 32
-"""Runs of copies on each input that are made even where time or samples are short."""
+"""Runs of copies on each input that are made even where time or samples are short. Chosen by
+hand."""
 NOT_IID = 1e-9
 """p-value below which runs are not taken for independent and identically distributed, and there is
-no verdict. The tests are approximate."""
+no verdict: far below alpha, as the tests are approximate and there are several in every audit.
+Larger values refuse right mechanisms, smaller ones let bound runs pass. Chosen by hand."""
 
 
 class Context:
@@ -88,10 +90,6 @@ class Context:
     def fixed_c(self) -> float | None:
         """The paper's probability of an event, where the claim fixes it and the method uses it."""
         return self.settings.c if self.settings.method == "dpsniper" else None
-
-    def describe(self, data: Any) -> str:
-        """An input, short and readable."""
-        return describe(data)
 
     @property
     def to_test(self) -> int:

@@ -36,19 +36,23 @@ from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
 SEARCH_SHARE = 0.25
-"""Share of the samples, and of the time, in which pairs are compared and the model is trained."""
+"""Share of the samples, and of the time, in which pairs are compared and the model is trained: the
+test gets what is left. Chosen by hand."""
 CHOICE_SHARE = 0.1
 """Share of the samples on which the threshold is chosen; what it takes is lost to the test."""
 MAX_CHOICE = 2_000_000
-"""Samples beyond which the threshold gets no better, so that the rest goes into the test."""
+"""Samples beyond which the threshold gets no better, so that the rest goes into the test. By
+hand."""
 MAX_KEPT, MAX_LEAVES = 500_000, 10_000_000
-"""Samples of each input, and leaves in them, that are kept in memory at most."""
+"""Samples of each input, and leaves in them, that are kept in memory at most. Chosen by hand."""
 FIRST_LOOK = 16
-"""Samples by which the length of outputs is estimated."""
+"""Samples by which the length of outputs is estimated, before many are drawn. Chosen by hand."""
 MAX_EARLY_TRAINING = 40_000
-"""Samples of each input from which a model is learned while there are several pairs."""
+"""Samples of each input from which a model is learned while there are several pairs: more take
+longer for every pair, and change the order of few. Chosen by hand."""
 MIN_ABOVE = 50
-"""Samples above a threshold by which it can be placed."""
+"""Samples above a threshold by which it can be placed; with fewer there is a note. Chosen by
+hand."""
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what the paper spends before the last step."""
 CHOICE_KEY, POWER_KEY = 3, 4
@@ -97,10 +101,10 @@ def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float)
     a_round = budget / (math.ceil(math.log2(len(rivals))) + 1)
     runs = 0
     draw_up_to(context, pool, rivals, FIRST_LOOK, deadline)
-    most = _most_kept(pool)
+    max_runs = _max_kept(pool)
     while True:
         before, inputs = runs, {i for r in rivals for i in (r.input1, r.input2)}
-        runs = min(runs + max(1, int(a_round / len(inputs))), most)
+        runs = min(runs + max(1, int(a_round / len(inputs))), max_runs)
         try:
             draw_up_to(context, pool, rivals, runs, deadline)
         except OutOfTime as out:
@@ -116,7 +120,7 @@ def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float)
     return rivals[0]
 
 
-def _most_kept(pool: Pool) -> int:
+def _max_kept(pool: Pool) -> int:
     """How many samples of an input may be kept: fewer, the more leaves they have."""
     leaves = max(1.0, float(np.mean(pool.drawn[0][0].sizes[:FIRST_LOOK])))
     return int(min(MAX_KEPT, MAX_LEAVES / leaves))
@@ -152,7 +156,7 @@ def _learn(
 
 
 def _check(context: Context, model: Posterior, about: list[Feature], table: Table) -> None:
-    """Refuse what the user gave, if it makes an event of several outputs."""
+    """Refuse the user's classifier or features if they make an event of several outputs."""
     if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, table)
 
@@ -226,7 +230,7 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
     best: tuple[float, Witness] | None = None
     for rival in rivals:
         draw_up_to(context, pool, [rival], FIRST_LOOK, context.deadline)
-        draw_up_to(context, pool, [rival], min(runs, _most_kept(pool)), context.deadline)
+        draw_up_to(context, pool, [rival], min(runs, _max_kept(pool)), context.deadline)
         table, on_d = pool.table(rival)
         model, about = _learn(context, pool, rival, table, on_d)
         _check(context, model, about, table)
@@ -236,11 +240,11 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
             _Scores(model),
             context.deadline,
         )
-        for sign, other in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
-            attack = fixed(model, sign, np.concatenate(drawn[other]), c)
+        for sign, rarer_side in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
+            attack = fixed(model, sign, np.concatenate(drawn[rarer_side]), c)
             counts = context.sampler.measure(
                 [
-                    Draw(pool.inputs[i], runs, (POWER_KEY, rival.number, i, s, other))
+                    Draw(pool.inputs[i], runs, (POWER_KEY, rival.number, i, s, rarer_side))
                     for s, i in sides
                 ],
                 Tally(attack, None),

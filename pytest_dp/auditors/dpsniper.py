@@ -24,7 +24,8 @@ from pytest_dp.evidence.counts import as_published, resolution, sharp
 from pytest_dp.results.result import Verdict
 
 FAR_ABOVE = 0.6
-"""Share of the claim below which all that was found is called far below it."""
+"""Share of the claim below which the strongest attack is called far below it, in a note. By
+hand."""
 
 
 def audit(context: Context) -> AuditResult:
@@ -41,7 +42,7 @@ def _test(context: Context, pool: Pool, witness: Witness) -> held_out.Tested | N
 
 
 def _conclude(
-    context: Context, pool: Pool, witness: Witness, tested: held_out.Tested, tried: tuple[int, int]
+    context: Context, pool: Pool, witness: Witness, tested: held_out.Tested, pairs: tuple[int, int]
 ) -> AuditResult:
     guarantee, alpha = context.guarantee, context.alpha
     claimed = guarantee.claimed
@@ -80,6 +81,6 @@ def _conclude(
         counterexample=example,
         strongest=held_out.described(best, witness),
         loss=loss,
-        pairs=tried,
+        pairs=pairs,
         pictures=pictures_of(context, witness, shown, example, table),
     )

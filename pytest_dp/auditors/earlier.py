@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pytest_dp.auditors.arms import Arm
 
 MAX_LEARNED = 4
-"""Pairs of inputs of which what was learned is kept: those that earned most, or promise most."""
+"""Pairs of inputs of which what was learned is kept: those that earned most, or promise most. More
+make larger files, fewer leave more to learn anew. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,10 @@ def learned_by(arms: Sequence[Arm]) -> tuple[Learned, ...]:
 
 def remind(arm: Arm, known: Sequence[Learned]) -> None:
     """Go on from what the same pair has taught before, if it is run in the same way."""
-    own = _digest(arm.pair) if known else ""
-    for each in known:
-        if own and each.pair == own and each.coupled == arm.coupled:
-            arm.binnings, arm.record, arm.learned = each.binnings, each.record, each.pairs
+    digest = _digest(arm.pair) if known else ""
+    for before in known:
+        if digest and before.pair == digest and before.coupled == arm.coupled:
+            arm.binnings, arm.record, arm.learned = before.binnings, before.record, before.pairs
 
 
 def _digest(pair: Pair) -> str:
@@ -81,7 +82,7 @@ def _written(content: Hashable) -> str:
     return repr(content)
 
 
-def told_of(earlier: Evidence) -> str:
+def note_of(earlier: Evidence) -> str:
     """What counts in this run beside its own evidence."""
     value = f"{math.exp(min(earlier.log_e_value, 700.0)):.2g}"
     runs = "an earlier run" if earlier.runs == 1 else f"{earlier.runs:,} earlier runs"

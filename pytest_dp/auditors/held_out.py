@@ -1,6 +1,6 @@
 """What an attack, and a readable event beside it, count on samples that nobody has looked at.
 
-Every auditor ends here: one counts what its search found, one what its bets did.
+Every auditor ends here, with the attack that its search, or its bets, came up with.
 
 With an event beside it, the attack's bound spends nine tenths of alpha and the event's the rest,
 which costs either next to nothing, so that both bounds hold at once.
@@ -35,19 +35,19 @@ from pytest_dp.sampling.streams import stream
 
 MIN_ON_A_SIDE = 100
 """Held-out samples that either input has to get before one gets more than the other: with fewer,
-what an uneven split gains is lost to how roughly it is known."""
+what an uneven split gains is lost to how roughly it is known. Chosen by hand."""
 ATTACK_SHARE = 0.9
 """Share of alpha for the attack's bound where a readable event is counted as well; the event gets
-the rest. That costs either next to nothing."""
+the rest. That costs either next to nothing, as bounds go by the logarithm of alpha. By hand."""
 PAIRED_SHARE = 0.98
 """Share of alpha for counts of pairs of outputs with the same random numbers; what is left is for
-counting again, should the mechanism prove unfit for sharing them."""
+counting again, should the mechanism prove unfit for sharing them. Chosen by hand."""
 RESERVED_FOR_RERUNS = 0.06
 """Share of the runs in pairs that is set aside for those which are run again on a copy, to see that
 random numbers are really shared: at most 5 %, and what is rounded up. They count as samples."""
 MAX_BATCH = 500_000
 """Pairs of outputs that are counted at a time: what bounds the memory, and how late it is seen that
-time is up."""
+time is up. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +129,12 @@ def _count_apart(context: Context, pool: Pool, witness: Witness, total: int) -> 
     common = min(n1, n2)
     if common < 1:
         return None
-    likelier, other = witness.sides
     draws = [
-        Draw(pool.inputs[likelier], common, (TEST_KEY, likelier, 0)),
-        Draw(pool.inputs[other], common, (TEST_KEY, other, 1)),
+        Draw(pool.inputs[i], common, (TEST_KEY, i, side)) for side, i in enumerate(witness.sides)
     ]
     more = 0 if n1 > n2 else 1
     if n1 - n2 not in (0, -1):
-        which = (likelier, other)[more]
+        which = witness.sides[more]
         draws.append(Draw(pool.inputs[which], abs(n1 - n2), (TEST_KEY, which, 2)))
     return count_drawn(context, witness, draws, more)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.evidence.edges import edges, most_shown, smallest_divergence_scale
 from pytest_dp.evidence.resolution import (
     OTHER_PAIRS_SHARE,
@@ -30,26 +31,30 @@ from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 
 MAX_COMPARED_PAIRS = 3
-"""Pairs of inputs, those that are told apart best, whose scales are compared."""
+"""Pairs of inputs, those that are told apart best, whose scales are compared: more take time, and
+say hardly more. Chosen by hand."""
 MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. A value that is released once in a
 thousand runs comes `MIN_RELEASES` times in so many, with a probability of 99 %, and is looked into.
 """
 MIN_SUSPICION = 2.0
 """Standard errors from which a gain has to be looked into before an audit may stop: what chance
-shows in one event of 40. Where few samples are left it takes more, as less could not be won.
-"""
+shows in one event of 40. Smaller values keep right mechanisms from ending at their margin, larger
+ones let broken ones end. Where few samples are left it takes more, as less could not be won."""
 PROPOSED_SUSPICION = 3.0
-"""The same, of pairs that a search proposed: of so many, chance shows more in some."""
+"""The same, of pairs that a search proposed: of so many, chance shows more in some. Chosen by
+hand."""
 MIN_RELEASES = 3
-"""Times that such a value has to come on one input, and never on the other."""
+"""Times that such a value has to come on one input, and never on the other: fewer may be chance,
+more take more outputs before an audit may end."""
 MIN_LOSS = 1e-3
-"""Nats below which losses on two pairs of inputs are not compared: both are chance."""
+"""Nats below which losses on two pairs of inputs are not compared: both are chance. By hand."""
 MAX_SHARING_NUMBERS, MIN_SHARING_OUTPUTS = 1_000_000, 1_000
-"""Numbers in all places, and outputs at least, by which it is estimated how many share a loss."""
+"""Numbers in all places, and outputs at least, by which it is estimated how many share a loss: more
+take longer at each look whether to stop, fewer make a rough estimate. Chosen by hand."""
 MAX_TOLD_CATEGORIES = 30
 """Categories at a place that are told from each other, those that appear first: where there are
-more, each comes too seldom to say how many places share a loss."""
+more, each comes too seldom to say how many places share a loss. Chosen by hand."""
 
 
 def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: float) -> float:
@@ -105,7 +110,7 @@ def _caught(arm: Arm, bets: PlannedBets) -> float:
     share = now / guarantee.claimed if guarantee.claimed else 1.0
     then = share * guarantee.with_noise_over(times)
     if guarantee.largest_ratio is not None:
-        then = min(then, max(each.loss(times) for each in curves))
+        then = min(then, max(steps.loss(times) for steps in curves))
     return max(least, then)
 
 
@@ -153,11 +158,10 @@ def _may_release(arm: Arm) -> bool:
 
     A value released once in a thousand runs says next to nothing yet, and everything later.
     """
-    if arm.kept.extract is not None:
+    if arm.outputs.extract is not None:
         return False
-    table, on_d = arm.kept.table()
-    rows = np.arange(len(on_d)) % arm.kept.pairs < MAX_SHARING_NUMBERS // len(table.places or [0])
-    part, sides = (table, on_d) if rows.all() else (table.rows(rows), on_d[rows])
+    table, on_d = arm.outputs.table()
+    part, sides = first_pairs(table, on_d, MAX_SHARING_NUMBERS // len(table.places or [0]))
     return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.places)
 
 
@@ -178,12 +182,12 @@ def _runs(arms: list[Arm], available: int) -> float:
 
 
 def _telling(arm: Arm) -> bool:
-    return any(each.shift.max(initial=0.0) > 0 for each in _curves(arm))
+    return any(steps.shift.max(initial=0.0) > 0 for steps in _curves(arm))
 
 
 def _curves(arm: Arm) -> list[Curve]:
     """By the score alone where it has many values; else also by events."""
-    curves = [each for each in map(curve, arm.record.joint) if each is not None]
+    curves = [steps for steps in map(curve, arm.record.joint) if steps is not None]
     return curves[:1] if curves and curves[0].continuous else curves
 
 
@@ -195,14 +199,12 @@ def suspicion_of(arm: Arm, guarantee: Guarantee) -> float:
 
 def _sharing(arm: Arm) -> float:
     """As how many places of an output share what is lost."""
-    table, on_d = arm.kept.table()
+    table, on_d = arm.outputs.table()
     places = list(table.places)
     if len(places) < 2:
         return 1.0
-    most = max(MAX_SHARING_NUMBERS // len(places), MIN_SHARING_OUTPUTS)
-    if arm.kept.pairs > most:
-        some = np.arange(len(on_d)) % arm.kept.pairs < most
-        table, on_d = table.rows(some), on_d[some]
+    enough = max(MAX_SHARING_NUMBERS // len(places), MIN_SHARING_OUTPUTS)
+    table, on_d = first_pairs(table, on_d, enough)
     labels = (_labels(place, table) for place in places)
     return sharing(((label[on_d], label[~on_d]) for label in labels), arm.coupled)
 

@@ -26,7 +26,7 @@ class Pace:
         Into how many a score is cut, at most.
     learned_from : int
         Pairs of outputs from which each half learns, and among which it looks for events, at most.
-    kept : int
+    max_kept : int
         Pairs of outputs that are kept of a pair of inputs, at most.
     least_batch : float
         Share of a batch to which it is cut where less should do to win.
@@ -36,7 +36,7 @@ class Pace:
     relearn_last: bool
     bins: int
     learned_from: int
-    kept: int
+    max_kept: int
     least_batch: float
 
 

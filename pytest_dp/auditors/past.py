@@ -1,4 +1,4 @@
-"""What an audit may be told of earlier ones."""
+"""What an audit may ask of earlier audits of the same claim."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _no_evidence(promise: Promise, seed: int) -> None:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Both are asked once the inputs of a promise are looked up.
+    """What earlier audits have left. Both are asked once the inputs of a promise are looked up.
 
     Attributes
     ----------

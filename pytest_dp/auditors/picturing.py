@@ -15,6 +15,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.evidence.counts import Bound
 from pytest_dp.outputs.columns import ABSENT, NUMBER
@@ -28,23 +29,25 @@ from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 MAX_WEALTH = 200
-"""Points of the wealth at most."""
+"""Points of the wealth at most: more make reports larger, and look the same."""
 MAX_OUTPUTS = 8_000
 """Outputs of a histogram, on either input: more would not change how it looks."""
 BINS, MAX_BINS = 24, 60
-"""Bars for a range of numbers, about and at most."""
+"""Bars for a range of numbers, about and at most: with fewer an event that is narrow does not show,
+more have too few outputs. Chosen by hand, by how pictures look."""
 MAX_VALUES, MAX_KINDS = 30, 11
-"""Different numbers up to which each gets a bar of its own; whole outputs or categories that do."""
+"""Different numbers up to which each gets a bar to itself; outputs or categories that do. By
+hand."""
 TAIL = 0.005
-"""Share of the outputs on either end that may be drawn as one bar."""
+"""Share of the outputs on either end that may be drawn as one bar. By hand."""
 WHISKERS = 5.0
 """How far from the middle half of the numbers those may lie that are drawn to scale, in terms of
-its width."""
+its width. By hand."""
 FAR = 1.0
 """How far from the others an end of the event may lie and still be drawn to scale, in terms of the
-range of the others."""
+range of the others. By hand."""
 LABEL = 40
-"""Characters of an output."""
+"""Characters of an output in a label: what fits beside the bars."""
 
 
 def wealth_of(trail: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
@@ -91,8 +94,8 @@ def pictures_of(
         return Pictures(event=event)
 
     def histogram() -> Histogram | None:
-        table, on_first = outputs()
-        return outputs_of(example.event, table, on_first if witness.sign > 0 else ~on_first)
+        table, on_d = outputs()
+        return outputs_of(example.event, table, on_d if witness.sign > 0 else ~on_d)
 
     with suppress(OutOfTime):
         return Pictures(event=event, outputs=within(context.to_conclude(), histogram))
@@ -121,10 +124,7 @@ def outputs_of(event: Any, table: Table, on_d: Bools) -> Histogram | None:
     on_d : ndarray of bool, shape (n,)
         Which of them are on the input that makes the event likelier.
     """
-    half = len(on_d) // 2
-    if half > MAX_OUTPUTS:
-        some = np.arange(len(on_d)) % half < MAX_OUTPUTS
-        table, on_d = table.rows(some), on_d[some]
+    table, on_d = first_pairs(table, on_d, MAX_OUTPUTS)
     sides = on_d, ~on_d
     runs = int(sides[0].sum()), int(sides[1].sum())
     if isinstance(event, Attack):
@@ -136,7 +136,7 @@ def outputs_of(event: Any, table: Table, on_d: Bools) -> Histogram | None:
     inside = event.mask(table)
     feature = getattr(event.conditions[0], "feature", None)
     if feature is None:
-        return Histogram("output", runs, tuple(_of_kinds(*_whole(table), sides, inside)))
+        return Histogram("output", runs, tuple(_of_kinds(*_outputs(table), sides, inside)))
     numbers, codes = feature.columns(table)
     finite = (codes == NUMBER) & np.isfinite(numbers)
     ends = [end for c in event.conditions for end in _ends(c) if c.feature == feature]  # type: ignore[union-attr]
@@ -180,12 +180,8 @@ def _of_numbers(
         Bar(label, _end(low), _end(high), *counts)
         for (label, low, high), counts in zip(spans, counted, strict=True)
     ]
-    first, last = 0, len(bars)
-    while not any(bars[first].counts):
-        first += 1
-    while not any(bars[last - 1].counts):
-        last -= 1
-    return bars[first:last]
+    filled = [number for number, bar in enumerate(bars) if any(bar.counts)]
+    return bars[filled[0] : filled[-1] + 1]
 
 
 def _end(value: Any) -> float | None:
@@ -210,17 +206,17 @@ def _edges(numbers: Floats, ends: list[float]) -> Floats:
     ):
         step = (near[1] - near[0]) / max(1, round((near[1] - near[0]) / step))
     anchor = near[0] if near else low
-    first, last = math.floor((low - anchor) / step), math.ceil((high - anchor) / step)
-    edges: Floats = anchor + step * np.arange(first, last + 1)
+    start, stop = math.floor((low - anchor) / step), math.ceil((high - anchor) / step)
+    edges: Floats = anchor + step * np.arange(start, stop + 1)
     return edges
 
 
-def _whole(table: Table) -> tuple[Ints, list[str]]:
+def _outputs(table: Table) -> tuple[Ints, list[str]]:
     """Which outputs are equal, and what they are."""
-    _, first, kind = np.unique(hashes(table), return_index=True, return_inverse=True)
-    outputs = (table.raw[int(row)] for row in first)
-    plain_ones = (each.item() if isinstance(each, np.generic) else each for each in outputs)
-    return kind, [on_one_line(each, LABEL) for each in plain_ones]
+    _, rows, kind = np.unique(hashes(table), return_index=True, return_inverse=True)
+    outputs = (table.raw[int(row)] for row in rows)
+    plain_outputs = (out.item() if isinstance(out, np.generic) else out for out in outputs)
+    return kind, [on_one_line(output, LABEL) for output in plain_outputs]
 
 
 def _categories(numbers: Floats, codes: Ints, table: Table) -> tuple[Ints, list[str]]:

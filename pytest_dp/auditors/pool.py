@@ -13,6 +13,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, joined
 from pytest_dp.auditors.context import Context
+from pytest_dp.datasets import describe
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.contents import MAX_READ, was_cut
@@ -33,7 +34,8 @@ PAIRED_TEST_KEY = 7
 DIVERGENCE_KEY = 8
 """The same, of those by which divergences are bounded."""
 MIN_FIRST_LOOK = 20
-"""Samples of each input below which a first look tells nothing."""
+"""Samples of each input below which a first look tells nothing: fewer compare pairs by luck, more
+leave pairs out. Chosen by hand."""
 
 
 @dataclass(slots=True)
@@ -83,11 +85,11 @@ class Pool:
 
     def add(self, data: Any) -> int:
         """The position of an input, which is added if it is new."""
-        given = Input(data)
-        key = given.frozen if given.frozen is not None else id(data)
+        item = Input(data)
+        key = item.frozen if item.frozen is not None else id(data)
         if key not in self.position:
             self.position[key] = len(self.inputs)
-            self.inputs.append(given)
+            self.inputs.append(item)
             self.alive.append(data)
             self.drawn.append([])
         return self.position[key]
@@ -98,16 +100,16 @@ class Pool:
         self.runs, self.coupled, self.returned, self.varies, self._mark = 0, *3 * (False,), None
 
     def see(self, which: int, table: Table) -> None:
-        """Heed outputs on an input that are kept elsewhere."""
+        """Take note of outputs on an input that are kept elsewhere."""
         self.drawn[which][1:] = [table]
-        self._heed(table)
+        self._note(table)
 
     def keep(self, which: int, table: Table) -> None:
         """Add outputs on an input."""
         self.drawn[which].append(table)
-        self._heed(table)
+        self._note(table)
 
-    def _heed(self, table: Table) -> None:
+    def _note(self, table: Table) -> None:
         self.runs += len(table)
         self.returned |= any(not isinstance(output, Raised) for output in table.raw)
         if not self.varies and len(table):
@@ -152,12 +154,17 @@ def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[
         input1, input2 = map(pool.add, pair.inputs)
         contenders.append(kind(number, pair, input1, input2, references))
     if len(contenders) < len(context.pairs):
-        context.sampler.note(
-            f"tried {len(contenders)} of {len(context.pairs):,} pairs: raise max_samples or "
-            "max_seconds, or name the pairs that matter with pairs=",
-            hinders=True,
-        )
+        note_left_out(context, len(contenders))
     return contenders
+
+
+def note_left_out(context: Context, tried: int) -> None:
+    """Say that only some of the claim's pairs took part."""
+    context.sampler.note(
+        f"tried {tried} of {len(context.pairs):,} pairs: raise max_samples or max_seconds, or "
+        "name the pairs that matter with pairs=",
+        hinders=True,
+    )
 
 
 def draw_up_to(
@@ -197,7 +204,7 @@ def always_raises(context: Context, pool: Pool) -> None:
     raised = next(table for tables in pool.drawn for table in tables).raw[0]
     raise MechanismError(
         f"{context.short_name} raised in all {pool.runs:,} runs, so there is nothing to audit. The "
-        f"first time, on {context.describe(context.pairs[0].d1)}:\n{raised.trace}"
+        f"first time, on {describe(context.pairs[0].d1)}:\n{raised.trace}"
     )
 
 
@@ -230,14 +237,16 @@ def never_varies(context: Context, pool: Pool) -> bool:
 
 def cannot_be_read(pool: Pool) -> str:
     """What there is in the outputs that does not show what it holds; empty if all does."""
-    some = _first_of_each(pool)
-    hidden = unread(some.levels)
+    outputs = _first_of_each(pool)
+    hidden = unread(outputs.levels)
     if not hidden:
         return ""
-    types = {type(output).__name__ for output in some.raw}
-    whole = [kind for kind in hidden if kind in types]
+    types = {type(output).__name__ for output in outputs.raw}
+    of_outputs = [kind for kind in hidden if kind in types]
     what = (
-        f"outputs of type {' and '.join(whole)}" if whole else f"{' and '.join(hidden)} in outputs"
+        f"outputs of type {' and '.join(of_outputs)}"
+        if of_outputs
+        else f"{' and '.join(hidden)} in outputs"
     )
     return f"{what} cannot be read"
 

@@ -1,4 +1,4 @@
-"""The event that a person can read best, and whether it will do in place of what was learned."""
+"""The event that a person can read best, and whether it will do in place of the learned attack."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import HockeyStick
 
 LEARNED_WORTH = 1.25
-"""How much more than a readable event what was learned has to prove, if outputs are small."""
+"""How much more than a readable event a learned attack has to prove, if outputs are small: larger
+values show events that prove less, smaller ones show scores. Chosen by hand."""
 FEW_NUMBERS, FEW_LEAVES = 3, 6
-"""Numbers, and leaves in all, in outputs that are small."""
+"""Numbers, and leaves in all, in outputs that are small. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Read:
     unseen : Choice
         What is to be expected of it, by outputs among which it was not looked for.
     expected : float
-        The same by all outputs, which is how the bound of what was learned is known.
+        The same by all outputs, which is how the bound of the learned attack is known.
     excess : float
         How clearly it breaks the claim, in standard errors.
     is_small : bool
@@ -54,7 +55,7 @@ class Read:
     is_small: bool
 
     def is_as_good_as(self, learned: float) -> bool:
-        """Whether what was learned, with that bound, is not worth the trouble of a score."""
+        """Whether the learned attack, with that bound, is not worth the trouble of a score."""
         if not self.is_small or self.unseen.expected <= 0:
             return False
         return learned <= LEARNED_WORTH * max(self.expected, self.unseen.expected)
@@ -88,16 +89,15 @@ def read(
         The bound to expect of the learned attack. If outputs are small, and the event that breaks
         the claim most clearly falls short of it, another one is looked for that may prove more.
     """
-    about = quantities(context.settings, table, arm.references, on_d, arm.kept.coupled)
+    about = quantities(context.settings, table, arm.references, on_d, arm.outputs.coupled)
     clearly = rank_for(context.guarantee, rarest=0.0)
     clearest = _read(context, arm, (table, on_d), about, clearly, KEPT_RANK, planned)
     falls_short = clearest is None or not clearest.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
-        other = _read(
-            context, arm, (table, on_d), about, _by_bound(context, planned), NEARLY, planned
-        )
-        if other is not None and (clearest is None or other.expected > clearest.expected):
-            return other
+        by_bound = _by_bound(context, planned)
+        strongest = _read(context, arm, (table, on_d), about, by_bound, NEARLY, planned)
+        if strongest is not None and (clearest is None or strongest.expected > clearest.expected):
+            return strongest
     return clearest
 
 
@@ -107,14 +107,14 @@ def _read(
     outputs: tuple[Table, Bools],
     about: list[Feature],
     rank_of: RankOf,
-    kept: float,
+    kept_rank: float,
     planned: int,
 ) -> Read | None:
     table, on_d = outputs
     runs = len(on_d) // 2
     known = np.arange(len(on_d)) % runs < runs // 2
     part, sides = table.rows(known), on_d[known]
-    event = readable(arm, part, sides, about, rank_of, kept)
+    event = readable(arm, part, sides, about, rank_of, kept_rank)
     if event is None:
         return None
     event = _rounder(event, part, sides, _by_bound(context, planned)(runs // 2))
@@ -138,8 +138,8 @@ def _rounder(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     inside = event.mask(table)
     counts = [np.array([np.sum(inside & side)]) for side in (on_d, ~on_d)]
     worth = float(rank(*counts)[0])
-    found = RankedEvent(event, int(counts[0][0]), int(counts[1][0]), worth)
-    return simplest(found, table, on_d, rank, kept=1.0).event
+    counted = RankedEvent(event, int(counts[0][0]), int(counts[1][0]), worth)
+    return simplest(counted, table, on_d, rank, kept=1.0).event
 
 
 def _by_bound(context: Context, planned: int) -> RankOf:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from pytest_dp.auditors.concluding import conclude
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.enumerating import enumerate_pairs
+from pytest_dp.auditors.enumeration import Enumeration, enumerate_pairs
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.sampling.chunks import Input
@@ -27,7 +27,9 @@ BET_KEY, RESTART_KEY = 5, 6
 """First parts of the keys of samples that are bet on, and of those after a start without coupling.
 """
 COUPLED_SHARE = 0.95
-"""Share of alpha for bets on coupled draws; what is left is for a start without them."""
+"""Share of alpha for bets on coupled draws; what is left is for a start without them. What either
+loses is the logarithm of its share, of some 14 that it takes to win at alpha = 1e-6. Chosen by
+hand."""
 
 
 def audit(context: Context) -> AuditResult:
@@ -51,28 +53,28 @@ def audit(context: Context) -> AuditResult:
     MechanismError
         If every run of the mechanism raises, or if it hangs.
     """
-    given = Input(context.pairs[0].inputs[0])
     try:
-        context.sampler.warm_up(given, context.deadline)
+        context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
     except OutOfTime as out:
         if out.stack:
             raise context.hung(out) from None
-    found = enumerate_pairs(context)
+    enumeration = enumerate_pairs(context)
     if not context.settings.coupled:
-        return _played(context, Game(context, BET_KEY, 1.0, coupled=False, found=found))
+        return _played(Game(context, BET_KEY, 1.0, enumeration, coupled=False), enumeration)
     try:
-        return _played(context, Game(context, BET_KEY, COUPLED_SHARE, coupled=True, found=found))
+        game = Game(context, BET_KEY, COUPLED_SHARE, enumeration, coupled=True)
+        return _played(game, enumeration)
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
-        game = Game(context, RESTART_KEY, 1 - COUPLED_SHARE, coupled=False, found=found)
-        return _played(context, game)
+        game = Game(context, RESTART_KEY, 1 - COUPLED_SHARE, enumeration, coupled=False)
+        return _played(game, enumeration)
 
 
-def _played(context: Context, game: Game) -> AuditResult:
+def _played(game: Game, enumeration: Enumeration) -> AuditResult:
     try:
-        game.play(context.deadline.sooner(1 - RESERVE))
+        game.play(game.context.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
         if out.stack:
-            raise context.hung(out) from None
+            raise game.context.hung(out) from None
         game.late = True
-    return conclude(game)
+    return conclude(game, enumeration)

@@ -19,19 +19,20 @@ from pytest_dp.search.shrinking import shrunk
 SMALLER_KEY = 9
 """First part of the keys of samples on smaller pairs; each pair gets the same random numbers."""
 MAX_SECONDS, TIME_SHARE = 10.0, 0.16
-"""Seconds that may be spent on it, and share of those that the audit may take."""
+"""Seconds that may be spent on it, and share of those that the audit may take: more make a red
+build wait, less leave a larger counterexample. Chosen by hand."""
 SAMPLES_SHARE = 0.25
-"""Share of the samples that are left."""
+"""Share of the samples that are left; the others are for counting what is shown. By hand."""
 TIMES_AS_MANY, MIN_RUNS = 4, 2_000
 """Runs on a smaller pair, in terms of what it took to refute the claim on the one at hand, and at
-least: luck differs, and a pair that needs many more has lost what broke the claim."""
+least: luck differs, and a pair that needs many more has lost what broke the claim. By hand."""
 EDGE_SHARE = 0.5
 """Of the edge that bets had on the pair at hand: a pair of which less is hoped is given up, which
-takes a tenth of the runs."""
+takes a tenth of the runs. Chosen by hand."""
 
 
 def smallest(game: Game, winner: Arm) -> tuple[Game, Arm]:
-    """The game that was won on the smallest pair, and that pair; at worst the ones given.
+    """The game that was won on the smallest pair, and that pair; at worst the same game and pair.
 
     Parameters
     ----------
@@ -46,10 +47,10 @@ def smallest(game: Game, winner: Arm) -> tuple[Game, Arm]:
         search = _Search(game, winner)
         drawer.shrunk(winner.pair, search.breaks, MAX_SECONDS)
         return search.won
-    given = winner.number < len(game.context.pairs)
+    is_proposed = game.bandit.is_proposed(winner)
     if promise.pairs is not None or promise.relation is None:
         return game, winner
-    if given and not isinstance(promise.relation, OfRecords):
+    if not is_proposed and not isinstance(promise.relation, OfRecords):
         return game, winner  # the patterns of a paper, which readers know
     search = _Search(game, winner)
     shrunk(winner.pair, promise.relation, search.breaks)
@@ -67,27 +68,28 @@ class _Search:
         seconds = min(MAX_SECONDS, TIME_SHARE * context.settings.max_seconds)
         self.deadline = Deadline(min(seconds, context.deadline.remaining()))
         left = max(context.max_samples - context.sampler.runs, 0)
-        self.most = context.sampler.runs + SAMPLES_SHARE * left
+        self.max_runs = context.sampler.runs + SAMPLES_SHARE * left
         self.runs = max(MIN_RUNS, TIMES_AS_MANY * 2 * winner.drawn)
 
     def breaks(self, pair: Pair) -> bool:
         """Whether the claim is refuted on this pair too, and in the same way."""
         runs = self.context.sampler.runs
-        if runs + self.runs > self.most or self.deadline.remaining() <= 0:
+        if runs + self.runs > self.max_runs or self.deadline.remaining() <= 0:
             return False
         game, arm = self.won
-        own = PairSource([pair])
-        trial = Game(self.context, SMALLER_KEY, game.share, coupled=arm.coupled, source=own)
+        source = PairSource([pair])
+        trial = Game(self.context, SMALLER_KEY, game.share, coupled=arm.coupled, source=source)
         try:
             trial.play(self.deadline, runs + self.runs, self.least_hope)
         except (CannotCouple, MechanismError, OutOfTime):
             return False
-        broken = trial.ledger.refuted and _raises(trial.arms[0]) <= self.raises
+        (candidate,) = trial.bandit.arms
+        broken = trial.ledger.refuted and _raises(candidate) <= self.raises
         if broken:
-            self.won = trial, trial.arms[0]
+            self.won = trial, candidate
         return broken
 
 
 def _raises(arm: Arm) -> bool:
     """Whether any output that was kept was raised: a mechanism may not take a smaller input."""
-    return any(isinstance(output, Raised) for output in arm.kept.examples().raw)
+    return any(isinstance(output, Raised) for output in arm.outputs.examples().raw)

@@ -32,7 +32,8 @@ from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.sampler import Draw
 
 MIN_TESTED = 1_000
-"""Held-out runs on each input, at least, where so many are left: so few cost next to nothing."""
+"""Held-out runs on each input, at least, where so many are left: so few cost next to nothing, and
+fewer leave a rough resolution. Chosen by hand."""
 
 
 def audit(context: Context) -> AuditResult:
@@ -59,17 +60,17 @@ def _test(context: Context, pool: Pool, best: Suspect) -> held_out.Tested | None
 
 def _runs_of_test(context: Context, best: Suspect) -> int:
     claim, witness = context.guarantee, best.witness
-    most = int(min(context.to_test, context.affordable())) // 2
+    left = int(min(context.to_test, context.affordable())) // 2
     if not best.decided:
-        return most
+        return left
     p1 = clopper_pearson.lower(round(witness.p1 * best.runs), best.runs, 0.01)
     p2 = clopper_pearson.upper(round(witness.p2 * best.runs), best.runs, 0.01)
-    enough = event_test(claim).classical_runs(p1, p2, context.alpha / 2, most)
-    return most if enough is None else min(most, max(2 * enough, MIN_TESTED))
+    enough = event_test(claim).classical_runs(p1, p2, context.alpha / 2, left)
+    return left if enough is None else min(left, max(2 * enough, MIN_TESTED))
 
 
 def _conclude(
-    context: Context, pool: Pool, best: Suspect, tested: held_out.Tested, tried: tuple[int, int]
+    context: Context, pool: Pool, best: Suspect, tested: held_out.Tested, pairs: tuple[int, int]
 ) -> AuditResult:
     witness = best.witness
     (bound,) = held_out.bounds(context, tested, classical)
@@ -93,7 +94,7 @@ def _conclude(
         resolution=resolution,
         counterexample=example,
         strongest=f"{witness.event}: {c1:,} against {c2:,} of {runs:,}",
-        pairs=tried,
+        pairs=pairs,
         pictures=pictures_of(context, witness, bound, example, table),
     )
 

@@ -29,45 +29,51 @@ from pytest_dp.sampling.deadline import OutOfTime
 
 SEARCH_SHARE = 0.4
 """Share of the samples, and of the time, that goes into the search: the test, which has to prove
-what was found, gets the rest."""
+its event, gets the rest. Chosen by hand."""
 FIRST_ROUND = 500
-"""Samples of each input in the first round of the search, where there are enough in all."""
+"""Samples of each input in the first round of the search, where there are enough in all: fewer drop
+pairs by bad luck, more cost where there are many pairs. Chosen by hand."""
 LUCK = 8.0
-"""Log likelihood ratio that choosing the best of many events gives to a claim that holds."""
+"""Log likelihood ratio that choosing the best of many events gives to a claim that holds. Chosen by
+hand; it ranks events only."""
 DECISIVE = 30.0
-"""Log likelihood ratio beyond luck at which the search is over."""
+"""Log likelihood ratio beyond luck at which the search is over: larger values search longer,
+smaller ones test what may be luck. Chosen by hand."""
 SUGGESTIVE = 6.0
-"""The same, for a pair to be preferred over a decisive one because it is simpler."""
+"""The same, for a pair to be preferred over a decisive one because it is simpler. Chosen by
+hand."""
 MIN_COMPARED = 50
-"""Outputs in an event, on the input that makes it likelier, by which events are compared."""
+"""Outputs in an event, on the input that makes it likelier, by which events are compared: rarer
+ones look strong by luck. Chosen by hand."""
 TIE_WEIGHT = 1e-6
-"""Weight of a log likelihood ratio where so few outputs were seen that no bound says anything."""
+"""Weight of a log likelihood ratio where so few outputs were seen that no bound says anything: it
+only breaks ties."""
 
 
 @dataclass(slots=True)
 class Suspect(Contender):
     """A pair in the search.
 
-    `found` is its most suspicious event on `runs` samples of each input; `decided` says that no
+    `ranked` is its most suspicious event on `runs` samples of each input; `decided` says that no
     more samples are needed to pick it.
     """
 
-    found: RankedEvent | None = None
+    ranked: RankedEvent | None = None
     runs: int = 0
     decided: bool = False
 
     @property
     def rank(self) -> float:
         """How suspicious its event is."""
-        return self.found.rank if self.found is not None else -math.inf
+        return self.ranked.rank if self.ranked is not None else -math.inf
 
     @property
     def witness(self) -> Witness:
         """Its event, in the direction that the search saw."""
-        assert self.found is not None
-        sign = -1 if self.found.c2 > self.found.c1 else 1
-        p1, p2 = (c / self.runs for c in likelier_first(sign, self.found.c1, self.found.c2))
-        return Witness(self, None, self.found.event, sign, p1, p2)
+        assert self.ranked is not None
+        sign = -1 if self.ranked.c2 > self.ranked.c1 else 1
+        p1, p2 = (c / self.runs for c in likelier_first(sign, self.ranked.c1, self.ranked.c2))
+        return Witness(self, None, self.ranked.event, sign, p1, p2)
 
 
 def find_suspect(context: Context, pool: Pool) -> tuple[list[Suspect], Suspect | None]:
@@ -105,7 +111,7 @@ def find_suspect(context: Context, pool: Pool) -> tuple[list[Suspect], Suspect |
         else:
             contenders = contenders[: len(contenders) // 2]
             runs += int(a_round / len({i for c in contenders for i in (c.input1, c.input2)}))
-    return everyone, next((c for c in contenders if c.found is not None), None)
+    return everyone, next((c for c in contenders if c.ranked is not None), None)
 
 
 def _look(contender: Suspect, pool: Pool, rank_of: Callable[[int], Rank]) -> None:
@@ -114,7 +120,7 @@ def _look(contender: Suspect, pool: Pool, rank_of: Callable[[int], Rank]) -> Non
     contender.runs = len(on_d) // 2
     rank = rank_of(contender.runs)
     events = search(table, on_d, rank, contender.references, limit=1)
-    contender.found = simplest(events[0], table, on_d, rank) if events else None
+    contender.ranked = simplest(events[0], table, on_d, rank) if events else None
 
 
 def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Rank]:

@@ -32,24 +32,28 @@ from pytest_dp.privacy import HockeyStick
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 MIN_SHOWN = 8_000
-"""Held-out samples on which a violation is shown, at least, where so many are left."""
+"""Held-out samples on which a violation is shown, at least, where so many are left. By hand."""
 MAX_SHOWN, SHOWN_PER_BET = 20_000, 10
-"""The same, at most: the larger of so many, and of so many for each sample that was bet on."""
+"""The same, at most: the larger of so many, and of so many for each sample that was bet on. More
+make a red build wait, fewer make rough bounds. Chosen by hand."""
 MAX_SHORTER = 3
 """Pairs with shorter inputs that the worst is compared with: each takes as long as a small audit.
-"""
+By hand."""
 MIN_COUNTED = 20
 """Outputs in an event, on either side, from which losses are compared: below, their standard errors
-are no longer those of counts that are nearly normal."""
+are no longer those of counts that are nearly normal. Chosen by hand."""
 READABLE_WORTH = 0.7
 """An event that a person can read is shown in place of the learned attack if it exceeds the claim
-by at least this share of the standard errors by which the attack does."""
+by at least this share of the standard errors by which the attack does. Chosen by hand."""
 SHOWING_TIME_SHARE = 0.1
-"""Share of max_seconds that may go into held-out samples that only make the picture clearer."""
+"""Share of max_seconds that may go into held-out samples that only make the picture clearer. By
+hand."""
 READING_TIME_SHARE = 0.4
-"""Share of the time that is left that may go into looking for an event that a person can read."""
+"""Share of the time that is left that may go into looking for an event that a person can read. By
+hand."""
 CLEAR_SHARE = 0.4
-"""Share of the excess over the claim that the bound from held-out samples should reach."""
+"""Share of the excess over the claim that the bound from held-out samples should reach: larger
+values take many more samples, for a number that is a little larger. Chosen by hand."""
 ALIKE = (HockeyStick(0.0, 0.0),)
 """The constraint of inputs that are not told apart at all."""
 
@@ -67,7 +71,7 @@ class Strongest:
 
 
 def strongest(
-    context: Context, pool: Pool, arms: list[Arm], refuted: bool, most: int
+    context: Context, pool: Pool, arms: list[Arm], refuted: bool, max_runs: int
 ) -> Strongest | None:
     """Count the strongest attack on held-out samples; None if there is none.
 
@@ -78,12 +82,12 @@ def strongest(
     arms : list of Arm
         Those in question.
     refuted : bool
-        If so, there are as many held-out samples as a clear picture needs, and what was found is
+        If so, there are as many held-out samples as a clear picture needs, and the attack is
         returned even without any.
-    most : int
+    max_runs : int
         Held-out samples otherwise, where so many are left.
     """
-    left = int(min(most, context.to_test, context.affordable()))
+    left = int(min(max_runs, context.to_test, context.affordable()))
     if left < 2 and not refuted:
         return None
     if refuted:
@@ -110,7 +114,7 @@ def strongest(
     if tested is None and not refuted:
         return None
     with contextlib.suppress(OutOfTime):
-        examples = within(context.to_conclude(), arm.kept.examples)
+        examples = within(context.to_conclude(), arm.outputs.examples)
         witness = within(context.to_conclude(), partial(with_examples, witness, examples))
     return Strongest(arm, witness, tested)
 
@@ -121,7 +125,7 @@ def _model_of(arm: Arm) -> Posterior:
 
 def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> Read | None:
     """A readable event; None if there is none, or if it takes too long to find."""
-    table, on_d = within(context.deadline.remaining(), arm.kept.table)
+    table, on_d = within(context.deadline.remaining(), arm.outputs.table)
     looking = partial(read, context, arm, table, on_d, planned, learned)
     try:
         return within(READING_TIME_SHARE * context.deadline.remaining(), looking)
@@ -222,7 +226,7 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
             n1, n2 = total * share, total * (1 - share)
             level = held_out.ATTACK_SHARE * context.alpha
             if test.predicted(p1, n1, p2, n2, level)[0] > wanted:
-                return 2 * total  # as what was found by searching looks stronger than it is
+                return 2 * total  # as the best of many attacks looks stronger than it is
             total *= 2
         return left
 
@@ -235,9 +239,9 @@ def _enough(context: Context, witness: Witness, left: int) -> int:
 
 def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
     """How often an event came among the first `pairs` outputs on either input."""
-    table, on_d = arm.kept.table()
+    table, on_d = arm.outputs.table()
     inside = event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
-    inside &= np.arange(len(on_d)) % arm.kept.pairs < pairs
+    inside &= np.arange(len(on_d)) % arm.outputs.pairs < pairs
     sides = likelier_first(witness.sign, on_d, ~on_d)
     c1, c2 = (int(np.sum(inside & side)) for side in sides)
     return held_out.Seen((c1, c2), (pairs, pairs))

@@ -31,7 +31,7 @@ def search_then_test(
     test : callable
         Counts on held-out samples; None if there were none left.
     conclude : callable
-        The result, given also how many pairs were tried, and how many there are.
+        The result; its last argument is how many pairs took part, and how many there are.
 
     Returns
     -------
@@ -60,10 +60,10 @@ def search_then_test(
         )
         return context.result("inconclusive")
     says_nothing = never_varies(context, pool) or len(contenders) < len(context.pairs)
-    tried = len(contenders), len(context.pairs)
+    pairs = len(contenders), len(context.pairs)
     if best is None or tested is None:
-        return context.result("inconclusive", pairs=tried)
-    result = conclude(context, pool, best, tested, tried)
+        return context.result("inconclusive", pairs=pairs)
+    result = conclude(context, pool, best, tested, pairs)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
     return result

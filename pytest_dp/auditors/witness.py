@@ -15,6 +15,7 @@ from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.expected_bounds import Choice, likelier_first
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import NEARLY
+from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.counterexample import simplest
 from pytest_dp.inputs import Pair
@@ -25,12 +26,13 @@ from pytest_dp.outputs.table import Table
 
 MAX_SEARCHED = 200_000
 """Samples of each input among which a readable event is looked for: more hardly change which one it
-is, and take longer."""
+is, and take longer. Chosen by hand."""
 MAX_CONDITIONS = 4
 """Conditions that a readable event is made of, at most: nobody reads a fifth."""
 NEEDLESS_RANK = 0.97
 """A condition is dropped as needless if the event keeps at least this share of its rank without
-it."""
+it: larger values keep what only luck speaks for, smaller ones drop what the event needs. Chosen by
+hand."""
 RankOf = Callable[[int], Rank]
 
 
@@ -102,7 +104,12 @@ def witness_of(
 
 
 def readable(
-    rival: Contender, table: Table, on_d: Bools, about: list[Feature], rank_of: RankOf, kept: float
+    rival: Contender,
+    table: Table,
+    on_d: Bools,
+    about: list[Feature],
+    rank_of: RankOf,
+    kept_rank: float,
 ) -> Event | None:
     """The most promising event that a person can read.
 
@@ -117,19 +124,16 @@ def readable(
         What the event may speak about.
     rank_of : callable
         How promising counts among so many outputs are.
-    kept : float
+    kept_rank : float
         Share of the rank that an event which is simpler must keep.
     """
-    half = len(on_d) // 2
-    searched = min(half, MAX_SEARCHED)
-    some = np.arange(len(on_d)) % half < searched  # the first ones of either input
-    table, on_d = table.rows(some), on_d[some]
+    table, on_d = first_pairs(table, on_d, MAX_SEARCHED)
     about = [feature for feature in about if feature.kind != "bit"]
-    rank = rank_of(searched)
+    rank = rank_of(len(on_d) // 2)
     events = search(table, on_d, rank, rival.references, limit=1, about=about)
     if not events:
         return None
-    best = simplest(events[0], table, on_d, rank, kept=kept)
+    best = simplest(events[0], table, on_d, rank, kept=kept_rank)
     for _ in range(MAX_CONDITIONS - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
         part, sides = table.rows(inside), on_d[inside]
@@ -143,14 +147,14 @@ def readable(
     return _shortened(best, table, on_d, rank)
 
 
-def _shortened(found: RankedEvent, table: Table, on_d: Bools, rank: Rank) -> Event:
+def _shortened(best: RankedEvent, table: Table, on_d: Bools, rank: Rank) -> Event:
     """Without conditions that have become needless by later ones."""
-    event = found.event
-    for condition in found.event.conditions[:-1]:
-        fewer = Event(tuple(other for other in event.conditions if other is not condition))
+    event = best.event
+    for condition in best.event.conditions[:-1]:
+        fewer = Event(tuple(left for left in event.conditions if left is not condition))
         inside = fewer.mask(table)
         c1, c2 = np.array([np.sum(inside & on_d)]), np.array([np.sum(inside & ~on_d)])
-        if float(rank(c1, c2)[0]) >= NEEDLESS_RANK * found.rank > 0:
+        if float(rank(c1, c2)[0]) >= NEEDLESS_RANK * best.rank > 0:
             event = fewer
     return event
 
@@ -159,9 +163,9 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     """The witness with three outputs inside its attack and three outside, if it has one."""
     if witness.attack is None:
         return witness
-    inside = witness.attack.hits(table)[0]
-    some, others = (
-        tuple(copy.copy(table.raw[int(row)]) for row in np.flatnonzero(side)[:3])
-        for side in (inside, ~inside)
+    is_inside = witness.attack.hits(table)[0]
+    inside, outside = (
+        tuple(copy.copy(table.raw[int(row)]) for row in np.flatnonzero(rows)[:3])
+        for rows in (is_inside, ~is_inside)
     )
-    return replace(witness, examples=(some, others))
+    return replace(witness, examples=(inside, outside))

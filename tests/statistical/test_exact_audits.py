@@ -161,7 +161,7 @@ def test_what_was_left_out_is_told():
 
 
 @pytest.mark.parametrize("error", [TypeError, ZeroDivisionError])
-@pytest.mark.parametrize("place", ["enumerating.enumerated", "analysing.outcomes_of"])
+@pytest.mark.parametrize("place", ["enumeration.enumerated", "closed_forms.outcomes_of"])
 def test_what_only_proposes_breaks_no_audit(monkeypatch, place, error):
     def fails(*_, **__):
         raise error("oops")

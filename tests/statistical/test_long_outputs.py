@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.long_outputs import atom, encoding
 from pytest_dp import audit
-from pytest_dp.auditors import game
+from pytest_dp.auditors import bandit, game
 
 ZEROS = [0.0] * 100
 
@@ -113,8 +113,8 @@ def with_gaps(answers, rng, scale):
 
 @pytest.mark.parametrize(("mechanism", "coupled"), [(with_exceptions, True), (with_gaps, False)])
 def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
-    monkeypatch.setattr(game, "TOTAL_ROOM", 10_000)
-    monkeypatch.setattr(game, "MIN_ROOM", 10_000)
+    monkeypatch.setattr(bandit, "TOTAL_ROOM", 10_000)
+    monkeypatch.setattr(bandit, "MIN_ROOM", 10_000)
     pair = moved(62), ZEROS
     found = audited(mechanism, pair, params={"scale": 0.6}, coupled=coupled)
     assert found.violated
@@ -124,8 +124,8 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
 
 
 def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
-    monkeypatch.setattr(game, "TOTAL_ROOM", 10_000)
-    monkeypatch.setattr(game, "MIN_ROOM", 10_000)
+    monkeypatch.setattr(bandit, "TOTAL_ROOM", 10_000)
+    monkeypatch.setattr(bandit, "MIN_ROOM", 10_000)
     constant = audited(lambda answers: ZEROS, (moved(62), ZEROS), max_samples=4_000)
     assert constant.verdict == "inconclusive"
     assert any("same value" in note for note in constant.notes)
@@ -143,7 +143,7 @@ def test_learning_has_a_share_of_the_time(monkeypatch):
     known = []
 
     def learn(context, arm):
-        known.append(arm.kept)
+        known.append(arm.outputs)
         learned(context, arm)
 
     learned = game.learn

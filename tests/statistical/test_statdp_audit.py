@@ -58,7 +58,7 @@ def test_a_test_on_the_samples_of_the_search_would_raise_false_alarms(monkeypatc
         return sum(result.violated for result in results)
 
     def peek(context, pool, best):
-        c1, c2 = sorted((best.found.c1, best.found.c2), reverse=True)
+        c1, c2 = sorted((best.ranked.c1, best.ranked.c2), reverse=True)
         return held_out.Tested(None, Counts(c1, best.runs, c2, best.runs, (c1, c2), best.runs))
 
     monkeypatch.setattr(statdp_search, "LUCK", 0.0)  # the most suspicious event, as published

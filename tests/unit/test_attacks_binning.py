@@ -11,7 +11,7 @@ from pytest_dp.attacks.binning import (
 )
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.arms import _on_the_scale_of, hope
-from pytest_dp.auditors.kept import Kept, room_of
+from pytest_dp.auditors.paired_outputs import PairedOutputs, room_of
 from pytest_dp.evidence.betting import Record
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
@@ -96,7 +96,7 @@ def test_numbers_of_long_lists_take_more_room_than_those_of_arrays():
 
 
 def test_a_table_is_made_anew_only_for_more_outputs():
-    kept = Kept()
+    kept = PairedOutputs()
     kept.add(tabulate([1.0, 2.0]), tabulate([3.0, 4.0]), coupled=True)
     table, first = kept.table()
     assert table.numbers.tolist() == [1, 2, 3, 4]

@@ -324,8 +324,8 @@ def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
 def test_batches_beyond_pure_eps_shrink_before_a_claim_is_refuted(pure, earned, wealth, size):
     ledger = SimpleNamespace(enough=-math.log(1e-6), log_e_value=wealth)
     pace = OF_RATIOS if pure else OF_RARE_EVENTS
-    source = SimpleNamespace(given=[None])
-    game = SimpleNamespace(drawn=1_000, ledger=ledger, pace=pace, source=source, _at_most=int)
+    bandit = SimpleNamespace(drawn=1_000, is_proposed=lambda arm: False)
+    game = SimpleNamespace(bandit=bandit, ledger=ledger, pace=pace, _at_most=int)
     arm = SimpleNamespace(number=0, drawn=1_000, earned=earned)
     assert Game._size(game, arm) == pytest.approx(size, abs=1)
 

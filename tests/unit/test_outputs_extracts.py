@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pytest_dp.attacks import additive
-from pytest_dp.auditors.kept import Kept, part_of
+from pytest_dp.auditors.paired_outputs import PairedOutputs, leading
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.events import Between, Event, Is
@@ -116,7 +116,7 @@ def test_a_game_pool_keeps_the_first_and_the_last_batch_and_heeds_whether_output
 
 
 def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):
-    table, kept = tabulate(outputs), Kept()
+    table, kept = tabulate(outputs), PairedOutputs()
     kept.add(tabulate(outputs[:30]), tabulate(outputs[30:60]), coupled=True)
     kept.table()
     kept.add(tabulate(outputs[60:70]), tabulate(outputs[70:80]), coupled=False)
@@ -133,9 +133,9 @@ def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):
 
 
 def test_a_part_of_an_array_does_not_hold_on_to_the_rest():
-    assert part_of(ROWS, 5).base is None
-    assert len(part_of(ROWS, 500)) == 200
-    assert len(part_of(ROWS.tolist(), 5)) == 5
+    assert leading(ROWS, 5).base is None
+    assert len(leading(ROWS, 500)) == 200
+    assert len(leading(ROWS.tolist(), 5)) == 5
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is kept of the outputs of a pair of inputs: tables, as far as there is room for them.
+"""Outputs on a pair of inputs that are kept: as tables, as far as there is room for them.
 
 Outputs are taken apart once, where they are drawn. Of outputs too long to keep many of, only the
 quantities that are learned from are kept: an extract.
@@ -16,14 +16,17 @@ from pytest_dp.outputs.screening import MIN_PAIRS
 from pytest_dp.outputs.table import Table, concatenated, tabulate
 
 TOTAL_ROOM, MIN_ROOM = 2_000_000, 50_000
-"""Numbers that are kept on either input: of all pairs of inputs together, and of each at least."""
+"""Numbers that are kept on either input: of all pairs of inputs together, and of each at least.
+More take more memory, fewer leave less to learn from. Chosen by hand: 16 MB on either input."""
 LONG_OUTPUT, ROOM_OF_AN_OBJECT = 1_000, 4
-"""Leaves from which outputs are long, and what a number takes there that is a Python object."""
+"""Leaves from which outputs are long, and what a number takes there that is a Python object: 32
+bytes against 8 in an array."""
 MAX_EXAMPLE_NUMBERS = 200_000
-"""Numbers, in all outputs together, that are kept to show examples once only extracts are kept."""
+"""Numbers, in all outputs together, that are kept to show examples once only extracts are kept:
+they take memory and are not learned from. Chosen by hand."""
 
 
-class Kept:
+class PairedOutputs:
     """Pairs of outputs on two inputs, in the order in which they were drawn.
 
     Parameters
@@ -48,26 +51,25 @@ class Kept:
         # Outputs on D and then those on D', of all pairs but of the batches since.
         self._tables: tuple[Table | None, list[tuple[Table, Table]]] = None, []
         self._examples: Table | None = None
-        self._each = 0.0  # numbers that an output takes of the room
+        self._room_of_output = 0.0  # in numbers
 
     def add(self, on_d: Table, on_d2: Table, *, coupled: bool) -> None:
         """A batch of outputs, or of extracts."""
         self._tables[1].append((on_d, on_d2))
         self.pairs += len(on_d)
         self.coupled += len(on_d) if coupled else 0
-        self._each = self._each or room_of(on_d)
+        self._room_of_output = self._room_of_output or room_of(on_d)
 
     def table(self) -> tuple[Table, Bools]:
         """All that is kept, and which of it is on D."""
-        whole, since = self._tables
-        if since or whole is None:
-            parts = since
-            if whole is not None:
-                half = len(whole) // 2
-                parts = [(whole.between(0, half), whole.between(half, 2 * half)), *since]
-            whole = concatenated([table for side in zip(*parts, strict=True) for table in side])
-            self._tables = whole, []
-        return whole, np.arange(2 * self.pairs) < self.pairs
+        merged, batches = self._tables
+        if batches or merged is None:
+            if merged is not None:
+                half = len(merged) // 2
+                batches = [(merged.between(0, half), merged.between(half, 2 * half)), *batches]
+            merged = concatenated([table for side in zip(*batches, strict=True) for table in side])
+            self._tables = merged, []
+        return merged, np.arange(2 * self.pairs) < self.pairs
 
     def examples(self) -> Table:
         """Outputs that were kept themselves, on D and on D'."""
@@ -87,15 +89,15 @@ class Kept:
 
     def has_room(self, size: int) -> bool:
         """Whether so many more pairs of outputs, or of extracts, can be kept."""
-        each = self._each if self.extract is None else len(self.extract.about) + 1
-        return (self.pairs + size) * each <= self.room or not self.pairs
+        numbers = self._room_of_output if self.extract is None else len(self.extract.about) + 1
+        return (self.pairs + size) * numbers <= self.room or not self.pairs
 
     def keep_only(self, about: list[Feature]) -> None:
         """Keep extracts with these features from now on, and of what was kept."""
         table = self.table()[0]
-        few = max(MIN_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(table)))
+        shown = max(MIN_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(table)))
         sides = (table.raw[: self.pairs], table.raw[self.pairs :])
-        examples = tabulate(joined([part_of(side, few) for side in sides]))
+        examples = tabulate(joined([leading(side, shown) for side in sides]))
         extract = Extract(tuple(about))
         self._tables = extract(table), []
         self.extract, self._examples = extract, examples
@@ -116,7 +118,16 @@ def room_of(table: Table) -> float:
     return leaves if in_arrays or leaves < LONG_OUTPUT else ROOM_OF_AN_OBJECT * leaves
 
 
-def part_of(outputs: Outputs, most: int) -> Outputs:
+def leading(outputs: Outputs, number: int) -> Outputs:
     """The first outputs, without the memory of the others."""
-    some = outputs[:most]
-    return some.copy() if isinstance(some, np.ndarray) else some
+    part = outputs[:number]
+    return part.copy() if isinstance(part, np.ndarray) else part
+
+
+def first_pairs(table: Table, on_d: Bools, number: int) -> tuple[Table, Bools]:
+    """The first so many outputs on either input, of a table with as many on D as then on D'."""
+    half = len(on_d) // 2
+    if half <= number:
+        return table, on_d
+    rows = np.arange(len(on_d)) % half < number
+    return table.rows(rows), on_d[rows]

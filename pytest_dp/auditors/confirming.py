@@ -24,7 +24,7 @@ from pytest_dp.arrays import Bools, Ints, Outputs, joined
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.auditors.context import MIN_COPY_RUNS, NOT_IID, Context
-from pytest_dp.auditors.kept import leaves_of
+from pytest_dp.auditors.paired_outputs import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import homogeneity
@@ -40,23 +40,27 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
 MAX_COPIES = 64
-"""At most; a few hundred bytes each, most often."""
+"""Copies at most: more tell better what differs from copy to copy, and take time to make. By
+hand."""
 MIN_RUNS, MAX_RUNS = 256, 8_192
-"""Runs on each input, as many as the evidence took within these bounds..."""
+"""Runs on each input, as many as the evidence took within these bounds: fewer than it took may not
+show what it rests on, more only take longer. Chosen by hand..."""
 LEFT_SHARE = 0.25
-"""...and within this share of what is left, or what was kept for it."""
+"""...and within this share of what is left, or what was set aside for it."""
 OVERTIME_SHARE = 0.05
-"""Share of the time that this may take when there is none left."""
+"""Share of max_seconds that this may take when there is none left. Chosen by hand."""
 COPIES_ELSEWHERE = 24
-"""Copies that are made in another process."""
+"""Copies that are made in another process: one answer may be chance, so many that never vary are
+none. Chosen by hand."""
 MIN_COPIES, MAX_COPIED_NUMBERS = 8, 1_000_000
 """Copies up to which outputs may be of any length, and numbers on an input up to which there are
-more: one long output tells as much as many short ones."""
+more: one long output tells as much as many short ones. Chosen by hand."""
 MAX_COMPARED_PLACES = 32
-"""Numbers in an output that are looked at one by one."""
+"""Numbers in an output that are looked at one by one, as each is a test that takes time. By
+hand."""
 
 _REMEMBERING: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Mechanisms that were found to keep something: what they kept makes their copies agree."""
+"""Mechanisms whose runs turned out to depend on each other: what they keep makes copies agree."""
 
 
 def confirmed(context: Context, result: AuditResult) -> AuditResult:
@@ -72,22 +76,22 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     if _is_known(context.call.mechanism):
         _refuse(context, "an earlier audit found that its runs depend on each other")
     example = result.counterexample
-    first = context.pairs[0]
-    pair = (Pair(example.d1, example.d2, params=example.params) if example else first).inputs
-    event = example.event if example else None
+    pair, event = context.pairs[0], None
+    if example:
+        pair, event = Pair(example.d1, example.d2, params=example.params), example.event
     wanted = _wanted(context, result)
     deadline = Deadline(
         max(context.deadline.remaining(), OVERTIME_SHARE * context.settings.max_seconds)
     )
     try:
-        for side, data in enumerate(pair):
+        for side, data in enumerate(pair.inputs):
             original = (example.counts[side], example.runs[side]) if example else (0, 0)
             copied = _on_copies(context, Input(data), side, wanted, deadline)
             if copied is not None:
                 _check(context, copied, event, original)
     except (CannotCopy, OutOfTime):
         pass
-    _check_elsewhere(context, pair)
+    _check_elsewhere(context, pair.inputs)
     return replace(result, samples=context.sampler.runs)
 
 
@@ -132,7 +136,7 @@ class _Copied:
 
 
 def _on_copies(
-    context: Context, given: Input, side: int, wanted: int, deadline: Deadline
+    context: Context, item: Input, side: int, wanted: int, deadline: Deadline
 ) -> _Copied | None:
     copies = min(MAX_COPIES, max(wanted // 4, 4))
     runs = max(wanted // copies, 2)
@@ -144,7 +148,7 @@ def _on_copies(
         ):
             break
         try:
-            outputs.append(context.sampler.afresh(given, runs, (side, number), deadline))
+            outputs.append(context.sampler.afresh(item, runs, (side, number), deadline))
         except OutOfTime:
             break
     if len(outputs) < 2:
@@ -165,10 +169,9 @@ def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, i
             )
         by_copy = np.bincount(copied.copy, inside, copies).astype(np.int64)
         by_run = np.bincount(copied.run, inside, runs).astype(np.int64)
-        for hits, each, what in ((by_copy, runs, "copies of it"), (by_run, copies, "runs of each")):
-            sizes = np.full(len(hits), each)
-            if homogeneity.p_value(hits, sizes, MAX_COPIES)[0] < NOT_IID:
-                shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / each)
+        for hits, size, what in ((by_copy, runs, "copies of it"), (by_run, copies, "runs of each")):
+            if homogeneity.p_value(hits, np.full(len(hits), size), MAX_COPIES)[0] < NOT_IID:
+                shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / size)
                 _refuse(
                     context, f"what the first {what} gave is alike in {shares}, ... of the cases"
                 )

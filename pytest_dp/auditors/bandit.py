@@ -1,0 +1,123 @@
+"""Which pair of inputs a sequential audit draws next: a bandit, whose arms are pairs of inputs.
+
+The pair with the largest edge that is possible by all that is known is next; new ones are looked at
+while less is hoped of those that were. Pairs that a search proposes get a bounded share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.outlook import PROPOSED_SUSPICION, suspicion_of
+from pytest_dp.auditors.paired_outputs import MIN_ROOM, TOTAL_ROOM, PairedOutputs
+from pytest_dp.auditors.pool import Pool
+from pytest_dp.inputs import Pair
+from pytest_dp.inputs.sources import PairSource, Tried
+from pytest_dp.privacy import Guarantee
+
+HOPE_UNSEEN = 0.6
+"""What `Arm.hope` is taken to be for pairs of inputs that were not looked at: a pair of which more
+is hoped is bet on before new ones are tried. Larger values look at many pairs before they bet,
+smaller ones stay with the first that looks broken. Chosen by hand."""
+SEARCH_SHARE, MIN_SEARCHED = 0.05, 500
+"""Share of the pairs of outputs that goes to pairs of inputs which the claim does not give, and how
+many they get at least before an audit may end at its margin. A larger share costs power on the
+claim's own pairs, a smaller one leaves less for searched ones. Chosen by hand."""
+
+
+class Bandit:
+    """The pairs of inputs of a game, and which of them is next.
+
+    Parameters
+    ----------
+    source : PairSource
+    pool : Pool
+    guarantee : Guarantee
+        The claim.
+
+    Attributes
+    ----------
+    arms : list of Arm
+        Those of the claim, and those that were proposed so far.
+    seen : list of Arm
+        Those that were looked at, in the same order.
+    """
+
+    def __init__(self, source: PairSource, pool: Pool, guarantee: Guarantee) -> None:
+        self.source, self.pool, self.guarantee = source, pool, guarantee
+        self.claimed = len(source.given)
+        """How many pairs the claim gives: the first ones."""
+        self.arms: list[Arm] = []
+        self.seen: list[Arm] = []
+        for pair in source.pairs:
+            self._join(pair)
+
+    def _join(self, pair: Pair) -> Arm:
+        """A pair that takes part from now on: at any time, as bets are made before draws."""
+        input1, input2 = map(self.pool.add, pair.inputs)
+        outputs = PairedOutputs(max(MIN_ROOM, TOTAL_ROOM // self.claimed))
+        arm = Arm(len(self.arms), pair, input1, input2, [], outputs)
+        self.arms.append(arm)
+        return arm
+
+    def next_arm(self) -> Arm:
+        """The pair with the largest edge that is possible by all that is known."""
+        best = max(self._in_play(), key=lambda arm: arm.hope, default=None)
+        if best is None:
+            return self.arms[0]
+        return (self._newcomer() if best.hope < HOPE_UNSEEN else None) or best
+
+    def is_proposed(self, arm: Arm) -> bool:
+        """Whether a search proposed the pair, not the claim."""
+        return arm.number >= self.claimed
+
+    @property
+    def accepted(self) -> list[Arm]:
+        """Pairs that were looked at, but for what the mechanism refused: nobody promised that."""
+        return [arm for arm in self.seen if not arm.refused]
+
+    @property
+    def drawn(self) -> int:
+        """Pairs of outputs so far."""
+        return sum(arm.drawn for arm in self.seen)
+
+    @property
+    def drawn_for_proposed(self) -> int:
+        """Pairs of outputs that were drawn for pairs of inputs which the claim does not give."""
+        return sum(arm.drawn for arm in self.seen[self.claimed :])
+
+    @property
+    def may_search(self) -> bool:
+        """Whether pairs of inputs that were proposed have not had their share yet."""
+        return self.drawn_for_proposed <= max(MIN_SEARCHED, SEARCH_SHARE * self.drawn)
+
+    @property
+    def all_seen(self) -> bool:
+        """Whether every pair was looked at that there is so far."""
+        return len(self.seen) == len(self.arms)
+
+    def _in_play(self) -> Iterable[Arm]:
+        """What may be bet on: proposed pairs while their share lasts, or if they look broken."""
+        if self.drawn_for_proposed <= SEARCH_SHARE * self.drawn:
+            return self.accepted
+        return filter(self._deserves_bets, self.accepted)
+
+    def _deserves_bets(self, arm: Arm) -> bool:
+        return (
+            not self.is_proposed(arm)
+            or arm.hope >= HOPE_UNSEEN
+            or suspicion_of(arm, self.guarantee) > PROPOSED_SUSPICION
+        )
+
+    def _newcomer(self) -> Arm | None:
+        """The next pair of inputs to look at, if one is left, and the search has not had its share.
+
+        Those that the claim gives come before those that are proposed by what is known of them.
+        """
+        if not self.all_seen:
+            return self.arms[len(self.seen)]
+        if not self.may_search:
+            return None
+        pair = self.source.more([Tried(arm.pair, arm.drawn, arm.hope) for arm in self.seen])
+        return None if pair is None else self._join(pair)
