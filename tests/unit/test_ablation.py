@@ -1,0 +1,30 @@
+"""The benchmark that patches constants: wherever they are looked up, and never too late."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.ablation import all_patched
+from pytest_dp.attacks import additive, threshold
+from pytest_dp.auditors import dd_search
+
+
+def test_a_constant_is_patched_wherever_it_is_imported():
+    with all_patched("attacks.threshold.NEARLY=was / 2 & attacks.additive.POOLING=7"):
+        assert threshold.NEARLY == dd_search.NEARLY == 0.97 / 2
+        assert additive.POOLING == 7
+    assert threshold.NEARLY == dd_search.NEARLY == 0.97
+    assert additive.POOLING == 2
+
+
+def test_methods_can_be_patched():
+    with all_patched("attacks.additive._Fit._sharpness=lambda fit: 7"):
+        assert additive._Fit._sharpness(None) == 7  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        additive._Fit._sharpness(None)  # type: ignore[arg-type]
+
+
+def test_what_other_constants_are_made_of_cannot_be():
+    patched = all_patched("evidence.event_bets.FRACTIONS=was[:1]")
+    with pytest.raises(ValueError, match="uses FRACTIONS when it is imported"), patched:
+        pass
