@@ -23,7 +23,7 @@ from pytest_dp.analytic.outcomes import Outcome, opened
 from pytest_dp.analytic.parts import blocks_of, is_compared, is_free, log_total, parts_of
 from pytest_dp.analytic.values import Affine, Finite
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence.goodness import log_e_value
+from pytest_dp.evidence.goodness_of_fit import log_e_value
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
 BINS = 16

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import Guarantee
 
 CALIBRATION_ERROR = 0.1

@@ -32,8 +32,8 @@ from pytest_dp.auditors.paired_outputs import PairedOutputs, first_pairs
 from pytest_dp.auditors.pool import Contender, Pool
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.evidence.betting import Record
-from pytest_dp.evidence.edges import edges
 from pytest_dp.evidence.event_bets import independent
+from pytest_dp.evidence.expected_gains import edges
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature, leaf

@@ -27,7 +27,7 @@ from pytest_dp.attacks.threshold import NEARLY, best_cut, cuts_for, fixed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import Witness, readable, with_examples, witness_of
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.outputs.event_search import Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table, tabulate

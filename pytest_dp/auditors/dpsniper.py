@@ -4,7 +4,7 @@ The search (`dd_search`) ends with one attack, one direction and one pair, somet
 event beside the attack. Both are counted once, on held-out samples (`held_out`).
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds are those of
-`pytest_dp.evidence.shown`; with a fixed `c` those of the paper, two Clopper-Pearson bounds.
+`pytest_dp.evidence.event_test`; with a fixed `c` those of the paper, two Clopper-Pearson bounds.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 from pytest_dp.arrays import Ints
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.paired_outputs import first_pairs
-from pytest_dp.evidence.edges import edges, most_shown, smallest_divergence_scale
+from pytest_dp.evidence.expected_gains import edges, largest_shown, smallest_divergence_scale
 from pytest_dp.evidence.resolution import (
     OTHER_PAIRS_SHARE,
     Curve,
@@ -24,7 +24,7 @@ from pytest_dp.evidence.resolution import (
     smallest_scale,
     wealth_for,
 )
-from pytest_dp.evidence.spread import sharing, smallest_shared_loss
+from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.quantities import comes_alone
 from pytest_dp.outputs.table import Table
@@ -78,7 +78,7 @@ def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: fl
         In the claim's parameter, with 95 % power; infinite if nothing would have been.
     """
     bets = PlannedBets(guarantee, _runs(arms, available), alpha)
-    losses = [most_shown(arm.record, guarantee) for arm in arms]
+    losses = [largest_shown(arm.record, guarantee) for arm in arms]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED_PAIRS].tolist()
     largest: float = losses[order[0]]
     if largest >= guarantee.claimed and not any(_telling(arm) for arm in arms):
@@ -106,7 +106,7 @@ def _caught(arm: Arm, bets: PlannedBets) -> float:
     if times == by_divergences:
         least = 0.0  # no single event would have been needed
     # A mechanism that keeps its claim now would lose at most so many times the claim then.
-    now = min(guarantee.claimed, most_shown(arm.record, guarantee))
+    now = min(guarantee.claimed, largest_shown(arm.record, guarantee))
     share = now / guarantee.claimed if guarantee.claimed else 1.0
     then = share * guarantee.with_noise_over(times)
     if guarantee.largest_ratio is not None:

@@ -6,7 +6,7 @@ once, on samples that nobody has looked at; so the p-value is valid whatever the
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
 Algorithms 1 to 4; the p-value is that of `pytest_dp.evidence.statdp`. For claims of more than ε,
-which the paper does not have, it is that of `pytest_dp.evidence.shown`.
+which the paper does not have, it is that of `pytest_dp.evidence.event_test`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_show
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence.counts import Bound, classical
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.sampler import Draw
 

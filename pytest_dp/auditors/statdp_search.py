@@ -22,7 +22,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.deadline import OutOfTime

@@ -27,7 +27,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.reading import Read, excess_of, read, taken_apart
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.sampling.deadline import OutOfTime, within
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, logsumexp
 
-from pytest_dp.evidence._search import first_where
+from pytest_dp.arrays import Floats
+from pytest_dp.evidence._bisection import first_where
 
-# Terms below exp(-NEGLIGIBLE_LOG) times the largest are bounded, not summed: 6e-19 each.
 NEGLIGIBLE_LOG = 42.0
+"""Terms below exp(-this) times the largest, 6e-19, are bounded, not summed. Larger: longer sums;
+smaller: a bound on them that shows in the result."""
 
 
 def log_tail(t: int, c2: int, runs: int) -> float:
@@ -79,12 +80,12 @@ class _Before:
         black, runs = self.black, self.runs
         return math.log((j + black + 1) * (runs - j) / ((j + 1) * (2 * runs - j - black - 1)))
 
-    def window(self, first: int, last: int) -> NDArray[np.float64]:
-        """`log_pmf` of first, ..., last."""
+    def window(self, start: int, last: int) -> Floats:
+        """`log_pmf` of start, ..., last."""
         black, runs = self.black, self.runs
-        j = np.arange(first, last, dtype=np.float64)
+        j = np.arange(start, last, dtype=np.float64)
         ratios = (j + (black + 1)) * (runs - j) / ((j + 1) * ((2 * runs - black - 1) - j))
-        return np.cumsum(np.concatenate(((self.log_pmf(first),), np.log(ratios))))
+        return np.cumsum(np.concatenate(((self.log_pmf(start),), np.log(ratios))))
 
 
 def _geometric(last: float, step: float) -> float:

@@ -16,42 +16,48 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, expit, ndtr, ndtri
 
+from pytest_dp.arrays import Bools, Floats
+
 BETA = 0.01
-"""Share of alpha that pays for ignoring far-off points."""
+"""Share of alpha that pays for points that are left out as too far off. Larger: less for the
+others; smaller: a larger grid. By hand."""
 
 NODES = 1024
-"""Grid lines per parameter between Z = -m and Z = m."""
+"""Grid lines per parameter between Z = -m and Z = m. More cost time; fewer make the bound, which is
+that of whole cells, less sharp, but never invalid. By hand."""
 
 Z_ROUNDING = 1e-7
 """Taken off every Z; covers a relative error of 8e-8 in a tail. Compared with sums of 50 digits,
 scipy's errors stayed below 2e-9 (1.12) and 1e-11 (1.17)."""
 
 LOG_MARGIN = 1e-12
-"""For the rounding of logarithms, and of p-values next to alpha."""
+"""For the rounding of logarithms, and of p-values next to alpha: some thousand units in the last
+place. Larger makes bounds lower by as much, and never invalid."""
 
 MIN_LEVEL = 1e-250
 """Nothing is proved below this level, where probabilities become too small for a float."""
 
 _KNOTS = 129
-"""Quantiles that the grid lines are interpolated from."""
+"""Quantiles that the grid lines are interpolated from. More cost time; fewer space the lines less
+evenly, which is never invalid. By hand."""
 
 _GROWING = np.cumsum(1.2 ** np.arange(1, 97))
-"""Distances of the sparse lines from the others, in steps; the last is 2e8."""
+"""Distances of the sparse lines from the others, in steps; the last is 2e8. Faster growth makes far
+cells coarse; slower takes more lines. By hand."""
 
 _BLOCK = 64
-"""Cells along a side of the blocks that the search starts with; a power of two."""
+"""Cells along a side of the blocks that the search starts with; a power of two. It changes the time
+only. By hand."""
 
 _STRIPE = 16
 """The same, where every column is searched."""
 
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -99,11 +105,11 @@ class Grid(ABC):
         """A lower bound on S in each block; 0 if S may be negative there."""
         z1, z2 = self.axis1.z[self.ends(i, j, size)[0]], self.axis2.z[j]
         with np.errstate(divide="ignore", over="ignore"):
-            least, most = (_combined(z1, z2, squared) for squared in self.odds(i, j, size))
-        bound: Floats = np.maximum(np.minimum(least, most), 0.0)
+            low, high = (_combined(z1, z2, squared) for squared in self.odds(i, j, size))
+        bound: Floats = np.maximum(np.minimum(low, high), 0.0)
         return bound
 
-    def allows(self, i: Indices, j: Indices, size: int) -> NDArray[np.bool_]:
+    def allows(self, i: Indices, j: Indices, size: int) -> Bools:
         """Whether each block may have a point in the region."""
         # A margin, lest the p-value of a rejected point exceed alpha.
         return self.score(i, j, size) < self.z * (1 + LOG_MARGIN) + LOG_MARGIN
@@ -117,17 +123,17 @@ class Grid(ABC):
         starts = np.arange(0, rows, _STRIPE)
         i, j = np.meshgrid(starts, np.arange(0, columns, _STRIPE), indexing="ij")
         blocks = self.allows(i.ravel(), j.ravel(), _STRIPE).reshape(i.shape)
-        first = np.full(columns, -1)
+        first_row = np.full(columns, -1)
         for start, allowed in zip(starts.tolist(), blocks, strict=True):
-            waiting = np.flatnonzero((first < 0) & np.repeat(allowed, _STRIPE)[:columns])
+            waiting = np.flatnonzero((first_row < 0) & np.repeat(allowed, _STRIPE)[:columns])
             i, j = np.meshgrid(np.arange(start, min(start + _STRIPE, rows)), waiting, indexing="ij")
             inside = self.allows(i.ravel(), j.ravel(), 1).reshape(i.shape)
-            found = inside.any(axis=0)
-            first[waiting[found]] = start + inside.argmax(axis=0)[found]
-        return first[first >= 0], np.flatnonzero(first >= 0)
+            reached = inside.any(axis=0)
+            first_row[waiting[reached]] = start + inside.argmax(axis=0)[reached]
+        return first_row[first_row >= 0], np.flatnonzero(first_row >= 0)
 
     def largest_p_value(
-        self, allowed: Callable[[Indices, Indices, int], NDArray[np.bool_]], alpha: float
+        self, allowed: Callable[[Indices, Indices, int], Bools], alpha: float
     ) -> float:
         """Of all points in blocks that are allowed by a hypothesis; 1.0 instead of over 0.5."""
         score = self._smallest(objective=self.score, allowed=allowed, sample=(0, 1))
@@ -136,7 +142,7 @@ class Grid(ABC):
     def _smallest(
         self,
         objective: Callable[[Indices, Indices, int], Floats],
-        allowed: Callable[[Indices, Indices, int], NDArray[np.bool_]],
+        allowed: Callable[[Indices, Indices, int], Bools],
         sample: tuple[int, int],
     ) -> float:
         """The smallest objective among the allowed cells; inf if there are none.
@@ -155,8 +161,8 @@ class Grid(ABC):
         )
         best, size = math.inf, _BLOCK
         while True:
-            kept = allowed(i, j, size)
-            i, j = i[kept], j[kept]
+            inside = allowed(i, j, size)
+            i, j = i[inside], j[inside]
             values = objective(i, j, size)
             if size == 1:
                 return min(best, float(values.min(initial=math.inf)))
@@ -231,7 +237,7 @@ def predicted(
 
     at1: Floats = (x1 * runs1 + 0.5) / (runs1 + 1)
     at2: Floats = (x2 * runs2 + 0.5) / (runs2 + 1)
-    found: list[Floats] = []
+    losses: list[Floats] = []
     with np.errstate(all="ignore"):
         for steps, share in ((2, 0), (4, 1), (4, -1))[: 3 if both_ends else 2]:
             for _ in range(steps):
@@ -239,8 +245,8 @@ def predicted(
                 w1, w2 = 1 / np.sqrt(1 + squared), 1 / np.sqrt(1 + 1 / squared)
                 along = share * np.fmin((m - share * z * w2) / w1, (m + share * z * w1) / w2)
                 at1, at2 = low(z * w1 - along * w2), high(z * w2 + along * w1)
-            found.append(loss(at1, at2))
-    smallest: Floats = np.fmin.reduce(found)
+            losses.append(loss(at1, at2))
+    smallest: Floats = np.fmin.reduce(losses)
     return smallest
 
 
@@ -292,15 +298,15 @@ def _lines(a: float, b: float, m: float) -> Floats:
         return np.array([0.0, 1.0])
     z = np.linspace(knots[finite][0], knots[finite][-1], NODES)
     logits = np.interp(z, knots[finite], inner[finite])
-    first, last = logits[1] - logits[0], logits[-1] - logits[-2]
+    step_low, step_high = logits[1] - logits[0], logits[-1] - logits[-2]
     logits = np.concatenate(
-        (logits[0] - first * _GROWING[::-1], logits, logits[-1] + last * _GROWING)
+        (logits[0] - step_low * _GROWING[::-1], logits, logits[-1] + step_high * _GROWING)
     )
     lines: Floats = np.unique(np.concatenate(((0.0,), expit(logits), (1.0,))))
     return lines
 
 
-def _raised(tail: Floats, rest: Callable[[NDArray[np.bool_]], Floats], m: float) -> Floats:
+def _raised(tail: Floats, rest: Callable[[Bools], Floats], m: float) -> Floats:
     """`Z = Φ⁻¹(1 - tail)`, rounded down, but at least -m; `rest` finds `1 - tail` where needed."""
     score = -ndtri(tail)
     large = tail > 0.5

@@ -22,15 +22,17 @@ from pytest_dp.evidence._isotonic import increasing
 from pytest_dp.evidence.event_bets import FRACTIONS
 
 SHARPNESS = np.array([1.0, 3.0, 10.0])
-"""Factors of a soft attack before it is cut off at 1, for claims with a delta: by it, more may be
-bet on ratios of probabilities that are far above the claim."""
-FLATTERY_A_NUMBER, MOST_FLATTERY = 0.5, 2.0
-"""Log growth, in nats, that an attack is taken to have on the record only because it was made from
-that record: for each estimated number, and for a soft one at most, as numbers of neighbouring bins
-are hardly free. More makes bets wait until the record speaks clearly."""
-LEAST_LOSS = 1e-9
+"""Factors of a soft attack before it is cut off at 1, for claims with a delta: with large ones,
+more is bet on ratios of probabilities far above the claim. More factors share the same wealth;
+fewer miss such leaks. By hand."""
+OPTIMISM_PER_PARAMETER, MAX_OPTIMISM = 0.5, 2.0
+"""Log growth, in nats, by which an attack does better on the record that it was fitted to than the
+truth would: for each estimated number (0.5 is the mean of it by Wilks' theorem), and for a soft
+attack at most, as numbers of neighbouring bins are hardly free. Larger: bets wait until the record
+speaks clearly; smaller: bets on chance. The limit is by hand."""
+MIN_LOSS = 1e-9
 """What an attack is taken to cost at least, so that the stake on one that cannot lose stays finite.
-"""
+Any small number would do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +45,14 @@ class Attacks:
         Paid for the bin of the output on D, and on D'; the same for all rungs if there is one row.
     r : ndarray, shape (rungs, attacks)
         What the claim allows, at least 0.
-    flattery : ndarray, shape (attacks,)
+    optimism : ndarray, shape (attacks,)
         Log growth on the record that comes of having been made from it.
     """
 
     paid1: Floats
     paid2: Floats
     r: Floats
-    flattery: Floats
+    optimism: Floats
 
     @property
     def stakes(self) -> Floats:
@@ -65,7 +67,7 @@ class Attacks:
     @property
     def largest_loss(self) -> Floats:
         """The most that any pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
-        loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), LEAST_LOSS)
+        loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), MIN_LOSS)
         return loss
 
     def growth(self, joint: Ints | Floats) -> Floats:
@@ -94,7 +96,7 @@ class Attacks:
         mean, square = share @ pays, share @ pays**2
         # What was seen as often as never is not known to be certain.
         variance = np.maximum(square - mean**2, 0) + square / joint.sum()
-        edges: Floats = (mean - self.r) / np.sqrt(np.maximum(variance, LEAST_LOSS**2))
+        edges: Floats = (mean - self.r) / np.sqrt(np.maximum(variance, MIN_LOSS**2))
         return edges
 
 
@@ -115,8 +117,8 @@ def soft_attacks(joint: Floats, prices: Floats) -> Floats:
     p = _shares(joint)
     price = prices[:, None]
     size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
-    most = size.max(axis=1, keepdims=True)
-    scaled: Floats = np.divide(size, most, out=np.zeros_like(size), where=most > 0)
+    largest = size.max(axis=1, keepdims=True)
+    scaled: Floats = np.divide(size, largest, out=np.zeros_like(size), where=largest > 0)
     return scaled
 
 
@@ -156,12 +158,12 @@ def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floa
             [*r, 2 * delta],
         )
 
-    each = sticks * len(sharpness) * len(r)
+    attacks = sticks * len(sharpness) * len(r)
 
     def by_bin(parts: list[Floats]) -> Floats:
-        return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(joint), each)
+        return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(joint), attacks)
 
-    r_of_each = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
+    allowed = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
     numbers = len(np.unique(_shares(joint))) - 1
-    flattery = np.full(each, min(FLATTERY_A_NUMBER * numbers, MOST_FLATTERY))
-    return Attacks(by_bin(paid1), by_bin(paid2), r_of_each.reshape(rungs, each), flattery)
+    optimism = np.full(attacks, min(OPTIMISM_PER_PARAMETER * numbers, MAX_OPTIMISM))
+    return Attacks(by_bin(paid1), by_bin(paid2), allowed.reshape(rungs, attacks), optimism)

@@ -31,14 +31,19 @@ from pytest_dp.evidence.event_bets import FRACTIONS, EventBets, by_rung, indepen
 from pytest_dp.privacy import Guarantee
 
 SHARE_UNDER_EPS, SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.1, 0.5, 0.7
-"""Share of the prior that attacks have: soft ones, or on divergences if a claim bounds any."""
+"""Share of the prior that attacks have, under claims of eps alone, with a delta, and of
+divergences; events have the rest. A larger share adds its logarithm to what attacks win, and takes
+from events as much. By hand."""
 PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
-"""Prior of fractions of soft attacks beyond pure eps: what is rare, and what shares its random
-numbers, asks for large ones; with small ones hardly anything is won."""
+"""Prior of fractions of soft attacks beyond pure eps, falling from the largest: what is rare, and
+what shares its random numbers, asks for large ones; with small ones hardly anything is won. By
+hand."""
 APART_MARGIN = 1.0
-"""Log wealth by which independent draws have to look better than coupled ones."""
+"""Log wealth by which independent draws have to look better than coupled ones before an audit
+changes to them. Larger: later; smaller: by chance. By hand."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
-"""What is bet against, as shares of the claim's parameter."""
+"""What is bet against, as shares of the claim's parameter: the lower bound is one of these. More
+take time in proportion; fewer make the bound coarser. By hand."""
 
 
 @dataclass(slots=True)
@@ -128,18 +133,20 @@ class Ledger:
         self.rungs = guarantee.claimed * RUNGS
         self.before = np.array(before) if len(before) else np.zeros(len(ladder))
         self.log_wealth, self.highest = self.before.copy(), self.before.copy()
-        most = max(len(rung.hockey_sticks) for rung in ladder)
-        # As many for each rung; one that follows from fewer is asked more than once for the last.
-        held = [rung.hockey_sticks for rung in ladder]
-        sticks = [(*some, *some[-1:] * (most - len(some))) for some in held]
+        width = max(len(rung.hockey_sticks) for rung in ladder)
+        # As many for each rung: where there are fewer, the last one is repeated.
+        sticks = [
+            (*rung.hockey_sticks, *rung.hockey_sticks[-1:] * (width - len(rung.hockey_sticks)))
+            for rung in ladder
+        ]
         self.events = EventBets(sticks)
-        self.prices = np.exp(np.array([[stick.eps for stick in held] for held in sticks]))
-        self.delta = np.array([[stick.delta for stick in held] for held in sticks])
+        constraints = np.array(sticks).reshape(len(ladder), width, 2)
+        self.prices, self.delta = np.exp(constraints[..., 0]), constraints[..., 1]
         self.orders = [divergence.order for divergence in bounded]
         bounds = [dict(rung.divergences) for rung in ladder]
-        self.bounds = np.array([[held.get(o, math.inf) for o in self.orders] for held in bounds])
+        self.bounds = np.array([[by.get(o, math.inf) for o in self.orders] for by in bounds])
         self.pure = guarantee.largest_ratio is not None
-        self.sharpness = SHARPNESS[:1] if self.pure or most > 1 else SHARPNESS
+        self.sharpness = SHARPNESS[:1] if self.pure or width > 1 else SHARPNESS
         beyond = SHARE_UNDER_DIVERGENCES if self.orders else SHARE_UNDER_DELTA
         self.soft_share = SHARE_UNDER_EPS if self.pure else beyond
 
@@ -159,11 +166,11 @@ class Ledger:
             soft += np.log(PREFERENCE / PREFERENCE.mean())
         hard = self.events.growth(record.joint, record.apart, rungs)
         hard += math.log((1 - self.soft_share) / max(hard.shape[1], 1))
-        kept = np.full(len(rungs), math.log(cash))
-        total = _log_total(hard, soft, kept)
+        unstaked = np.full(len(rungs), math.log(cash))
+        total = _log_total(hard, soft, unstaked)
         share = total[:, None]
         hard -= share
-        return Wager(rungs, hard, soft - share[..., None], kept - total, attacks)
+        return Wager(rungs, hard, soft - share[..., None], unstaked - total, attacks)
 
     def settle(self, wager: Wager, record: Record, draw: Callable[[], Sequence[Ints]]) -> None:
         """Draw a batch, which the wager could not know; pay out, and enter it in the record.
@@ -207,7 +214,7 @@ class Ledger:
         if self.pure:
             shape = len(rungs), attacks.r.shape[1], len(FRACTIONS)
             return attacks, self._earned(record, shape)[rungs]
-        return attacks, attacks.growth(joint) - attacks.flattery[:, None]
+        return attacks, attacks.growth(joint) - attacks.optimism[:, None]
 
     def _earned(self, record: Record, shape: tuple[int, ...]) -> Floats:
         """What soft attacks have earned, for all rungs."""
@@ -254,6 +261,7 @@ class Ledger:
 def _log_total(*parts: Floats) -> Floats:
     """Log sums for every rung."""
     flat = [by_rung(part) for part in parts]
-    most = np.max([part.max(axis=1, initial=-np.inf) for part in flat], axis=0)
-    total: Floats = most + np.log(sum(np.exp(part - most[:, None]).sum(axis=1) for part in flat))
+    largest = np.max([part.max(axis=1, initial=-np.inf) for part in flat], axis=0)
+    sums = sum(np.exp(part - largest[:, None]).sum(axis=1) for part in flat)
+    total: Floats = largest + np.log(sums)
     return total

@@ -12,12 +12,13 @@ from collections.abc import Callable
 
 from scipy.special import betainccinv, betaincinv
 
+from pytest_dp.evidence._bisection import bracket
 from pytest_dp.evidence._validation import check_count, check_delta, check_finite, check_level
 from pytest_dp.privacy import Guarantee
 
 PRODUCT_ROUNDING = 1e-14
 """What a product of two bounds may be off by rounding, relatively; bounds are moved by it to the
-safe side."""
+safe side. Some fifty units in the last place; larger is never invalid."""
 
 
 def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:
@@ -157,13 +158,13 @@ def claim_p_value(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee) -> f
 
 
 def _smallest_level(reaches: Callable[[float], bool]) -> float:
-    # Bisection on a scale of powers of ten; below 1e-300 the exact value is of no interest.
-    low, high = -300.0, 0.0
+    # On a scale of powers of ten; below 1e-300 the exact value is of no interest.
     if not reaches(1 - 1e-12):
         return 1.0
-    if reaches(10**low):
-        return float(10**low)
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if reaches(min(10**middle, 1 - 1e-12)) else (middle, high)
-    return float(10**high)
+    if reaches(10**-300.0):
+        return float(10**-300.0)
+
+    def reached(exponent: float) -> bool:
+        return reaches(min(10**exponent, 1 - 1e-12))
+
+    return float(10 ** bracket(reached, -300.0, 0.0, width=300 * 2.0**-40)[1])

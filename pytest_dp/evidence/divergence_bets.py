@@ -17,17 +17,20 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence._isotonic import increasing
-from pytest_dp.evidence.attack_bets import FLATTERY_A_NUMBER, Attacks
+from pytest_dp.evidence.attack_bets import OPTIMISM_PER_PARAMETER, Attacks
 from pytest_dp.evidence.logistic import expit, logit
 
 POWERS = (0.7, 1.0)
 """Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
-is lost where the estimate is too steep. 1 alone takes 10 % more samples."""
+is lost where the estimate is too steep. 1 alone takes 10 % more samples. More powers share the same
+wealth."""
 CUT_OFF = np.arange(1, 7) / 6
 """Where log ratios are cut off, as shares of the largest that there is: rare outputs, of which
-little is known, cannot ruin a bet that is cut off early."""
+little is known, cannot ruin a bet that is cut off early. More of them share the same wealth; fewer
+are further from the best one. By hand."""
 NEWTON_STEPS = 30
-"""Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more."""
+"""Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more. It
+stops earlier once it has converged; only the time depends on it."""
 LARGEST_LOG_RATIO, LARGEST_LOG_PAID = 30.0, 300.0
 """Limits to a log ratio, and to the logarithm of what is paid, in nats, so that neither overflows.
 """
@@ -111,22 +114,22 @@ def against_divergences(
     ratios, known = log_ratios(joint, scores)
     paid1, paid2, r = [], [], []
     shapes = [
-        np.clip(power * ratio, -share * most, share * most)
+        np.clip(power * ratio, -share * largest, share * largest)
         for ratio in ratios
         for power in POWERS
-        for most in [power * np.abs(ratio).max()]
+        for largest in [power * np.abs(ratio).max()]
         for share in CUT_OFF
     ]
     shape = np.stack(shapes)
     for k, order in enumerate(orders):
-        held = np.clip(shape, -LARGEST_LOG_PAID / order, LARGEST_LOG_PAID / order)
-        (gain, cost), (back, price) = paid(held, order), paid(-held, order)
+        clipped = np.clip(shape, -LARGEST_LOG_PAID / order, LARGEST_LOG_PAID / order)
+        (gain, cost), (back, price) = paid(clipped, order), paid(-clipped, order)
         paid1 += [gain, price, gain + price]
         paid2 += [cost, back, back + cost]
         limit = allowed(order, bounds[:, k])[:, None]
         r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
-    flattery = np.tile(
-        np.repeat(FLATTERY_A_NUMBER * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders)
+    optimism = np.tile(
+        np.repeat(OPTIMISM_PER_PARAMETER * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders)
     )
     paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (paid1, paid2))
-    return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), flattery)
+    return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), optimism)

@@ -20,9 +20,11 @@ from pytest_dp.evidence.divergence_bets import against_divergences
 from pytest_dp.privacy import Guarantee
 
 FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
-"""What may be staked, as shares of the largest stake that cannot ruin."""
+"""What may be staked, as shares of the largest stake that cannot ruin. Only one is taken, so that
+more cost nothing but time; with fewer, the best one is further off. By hand."""
 LOG_WEALTH_ROUNDING = 1e-15
-"""What each pair of outputs adds to log wealth by rounding, at most; it is taken off."""
+"""What each pair of outputs adds to log wealth by rounding, at most; it is taken off. Larger is
+never invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def _best_of_order(
     pays = paid1[i] + paid2[j]
     runs = joint.sum()
     won = joint[i, j] @ np.log1p(pays * stakes[:, None])
-    shown = _shown((won - attacks.flattery) / runs, pairs, stakes * ways, order, alpha)
+    shown = _shown((won - attacks.optimism) / runs, pairs, stakes * ways, order, alpha)
     f, k = np.unravel_index(np.argmax(shown), shown.shape)
     bet = DivergenceBet(order, paid1[:, k], paid2[:, k], float(stakes[f, k]), int(ways[k]))
     return bet, float(shown[f, k])

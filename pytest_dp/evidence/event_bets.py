@@ -17,9 +17,11 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.privacy.constraints import HockeyStick
 
 FRACTIONS = 0.98 * 0.5 ** np.arange(9)
-"""What can be staked, as shares of the largest stake that cannot ruin."""
+"""What can be staked, as shares of the largest stake that cannot ruin. More of them, down to
+smaller ones, share the same wealth; the best of fewer wins less. By hand."""
 DISAGREEING = np.array([0.95, 0.5, 0.2])
-"""Shares of the wealth of a bet that can be staked on independent outputs that disagree."""
+"""Shares of the wealth of a bet that can be staked on independent outputs that disagree: half the
+samples where outputs on two inputs never agree. More of them share the same wealth. By hand."""
 
 
 class EventBets:
@@ -34,7 +36,7 @@ class EventBets:
     def __init__(self, rungs: Sequence[Sequence[HockeyStick]]) -> None:
         tables = [[_tables(stick) for stick in sticks] for sticks in rungs]
         self.one_way, self.apart, self.both_ways = (
-            np.stack([np.concatenate([each[kind] for each in rung], axis=1) for rung in tables])
+            np.stack([np.concatenate([kinds[kind] for kinds in rung], axis=1) for rung in tables])
             for kind in range(3)
         )
 
@@ -51,10 +53,10 @@ def _tables(stick: HockeyStick) -> tuple[Floats, Floats, Floats]:
 
     One way; the same with bets that need independence behind; both ways.
     """
-    most = 1 / (np.exp(np.array([stick.eps])) + stick.delta)
-    stakes = most * FRACTIONS
+    largest = 1 / (np.exp(np.array([stick.eps])) + stick.delta)
+    stakes = largest * FRACTIONS
     one_way = np.log1p(payoffs(*stick)[:, None] * stakes)
-    pays = np.array([0.0, 1.0, 0.0, 0.0]) / most_disagreeing(*stick) - 1
+    pays = np.array([0.0, 1.0, 0.0, 0.0]) / largest_disagreement(*stick) - 1
     disagreeing = np.log1p(pays[:, None] * DISAGREEING)
     both_ways = np.log1p(payoffs_both_ways(*stick)[:, None] * stakes / 2)  # either may lose it all
     return one_way, np.concatenate([one_way, disagreeing], axis=1), both_ways
@@ -124,8 +126,9 @@ def _corners(b: int) -> Ints:
 
 
 _TWO_BINS = np.array([[3, 2, 1, 0], [0, 2, 1, 3]])
+"""Where the four counts of a record of two bins are found in its events, one way."""
 _TWO_BINS_BOTH_WAYS = np.array([0, 2, 6, 8])
-"""Where the four counts of a record of two bins are to be found in, and go to in, its events."""
+"""Where they go in its events both ways."""
 
 
 def all_contingencies(joints: Sequence[Ints | Floats]) -> Floats:
@@ -168,7 +171,7 @@ def payoffs(eps: float, delta: float) -> Floats:
     return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])
 
 
-def most_disagreeing(eps: float, delta: float) -> float:
+def largest_disagreement(eps: float, delta: float) -> float:
     """The largest chance of independent outputs to be in an event on D and not in it on D'.
 
     With ``p <= e q + delta`` and ``1 - q <= e (1 - p) + delta`` the sum of p and 1 - q is at most

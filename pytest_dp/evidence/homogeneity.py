@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtrc, chdtrc, gammaln
 
+from pytest_dp.arrays import Bools, Floats, Ints
+
 MAX_GROUPS = 16
-"""Stretches that runs are divided into: more see shorter disturbances, and each holds fewer runs.
-"""
+"""Stretches that runs are divided into: more show shorter disturbances, but each holds fewer runs.
+By hand."""
 MIN_EXPECTED = 4
-"""Runs inside, and outside, the event that each group is expected to hold."""
+"""Runs inside, and outside, the event that each group is expected to hold. Larger: fewer groups;
+smaller: the chi-squared law is a worse approximation (5 is the usual rule). By hand."""
 
 
-def p_value(
-    hits: NDArray[np.int64], sizes: NDArray[np.int64], most: int = MAX_GROUPS
-) -> tuple[float, list[float]]:
+def p_value(hits: Ints, sizes: Ints, max_groups: int = MAX_GROUPS) -> tuple[float, list[float]]:
     """Pearson's chi-squared test that an event is equally likely in all chunks of work.
 
     Parameters
@@ -42,7 +42,7 @@ def p_value(
         The event's frequency in each group of neighbouring chunks.
     """
     inside, total = int(hits.sum()), int(sizes.sum())
-    groups = min(most, len(sizes), min(inside, total - inside) // MIN_EXPECTED)
+    groups = min(max_groups, len(sizes), min(inside, total - inside) // MIN_EXPECTED)
     if groups < 2:
         return 1.0, []
     ends = np.cumsum(sizes)
@@ -66,8 +66,8 @@ def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
     low, high = max(0, inside - runs[1]), min(inside, runs[0])
     k = np.arange(low, high + 1)
 
-    def log_choose(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
-        chosen: NDArray[np.float64] = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    def log_choose(n: int, k: Ints) -> Floats:
+        chosen: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         return chosen
 
     log_p = log_choose(runs[0], k) + log_choose(runs[1], inside - k)
@@ -77,7 +77,7 @@ def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
     return float(min(1.0, 2 * min(p[: at + 1].sum(), p[at:].sum())))
 
 
-def repeats(values: NDArray[np.int64], groups: NDArray[np.int64]) -> float:
+def repeats(values: Ints, groups: Ints) -> float:
     """Whether equal outputs meet in the same group more often than independent runs let them.
 
     Of every value that came at least twice, two outputs are picked at random. Independent runs of
@@ -108,7 +108,7 @@ def repeats(values: NDArray[np.int64], groups: NDArray[np.int64]) -> float:
     return float(bdtrc(together - 1, len(starts), chance))
 
 
-def pairs_agree(inside: NDArray[np.bool_]) -> float:
+def pairs_agree(inside: Bools) -> float:
     """Whether runs in the same group agree on an event more often than independent ones would.
 
     Neighbouring runs of a group are paired. Independent runs can change places, so that all ways to

@@ -16,13 +16,13 @@ def expit(log_odds: Any) -> Floats:
     """Probabilities of log odds, to full relative precision."""
     odds = np.asarray(log_odds, np.float64)
     small = np.exp(-np.abs(odds))
-    found: Floats = np.where(odds >= 0, 1.0, small) / (1.0 + small)
-    return found
+    probabilities: Floats = np.where(odds >= 0, 1.0, small) / (1.0 + small)
+    return probabilities
 
 
 def logit(probability: Any) -> Floats:
     """Log odds of probabilities; infinite at 0 and 1."""
     p = np.asarray(probability, np.float64)
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(p) - np.log1p(-p)
-    return found
+        odds: Floats = np.log(p) - np.log1p(-p)
+    return odds

@@ -17,8 +17,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pytest_dp.arrays import Floats
 from pytest_dp.evidence import _region
-from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Floats, Indices
+from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Indices
 from pytest_dp.evidence._validation import check_finite, check_level
 
 
@@ -91,8 +92,8 @@ def predicted(
         As in `ratio.predicted`, like what is returned and raised.
     """
     check_level("alpha", alpha)
-    given = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
-    chance1, chance2, common, runs = np.broadcast_arrays(*given)
+    arrays = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
+    chance1, chance2, common, runs = np.broadcast_arrays(*arrays)
     alone, known, _ = shares(chance1, chance2, common, runs)
     smallest = _region.predicted(alone, known, alpha, _log_ratio, odds)
     expected: Floats = np.where(chance1 > 0, smallest, -np.inf)

@@ -14,12 +14,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pytest_dp.arrays import Floats
 from pytest_dp.evidence import _region
-from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Floats, Indices
+from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Indices
 from pytest_dp.evidence._validation import check_count, check_finite, check_level
 
 _TILT = 0.5
-"""Limit to the exponent of the weights' correction, which is too coarse for few counts."""
+"""Limit to the exponent of the weights' correction, which is too coarse for few counts. Larger:
+weights far from the best for rare events; smaller: less correction. No weights are invalid. By
+hand."""
 
 
 def p_value(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> float:
@@ -127,8 +130,8 @@ def predicted(p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha:
         If `alpha` is impossible.
     """
     check_level("alpha", alpha)
-    given = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
-    chance1, runs1, chance2, runs2 = np.broadcast_arrays(*given)
+    arrays = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
+    chance1, runs1, chance2, runs2 = np.broadcast_arrays(*arrays)
     z = _region.critical(alpha)
 
     def odds(at1: Floats, at2: Floats) -> Floats:

@@ -22,34 +22,40 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence._search import smallest, smallest_loss
+from pytest_dp.evidence._bisection import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.event_bets import contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit
 from pytest_dp.privacy import Guarantee
 
 LEARNING_COST = 6.0
-"""Log wealth that bets lose while they learn what to bet on, about."""
+"""Log wealth that bets lose, about, while they learn what to bet on. Larger: the reported
+resolution says less than the audit can do, and audits that pass take longer; smaller: it is missed
+more often. By hand."""
 OTHER_PAIRS_SHARE = 0.35
-"""Samples that every other pair of inputs gets, as a share of those that the best pair gets."""
+"""Samples that every other pair of inputs gets, as a share of those that the best pair gets. Larger
+or smaller: what many pairs cost is over- or underestimated. By hand."""
 CURVE_CAUTION = 1.0
-"""Standard errors by which two inputs are taken to be less far apart than they look."""
+"""Standard errors by which two inputs are taken to be less far apart than they look. Larger: the
+reported resolution says less; smaller: it relies on chance. By hand."""
 MIN_CURVE_ERRORS = 3.0
 """Standard errors from which two inputs are told apart at all: below, a curve would be one of
-chance."""
+chance; above, clear but small differences are not used. By hand."""
 MIN_CONTINUOUS_BINS = 8
 """Bins of a score from which outputs count as continuous, so that less noise is a matter of scale.
-"""
+Larger: fine scores count as a few outcomes; smaller: a few outcomes count as a scale. By hand."""
 STAKES = np.geomspace(1e-3, 0.98, 40)
-"""Shares of the largest stake, one of which is near the best."""
+"""Shares of the largest stake, one of which is near the best. More cost time only."""
 MAX_SCALE = 1e4
-"""How many times too small noise is looked for; beyond, nothing would have been caught."""
+"""How many times too small noise is looked for; beyond, nothing would have been caught. By hand."""
 MIN_PROBABILITY = 0.01
 """Probability from which an event is not too rare for its loss to show: in the 9,000 pairs of
-outputs that 20,000 samples leave for bets, it comes 90 times, give or take a tenth."""
+outputs that 20,000 samples leave for bets, it comes 90 times, give or take a tenth. Larger: losses
+of rare events are left out; smaller: losses that samples cannot show are counted. By hand."""
 CERTAIN = 40.0
 """Log odds from which a probability is 1.0 in floating point."""
 _GRID = logit(np.concatenate([np.geomspace(1e-6, 0.05, 40), np.linspace(0.06, 0.5, 45)]))
+"""Log odds of probabilities up to one half: dense where events are rare. By hand."""
 GRID: Floats = np.concatenate([_GRID, -_GRID[-2::-1]])
 """Log odds at which curves are known."""
 
@@ -125,23 +131,23 @@ def curve(joint: Floats) -> Curve | None:
     runs = both + only1 + only2 + neither
     c1, c2 = both + only1 + 0.5, both + only2 + 0.5
     p, q = c1 / (runs + 1), c2 / (runs + 1)
-    some = (p > 0) & (p < 1) & (q > 0) & (q < 1)
+    inner = (p > 0) & (p < 1) & (q > 0) & (q < 1)
     apart = np.sqrt(only1 + only2 + 1) / runs
     error = apart / np.sqrt(p * (1 - p) * q * (1 - q))
     seen = logit(p) - logit(q)
     careful = np.maximum(seen - CURVE_CAUTION * error, 0.0)
     k = int(np.argmax(seen / error))
-    told = bool((np.abs(seen) > MIN_CURVE_ERRORS * error).any() and careful[k] > 0)
+    significant = bool((np.abs(seen) > MIN_CURVE_ERRORS * error).any() and careful[k] > 0)
     implied = _implied(q, float(careful[k]), float(q[k]))
     trust = implied**2 / (implied**2 + error**2)
-    shift = (implied + trust * (careful - implied)) * told
+    shift = (implied + trust * (careful - implied)) * significant
     extra = both / runs - p * q
-    least, most = np.maximum(0.0, p + q - 1), np.minimum(p, q)
-    room = np.where(extra > 0, most - p * q, p * q - least)
+    lower, upper = np.maximum(0.0, p + q - 1), np.minimum(p, q)
+    room = np.where(extra > 0, upper - p * q, p * q - lower)
     shared = np.clip(np.divide(extra, room, out=np.zeros_like(extra), where=room > 1e-12), -1, 1)
-    order = np.argsort(logit(q)[some], kind="stable")
-    rarer = np.maximum.accumulate(logit(q)[some][order])
-    return Curve(rarer, shift[some][order], shared[some][order], b >= MIN_CONTINUOUS_BINS)
+    order = np.argsort(logit(q)[inner], kind="stable")
+    rarer = np.maximum.accumulate(logit(q)[inner][order])
+    return Curve(rarer, shift[inner][order], shared[inner][order], b >= MIN_CONTINUOUS_BINS)
 
 
 def _implied(q: Floats, shift: float, where: float) -> Floats:
@@ -185,12 +191,12 @@ def smallest_scale(curves: list[Curve], bets: PlannedBets) -> float:
     float
         At least 1; infinite if no scale would be caught.
     """
-    telling = [curve for curve in curves if curve.shift.size and curve.shift.max() > 0]
-    if not telling:
+    informative = [curve for curve in curves if curve.shift.size and curve.shift.max() > 0]
+    if not informative:
         return math.inf
 
     def caught(times: float) -> bool:
-        return any(bets.catch(*each.scaled(times)) for each in telling)
+        return any(bets.catch(*curve.scaled(times)) for curve in informative)
 
     return 1.0 if caught(1.0) else smallest(caught, 1.0, 2.0, MAX_SCALE)
 
@@ -245,7 +251,7 @@ def clearest_event(record: Record) -> tuple[float, float]:
     return min(p, 0.5) if clear[k] > MIN_CURVE_ERRORS else 0.5, common
 
 
-def largest_shown(record: Record, guarantee: Guarantee) -> float:
+def shown_by_events(record: Record, guarantee: Guarantee) -> float:
     """The largest parameter that an event may show in fact, two standard errors allowed."""
     counts = np.concatenate([contingency(joint) for joint in record.joint])
     if not len(counts):
@@ -285,8 +291,8 @@ def growth(p: Floats, q: Floats, shared: Floats, guarantee: Guarantee) -> float:
     """
     best = -math.inf
     for p1, p2 in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
-        most, least = np.minimum(p1, p2), np.maximum(0.0, p1 + p2 - 1)
-        room = np.where(shared > 0, most - p1 * p2, p1 * p2 - least)
+        upper, lower = np.minimum(p1, p2), np.maximum(0.0, p1 + p2 - 1)
+        room = np.where(shared > 0, upper - p1 * p2, p1 * p2 - lower)
         both = p1 * p2 + shared * room
         cells = np.stack([both, p1 - both, p2 - both, 1 - p1 - p2 + both], axis=1)
         for eps, delta in guarantee.hockey_sticks:

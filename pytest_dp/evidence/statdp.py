@@ -12,19 +12,21 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
+from pytest_dp.arrays import Floats
+from pytest_dp.evidence._bisection import bracket, crossing, first_where, smallest_loss
 from pytest_dp.evidence._hypergeometric import log_tail, upper_count
-from pytest_dp.evidence._search import crossing, first_where, smallest_loss
 from pytest_dp.evidence._validation import check_count, check_eps, check_level, check_probability
 
-# Which quantile of the thinnings' p-values counts. Fixed: choosing it by the counts is not valid.
 THINNING_SHARE = 0.1
-"""Probability with which a thinned count is at least as large as it is taken to be. The p-value is
-divided by it: a smaller one takes a better count, and pays more for it."""
+"""Probability with which a thinned count is at least as large as it is taken to be: the quantile of
+the thinnings' p-values that counts. The p-value is divided by it: a smaller share takes a better
+count, and pays more for it. Fixed, as choosing it by the counts is not valid; by hand."""
 
 SMALLEST_FLOAT = 5e-324  # a p-value is never 0
+"""In place of a p-value that rounds to 0."""
 
 
 def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
@@ -76,8 +78,8 @@ def log_p_value(c1: int, c2: int, runs: int, eps: float) -> float:
     check_count("c1", c1, runs)
     check_count("c2", c2, runs)
     check_eps(eps)
-    kept = upper_count(c1, eps, THINNING_SHARE)
-    return min(0.0, log_tail(kept, c2, runs) - math.log(THINNING_SHARE))
+    surviving = upper_count(c1, eps, THINNING_SHARE)
+    return min(0.0, log_tail(surviving, c2, runs) - math.log(THINNING_SHARE))
 
 
 def p_value_both(c1: int, c2: int, runs: int, eps: float) -> float:
@@ -137,16 +139,10 @@ def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
     low, high = 0.0, 1.0
     while rejected(high):
         low, high = high, 2 * high
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        if rejected(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    return bracket(lambda eps: not rejected(eps), low, high, width=1e-6)[0]
 
 
-def score(c1: ArrayLike, c2: ArrayLike, runs: int, eps: float) -> NDArray[np.float64]:
+def score(c1: ArrayLike, c2: ArrayLike, runs: int, eps: float) -> Floats:
     """Rank many events at once by their evidence against the claim.
 
     Parameters
@@ -224,7 +220,7 @@ def power(p1: float, p2: float, runs: int, eps: float, alpha: float) -> float:
 
 
 def runs_for_power(
-    p1: float, p2: float, eps: float, alpha: float, power: float = 0.95, most: int = 10_000_000
+    p1: float, p2: float, eps: float, alpha: float, power: float = 0.95, limit: int = 10_000_000
 ) -> int | None:
     """Smallest number of runs on each input that rejects the claim with this power, to about 2 %.
 
@@ -247,7 +243,7 @@ def runs_for_power(
     ValueError
         If an argument is impossible.
     """
-    _check_plan(p1, p2, most, eps, alpha)
+    _check_plan(p1, p2, limit, eps, alpha)
     check_level("power", power)
     if p1 * math.exp(-eps) <= p2:
         return None
@@ -258,16 +254,16 @@ def runs_for_power(
     # Evidence per run, as in `score`, says where to start.
     size = 1_000_000_000
     evidence = float(score(np.array([p1 * size]), np.array([p2 * size]), size, eps)[0]) / size
-    low = high = min(most, max(1, round(1.5 * math.log(2 / alpha) / max(evidence, 1e-12))))
+    low = high = min(limit, max(1, round(1.5 * math.log(2 / alpha) / max(evidence, 1e-12))))
     if enough(high):
         low = math.floor(high / 1.5)
         while low > 1 and enough(low):
             low, high = math.floor(low / 1.5), low
     else:
         while not enough(high):
-            if high == most:
+            if high == limit:
                 return None
-            low, high = high, min(most, math.ceil(1.5 * high))
+            low, high = high, min(limit, math.ceil(1.5 * high))
     while high - low > max(1.0, 0.02 * low):
         middle = (low + high) // 2
         if enough(middle):
@@ -316,15 +312,13 @@ def _log_p_both(c1: int, c2: int, runs: int, eps: float) -> float:
     return min(0.0, math.log(2.0) + log_p_value(max(c1, c2), min(c1, c2), runs, eps))
 
 
-def _cross(observed: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cross(observed: Floats, expected: Floats) -> Floats:
     """`observed * ln(observed / expected)`, 0 where nothing was observed."""
     tiny = 1e-300
     return observed * np.log(np.maximum(observed, tiny) / np.maximum(expected, tiny))
 
 
-def _rejections(
-    p1: float, runs: int, eps: float, alpha: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _rejections(p1: float, runs: int, eps: float, alpha: float) -> tuple[Floats, Floats]:
     """Each c1 that can lead to a rejection: its probability, and the largest c2 that rejects."""
     nothing = np.zeros(0), np.zeros(0)
     target = math.log(alpha / 2)
@@ -347,8 +341,8 @@ def _rejections(
         limits[i] = crossing(_excess(c1, runs, eps, target), c1, guess, 1 + round(sd / 10))
     if points.size < hits.size:
         if hits.size <= 400:  # few enough for the steps of the kept count to show
-            kept = [upper_count(c1, eps, THINNING_SHARE) for c1 in hits.tolist()]
-            limits = np.interp(kept, [kept[c1 - low] for c1 in points.tolist()], limits)
+            surviving = [upper_count(c1, eps, THINNING_SHARE) for c1 in hits.tolist()]
+            limits = np.interp(surviving, [surviving[c1 - low] for c1 in points.tolist()], limits)
         else:
             limits = np.interp(hits, points, limits)
     weights = np.diff(bdtr(np.arange(low - 1, high + 1, dtype=float), runs, p1))
@@ -360,9 +354,7 @@ def _excess(c1: int, runs: int, eps: float, target: float) -> Callable[[int], fl
     return lambda c2: math.sqrt(-target) - math.sqrt(-log_p_value(c1, c2, runs, eps))
 
 
-def _chance(
-    weights: NDArray[np.float64], limits: NDArray[np.float64], p2: float, runs: int
-) -> float:
+def _chance(weights: Floats, limits: Floats, p2: float, runs: int) -> float:
     return float(min(1.0, np.sum(weights * bdtr(limits, runs, p2)))) if weights.size else 0.0
 
 

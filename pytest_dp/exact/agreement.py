@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_dp.arrays import Ints
-from pytest_dp.evidence.goodness import log_e_value
+from pytest_dp.evidence.goodness_of_fit import log_e_value
 from pytest_dp.exact.distribution import Distribution
 
 

@@ -36,9 +36,9 @@ from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import Category
 from pytest_dp.outputs.quantities import recurring
-from pytest_dp.outputs.readings import Reading
 from pytest_dp.outputs.rounding import NONE, Merging, Room, clusters, merged, merging, room
 from pytest_dp.outputs.table import Table
+from pytest_dp.outputs.text_features import Reading
 from pytest_dp.reprs import shown
 
 Rank = Callable[[Ints, Ints], Floats]

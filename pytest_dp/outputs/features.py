@@ -12,7 +12,6 @@ from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, Kind, leaf
 from pytest_dp.outputs.forms import Has, OfKind, OfType, observed
 from pytest_dp.outputs.leaves import written
-from pytest_dp.outputs.readings import readings
 from pytest_dp.outputs.rounding import room_of
 from pytest_dp.outputs.screening import (
     MAX_CHOOSING_NUMBERS,
@@ -28,6 +27,7 @@ from pytest_dp.outputs.screening import (
     leading_rows,
 )
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.outputs.text_features import readings
 from pytest_dp.outputs.traces import traces
 from pytest_dp.outputs.user_features import name_of, user_function
 

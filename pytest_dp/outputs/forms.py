@@ -15,8 +15,8 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.outputs.columns import NUMBER, UNKNOWN
 from pytest_dp.outputs.containers import ASPECT_TEXTS, Aspect
-from pytest_dp.outputs.readings import READERS, of_texts
 from pytest_dp.outputs.table import Table
+from pytest_dp.outputs.text_features import READERS, of_texts
 
 MAX_ASPECTS, MAX_KEYS = 64, 16
 """Aspects of forms, the commonest ones, and keys whose position is a feature. More drown what leaks

@@ -103,7 +103,7 @@ class Table:
 
     @cached_property
     def readings(self) -> dict[Any, Any]:
-        """What was read out of the categories (see `readings`), so that each is read only once."""
+        """What was read out of the categories (see `text_features`), so that it is read once."""
         return {}
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
 from pytest_dp.results.result import Counterexample, Result

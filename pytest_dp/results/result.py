@@ -61,7 +61,7 @@ class Counterexample:
         first and the upper one of the second, hold together with confidence ``1 - alpha``.
     p_value : float
         StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs, and
-        of claims of more than ε, that of `pytest_dp.evidence.shown`.
+        of claims of more than ε, that of `pytest_dp.evidence.event_test`.
     lower : float
         What the event shows by itself, in the claim's parameter; where `event` is the readable form
         of a learned attack, that attack may show more (`AuditResult.lower`).

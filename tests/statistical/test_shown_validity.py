@@ -10,7 +10,7 @@ from scipy import stats
 
 from pytest_dp.evidence import _region, clopper_pearson
 from pytest_dp.evidence.counts import Counts, as_published, classical
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP, ZeroConcentratedDP
 
 CLAIMS = [

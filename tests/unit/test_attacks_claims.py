@@ -8,7 +8,7 @@ from scipy.stats import norm, spearmanr
 
 from pytest_dp.attacks.expected_bounds import PlannedTest, choice_of, first_share, rough_bounds
 from pytest_dp.attacks.threshold import best_cut, cuts_for
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
 CLAIMS = [

@@ -226,14 +226,14 @@ def test_runs_for_power_is_the_turning_point(p1, p2, eps, alpha):
     assert runs is not None
     assert statdp.power(p1, p2, runs, eps, alpha) >= 0.95
     assert statdp.power(p1, p2, int(0.95 * runs), eps, alpha) < 0.95
-    assert statdp.runs_for_power(p1, p2, eps, alpha, most=int(0.9 * runs)) is None
+    assert statdp.runs_for_power(p1, p2, eps, alpha, limit=int(0.9 * runs)) is None
 
 
 def test_runs_for_power_gives_up_where_nothing_is_broken():
     assert statdp.runs_for_power(0.5, 0.5, 1.0, 0.05) is None
     assert statdp.runs_for_power(0.0, 0.0, 1.0, 0.05) is None
     assert statdp.runs_for_power(0.5, 0.5 * math.exp(-1.0), 1.0, 0.05) is None
-    assert statdp.runs_for_power(0.5, 0.18, 1.0, 1e-6, most=1) is None
+    assert statdp.runs_for_power(0.5, 0.18, 1.0, 1e-6, limit=1) is None
 
 
 def test_smallest_eps_is_the_turning_point():
@@ -332,7 +332,7 @@ def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
         (lambda: statdp.power(1.2, 0.1, 5, 1.0, 0.05), "Invalid p1, 1.2"),
         (lambda: statdp.power(0.2, math.nan, 5, 1.0, 0.05), "Invalid p2, nan"),
         (lambda: statdp.runs_for_power(0.2, 0.1, 1.0, 0.05, power=1.0), "Invalid power, 1.0"),
-        (lambda: statdp.runs_for_power(0.2, 0.1, 1.0, 0.05, most=0), "Invalid runs, 0"),
+        (lambda: statdp.runs_for_power(0.2, 0.1, 1.0, 0.05, limit=0), "Invalid runs, 0"),
         (lambda: statdp.smallest_eps(0.2, 5, 1.0, 2.0), "Invalid alpha, 2.0"),
         (lambda: clopper_pearson.interval(6, 5, 0.05), "Invalid count, 6"),
         (lambda: clopper_pearson.lower(1, 5, 1.0), "Invalid alpha, 1.0"),

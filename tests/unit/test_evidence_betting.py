@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.pace import OF_RARE_EVENTS, OF_RATIOS
-from pytest_dp.evidence._search import smallest_loss
-from pytest_dp.evidence.attack_bets import LEAST_LOSS, soft_attacks
+from pytest_dp.evidence._bisection import smallest_loss
+from pytest_dp.evidence.attack_bets import MIN_LOSS, soft_attacks
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
 from pytest_dp.evidence.event_bets import (
     DISAGREEING,
@@ -19,7 +19,7 @@ from pytest_dp.evidence.event_bets import (
     all_contingencies_both_ways,
     contingency,
     contingency_both_ways,
-    most_disagreeing,
+    largest_disagreement,
     payoffs,
     payoffs_both_ways,
 )
@@ -151,7 +151,7 @@ def test_outputs_that_disagree_most_often(eps, delta):
     price = math.exp(eps)
     keeps = (p <= price * q + delta) & (1 - q <= price * (1 - p) + delta)
     found = float((p * (1 - q))[keeps].max())
-    assert found <= most_disagreeing(eps, delta) <= found + 2e-3
+    assert found <= largest_disagreement(eps, delta) <= found + 2e-3
 
 
 def test_bets_on_disagreement_would_pay_too_much_for_coupled_outputs():
@@ -173,7 +173,7 @@ def test_bets_on_disagreement_would_pay_too_much_for_coupled_outputs():
 @pytest.mark.parametrize("eps", [0.1, 1.0])
 def test_inputs_that_never_agree_are_refuted_as_soon_as_can_be(eps):
     """Two constants: no test on independent outputs can do with fewer than the limit."""
-    limit = math.log(1e6) / -math.log(most_disagreeing(eps, 0.0))
+    limit = math.log(1e6) / -math.log(largest_disagreement(eps, 0.0))
     taken = {}
     for apart in (True, False):
         ledger, record = ledger_of(eps, alpha=1e-6), Record([np.array([[0, 0], [12.0, 0]])])
@@ -236,12 +236,12 @@ def test_wealth_is_the_product_of_all_factors(apart):
             wealth += math.exp(both_ways[row, f]) * both
         for k, (one, two, r) in enumerate(attacks):
             pays = [one[x] + two[y] - r for x, y in batch]
-            odds = FRACTIONS[f] / max(-one.min() - two.min(), LEAST_LOSS)
+            odds = FRACTIONS[f] / max(-one.min() - two.min(), MIN_LOSS)
             share = odds / (1 + odds * r)
             assert share * (r - one.min() - two.min()) < 1
             wealth += math.exp(wager.soft[-1, k, f]) * math.prod(1 + share * pay for pay in pays)
     for f, share in enumerate(DISAGREEING if apart else ()):
-        often = most_disagreeing(eps, delta)
+        often = largest_disagreement(eps, delta)
         for k in (1, 2, 3):
             for row, event in ((k - 1, lambda z, k=k: z >= k), (k + 2, lambda z, k=k: z < k)):
                 # The second are events that D' makes likelier.
@@ -339,7 +339,7 @@ def test_beyond_pure_eps_large_fractions_come_first(claim):
     ledger, joint = Ledger(claim), np.array([[20.0, 5], [3, 30]])
     wager = ledger.wager(Record([joint]), cash=1.0)
     known = 0.0 if ledger.pure else wager.attacks.growth(joint)
-    prior = np.exp(wager.soft - known + wager.attacks.flattery[:, None] * (not ledger.pure))[-1]
+    prior = np.exp(wager.soft - known + wager.attacks.optimism[:, None] * (not ledger.pure))[-1]
     k = np.arange(1, len(FRACTIONS) + 1)
     expected = np.ones(len(k)) if ledger.pure else 1 / k
     for each in prior:

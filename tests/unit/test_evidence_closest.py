@@ -7,7 +7,7 @@ import pytest
 from scipy.special import rel_entr
 
 from pytest_dp.evidence import statdp
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
 
 CLAIMS = [

@@ -18,7 +18,7 @@ from pytest_dp.evidence.counts import (
     resolution,
     sharp,
 )
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,

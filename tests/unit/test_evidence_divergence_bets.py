@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from pytest_dp.evidence.attack_bets import FLATTERY_A_NUMBER, SHARPNESS, against_sticks
+from pytest_dp.evidence.attack_bets import OPTIMISM_PER_PARAMETER, SHARPNESS, against_sticks
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
 from pytest_dp.evidence.divergence_bets import (
     against_divergences,
@@ -261,9 +261,9 @@ def test_an_attack_on_two_bins_is_hardly_flattered():
     two = against_sticks(np.array([[900.0, 0], [20, 5]]), price, delta, SHARPNESS)
     rising = np.arange(1.0, 9)
     many = against_sticks(np.outer(rising, rising[::-1]), price, delta, SHARPNESS)
-    assert set(two.flattery) == {0.5}
-    assert set(many.flattery) == {2.0}
-    assert len(two.flattery) == two.r.shape[1]
+    assert set(two.optimism) == {0.5}
+    assert set(many.optimism) == {2.0}
+    assert len(two.optimism) == two.r.shape[1]
 
 
 @pytest.mark.parametrize("probability", [0.01, 0.1])
@@ -276,4 +276,4 @@ def test_growth_on_the_record_is_not_above_the_truth_by_more_than_flattery(proba
         record = rng.multinomial(300, law.ravel()).reshape(2, 2).astype(float)
         attacks = against_sticks(record, np.array([[math.e]]), np.array([[0.001]]), SHARPNESS)
         over.append(attacks.growth(record)[0] - attacks.growth(300 * law)[0])
-    assert np.mean(over, axis=0).max() <= FLATTERY_A_NUMBER
+    assert np.mean(over, axis=0).max() <= OPTIMISM_PER_PARAMETER

@@ -8,7 +8,12 @@ from scipy.stats import norm
 
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
 from pytest_dp.evidence.divergence_bets import allowed, paid
-from pytest_dp.evidence.edges import LEARNING_FACTOR, Apart, most_shown, smallest_divergence_scale
+from pytest_dp.evidence.expected_gains import (
+    LEARNING_FACTOR,
+    EstimatedDivergences,
+    largest_shown,
+    smallest_divergence_scale,
+)
 from pytest_dp.evidence.resolution import PlannedBets, wealth_for
 from pytest_dp.privacy import RenyiDP, ZeroConcentratedDP
 
@@ -36,12 +41,12 @@ def coins_record(p, q, runs):
 @pytest.mark.parametrize("times", [1.0, 1.3, 2.0])
 def test_less_noise_is_exact_for_gaussians_and_for_two_outcomes(times):
     record = gaussian_record(0.4, 1e9, coupled=False)
-    apart = Apart(record)
+    apart = EstimatedDivergences(record)
     p, q, ratios = apart.scaled(times)
     assert p.sum() == pytest.approx(1)
     assert p @ ratios == pytest.approx((0.4 * times) ** 2 / 2, rel=0.02)
     assert q @ ratios == pytest.approx(-((0.4 * times) ** 2) / 2, rel=0.02)
-    p, q, ratios = Apart(coins_record(0.7, 0.3, 1e9)).scaled(times)
+    p, q, ratios = EstimatedDivergences(coins_record(0.7, 0.3, 1e9)).scaled(times)
     odds = (7 / 3) ** times
     assert p == pytest.approx([1 / (1 + odds), odds / (1 + odds)], rel=1e-3)
     assert q == pytest.approx(p[::-1], rel=1e-3)
@@ -52,7 +57,7 @@ def test_less_noise_is_exact_for_gaussians_and_for_two_outcomes(times):
 def test_growth_is_about_what_the_best_stake_earns(order):
     """Two outcomes, of which all is known: every stake and direction tried out."""
     p, q, bound = 0.45, 0.3, 0.02
-    expected = Apart(coins_record(p, q, 1e9)).growth(order, bound, 1.0)
+    expected = EstimatedDivergences(coins_record(p, q, 1e9)).growth(order, bound, 1.0)
     ratio = np.log([(1 - p) / (1 - q), p / q])
     best = 0.0
     for cut in np.arange(1, 7) / 6 * np.abs(ratio).max():
@@ -97,6 +102,6 @@ def test_bets_do_win_at_the_scale_that_is_reported(claim, rho, coupled):
 def test_what_is_too_rare_to_be_seen_counts_for_what_may_be_shown():
     """Few outputs of Gaussian noise show less of a divergence of order 8 than there is."""
     record = gaussian_record(0.5, 2_000.0, coupled=False)
-    assert Apart(record).divergence(8.0) < 0.9
-    assert most_shown(record, RenyiDP(((8.0, 1.0),))) > 0.95
-    assert math.isfinite(most_shown(record, RenyiDP(((8.0, 1.0),))))
+    assert EstimatedDivergences(record).divergence(8.0) < 0.9
+    assert largest_shown(record, RenyiDP(((8.0, 1.0),))) > 0.95
+    assert math.isfinite(largest_shown(record, RenyiDP(((8.0, 1.0),))))

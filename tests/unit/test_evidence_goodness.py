@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_dp.evidence.goodness import log_e_value
+from pytest_dp.evidence.goodness_of_fit import log_e_value
 
 
 def likelihood(counts, probabilities):

@@ -14,11 +14,11 @@ from pytest_dp.evidence.resolution import (
     LEARNING_COST,
     PlannedBets,
     curve,
-    largest_shown,
+    shown_by_events,
     smallest_event,
     smallest_scale,
 )
-from pytest_dp.evidence.spread import sharing, smallest_shared_loss
+from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma, gdp_to_eps
 
 CLAIM = ApproximateDP(1.0)
@@ -83,7 +83,7 @@ def test_inputs_that_chance_may_tell_apart_are_not():
 
 def test_a_score_that_never_varies_has_no_curve():
     assert curve(np.array([[10.0]])) is None
-    assert largest_shown(Record([np.array([[10.0]])]), CLAIM) == 0
+    assert shown_by_events(Record([np.array([[10.0]])]), CLAIM) == 0
 
 
 def test_the_largest_loss_leaves_room_for_luck():
@@ -91,10 +91,10 @@ def test_the_largest_loss_leaves_room_for_luck():
     for pairs in (300, 3_000, 300_000):
         joint = pairs * np.outer([0.2, 0.3, 0.5], [0.6, 0.25, 0.15])
         error = 2 * math.sqrt((0.5 * 0.85 + 0.15 * 0.5) / (0.5 * 0.15) / pairs)
-        assert largest_shown(Record([joint]), CLAIM) == pytest.approx(exact + error, rel=0.05)
+        assert shown_by_events(Record([joint]), CLAIM) == pytest.approx(exact + error, rel=0.05)
     nested = 300 * np.array([[0.5, 0.0], [0.35, 0.15]])  # the rarer side never alone
     apart = 300 * np.outer([0.5, 0.5], [0.85, 0.15])
-    assert largest_shown(Record([nested]), CLAIM) < largest_shown(Record([apart]), CLAIM)
+    assert shown_by_events(Record([nested]), CLAIM) < shown_by_events(Record([apart]), CLAIM)
 
 
 @pytest.mark.parametrize("noise", [1.0, 1.5])
@@ -107,7 +107,7 @@ def test_the_largest_eps_is_that_beside_the_delta(noise):
     shown = []
     for _ in range(60):
         joint = rng.multinomial(180_000, np.outer(on_d, on_d2).ravel()).reshape(33, 33)
-        shown.append(largest_shown(Record([joint.astype(float)]), ApproximateDP(1.0, 1e-3)))
+        shown.append(shown_by_events(Record([joint.astype(float)]), ApproximateDP(1.0, 1e-3)))
     assert 0.95 * true < min(shown)
     assert max(shown) < 1.4 * true
 

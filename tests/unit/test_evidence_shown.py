@@ -11,7 +11,7 @@ from scipy import stats
 
 from pytest_dp.evidence import clopper_pearson, paired, ratio
 from pytest_dp.evidence.boundary import boundary
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
 PURE = ApproximateDP(1.0)

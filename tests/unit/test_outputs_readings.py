@@ -9,8 +9,8 @@ from searching import planted
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.readings import Reading, readings
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.text_features import Reading, readings
 
 
 def tokens(seed, n=400):

@@ -22,7 +22,7 @@ from pytest_dp.auditors.picturing import (
 )
 from pytest_dp.auditors.pool import Contender, Pool
 from pytest_dp.evidence.counts import Counts, sharp
-from pytest_dp.evidence.shown import event_test
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised

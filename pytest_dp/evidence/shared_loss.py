@@ -23,21 +23,25 @@ import numpy as np
 from scipy.special import bdtrc
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.evidence._search import smallest_loss
+from pytest_dp.evidence._bisection import smallest_loss
 from pytest_dp.evidence.resolution import MIN_PROBABILITY, PlannedBets
 
 STANDS_OUT_ERRORS = 4.0
-"""Standard errors from which a place loses more than the others: by chance one of 16,000 does."""
+"""Standard errors from which a place loses more than the others: by chance one of 16,000 does.
+Larger: places that lose more are taken for the rest; smaller: chance picks places. By hand."""
 MIN_JOINT_ERRORS = 2.0
-"""Standard errors from which the places that do not stand out lose anything together."""
+"""Standard errors from which the places that do not stand out lose anything together. Larger: small
+losses of many places are left out; smaller: noise counts as loss. By hand."""
 LEARNED_SHARE = 0.25
 """Share of the samples from which, on average, an attack was learned that others are bet on with:
-attacks are learned anew when the samples have grown eightfold."""
+attacks are learned anew when the samples have grown eightfold. It follows from that factor, about.
+"""
 PARAMETERS_PER_PLACE = 2
 """Numbers that have to be learned for each place: about where it changes, and by how much. It
-matters from a hundred places on."""
+matters from a hundred places on. By hand."""
 MAX_THRESHOLDS = 200
-"""Events that are compared, where there are more places."""
+"""Events that are compared, where there are more places. More cost time; fewer are further from the
+best one. By hand."""
 
 
 def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
@@ -58,20 +62,23 @@ def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
     """
     squares, errors = np.array([_distance(*labels, paired) for labels in places]).T
     everything = len(squares)
-    some = np.zeros(everything, dtype=bool)
-    while (left := np.count_nonzero(~some)) > 1:
-        mean = np.maximum(squares[~some].sum() - squares, 0) / (left - 1)  # of all the others
+    outliers = np.zeros(everything, dtype=bool)
+    while (left := np.count_nonzero(~outliers)) > 1:
+        mean = np.maximum(squares[~outliers].sum() - squares, 0) / (left - 1)  # of all the others
         far = (np.sqrt(mean) + STANDS_OUT_ERRORS * np.sqrt(errors)) ** 2
-        more = ~some & (squares > far)
-        if not more.any():
+        further = ~outliers & (squares > far)
+        if not further.any():
             break
-        some |= more
-    if not some.any():
+        outliers |= further
+    if not outliers.any():
         return float(everything)
-    others, noise = float(squares[~some].sum()), math.sqrt(2 * float((errors[~some] ** 2).sum()))
+    others, noise = (
+        float(squares[~outliers].sum()),
+        math.sqrt(2 * float((errors[~outliers] ** 2).sum())),
+    )
     others *= others > MIN_JOINT_ERRORS * noise
-    total = np.sqrt(squares[some]).sum() + math.sqrt((~some).sum() * others)
-    return float(np.clip(total**2 / (squares[some].sum() + others), 1, everything))
+    total = np.sqrt(squares[outliers]).sum() + math.sqrt((~outliers).sum() * others)
+    return float(np.clip(total**2 / (squares[outliers].sum() + others), 1, everything))
 
 
 def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:

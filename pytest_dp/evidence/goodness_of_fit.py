@@ -34,12 +34,12 @@ def log_e_value(counts: Ints, probabilities: Floats, outside: int, residual: flo
         The natural logarithm; infinite if something came that cannot.
     """
     seen = np.append(counts, outside).astype(float)
-    most = np.minimum(np.append(probabilities, 0.0) + residual, 1.0)
-    if (seen[most == 0] > 0).any():
+    allowed = np.minimum(np.append(probabilities, 0.0) + residual, 1.0)
+    if (seen[allowed == 0] > 0).any():
         return math.inf
-    seen, most = seen[most > 0], most[most > 0]
+    seen, allowed = seen[allowed > 0], allowed[allowed > 0]
     # Half around the known distribution, half anywhere: what is rare and comes counts at once.
-    prior = (len(most) * most / most.sum() + 1) / 4
+    prior = (len(allowed) * allowed / allowed.sum() + 1) / 4
     mixed = gammaln(prior.sum()) - gammaln(prior.sum() + seen.sum())
     mixed += float(np.sum(gammaln(prior + seen) - gammaln(prior)))
-    return float(mixed - seen @ np.log(most))
+    return float(mixed - seen @ np.log(allowed))

@@ -7,7 +7,8 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 MAX_EXCESS = 60.0
-"""Nats above a claim from which nothing more is looked for: a factor of 1e26."""
+"""Nats above a claim from which nothing more is looked for: a factor of 1e26, beyond what samples
+can show."""
 
 
 def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
@@ -15,19 +16,33 @@ def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
     return smallest(caught, eps, eps + 1.0, eps + MAX_EXCESS)
 
 
-def smallest(caught: Callable[[float], bool], low: float, high: float, most: float) -> float:
+def smallest(caught: Callable[[float], bool], low: float, high: float, limit: float) -> float:
     """The smallest number above `low` that is caught, to a ten-thousandth.
 
     Looked for up to `high`, then twice as far each time; infinite if none is caught beyond `most`.
     """
     while not caught(high):
-        if high > most:
+        if high > limit:
             return math.inf
         low, high = high, 2 * high
-    while high - low > 1e-4 * high:
+    return bracket(caught, low, high, relative=1e-4)[1]
+
+
+def bracket(
+    holds: Callable[[float], bool],
+    low: float,
+    high: float,
+    width: float = 0.0,
+    relative: float = 0.0,
+) -> tuple[float, float]:
+    """Halve an interval, at the upper end of which `holds` (false, then true), until it is narrow.
+
+    That is, at most `width` plus the share `relative` of its upper end.
+    """
+    while high - low > width + relative * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if caught(middle) else (middle, high)
-    return high
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
 
 
 def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:

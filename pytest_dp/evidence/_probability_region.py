@@ -6,29 +6,30 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.evidence import _region, clopper_pearson, paired, ratio
-from pytest_dp.evidence._region import MIN_LEVEL, Floats, Indices
+from pytest_dp.evidence._region import MIN_LEVEL, Indices
 from pytest_dp.evidence._validation import check_count, check_level
 from pytest_dp.evidence.boundary import boundary
 from pytest_dp.privacy import Guarantee
 
-ANY = 0.02
-"""Share of alpha for how often any output of a pair is in the event, which changes little of what
-is shown; the rest is for what decides it."""
+ANY_SHARE = 0.02
+"""Share of alpha for a lower bound on how often any output of a pair is in the event; the rest is
+for what tells the two apart. Larger: less for that; smaller: the bound on the sum is too low. By
+hand; it changes little of what is shown."""
 DOWN, UP = 1 - 1e-15, 1 + 1e-15
-"""For the rounding of products."""
+"""Factors that round a product down and up: a few units in the last place of a double."""
 
 
-class Known(NamedTuple):
+class ProbabilityRegion(NamedTuple):
     """A region, and what is smallest for p1 and largest for p2 in the cells of a row and column."""
 
     grid: _region.Grid
     corner: Callable[[Indices, Indices], tuple[Floats, Floats]]
 
 
-def largest_p_value(known: Known | None, guarantee: Guarantee, alpha: float) -> float:
+def largest_p_value(known: ProbabilityRegion | None, guarantee: Guarantee, alpha: float) -> float:
     """Of any point that the guarantee allows."""
     if known is None:
         return 1.0
@@ -43,24 +44,28 @@ def largest_p_value(known: Known | None, guarantee: Guarantee, alpha: float) -> 
         low, high = np.where(allowed, middle + 1, low), np.where(allowed, high, middle)
         high = np.maximum(low, high)
 
-    def any_allowed(i: Indices, j: Indices, size: int) -> NDArray[np.bool_]:
+    def any_allowed(i: Indices, j: Indices, size: int) -> Bools:
         return i < low[known.grid.ends(i, j, size)[1] - 1]
 
     return known.grid.largest_p_value(any_allowed, alpha)
 
 
-def apart(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> Known | None:
+def independent_region(
+    c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float
+) -> ProbabilityRegion | None:
     """For independent outputs; None if nothing can be proved."""
     check_count("c1", c1, n1)
     check_count("c2", c2, n2)
     check_level("alpha", alpha)
     if c1 == 0 or alpha < MIN_LEVEL:
         return None
-    grid = _Apart(c1, n1, c2, n2, guarantee, alpha)
-    return Known(grid, lambda i, j: (grid.axis1.at[i], grid.axis2.at[j + 1]))
+    grid = _IndependentGrid(c1, n1, c2, n2, guarantee, alpha)
+    return ProbabilityRegion(grid, lambda i, j: (grid.axis1.at[i], grid.axis2.at[j + 1]))
 
 
-def in_pairs(both: int, only1: int, only2: int, pairs: int, alpha: float) -> Known | None:
+def paired_region(
+    both: int, only1: int, only2: int, pairs: int, alpha: float
+) -> ProbabilityRegion | None:
     """For outputs in pairs; None if nothing can be proved.
 
     That an event is a random part of another one cannot raise what it shows, so that the
@@ -71,14 +76,14 @@ def in_pairs(both: int, only1: int, only2: int, pairs: int, alpha: float) -> Kno
     check_count("both + only1 + only2", in_any, pairs)
     if both + only1 == 0 or alpha < MIN_LEVEL:
         return None
-    grid = paired.Pairs(both, only1, only2, (1 - ANY) * alpha)
-    least = np.asarray(clopper_pearson.lower(in_any, pairs, ANY * alpha))
+    grid = paired.Pairs(both, only1, only2, (1 - ANY_SHARE) * alpha)
+    least = np.asarray(clopper_pearson.lower(in_any, pairs, ANY_SHARE * alpha))
 
     def corner(i: Indices, j: Indices) -> tuple[Floats, Floats]:
         p1, p2 = probabilities(least, grid.axis1.at[i], grid.axis2.at[j + 1])
         return p1 * DOWN, np.minimum(p2 * UP, 1.0)
 
-    return Known(grid, corner)
+    return ProbabilityRegion(grid, corner)
 
 
 def probabilities(any_of_both: Floats, q: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -86,7 +91,7 @@ def probabilities(any_of_both: Floats, q: Floats, b: Floats) -> tuple[Floats, Fl
     return any_of_both * (1 - b), any_of_both * ((1 - q) * (1 - b) + b)
 
 
-class _Apart(_region.Grid):
+class _IndependentGrid(_region.Grid):
     """The region of (p1, p2) for independent outputs."""
 
     def __init__(

@@ -20,22 +20,39 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from pytest_dp.evidence import _region, clopper_pearson, closest, combined, paired, ratio, statdp
-from pytest_dp.evidence._known import ANY, Known, apart, in_pairs, largest_p_value, probabilities
-from pytest_dp.evidence._region import Floats
-from pytest_dp.evidence._search import MAX_EXCESS, smallest, smallest_loss
+from pytest_dp.arrays import Floats
+from pytest_dp.evidence import (
+    _region,
+    clopper_pearson,
+    combined,
+    likelihood_ratio,
+    paired,
+    ratio,
+    statdp,
+)
+from pytest_dp.evidence._bisection import MAX_EXCESS, smallest, smallest_loss
+from pytest_dp.evidence._probability_region import (
+    ANY_SHARE,
+    ProbabilityRegion,
+    independent_region,
+    largest_p_value,
+    paired_region,
+    probabilities,
+)
 from pytest_dp.evidence._validation import check_level
 from pytest_dp.evidence.boundary import boundary
 from pytest_dp.privacy import Guarantee
 
 MANY = 1e6
-"""Runs by which probabilities are told from 0 and from 1 where errors are compared."""
+"""Runs at which probabilities are compared with 0 and 1 where errors are compared: any large number
+would do."""
 SHOWN_AT = 1e-9
-"""A p-value that is only shown is computed with a level; it is sharpest for p-values around this.
-"""
+"""A p-value that is only shown is computed with a level; it is sharpest for p-values around this:
+small, as those of violations are. By hand."""
 SPREAD = 2.326 / math.sqrt(2)
-"""Standard errors that either of two frequencies is off: by chance, less than 1 % of all bounds are
-lower than what is then expected."""
+"""Standard errors that either of two frequencies is taken to be off: by chance, less than 1 % of
+all bounds are lower than what is then expected. It is the normal quantile of 99 %, shared by two
+errors."""
 
 
 def event_test(guarantee: Guarantee) -> EventTest:
@@ -70,7 +87,7 @@ class EventTest:
         the claim matters elsewhere too, as the bound is made to be sharp there. It may be negative,
         which says nothing but how far it is from showing anything.
         """
-        return self._least(apart(c1, n1, c2, n2, self.guarantee, alpha))
+        return self._least(independent_region(c1, n1, c2, n2, self.guarantee, alpha))
 
     def p_value(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
         """A valid p-value of the claim: the largest over all probabilities that it allows.
@@ -78,7 +95,7 @@ class EventTest:
         Parameters and errors as in `ratio.p_value`: `alpha`, around which it is sharpest, must be
         fixed before the counts are seen.
         """
-        known = apart(c1, n1, c2, n2, self.guarantee, alpha)
+        known = independent_region(c1, n1, c2, n2, self.guarantee, alpha)
         return largest_p_value(known, self.guarantee, alpha)
 
     def interval(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> tuple[float, float]:
@@ -93,15 +110,15 @@ class EventTest:
         Parameters as in `ratio.predicted`.
         """
         check_level("alpha", alpha)
-        given = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
-        chance1, runs1, chance2, runs2 = np.broadcast_arrays(*given)
+        arrays = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
+        chance1, runs1, chance2, runs2 = np.broadcast_arrays(*arrays)
         edge, z = boundary(self.guarantee), _region.critical(alpha)
 
         def odds(at1: Floats, at2: Floats) -> Floats:
-            first, second = edge.variances(at1, runs1, at2, runs2)
+            variance1, variance2 = edge.variances(at1, runs1, at2, runs2)
             plain = ratio.variance(at1, runs1) + ratio.variance(at2, runs2)
-            found: Floats = second / first * ratio.tilt(z, plain)
-            return found
+            squared: Floats = variance2 / variance1 * ratio.tilt(z, plain)
+            return squared
 
         smallest = _region.predicted(
             (chance1, chance2), (runs1, runs2), alpha, self.shows, odds, True
@@ -119,13 +136,13 @@ class EventTest:
         pairs : int
             All of them.
         """
-        return self._least(in_pairs(both, only1, only2, pairs, alpha))
+        return self._least(paired_region(both, only1, only2, pairs, alpha))
 
     def paired_p_value(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
         """`p_value` for outputs that come in pairs; parameters as in `paired_lower`."""
-        known = in_pairs(both, only1, only2, pairs, alpha)
-        found = largest_p_value(known, self.guarantee, (1 - ANY) * alpha)
-        return found + ANY * alpha if found < 1 else 1.0
+        known = paired_region(both, only1, only2, pairs, alpha)
+        p = largest_p_value(known, self.guarantee, (1 - ANY_SHARE) * alpha)
+        return p + ANY_SHARE * alpha if p < 1 else 1.0
 
     def paired_interval(
         self, both: int, only1: int, only2: int, pairs: int, alpha: float
@@ -139,16 +156,16 @@ class EventTest:
     ) -> Floats:
         """About the median of `paired_lower`; parameters as in `paired.predicted`."""
         check_level("alpha", alpha)
-        given = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
-        chance1, chance2, common, runs = np.broadcast_arrays(*given)
+        arrays = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
+        chance1, chance2, common, runs = np.broadcast_arrays(*arrays)
         alone, known, any_of_both = paired.shares(chance1, chance2, common, runs)
         hits = runs * np.minimum(any_of_both, 1.0)
-        least = betaincinv(np.maximum(hits, 1e-300), runs - hits + 1, ANY * alpha)
+        least = betaincinv(np.maximum(hits, 1e-300), runs - hits + 1, ANY_SHARE * alpha)
 
         def loss(q: Floats, b: Floats) -> Floats:
             return self.shows(*probabilities(least, q, b))
 
-        smallest = _region.predicted(alone, known, (1 - ANY) * alpha, loss, paired.odds, True)
+        smallest = _region.predicted(alone, known, (1 - ANY_SHARE) * alpha, loss, paired.odds, True)
         return np.where(chance1 > 0, smallest, -np.inf)
 
     def classical(self, c1: int, c2: int, runs: int, alpha: float) -> tuple[float, float]:
@@ -167,7 +184,7 @@ class EventTest:
         del equal, common
         return self.p_value(*four, SHOWN_AT)
 
-    def classical_runs(self, p1: float, p2: float, alpha: float, most: int) -> int | None:
+    def classical_runs(self, p1: float, p2: float, alpha: float, limit: int) -> int | None:
         """Runs on each input by which `classical` nearly always refutes the claim; None: too many.
 
         Parameters
@@ -179,7 +196,7 @@ class EventTest:
         most : int
         """
         runs = 100
-        while runs <= most:
+        while runs <= limit:
             if self.expected(p1, runs, p2, runs, alpha) > self.guarantee.claimed:
                 return runs
             runs = 3 * runs // 2
@@ -206,8 +223,8 @@ class EventTest:
         return math.inf if math.isinf(loss) else float(self.shows(*probabilities(loss)))
 
     def score(self, c1: ArrayLike, c2: ArrayLike, runs: int) -> Floats:
-        """Rank many events at once by their evidence against the claim, as `closest.score` does."""
-        return closest.score(c1, c2, runs, self.guarantee)
+        """Rank many events at once by their evidence against the claim (`likelihood_ratio`)."""
+        return likelihood_ratio.score(c1, c2, runs, self.guarantee)
 
     def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
         """What either frequency adds, by one run, to the standard error of what an event shows."""
@@ -220,10 +237,10 @@ class EventTest:
         Where that is nothing, the log ratio of ``p1 - delta`` and p2: negative, and no more than
         the distance from showing anything.
         """
-        first, second = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
+        chance1, chance2 = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.log(np.maximum(first - self.guarantee.delta, 0.0)) - np.log(second)
-        proved = self.guarantee.shown_by(np.maximum(first, second), second)
+            ratios = np.log(np.maximum(chance1 - self.guarantee.delta, 0.0)) - np.log(chance2)
+        proved = self.guarantee.shown_by(np.maximum(chance1, chance2), chance2)
         return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
 
     def expected(self, p1: float, n1: int, p2: float, n2: int, alpha: float) -> float:
@@ -240,7 +257,7 @@ class EventTest:
         ends = clopper_pearson.upper(c1, n1, share), clopper_pearson.lower(c2, n2, share)
         return float(self.shows(*ends))
 
-    def _least(self, known: Known | None) -> float:
+    def _least(self, known: ProbabilityRegion | None) -> float:
         """What any point of the region shows at least; `-inf` if there is no region."""
         if known is None:
             return -math.inf
@@ -296,9 +313,9 @@ class RatioTest(EventTest):
         del four
         return statdp.p_value_both(*equal, common, self.eps)
 
-    def classical_runs(self, p1: float, p2: float, alpha: float, most: int) -> int | None:
-        most = max(most, 1)
-        return statdp.runs_for_power(p1, p2, self.eps, alpha, power=0.999, most=most)
+    def classical_runs(self, p1: float, p2: float, alpha: float, limit: int) -> int | None:
+        limit = max(limit, 1)
+        return statdp.runs_for_power(p1, p2, self.eps, alpha, power=0.999, limit=limit)
 
     def classical_resolution(self, p1: float, runs: int, alpha: float) -> float:
         return statdp.smallest_eps(p1, runs, self.eps, alpha, power=0.99)

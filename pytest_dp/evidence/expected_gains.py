@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence._search import smallest
+from pytest_dp.evidence._bisection import smallest
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.divergence_bets import CUT_OFF, allowed, log_ratios, paid
 from pytest_dp.evidence.event_bets import all_contingencies, payoffs
@@ -19,14 +19,16 @@ from pytest_dp.evidence.resolution import (
     CURVE_CAUTION,
     MAX_SCALE,
     PlannedBets,
-    largest_shown,
+    shown_by_events,
     wealth_for,
 )
 from pytest_dp.privacy import Guarantee
 
 LEARNING_FACTOR = 1.5
-"""How much more has to be won by bets on divergences: the ratio of probabilities in every bin has
-to be learned meanwhile. By simulation of audits at the loss that is reported."""
+"""How much more has to be won by bets on divergences than by bets on events: the ratio of
+probabilities in every bin has to be learned meanwhile. Larger: the reported resolution says less
+than the audit can do; smaller: it is missed more often. By simulation of audits at the loss that is
+reported."""
 TINY = 1e-300
 """In place of 0 where something is divided by it."""
 LARGEST_LOG = 300.0
@@ -38,26 +40,26 @@ def edges(record: Record, guarantee: Guarantee) -> tuple[Floats, Floats, Floats]
 
     Bets on events, in one direction, and on divergences, in both.
     """
-    found: list[tuple[Floats, Floats, Floats]] = []
+    moments: list[tuple[Floats, Floats, Floats]] = []
     counts = all_contingencies(record.joint)
     if len(counts):
         runs = counts.sum(axis=1)
         for stick in guarantee.hockey_sticks:
             pays = payoffs(*stick)
             mean = counts @ pays / runs
-            found.append((mean, counts @ pays**2 / runs - mean**2, runs))
+            moments.append((mean, counts @ pays**2 / runs - mean**2, runs))
         if guarantee.divergences:
-            apart = Apart(record)
+            apart = EstimatedDivergences(record)
             paid_so_far = [apart.pays(*divergence) for divergence in guarantee.divergences]
             runs = np.full(len(paid_so_far), record.joint[0].sum())
-            found.append((*np.array(paid_so_far).T, runs))
-    if not found:
+            moments.append((*np.array(paid_so_far).T, runs))
+    if not moments:
         return np.zeros(0), np.zeros(0), np.zeros(0)
-    means, variances, behind = (np.concatenate(part) for part in zip(*found, strict=True))
+    means, variances, behind = (np.concatenate(part) for part in zip(*moments, strict=True))
     return means, np.sqrt(np.maximum(variances, 0) + 1 / behind), behind
 
 
-class Apart:
+class EstimatedDivergences:
     """How far apart the outputs on D and on D' are, by a record: divergences.
 
     Attributes
@@ -73,9 +75,9 @@ class Apart:
         self.weights = joint[self.i, self.j] / joint.sum()
         self.q = joint.sum(0) / joint.sum()
         self.p = joint.sum(1) / joint.sum()
-        told = self.ratios[self.i] - self.ratios[self.j]
-        mean = float(self.weights @ told)
-        error = math.sqrt(float(self.weights @ (told - mean) ** 2) / float(joint.sum()))
+        differences = self.ratios[self.i] - self.ratios[self.j]
+        mean = float(self.weights @ differences)
+        error = math.sqrt(float(self.weights @ (differences - mean) ** 2) / float(joint.sum()))
         self.certain = max(1 - CURVE_CAUTION * error / mean, 0.0) if mean > 0 else 0.0
         self.mean, self.runs = mean, float(joint.sum())
 
@@ -120,27 +122,27 @@ class Apart:
         moment, and caps what can be staked.
         """
         p, q, ratios = self.scaled(times)
-        most = np.minimum(CUT_OFF[:, None] * np.abs(ratios).max(), LARGEST_LOG / 3 / order)
-        cut = np.clip(ratios, -most, most)
+        limit = np.minimum(CUT_OFF[:, None] * np.abs(ratios).max(), LARGEST_LOG / 3 / order)
+        cut = np.clip(ratios, -limit, limit)
         (gain, cost), (back, price) = paid(cut, order), paid(-cut, order)
-        one = np.stack([gain, price, gain + price])
-        two = np.stack([cost, back, cost + back])
+        paid1 = np.stack([gain, price, gain + price])
+        paid2 = np.stack([cost, back, cost + back])
         r = float(allowed(order, bound)) * np.array([1.0, 1.0, 2.0])[:, None]
-        mean = one @ p + two @ q - r
-        spread1, spread2 = _deviation(one, p), _deviation(two, q)
-        variance = spread1**2 + spread2**2 + 2 * self._correlation(one, two) * spread1 * spread2
+        mean = paid1 @ p + paid2 @ q - r
+        spread1, spread2 = _deviation(paid1, p), _deviation(paid2, q)
+        variance = spread1**2 + spread2**2 + 2 * self._correlation(paid1, paid2) * spread1 * spread2
         variance = np.maximum(variance, 0.0)
         mean = mean - CURVE_CAUTION * np.sqrt(variance / self.runs)
         square = variance + mean**2
-        loss = r - one.min(axis=-1) - two.min(axis=-1)
+        loss = r - paid1.min(axis=-1) - paid2.min(axis=-1)
         stake = np.minimum(mean / np.maximum(square, TINY), 1 / np.maximum(loss, TINY))
         return float(np.max(np.where(mean > 0, stake * (mean - stake * square / 2), 0.0)))
 
-    def _correlation(self, one: Floats, two: Floats) -> Floats:
+    def _correlation(self, paid1: Floats, paid2: Floats) -> Floats:
         """Of what is paid for both outputs of a pair, as they were drawn."""
         p, q = self.p, self.q
-        product = one[..., self.i] * two[..., self.j] @ self.weights - (one @ p) * (two @ q)
-        spread = _deviation(one, p) * _deviation(two, q)
+        product = paid1[..., self.i] * paid2[..., self.j] @ self.weights - (paid1 @ p) * (paid2 @ q)
+        spread = _deviation(paid1, p) * _deviation(paid2, q)
         shared: Floats = np.clip(product / np.maximum(spread, TINY), -1.0, 1.0)
         return shared
 
@@ -152,17 +154,17 @@ def _deviation(values: Floats, weights: Floats) -> Floats:
     return deviation
 
 
-def most_shown(record: Record, guarantee: Guarantee) -> float:
+def largest_shown(record: Record, guarantee: Guarantee) -> float:
     """The largest parameter that events, or divergences, may show in fact; with room for luck."""
-    most = largest_shown(record, guarantee)
+    largest = shown_by_events(record, guarantee)
     if guarantee.divergences and record.joint:
-        apart = Apart(record)
+        apart = EstimatedDivergences(record)
         for order, _ in guarantee.divergences:
             # Of a large order's moment, most may come of outputs too rare to be seen yet.
             seen = max(apart.divergence(order), order * apart.divergence(1.0))
             distance = seen * (2 - apart.certain) ** 2
-            most = max(most, guarantee.shown_by_divergence(order, distance))
-    return most
+            largest = max(largest, guarantee.shown_by_divergence(order, distance))
+    return largest
 
 
 def smallest_divergence_scale(record: Record, bets: PlannedBets) -> float:
@@ -175,7 +177,7 @@ def smallest_divergence_scale(record: Record, bets: PlannedBets) -> float:
     """
     if not bets.guarantee.divergences or not record.joint:
         return math.inf
-    apart, needed = Apart(record), LEARNING_FACTOR * wealth_for(bets.alpha)
+    apart, needed = EstimatedDivergences(record), LEARNING_FACTOR * wealth_for(bets.alpha)
     if not apart.certain:
         return math.inf
 
