@@ -14,10 +14,10 @@ from pytest_dp.datasets import describe, ends_first, key
 from pytest_dp.datasets.relations import OfFunction, OfRecords, OneQuery, Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.deriving import MAX_PAIRS, Derived, derived, few, told
-from pytest_dp.inputs.given import stated_pair
+from pytest_dp.inputs.deriving import MAX_PAIRS, Derived, by_function, derived, leading
 from pytest_dp.inputs.resolving import resolve, resolve_pairs
 from pytest_dp.inputs.sources import PairSource, Remaining
+from pytest_dp.inputs.stated import stated_pair
 from pytest_dp.keywords import is_strategy
 
 __all__ = ["MAX_PAIRS", "Pair", "describe", "pairs_of", "resolved", "source_of"]
@@ -58,23 +58,23 @@ def source_of(
     promise, params = claim.promise, claim.arguments.drawn
     known = [pair for pair in known if pair.params.keys() == params.keys()]
     drawn = is_strategy(promise.inputs) or is_strategy(promise.pairs)
-    found = Derived([]) if drawn else _found(promise)
-    if found.note and notes is not None:
-        notes.append(found.note)
-    if found.given and not params:
-        rest = [Remaining(found.rest)] if found.note else []
-        return PairSource([*known, *found.given], rest)
+    pairs = Derived([]) if drawn else _listed_or_derived(promise)
+    if pairs.note and notes is not None:
+        notes.append(pairs.note)
+    if pairs.given and not params:
+        rest = [Remaining(pairs.rest)] if pairs.note else []
+        return PairSource([*known, *pairs.given], rest)
     # Hypothesis is loaded by now.
     from pytest_dp.inputs.generated import Generated
     from pytest_dp.inputs.pair_strategies import listed, neighbours, stated
 
     if is_strategy(promise.inputs):
-        pairs = neighbours(promise.inputs, promise.relation, seed, written)
+        strategy = neighbours(promise.inputs, promise.relation, seed, written)
     elif is_strategy(promise.pairs):
-        pairs = stated(promise.pairs, promise.relation)
+        strategy = stated(promise.pairs, promise.relation)
     else:
-        pairs = listed(found.given)
-    generated = Generated(pairs.with_params(params), seed, written, constants)
+        strategy = listed(pairs.given)
+    generated = Generated(strategy.with_params(params), seed, written, constants)
     return PairSource([*known, *generated.pairs], [generated], generated)
 
 
@@ -126,11 +126,11 @@ def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
     ClaimError
         If the inputs cannot be found, are no neighbours, or give no pair.
     """
-    found = _found(resolved(promise, root))
-    return found.given + list(islice(found.rest, max(MAX_PAIRS - len(found.given), 0)))
+    pairs = _listed_or_derived(resolved(promise, root))
+    return pairs.given + list(islice(pairs.rest, max(MAX_PAIRS - len(pairs.given), 0)))
 
 
-def _found(promise: Promise) -> Derived:
+def _listed_or_derived(promise: Promise) -> Derived:
     inputs, relation = promise.inputs, promise.relation
     if promise.pairs is not None:
         return Derived(
@@ -142,9 +142,9 @@ def _found(promise: Promise) -> Derived:
     if isinstance(inputs, Queries):
         return Derived(_queries(inputs, one_query=isinstance(relation, OneQuery)))
     if isinstance(inputs, Values):
-        return few(_values(inputs))
+        return leading(_values(inputs))
     if isinstance(relation, OfFunction):
-        return told(inputs, relation)
+        return by_function(inputs, relation)
     assert isinstance(relation, OfRecords)  # what else fits datasets
     return derived(inputs, relation)
 
@@ -160,12 +160,11 @@ def _queries(queries: Queries, *, one_query: bool) -> list[Pair]:
                 "Allowed: whole numbers above 0, such as queries(5, 10)."
             )
         for d1, d2 in _patterns(int(length)):
-            same = frozenset((tuple(d1), tuple(d2)))
-            if same in seen or (
-                one_query and sum(a != b for a, b in zip(d1, d2, strict=True)) != 1
-            ):
+            unordered = frozenset((tuple(d1), tuple(d2)))
+            moved = sum(a != b for a, b in zip(d1, d2, strict=True))
+            if unordered in seen or (one_query and moved != 1):
                 continue
-            seen.add(same)
+            seen.add(unordered)
             words = "one answer moved by 1" if one_query else "every answer may move by 1"
             pairs.append(Pair(d1, d2, words))
     return pairs
@@ -187,10 +186,10 @@ def _patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
 
 def _values(values: Values) -> Iterator[Pair]:
     """Any two of the values; those with the extreme ones first."""
-    first: dict[Hashable, Any] = {}
+    different: dict[Hashable, Any] = {}
     for option in values.options:
-        first.setdefault(key(option), option)
-    options = list(first.values())
+        different.setdefault(key(option), option)
+    options = list(different.values())
     if len(options) < 2:
         raise ClaimError(
             f"{describe(values)} holds {'one value' if options else 'no value'}. Write at least "

@@ -18,14 +18,16 @@ from pytest_dp.datasets.types import Kind
 from pytest_dp.errors import ClaimError
 
 MAX_GIVEN = 64
-"""Most pairs that a claim gives itself; what else follows from it is tried as a search allows."""
+"""Most pairs that a claim gives itself; what else follows from it is tried as a search allows. More
+leave fewer samples for each, fewer may leave out the pair that is broken. Chosen by hand."""
 LARGE, OF_PART, OF_WHOLE = 64, 8, 4
 """Records beyond which an example is cut down, and how many pairs of the part and of the whole a
-claim then gives."""
+claim then gives. More pairs of the whole take time and memory. Chosen by hand."""
 MAX_PAIRS = 512
-"""Most pairs that are derived for one claim in all."""
+"""Most pairs that are derived for one claim in all: no audit has samples for more. Chosen by
+hand."""
 MAX_RECORDS = 16_000_000
-"""Deriving stops once the pairs hold this many records in all."""
+"""Deriving stops once the pairs hold this many records in all: what bounds its memory. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +58,26 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
     sources = sorted(_pooled(examples), key=lambda source: len(source[1]))
-    offered = {pool: [own for other, own in sources if other is pool] for pool, _ in sources}
-    large = [(pool, own) for pool, own in sources if len(own) > LARGE]
-    parts = [(pool, relation.part(pool, own)) for pool, own in large]
+    offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
+    large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE]
+    parts = [(pool, relation.part(pool, rows)) for pool, rows in large]
     small = [source for source in sources if source not in large]
     seen: set[frozenset[int]] = set()
     ways = [_walk([*small, *parts], offered, relation, seen), _walk(large, offered, relation, seen)]
     if not large:
-        return _some(few(ways[0]), examples, relation)
-    part, whole = list(islice(ways[0], OF_PART)), list(islice(ways[1], OF_WHOLE))
+        return _not_empty(leading(ways[0]), examples, relation)
+    of_part, of_whole = list(islice(ways[0], OF_PART)), list(islice(ways[1], OF_WHOLE))
     both = zip(parts, large, strict=True)
-    sizes = [f"{len(one):,} of {len(own):,}" for (_, one), (_, own) in both]
+    sizes = [f"{len(part):,} of {len(rows):,}" for (_, part), (_, rows) in both]
     shown = ", ".join(sizes[:3]) + ", ..." * (len(sizes) > 3)
     note = (
-        f"large inputs: given are {len(part)} pairs of few records (of the large ones {shown}: "
-        f"extremes of each column, one of each category) and {len(whole)} of the whole"
+        f"large inputs: given are {len(of_part)} pairs of few records (of the large ones {shown}: "
+        f"extremes of each column, one of each category) and {len(of_whole)} of the whole"
     )
-    return _some(Derived(part + whole, in_turn(ways), note), examples, relation)
+    return _not_empty(Derived(of_part + of_whole, in_turn(ways), note), examples, relation)
 
 
-def few(pairs: Iterator[Pair]) -> Derived:
+def leading(pairs: Iterator[Pair]) -> Derived:
     """The first pairs, and the rest."""
     given = list(islice(pairs, MAX_GIVEN))
     following = list(islice(pairs, 1))
@@ -92,7 +94,7 @@ def _walk(
     """The pairs of datasets, one of each in turn, that were not seen before."""
     records = 0
     for pool, d1, content, moved, steps in in_turn(
-        _neighbours(pool, own, offered[pool], relation) for pool, own in sources
+        _neighbours(pool, rows, offered[pool], relation) for pool, rows in sources
     ):
         both = frozenset((content, pool.content(moved)))
         if both not in seen:
@@ -104,27 +106,29 @@ def _walk(
 
 
 def _neighbours(
-    pool: Pool, own: Positions, offered: Sequence[Positions], relation: OfRecords
+    pool: Pool, rows: Positions, offered: Sequence[Positions], relation: OfRecords
 ) -> Iterator[tuple[Pool, Any, int, Positions, Sequence[Step]]]:
     """The pool, a dataset and its content; a neighbour's positions and what leads to it."""
-    d1, content = pool.dataset(own), pool.content(own)
-    for moved, steps in relation.moves(pool, own, offered):
+    d1, content = pool.dataset(rows), pool.content(rows)
+    for moved, steps in relation.moves(pool, rows, offered):
         yield pool, d1, content, moved, steps
 
 
-def told(examples: Sequence[Any], relation: OfFunction) -> Derived:
-    """Pairs that a function tells, of examples that may be anything.
+def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
+    """Pairs by a function of the user's, of examples that may be anything.
 
     Those of two examples by a predicate, then each example with each of its neighbours, in turn.
     """
     if not examples:
         raise _none(examples)
-    known = [record for one in examples for record in (records_of(one) if kind_of(one) else [one])]
-    ways = [relation.pairs(one, known) for one in sorted(examples, key=_size)]
+    known = [
+        record for data in examples for record in (records_of(data) if kind_of(data) else [data])
+    ]
+    ways = [relation.pairs(data, known) for data in sorted(examples, key=_size)]
     if isinstance(relation, Predicate):
         both = (Pair(a, b) for a, b in combinations(examples, 2) if key(a) != key(b))
         ways.insert(0, relation.accepted(both))
-    return _some(few(islice(distinct(in_turn(ways)), MAX_PAIRS)), examples, relation)
+    return _not_empty(leading(islice(distinct(in_turn(ways)), MAX_PAIRS)), examples, relation)
 
 
 def distinct(pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -141,10 +145,10 @@ def _size(example: Any) -> int:
     return length(example) if kind_of(example) else 0
 
 
-def _some(found: Derived, examples: Sequence[Any], relation: Relation) -> Derived:
-    """What was found, if anything was."""
-    if found.given:
-        return found
+def _not_empty(pairs: Derived, examples: Sequence[Any], relation: Relation) -> Derived:
+    """The same pairs, if there are any."""
+    if pairs.given:
+        return pairs
     start = f"inputs={describe(examples)} give no pair under {relation}: "
     if isinstance(relation, OfFunction):
         raise ClaimError(

@@ -36,14 +36,17 @@ except ImportError:  # another Hypothesis: `choices_work` says so
     HypothesisProvider = object  # type: ignore[assignment, misc]
 
 CONSTANT_SHARE = 0.1
-"""How often a choice is one of the given constants, where they are allowed."""
+"""How often a choice is one of the given constants, where they are allowed: more often leaves less
+of the strategy's usual values. Chosen by hand."""
 REPEATS, CORNERS, SIZES = (0.0, 0.0, 0.4, 0.95), (0.0, 0.1, 0.3, 0.9), (-0.9, 0.0, 0.0, 0.5, 0.8)
 """A value is drawn with one of each: how often a choice repeats an earlier one, how often it is a
-corner of its range, and how much shorter (below 0) or longer collections are than otherwise."""
+corner of its range, and how much shorter (below 0) or longer collections are than otherwise. Chosen
+by hand: each list has ordinary values and extreme ones."""
 MAX_BATCH = 1_000
-"""Values that are drawn by ``@given`` at a time, at most."""
+"""Values that are drawn by ``@given`` at a time, at most: what bounds the memory. Chosen by
+hand."""
 MAX_RUN = 8
-"""Longest run of choices that a mutation leaves out or repeats."""
+"""Longest run of choices that a mutation leaves out or repeats: about a record or two. By hand."""
 
 QUIET = settings(
     database=None,
@@ -254,19 +257,19 @@ def _as_drawn(value: Any, data: Any, start: int = 0) -> Drawn:
 
 def _given(strategy: st.SearchStrategy[Any], number: int, count: int) -> list[Drawn | None]:
     """So many values, or fewer if there are not as many, by what is public of Hypothesis."""
-    found: list[Drawn | None] = []
+    values: list[Drawn | None] = []
 
     @seed(number)
     @settings(QUIET, max_examples=count)
     @given(strategy)
     def collect(value: Any) -> None:
-        found.append(Drawn(value))
+        values.append(Drawn(value))
 
     try:
         collect()
     except errors.Unsatisfiable:
         return [None] * count
-    return found
+    return values
 
 
 @cache
@@ -275,7 +278,7 @@ def choices_work() -> bool:
     probe = st.lists(st.tuples(st.integers(0, 9), st.floats()))
     try:
         drawn = [_drawn(probe, (), Random(number)) for number in range(30)]
-        long = next(one for one in drawn if one and len(one.value) > 2)
+        long = next(value for value in drawn if value and len(value.value) > 2)
         again = _drawn(probe, long.choices, Random(0))
         small = _shrunk(probe, long, lambda value: len(value) > 1, 1.0)
     except Exception:  # whatever another version has in place of it
@@ -385,7 +388,7 @@ def _shrunk(
     allowed = settings(QUIET, phases=[Phase.generate, Phase.shrink])
     runner = ConjectureRunner(test, settings=allowed, random=Random(0), ignore_limits=True)
     with suppress(RunIsComplete):
-        first: Any = runner.cached_test_function(drawn.choices)
-        if first.status is Status.INTERESTING:
-            runner.shrink(first, lambda data: data.status is Status.INTERESTING)
+        start: Any = runner.cached_test_function(drawn.choices)
+        if start.status is Status.INTERESTING:
+            runner.shrink(start, lambda data: data.status is Status.INTERESTING)
     return smallest

@@ -16,11 +16,12 @@ from pytest_dp.datasets.making import length
 from pytest_dp.inputs.drawing import Drawn, Part, options_beside
 
 MAX_CUTS = 4
-"""Ways, at most, in which a value is taken for a row of parts."""
+"""Ways, at most, in which a value is taken for a row of parts: more pick inner parts more often.
+Chosen by hand."""
 MAX_ROWS = 1_000
-"""Rows, at most, among which is looked for one that could be longer."""
+"""Rows, at most, among which is looked for one that could be longer. Chosen by hand."""
 MAX_MOVED = 64
-"""Numbers that are moved at once."""
+"""Numbers that are moved at once, at most. Chosen by hand."""
 
 Choices = list[Any]
 Pick = Callable[[int], int]
@@ -40,7 +41,7 @@ class Made:
 
     def of(self, member: Member) -> tuple[Any, ...]:
         """The choices of a member."""
-        return tuple(one for part in member for one in self.choices[part.start : part.end])
+        return tuple(choice for part in member for choice in self.choices[part.start : part.end])
 
 
 def made_of(drawn: Drawn | None) -> Made | None:
@@ -53,35 +54,35 @@ def made_of(drawn: Drawn | None) -> Made | None:
 def _shifted(part: Part, by: int) -> Part:
     if not by:
         return part
-    parts = [_shifted(one, by) for one in part.parts]
+    parts = [_shifted(inner, by) for inner in part.parts]
     return Part(part.label, part.start - by, part.end - by, parts)
 
 
-def cuts(whole: Part, least: int = 2, most: int = MAX_CUTS) -> list[list[Member]]:
+def cuts(whole: Part, least: int = 2, limit: int = MAX_CUTS) -> list[list[Member]]:
     """Ways to see a value as members that are made alike, the widest parts first.
 
     Where several rows of parts stand beside each other and are as long, such as columns, the first
     part of each make up one member, and so on.
     """
-    found: list[list[Member]] = []
+    ways: list[list[Member]] = []
     level = [whole]
-    while level and len(found) < most:
+    while level and len(ways) < limit:
         rows = [row for part in level for row in _rows(part) if len(row) >= least]
         sizes = dict.fromkeys(map(len, rows))
         for size in sizes:
             alike = [row for row in rows if len(row) == size]
             if len(alike) > 1:
-                found.append(list(zip(*alike, strict=True)))
-            found += [[(part,) for part in row] for row in alike[:2]]
+                ways.append(list(zip(*alike, strict=True)))
+            ways += [[(part,) for part in row] for row in alike[:2]]
         level = [inner for part in level for inner in part.parts]
-    return found[:most]
+    return ways[:limit]
 
 
 def _rows(part: Part) -> list[list[Part]]:
     """The parts of a part, those that are alike together."""
     rows: dict[int, list[Part]] = {}
-    for one in part.parts:
-        rows.setdefault(one.label, []).append(one)
+    for inner in part.parts:
+        rows.setdefault(inner.label, []).append(inner)
     return list(rows.values())
 
 
@@ -90,32 +91,32 @@ class Edits:
 
     Parameters
     ----------
-    one, other : Made
-        The value that is changed, and another one of the same strategy.
+    made, donor : Made
+        The value that is changed, and another one of the same strategy, which gives parts.
     pick : callable
     units : bool
         Whether members that agree in a choice, such as rows of a user, go together.
     """
 
-    def __init__(self, one: Made, other: Made, pick: Pick, *, units: bool = False) -> None:
-        self._one, self._other, self._pick, self._units = one, other, pick, units
+    def __init__(self, made: Made, donor: Made, pick: Pick, *, units: bool = False) -> None:
+        self._made, self._donor, self._pick, self._units = made, donor, pick, units
 
     def drop(self) -> Iterator[Choices]:
         """Without a member."""
-        members = self._cut(self._one)
+        members = self._cut(self._made)
         if members:
-            gone = self._group(self._one, members)
+            gone = self._group(self._made, members)
             yield from self._with(members, {}, gone, -len(gone))
 
     def add(self) -> Iterator[Choices]:
         """With a member of the other value."""
-        theirs = self._cut(self._other)
+        theirs = self._cut(self._donor)
         if not theirs:
             return
         labels = [part.label for part in theirs[0]]
-        for members in cuts(self._one.whole, 1, MAX_ROWS):
+        for members in cuts(self._made.whole, 1, MAX_ROWS):
             if [part.label for part in members[0]] == labels:
-                come = self._group(self._other, theirs)
+                come = self._group(self._donor, theirs)
                 before = members[self._pick(len(members))]
                 new = self._columns(come, before)
                 yield from self._with(members, new, [], len(come))
@@ -123,24 +124,24 @@ class Edits:
 
     def swap(self) -> Iterator[Choices]:
         """With a member of the other value in place of one."""
-        members, theirs = self._cut(self._one), self._cut(self._other)
+        members, theirs = self._cut(self._made), self._cut(self._donor)
         if members and theirs and len(members[0]) == len(theirs[0]):
-            gone, come = self._group(self._one, members), self._group(self._other, theirs)
+            gone, come = self._group(self._made, members), self._group(self._donor, theirs)
             new = self._columns(come, gone[0])
             yield from self._with(members, new, gone, len(come) - len(gone))
 
     def change(self) -> Iterator[Choices]:
         """With another choice in one place, or in all members that agree in it."""
-        choices = list(self._one.choices)
-        places = [at for at, one in enumerate(choices) if type(one) is not bool]
+        choices = list(self._made.choices)
+        places = [at for at, choice in enumerate(choices) if type(choice) is not bool]
         if not places or not self._pick(4):
             places = list(range(len(choices)))
         at = places[self._pick(len(places))]
-        options = options_beside(choices[at], self._one.constraints[at])
-        others = [one for one in self._other.choices if type(one) is type(choices[at])]
-        options += others
+        options = options_beside(choices[at], self._made.constraints[at])
+        donated = [c for c in self._donor.choices if type(c) is type(choices[at])]
+        options += donated
         if type(choices[at]) is str and self._pick(4):
-            options = self._spelled(choices[at], "".join(others))
+            options = self._spelled(choices[at], "".join(donated))
         if not options:
             return
         new = options[self._pick(len(options))]
@@ -154,14 +155,16 @@ class Edits:
     def _spelled(self, text: str, letters: str) -> list[str]:
         """A text with a letter less, more or other at some place."""
         at = self._pick(len(text) + 1)
-        some = [letters[self._pick(len(letters))]] if letters else []
-        kept = [text[:at] + text[at + 1 :]] if text else []
-        return [*kept, *(text[:at] + new + text[at + skip :] for new in some for skip in (0, 1))]
+        texts = [text[:at] + text[at + 1 :]] if text else []
+        if letters:
+            letter = letters[self._pick(len(letters))]
+            texts += [text[:at] + letter + text[at + skip :] for skip in (0, 1)]
+        return texts
 
     def move(self) -> Iterator[Choices]:
         """With one number more or less by 1, or with some of them."""
-        choices = list(self._one.choices)
-        numbers = [at for at, one in enumerate(choices) if type(one) in (int, float)]
+        choices = list(self._made.choices)
+        numbers = [at for at, choice in enumerate(choices) if type(choice) in (int, float)]
         if not numbers:
             return
         if self._pick(2):
@@ -176,38 +179,38 @@ class Edits:
 
     def _cut(self, made: Made) -> list[Member]:
         """Members of a value: mostly as many as it has records, if it has some."""
-        found = [_without_end(made, members) for members in cuts(made.whole)]
+        ways = [_without_end(made, members) for members in cuts(made.whole)]
         if kind_of(made.value) and self._pick(4):
             size = length(made.value)
-            found = [members for members in found if len(members) == size] or found
-        return found[self._pick(len(found))] if found else []
+            ways = [members for members in ways if len(members) == size] or ways
+        return ways[self._pick(len(ways))] if ways else []
 
     def _group(self, made: Made, members: Sequence[Member]) -> list[Member]:
         """A member, with those that agree with it in one choice where these go together."""
         chosen = members[self._pick(len(members))]
         if not self._units:
             return [chosen]
-        own = made.of(chosen)
-        places = [at for at, one in enumerate(own) if type(one) is not bool]
+        choices = made.of(chosen)
+        places = [at for at, choice in enumerate(choices) if type(choice) is not bool]
         at = places[self._pick(len(places))] if places else 0
-        return [one for one in members if made.of(one)[at : at + 1] == own[at : at + 1]]
+        return [m for m in members if made.of(m)[at : at + 1] == choices[at : at + 1]]
 
     def _where_agreed(self, at: int) -> list[int]:
         """The places of a choice in all members that agree in it."""
-        for members in cuts(self._one.whole):
+        for members in cuts(self._made.whole):
             for part in (part for member in members for part in member):
                 if part.start <= at < part.end:
-                    inside, choices = at - part.start, self._one.choices
-                    rows = [one for member in members for one in member if one.label == part.label]
-                    places = [one.start + inside for one in rows if one.start + inside < one.end]
+                    inside, choices = at - part.start, self._made.choices
+                    alike = [p for m in members for p in m if p.label == part.label]
+                    places = [p.start + inside for p in alike if p.start + inside < p.end]
                     return [place for place in places if choices[place] == choices[at]]
         return [at]
 
     def _columns(self, come: Sequence[Member], at: Member) -> dict[int, Choices]:
         """What to put in front of which choices."""
-        theirs = self._other.choices
+        theirs = self._donor.choices
         return {
-            part.start: [one for new in come for one in theirs[new[n].start : new[n].end]]
+            part.start: [choice for new in come for choice in theirs[new[n].start : new[n].end]]
             for n, part in enumerate(at)
         }
 
@@ -220,17 +223,17 @@ class Edits:
             (
                 at
                 for at in range(members[0][0].start)
-                if type(self._one.choices[at]) is int and self._one.choices[at] == len(members)
+                if type(self._made.choices[at]) is int and self._made.choices[at] == len(members)
             ),
             None,
         )
         for counted in dict.fromkeys((count, None)) if more else (None,):
-            made: Choices = []
-            for at, one in enumerate(self._one.choices):
-                made += new.get(at, [])
+            edited: Choices = []
+            for at, choice in enumerate(self._made.choices):
+                edited += new.get(at, [])
                 if at not in left:
-                    made.append(one + more if at == counted else one)
-            yield made
+                    edited.append(choice + more if at == counted else choice)
+            yield edited
 
 
 def _without_end(made: Made, members: list[Member]) -> list[Member]:

@@ -22,13 +22,16 @@ from pytest_dp.inputs.pair_strategies import FIRST_FEW, MAX_DRAWN, MAX_REJECTED,
 from pytest_dp.inputs.sources import Tried, content
 
 UP_FRONT = 24
-"""Pairs that every auditor looks at; where pairs are listed, at least as many as those."""
+"""Pairs that every auditor looks at; where pairs are listed, at least as many as those. More leave
+fewer samples for each, fewer leave out corner cases (see `corners`). Chosen by hand."""
 POOL = 200
-"""Pairs that are drawn to choose these from."""
+"""Pairs that are drawn to choose these from: more take longer, fewer show fewer corner cases.
+Chosen by hand."""
 DRAWS_SHARE = 1.25
-"""Draws in terms of pairs, with those that are rejected, after which fewer pairs are enough."""
+"""Draws in terms of pairs, with those that are rejected, after which fewer pairs are enough: what
+bounds the time where a strategy rejects much. Chosen by hand."""
 MUTATIONS = 20
-"""Attempts at a mutation that gives a pair."""
+"""Attempts at a mutation that gives a pair: more take longer where hardly any does. By hand."""
 
 
 class Generated:
@@ -74,7 +77,7 @@ class Generated:
                 break
         if not pool:
             raise ClaimError(f"{said}: {pairs.nothing}")
-        pool = each_listed(pairs.listed, ordered(pool))
+        pool = listed_first(pairs.listed, ordered(pool))
         up_front = max(UP_FRONT, len(pairs.listed))
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
 
@@ -82,10 +85,10 @@ class Generated:
         """Pairs that were not drawn before, until many draws in a row give none."""
         in_a_row = 0
         while in_a_row < MAX_REJECTED:
-            one = drawing(drawn, self._said)
-            if one is not None and self._keep(one):
+            pair = drawing(drawn, self._said)
+            if pair is not None and self._keep(pair):
                 in_a_row = 0
-                yield one.value
+                yield pair.value
             else:
                 in_a_row += 1
                 self._rejected += 1
@@ -120,9 +123,9 @@ class Generated:
             made = mutated(self._strategy, drawn, random.choice(others), random, self._constants)
             if made is None:
                 continue
-            which = content(made.value)
-            if len(which) == 2 and which != content(pair):
-                self._drawn.setdefault(which, made)
+            digest = content(made.value)
+            if len(digest) == 2 and digest != content(pair):
+                self._drawn.setdefault(digest, made)
                 return cast("Pair", made.value)
         return None
 
@@ -146,28 +149,26 @@ class Generated:
         backwards = key(drawn.value.d1) != key(pair.d1)
         known: dict[Hashable, bool] = {}
 
-        def fails(other: Pair) -> bool:
-            what = key((other.d1, other.d2, dict(other.params)))
+        def fails(smaller: Pair) -> bool:
+            what = key((smaller.d1, smaller.d2, dict(smaller.params)))
             if what not in known:
-                turned = other.reversed() if backwards else other
-                known[what] = len(content(other)) == 2 and still_fails(turned)
+                turned = smaller.reversed() if backwards else smaller
+                known[what] = len(content(smaller)) == 2 and still_fails(turned)
             return known[what]
 
         smallest = shrunk(self._strategy, drawn, fails, seconds)
         self._keep(smallest)
-        found = cast("Pair", smallest.value)
-        return found.reversed() if backwards else found
+        shrunken = cast("Pair", smallest.value)
+        return shrunken.reversed() if backwards else shrunken
 
 
-def each_listed(listed: Sequence[Pair], drawn: Sequence[Pair]) -> list[Pair]:
-    """The same drawn pairs; the first ones are each of the listed once, with some parameters."""
-    first: dict[frozenset[int], int] = {}
+def listed_first(listed: Sequence[Pair], drawn: Sequence[Pair]) -> list[Pair]:
+    """The same drawn pairs, with one draw of each listed pair in front, whatever its parameters."""
+    positions: dict[frozenset[int], int] = {}
     for at, pair in enumerate(drawn if listed else ()):
-        first.setdefault(content(replace(pair, params={})), at)
-    chosen = dict.fromkeys(first[one] for one in map(content, listed) if one in first)
-    return [drawn[at] for at in chosen] + [
-        pair for at, pair in enumerate(drawn) if at not in chosen
-    ]
+        positions.setdefault(content(replace(pair, params={})), at)
+    chosen = [positions[digest] for digest in map(content, listed) if digest in positions]
+    return [drawn[at] for at in dict.fromkeys([*chosen, *range(len(drawn))])]
 
 
 def _size(data: Any) -> int:

@@ -36,24 +36,29 @@ from pytest_dp.datasets.relations import (
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade, traced
 from pytest_dp.inputs.edits import Edits, made_of
-from pytest_dp.inputs.given import stated_pair
+from pytest_dp.inputs.stated import stated_pair
 from pytest_dp.reprs import on_one_line
 
 Draw = Callable[[SearchStrategy[Any]], Any]
 
 SURVEY = 100
-"""Datasets that are drawn to see how long they are."""
+"""Datasets that are drawn to see how long they are, for errors. Chosen by hand."""
 ATTEMPTS = 8
-"""Edits of a dataset that are tried until one gives a neighbour."""
+"""Edits of a dataset that are tried until one gives a neighbour: more make draws slow where few do,
+fewer reject more draws. Chosen by hand."""
 MAX_RECORDS, MAX_DRAWN = 1_000_000, 100_000
-"""Records in one dataset, and in all that are drawn at first (after a few), at most."""
+"""Records in one dataset, and in all that are drawn at the start (after a few), at most: what
+bounds memory and time. Chosen by hand."""
 FIRST_FEW = 8
+"""Datasets that are drawn at the start, however large they are. Chosen by hand."""
 MAX_OFFERED = 256
-"""Records of another dataset, at most, that may come into one."""
+"""Records of another dataset, at most, that may come into one: more take longer. Chosen by hand."""
 MAX_NEIGHBOURS = 24
-"""Neighbours of one dataset, made of the records of another one, that a pair is chosen from."""
+"""Neighbours of one dataset, made of the records of another one, that a pair is chosen from: making
+them takes time. Chosen by hand."""
 MAX_REJECTED = 1_000
-"""Draws in a row that a strategy may reject, or that are known, before there is nothing new."""
+"""Draws in a row that a strategy may reject, or that are known, before there is nothing new: more
+take longer where a strategy is used up, fewer give up on one that rejects much. Chosen by hand."""
 REJECTED = (
     f"the strategy rejected {MAX_REJECTED:,} draws in a row. Write one with fewer .filter(...) and "
     "assume(...), such as st.lists(st.integers(0, 5)), and with few rows for each unit where the "
@@ -168,39 +173,37 @@ def neighbouring(
     pairs = relation.pairs(dataset, records if new_records else [])
     if isinstance(relation, Predicate) and key(dataset) != key(other):
         pairs = chain(relation.accepted(iter([Pair(dataset, other)])), pairs)
-    some = list(islice(pairs, draw(st.integers(1, MAX_NEIGHBOURS))))
-    return some[-1] if some else cast("Pair", draw(st.nothing()))
+    leading = list(islice(pairs, draw(st.integers(1, MAX_NEIGHBOURS))))
+    return leading[-1] if leading else cast("Pair", draw(st.nothing()))
 
 
 @st.composite
 def neighbours_inside(draw: Draw, datasets: SearchStrategy[Any], relation: Relation) -> Pair:
     """Two neighbours that the strategy yields: two of its values, or one that was edited."""
     # The longer one is edited: more can be left out of it, or changed.
-    one, other = sorted(
+    longer, shorter = sorted(
         (traced(draw, datasets) for _ in range(2)), key=lambda drawn: -len(drawn.choices)
     )
-    found = None
+    d1, d2 = longer.value, None
     # Edits make up the better pairs: one that is smaller is again one edit away.
-    as_drawn = not one.choices or isinstance(relation, Predicate)
-    if as_drawn and _near(relation, one.value, other.value):
-        found = other.value
-    if found is None and one.choices:
-        found = _edited(draw, datasets, relation, one, other)
-    if found is None:
+    as_drawn = not longer.choices or isinstance(relation, Predicate)
+    if as_drawn and _near(relation, d1, shorter.value):
+        d2 = shorter.value
+    if d2 is None and longer.choices:
+        d2 = _edited(draw, datasets, relation, longer, shorter)
+    if d2 is None:
         return cast("Pair", draw(st.nothing()))
-    said, back = (relation.difference(*two) for two in ((one.value, found), (found, one.value)))
-    return Pair(one.value, found, said, back)
+    return Pair(d1, d2, relation.difference(d1, d2), relation.difference(d2, d1))
 
 
 def _edited(
-    draw: Draw, datasets: SearchStrategy[Any], relation: Relation, first: Drawn, second: Drawn
+    draw: Draw, datasets: SearchStrategy[Any], relation: Relation, drawn: Drawn, donor: Drawn
 ) -> Any:
-    """A neighbour of what was drawn first; None if none was found."""
-    one, other = (
-        made_of(drawn if drawn.whole else remade(datasets, drawn.choices))
-        for drawn in (first, second)
+    """A neighbour of the drawn value, perhaps with parts of the donor; None if no edit gave any."""
+    value, parts = (
+        made_of(item if item.whole else remade(datasets, item.choices)) for item in (drawn, donor)
     )
-    if one is None or other is None:
+    if value is None or parts is None:
         return None
 
     def pick(below: int) -> int:
@@ -210,20 +213,20 @@ def _edited(
     if isinstance(relation, OfRecords):
         single, steps = replace(relation, group=1), relation.group
         units = relation.unit is not None
-    names, done, tried = _edits(relation), 0, {one.choices}
+    names, done, seen = _edits(relation), 0, {value.choices}
     for _ in range(steps * ATTEMPTS):
-        ways = Edits(one, other, pick, units=units)
-        for choices in getattr(ways, names[pick(len(names))])():
-            if tuple(choices) in tried:
+        edits = Edits(value, parts, pick, units=units)
+        for choices in getattr(edits, names[pick(len(names))])():
+            if tuple(choices) in seen:
                 continue
-            tried.add(tuple(choices))
+            seen.add(tuple(choices))
             made = made_of(remade(datasets, choices))
-            if made is not None and _near(single, one.value, made.value):
-                one, done = made, done + 1
+            if made is not None and _near(single, value.value, made.value):
+                value, done = made, done + 1
                 break
         if done == steps:
-            near = _near(relation, first.value, one.value)
-            return one.value if near else None
+            near = _near(relation, drawn.value, value.value)
+            return value.value if near else None
     return None
 
 
@@ -241,8 +244,8 @@ def _edits(relation: Relation) -> tuple[str, ...]:
 def _near(relation: Relation, d1: Any, d2: Any) -> bool:
     """Whether two values are neighbours; entries of dicts that only change places are the same."""
     if isinstance(d1, dict) and isinstance(d2, dict):
-        kept = [name for name in d1 if name in d2], [name for name in d2 if name in d1]
-        if kept[0] != kept[1]:
+        names = [name for name in d1 if name in d2]
+        if names != [name for name in d2 if name in d1]:
             return False
     return key(d1) != key(d2) and not relation.fault(d1, d2)
 
@@ -253,10 +256,10 @@ def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
     records, last = 0, None
     drawn = draws(datasets, seed)
     for _ in range(MAX_REJECTED):
-        one = drawing(drawn, said)
-        if one is None:
+        dataset = drawing(drawn, said)
+        if dataset is None:
             continue
-        last = one.value
+        last = dataset.value
         lengths.append(length(last))
         records += lengths[-1]
         if len(lengths) >= (SURVEY if records <= MAX_DRAWN else FIRST_FEW):

@@ -19,7 +19,8 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import MAX_STATED, invalid, is_strategy, read_pairs
 
 MAX_EXAMPLES = 64
-"""Example datasets that are taken from a generator, which may have no end."""
+"""Example datasets that are taken from a generator, which may have no end. More take longer, and
+leave fewer samples for each. Chosen by hand."""
 
 
 def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
@@ -27,7 +28,7 @@ def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
     returns = "queries(...), values([...]) or a list of example datasets, or yields these"
     name = _named(given)
     given, origin = _called("inputs", given, root, returns)
-    given = _taken("inputs", name, given, MAX_EXAMPLES, "datasets", notes)
+    given = _leading("inputs", name, given, MAX_EXAMPLES, "datasets", notes)
     if isinstance(given, Queries | Values | list) or type(given) is tuple or is_strategy(given):
         return given
     allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
@@ -46,7 +47,7 @@ def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
     given, origin = _called("pairs", given, root, "a list of pairs (D, D'), or yields them")
     if is_strategy(given):
         return given
-    given = _taken("pairs", name, given, MAX_STATED, "pairs", notes)
+    given = _leading("pairs", name, given, MAX_STATED, "pairs", notes)
     try:
         return read_pairs("pairs", given)
     except ClaimError as error:
@@ -78,17 +79,17 @@ def _called(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[
     return given, f"{keyword}={name}: the function returned "
 
 
-def _taken(keyword: str, name: str, given: Any, most: int, what: str, notes: list[str]) -> Any:
+def _leading(keyword: str, name: str, given: Any, limit: int, what: str, notes: list[str]) -> Any:
     """The first that a generator yields; anything else as it is."""
     if not hasattr(given, "__next__"):
         return given
     taken: list[Any] = []
     try:
-        taken.extend(islice(given, most))
+        taken.extend(islice(given, limit))
     except Exception as error:
         raise _raised(keyword, name, error, f"yields {what}") from error
-    if len(taken) == most:
-        notes.append(f"took the first {most} {what} that {keyword}={name} yields")
+    if len(taken) == limit:
+        notes.append(f"took the first {limit} {what} that {keyword}={name} yields")
     return taken
 
 

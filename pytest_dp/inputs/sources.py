@@ -13,7 +13,8 @@ from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 
 MAX_REPEATS = 1_000
-"""Proposals in a row that are known, or promised nothing, until a proposer has nothing left."""
+"""Proposals in a row that are known, or promised nothing, until a proposer has nothing left: more
+take longer where it is used up. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pytest_dp.errors import ClaimError
 
 
 def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
-    """The pair that the claim states, checked; errors say where."""
+    """A pair that the claim states, checked; errors say where."""
     both = f"D = {describe(d1)} and D' = {describe(d2)}"
     if key(d1) == key(d2):
         raise ClaimError(
