@@ -1,100 +1,108 @@
-"""Whether outputs of real runs look as they were traced.
+"""A goodness-of-fit test of traced outcomes, by outputs of real runs.
 
-Compiled code may ignore what it is given in place of draws, and a mechanism may go another way
-where it sees a number that is none. So what was traced is held against real outputs: how often each
-kind of output comes, the values of finite ones, and the draws that sums of draws were made of.
+Compiled code may ignore the objects that stand for draws, and a mechanism may behave differently
+when it sees them. So the outcomes are tested with real outputs: how often each kind of output
+comes, the values of finite numbers, and the draws that sums of draws were made of.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.random import default_rng
 
+from pytest_dp.analytic.affine import Affine
 from pytest_dp.analytic.comparing import joint, key_of, kinds
-from pytest_dp.analytic.conditioned import log_weight
+from pytest_dp.analytic.conditioned import log_total, log_weight_apart
+from pytest_dp.analytic.finite import Finite
 from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.linear import independent_rows, linear_of
 from pytest_dp.analytic.outcomes import Outcome, opened
-from pytest_dp.analytic.parts import blocks_of, is_compared, is_free, log_total, parts_of
-from pytest_dp.analytic.values import Affine, Finite
+from pytest_dp.analytic.parts import blocks_of, is_compared, is_random, part_with, parts_of
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence.goodness_of_fit import log_e_value
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
 BINS = 16
-"""Of equal probability, by which draws are compared with their law."""
-SIMULATED, PER_REAL, MIN_REAL = 100_000, 10, 20
-"""Runs that are simulated where a law has no closed form, how many there have to be for each real
-output that is compared with them, and how many of these, if there are so many."""
-NEARLY = 1e-6
-"""What draws may differ by from whole numbers, or outputs from what they follow from, by rounding.
+"""Of equal probability, in which draws are counted. More bins see finer differences from the law,
+and need more outputs to be sure of any. Chosen by hand."""
+SIMULATED = 100_000
+"""Runs that are simulated where a law has no closed form: more follow the law more closely, and
+take longer. Chosen by hand."""
+PER_REAL, MIN_REAL = 10, 20
+"""Simulated runs that each real output needs, and real outputs that have to be compared, if there
+are so many. With fewer simulated ones their own deviations would count as evidence. Chosen by hand.
 """
+ROUNDING = 1e-6
+"""By how much draws may differ from whole numbers, and dependent outputs from each other, relative
+to their size: what rounding may do. Chosen by hand; nothing depends on it finely."""
 
 
 def against(outcomes: Sequence[Outcome], outputs: Sequence[Any]) -> float:
-    """Evidence that real outputs are not distributed as traced.
+    """Evidence that real outputs do not follow the law of the outcomes.
 
     Parameters
     ----------
     outcomes : sequence of Outcome
         On one input.
     outputs : sequence of object
-        Independent ones on the same input.
+        Of independent runs on the same input.
 
     Returns
     -------
     float
-        The logarithm of an e-value, the average of several. Infinite if an output cannot be.
+        The logarithm of an e-value, the average of several. Infinite if an output is impossible.
 
     Raises
     ------
     CannotInstrument
         If there is no way to compare them.
     """
-    patterns = kinds(outcomes)
-    ways: dict[Any, list[Outcome]] = {}
-    for outcome, pattern in zip(outcomes, patterns, strict=True):
-        ways.setdefault(pattern, []).append(outcome)
-    # A sum equals a constant with probability 0, so what does is the constant.
-    ways = dict(sorted(ways.items(), key=lambda each: each[0][1].count("sum")))
-    rows: dict[Hashable, list[list[Any]]] = {pattern: [] for pattern in ways}
+    by_kind: dict[Any, list[Outcome]] = {}
+    for outcome, kind in zip(outcomes, kinds(outcomes), strict=True):
+        by_kind.setdefault(kind, []).append(outcome)
+    # A sum equals a constant with probability 0, so an output that does is of the constant's kind.
+    by_kind = dict(sorted(by_kind.items(), key=lambda item: item[0][1].count("sum")))
+    rows: dict[Hashable, list[list[Any]]] = {kind: [] for kind in by_kind}
     outside = 0
     for output in outputs:
         leaves: list[Any] = []
         structure = opened(output, leaves)
-        found = next((p for p in ways if _fits(p, structure, leaves)), None)
-        if found is None:
-            outside += 1
+        for kind in by_kind:
+            if _fits(kind, structure, leaves):
+                rows[kind].append(leaves)
+                break
         else:
-            rows[found].append(leaves)
-    counts = np.array([len(rows[pattern]) for pattern in ways])
-    chances = np.exp([log_total(some) for some in ways.values()])
-    evidence = [log_e_value(counts, np.minimum(chances, 1.0), outside, 0.0)]
-    for pattern, some in ways.items():
-        if rows[pattern] and any(is_free(o, part) for o in some for part in parts_of(o)):
-            evidence += _within(some, rows[pattern])
+            outside += 1
+    counts = np.array([len(rows[kind]) for kind in by_kind])
+    probabilities = np.exp([log_total(of_kind) for of_kind in by_kind.values()])
+    evidence = [log_e_value(counts, np.minimum(probabilities, 1.0), outside, 0.0)]
+    for kind, of_kind in by_kind.items():
+        if rows[kind] and any(is_random(o, part) for o in of_kind for part in parts_of(o)):
+            evidence += _by_numbers(of_kind, rows[kind])
     return float(np.logaddexp.reduce(evidence)) - math.log(len(evidence))
 
 
-def _fits(pattern: Any, structure: Hashable, leaves: list[Any]) -> bool:
-    if pattern[0] != structure:
+def _fits(kind: Any, structure: Hashable, leaves: list[Any]) -> bool:
+    """Whether an output is of a kind."""
+    if kind[0] != structure:
         return False
-    if set(pattern[1]) == {"sum"} and set(map(type, leaves)) == {float}:
+    if set(kind[1]) == {"sum"} and set(map(type, leaves)) == {float}:
         return math.isfinite(sum(leaves))
     return all(
         isinstance(leaf, int | float) and math.isfinite(leaf)
-        if about == "sum"
-        else about == "finite" or about == ("constant", *key_of(leaf))
-        for about, leaf in zip(pattern[1], leaves, strict=True)
+        if what == "sum"
+        else what == "finite" or what == ("constant", *key_of(leaf))
+        for what, leaf in zip(kind[1], leaves, strict=True)
     )
 
 
-def _within(outcomes: list[Outcome], rows: list[list[Any]]) -> list[float]:
+def _by_numbers(outcomes: list[Outcome], rows: list[list[Any]]) -> list[float]:
     """Evidence by the numbers in outputs of one kind."""
     if len(outcomes) > 1:
         return _simulated(outcomes, range(len(outcomes[0].leaves)), rows)
@@ -105,12 +113,12 @@ def _within(outcomes: list[Outcome], rows: list[list[Any]]) -> list[float]:
         leaves = [outcome.leaves[at] for at in block]
         if all(isinstance(leaf, Affine) for leaf in leaves):
             values = np.array([[row[at] for at in block] for row in rows], float)
-            known = None if is_compared(outcome, block) else _draws(outcome, block, values)
-            if known is None:
+            solved = None if is_compared(outcome, block) else _by_draws(outcome, block, values)
+            if solved is None:
                 evidence += _simulated(outcomes, block, rows)
             else:
-                draws += known[0]
-                evidence += known[1]
+                draws += solved[0]
+                evidence += solved[1]
         elif any(isinstance(leaf, Finite) for leaf in leaves):
             evidence.append(_finite(outcome, block, rows))
     for one, other in pairwise(draws):  # whether they are independent
@@ -120,12 +128,12 @@ def _within(outcomes: list[Outcome], rows: list[list[Any]]) -> list[float]:
 
 
 def _simulated(outcomes: list[Outcome], block: Sequence[int], rows: list[list[Any]]) -> list[float]:
-    """Evidence by sums among some leaves, one by one, against many simulated ones (approximate).
+    """Evidence by each sum among some leaves, compared with many simulated ones (approximate).
 
     Raises
     ------
     CannotInstrument
-        If the conditions on a way hold too rarely to simulate it.
+        If the conditions of the outcomes hold too rarely to simulate them.
     """
     evidence = []
     for at in block:
@@ -134,19 +142,19 @@ def _simulated(outcomes: list[Outcome], block: Sequence[int], rows: list[list[An
         values = np.sort(np.concatenate([_values(outcome, at) for outcome in outcomes]))
         real = np.array([row[at] for row in rows[: len(values) // PER_REAL]], float)
         if len(real) < min(len(rows), MIN_REAL):
-            _refuse("a way that is gone too rarely to be simulated")
+            raise CannotInstrument("a way that is gone too rarely to be simulated")
         edges = np.unique(values[(np.arange(1, BINS) * len(values)) // BINS])
         below = np.searchsorted(values, edges, side="right")
-        chances = np.diff(below, prepend=0, append=len(values))
-        counts = np.bincount(np.searchsorted(edges, real), minlength=len(chances))
-        kept = (chances > 0) | (counts > 0)
-        evidence.append(log_e_value(counts[kept], chances[kept] / len(values), 0, 0.0))
+        simulated = np.diff(below, prepend=0, append=len(values))
+        counts = np.bincount(np.searchsorted(edges, real), minlength=len(simulated))
+        used = (simulated > 0) | (counts > 0)
+        evidence.append(log_e_value(counts[used], simulated[used] / len(values), 0, 0.0))
     return evidence
 
 
 def _values(outcome: Outcome, at: int) -> Floats:
-    """Simulated values of a leaf, of runs that go this way."""
-    (part,) = (part for part in parts_of(outcome) if at in part.leaves)
+    """Simulated values of a leaf in an outcome, in proportion to how often it comes."""
+    part = part_with(outcome, at)
     generator = default_rng(at)
     draws = {draw: outcome.laws[draw].draws(generator, SIMULATED) for draw in sorted(part.draws)}
     holds = np.ones(SIMULATED, bool)
@@ -158,71 +166,63 @@ def _values(outcome: Outcome, at: int) -> Floats:
         )
     leaf = outcome.leaves[at]
     value = leaf.constant + sum(by * draws[draw][holds] for draw, by in leaf.terms.items())
-    rest = math.exp(
-        math.fsum(
-            log_weight(outcome, other) for other in parts_of(outcome) if not is_free(outcome, other)
-        )
-    )
-    kept: Floats = value[: math.ceil(rest * len(value))]
-    return kept
+    simulated: Floats = value[: math.ceil(math.exp(log_weight_apart(outcome)) * len(value))]
+    return simulated
 
 
 def _finite(outcome: Outcome, block: Sequence[int], rows: list[list[Any]]) -> float:
-    known = joint(outcome, block)
-    at = {key: number for number, key in enumerate(known)}
-    found = [at.get(tuple(key_of(row[leaf]) for leaf in block), -1) for row in rows]
-    counts = np.bincount([number for number in found if number >= 0], minlength=len(at))
-    chances = np.array(list(known.values()))
-    return log_e_value(counts, chances / chances.sum(), found.count(-1), 0.0)
+    """Evidence by the values of finite leaves."""
+    probabilities = joint(outcome, block)
+    counts: Counter[Hashable] = Counter(tuple(key_of(row[at]) for at in block) for row in rows)
+    observed = np.array([counts.pop(key, 0) for key in probabilities])
+    p = np.array(list(probabilities.values()))
+    return log_e_value(observed, p / p.sum(), counts.total(), 0.0)
 
 
-def _draws(
+def _by_draws(
     outcome: Outcome, block: Sequence[int], values: Floats
 ) -> tuple[list[Floats], list[float]] | None:
-    """Where the draws behind outputs lie in their laws, from 0 to 1; and evidence against that.
+    """The quantiles in their laws, from 0 to 1, of the draws behind sums; and evidence by them.
 
-    None if they do not follow from the outputs, or their law has no name.
+    None if the draws do not follow from the sums, or their law has no closed form.
     """
-    traced = linear_of(outcome, block)
-    kept = independent_rows(traced.matrix)
-    some = traced.rows(kept)
-    laws = [noise.law for noise in some.noises if noise.law is not None]
-    matrix: Floats = some.matrix
-    if traced.normal and matrix.shape[0] < matrix.shape[1]:
+    leaves = linear_of(outcome, block)
+    rows = independent_rows(leaves.matrix)
+    independent = leaves.rows(rows)
+    laws = [noise.law for noise in independent.noises if noise.law is not None]
+    matrix: Floats = independent.matrix
+    if leaves.normal and matrix.shape[0] < matrix.shape[1]:
         matrix = np.asarray(np.linalg.cholesky(matrix @ matrix.T), float)
         laws = [Law("normal")] * len(matrix)
     if matrix.shape[0] != matrix.shape[1] or len(laws) < len(matrix):
         return None
-    draws = np.linalg.solve(matrix, (values[:, kept] - some.constant).T)
-    if len(kept) < len(values.T):
-        again = draws.T @ traced.matrix.T + traced.constant
-        if np.abs(again - values).max() > NEARLY * np.abs(values).max():
+    draws = np.linalg.solve(matrix, (values[:, rows] - independent.constant).T)
+    if len(rows) < len(values.T):
+        implied = draws.T @ leaves.matrix.T + leaves.constant
+        if np.abs(implied - values).max() > ROUNDING * np.abs(values).max():
             return [], [math.inf]
-    places, evidence = [], []
+    quantiles, evidence = [], []
     for draw, law in zip(draws, laws, strict=True):
         if law.lattice:
-            evidence.append(_whole(draw, law))
+            evidence.append(_by_integers(draw, law))
         else:
-            place = np.exp(law.log_below(draw))
-            counts = np.bincount((np.minimum(place, 1 - 1e-9) * BINS).astype(int), minlength=BINS)
+            quantile = np.exp(law.log_below(draw))
+            bins = (np.minimum(quantile, 1 - 1e-9) * BINS).astype(int)
+            counts = np.bincount(bins, minlength=BINS)
             evidence.append(log_e_value(counts, np.full(BINS, 1 / BINS), 0, 0.0))
-            places.append(place)
-    return places, evidence
+            quantiles.append(quantile)
+    return quantiles, evidence
 
 
-def _whole(draw: Floats, law: Law) -> float:
-    """Evidence against a law of whole numbers."""
-    if np.abs(draw - np.round(draw)).max() > NEARLY:
+def _by_integers(draw: Floats, law: Law) -> float:
+    """Evidence by draws of a law of integers."""
+    if np.abs(draw - np.round(draw)).max() > ROUNDING:
         return math.inf
-    least, most = law.support
+    low, high = law.support
     if law.family != "integers":
         reach = 3 / -math.log(law.parameter)
-        least, most = max(least, -reach), reach
-    edges = np.unique(np.round(np.linspace(least, most, BINS + 1))) + 0.5
+        low, high = max(low, -reach), reach
+    edges = np.unique(np.round(np.linspace(low, high, BINS + 1))) + 0.5
     ends = np.concatenate([[-np.inf], edges, [np.inf]])
-    chances = np.exp(law.log_between(ends[:-1], ends[1:]))
-    return log_e_value(np.histogram(draw, ends)[0], chances / chances.sum(), 0, 0.0)
-
-
-def _refuse(reason: str) -> NoReturn:
-    raise CannotInstrument(reason)
+    p = np.exp(law.log_between(ends[:-1], ends[1:]))
+    return log_e_value(np.histogram(draw, ends)[0], p / p.sum(), 0, 0.0)

@@ -1,4 +1,4 @@
-"""Arrays of traced numbers: functions of numpy that are sums and comparisons, and no others."""
+"""Arrays of traced numbers: sums and comparisons by numpy; its other functions are refused."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pytest_dp.analytic.affine import Affine
+from pytest_dp.analytic.finite import Finite, joined
 from pytest_dp.analytic.trace import Trace
-from pytest_dp.analytic.traced import Traced, is_constant
-from pytest_dp.analytic.values import Affine, Finite, joined, simplest
+from pytest_dp.analytic.traced import Traced, is_constant, simplest
 
 ALLOWED = {
     *(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute),
@@ -17,19 +18,17 @@ ALLOWED = {
     *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.matmul),
     *(np.floor_divide, np.remainder, np.maximum, np.minimum),
 }
-"""Elementwise functions that are left to the elements."""
+"""Elementwise functions that are computed by the operators of the elements."""
 LOGICAL = {
     np.logical_and: np.bitwise_and,
     np.logical_or: np.bitwise_or,
     np.logical_xor: np.bitwise_xor,
     np.logical_not: np.invert,
 }
-"""What stands for functions that would ask each element for its truth."""
+"""Replacements for functions that would decide each element."""
 COMPARISONS = {
     *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
 }
-
-
 LARGEST: dict[Any, tuple[float, bool]] = {
     np.argmax: (1.0, True),
     np.argmin: (-1.0, True),
@@ -38,7 +37,8 @@ LARGEST: dict[Any, tuple[float, bool]] = {
     np.amax: (1.0, False),
     np.amin: (-1.0, False),
 }
-"""Functions of the largest element: by which sign, and whether they tell its place."""
+"""Functions of the largest element: a sign, -1 for the smallest; and whether they return its index.
+"""
 
 
 class TracedArray(np.ndarray):
@@ -62,7 +62,7 @@ class TracedArray(np.ndarray):
         return of_function(self.traced, function, args, keywords)
 
     def astype(self, dtype: Any, *args: Any, **keywords: Any) -> Any:  # noqa: ARG002
-        """The same numbers as those of another type, where that changes none."""
+        """The same numbers in another type, where that changes none."""
         kind = np.dtype(dtype).kind
         if keeps(dtype):
             return self.copy()
@@ -99,7 +99,7 @@ def keeps(dtype: Any) -> bool:
 
 def _is_bit(value: Any) -> bool:
     values = value.values if isinstance(value, Finite) else [value]
-    return all(isinstance(each, bool) for each in values)
+    return all(isinstance(element, bool) for element in values)
 
 
 def _converted(value: Any, convert: Any) -> Any:
@@ -122,11 +122,11 @@ def array_of(trace: Trace, values: Any) -> Any:
 
 def elementwise(trace: Trace, function: Any, *arrays: Any) -> Any:
     """A function of the elements of arrays that are broadcast."""
-    given = np.broadcast_arrays(*map(objects, arrays))
-    made = np.empty(given[0].shape, dtype=object)
-    for at in np.ndindex(made.shape):
-        made[at] = function(*(array[at] for array in given))
-    return array_of(trace, made)
+    broadcast = np.broadcast_arrays(*map(objects, arrays))
+    values = np.empty(broadcast[0].shape, dtype=object)
+    for at in np.ndindex(values.shape):
+        values[at] = function(*(array[at] for array in broadcast))
+    return array_of(trace, values)
 
 
 def objects(value: Any) -> npt.NDArray[np.object_]:
@@ -166,16 +166,16 @@ def _written(trace: Trace, place: Any, values: Any) -> Any:
 
 
 def of_function(trace: Trace, function: Any, args: Any, keywords: dict[str, Any]) -> Any:
-    """A function of numpy; all but a few are left to what they do with objects."""
+    """A function of numpy; most are called with arrays of objects."""
     if function is np.where and len(args) == 3:
-        return elementwise(trace, _chosen, *args)
+        return elementwise(trace, _where, *args)
     if function in {np.round, np.around, np.rint, np.fix, np.trunc}:
         trace.refuse("a draw is rounded")
     if function in LARGEST and len(args) == 1 and not keywords:
         values = objects(args[0])
-        sign = LARGEST[function][0]
-        at = largest_at(trace, sign * values)
-        return at if LARGEST[function][1] else values.ravel()[at]
+        sign, wants_index = LARGEST[function]
+        index = largest_at(trace, sign * values)
+        return index if wants_index else values.ravel()[index]
     plain = [_plain(value) for value in args]
     named = {name: _plain(value) for name, value in keywords.items()}
     if function is np.copyto or isinstance(named.get("out"), np.ndarray):
@@ -184,15 +184,15 @@ def of_function(trace: Trace, function: Any, args: Any, keywords: dict[str, Any]
 
 
 def largest_at(trace: Trace, values: npt.NDArray[Any]) -> int:
-    """Where the largest of several sums of draws is, each place in turn."""
-    given = values.ravel()
-    count = len(given)
-    if not all(isinstance(value, Affine) and len(value.terms) == 1 for value in given):
+    """The index of the largest of several numbers; the mechanism is run once for each index."""
+    numbers = values.ravel()
+    count = len(numbers)
+    if not all(isinstance(number, Affine) and len(number.terms) == 1 for number in numbers):
         trace.refuse("the largest of several numbers, of which not all are single draws")
     at = trace.path.choose([1 / count] * count)
-    for other, value in enumerate(given):
+    for other, number in enumerate(numbers):
         if other != at:
-            difference = given[at] - value
+            difference = numbers[at] - number
             if not isinstance(difference, Affine) or len(difference.terms) != 2:
                 trace.refuse("the largest of several numbers that share a draw")
             trace.require(difference.terms, difference.constant)
@@ -209,20 +209,19 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _chosen(condition: Any, one: Any, other: Any) -> Any:
-    """One of two, by a condition; decided only where one of them is a sum of draws."""
-    if not isinstance(condition, Finite):
-        return one if condition else other
-    options = [simplest(one), simplest(other)]
-    if any(isinstance(value, Affine) for value in options):
-        return one if condition else other
-    parts = [value for value in options if isinstance(value, Finite)]
-    if not all(isinstance(value, Finite) or is_constant(value) for value in options):
-        return one if condition else other
+def _where(condition: Any, if_true: Any, if_false: Any) -> Any:
+    """One of two by a condition, which is decided only if one of them is a sum of draws."""
+    options = [simplest(if_true), simplest(if_false)]
+    finite = [option for option in options if isinstance(option, Finite)]
+    undecided = isinstance(condition, Finite) and all(
+        isinstance(option, Finite) or is_constant(option) for option in options
+    )
+    if not undecided:
+        return if_true if condition else if_false
 
     def choose(truth: Any, *values: Any) -> Any:
-        left = iter(values)
-        both = [next(left) if isinstance(value, Finite) else value for value in options]
+        known = iter(values)
+        both = [next(known) if isinstance(option, Finite) else option for option in options]
         return both[0] if truth else both[1]
 
-    return joined(condition.trace, choose, condition, *parts)
+    return joined(condition.trace, choose, condition, *finite)

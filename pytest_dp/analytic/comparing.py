@@ -1,4 +1,4 @@
-"""Outcomes on D against those on D': what there is to tell them apart, part by part.
+"""Outcomes on D compared with those on D', part by part.
 
 Outputs of different structure, or with other constants, are different; of those that agree in
 these, parts that share no draw are independent, and their losses add up.
@@ -10,34 +10,36 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from pytest_dp.analytic.conditioned import log_weight
+from pytest_dp.analytic.affine import Affine
+from pytest_dp.analytic.conditioned import log_total, log_weight, log_weight_apart
 from pytest_dp.analytic.experiments import Experiment, Largest, Table
+from pytest_dp.analytic.finite import Finite, all_cuts, combinations_of
 from pytest_dp.analytic.linear import linear
-from pytest_dp.analytic.mixed import Mixed
+from pytest_dp.analytic.mixtures import Component, Mixture
 from pytest_dp.analytic.outcomes import Outcome
-from pytest_dp.analytic.parts import Part, blocks_of, is_compared, is_free, log_total, parts_of
-from pytest_dp.analytic.values import Affine, Finite
+from pytest_dp.analytic.parts import blocks_of, is_compared, part_with, parts_of
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
 MAX_TABLE = 200_000
-"""Combinations of what draws may be, of which leaves that share draws may depend."""
+"""Combinations of parts of draws that leaves may depend on together. With a larger limit, fewer
+mechanisms are refused; a table takes time and memory in proportion. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Outputs of one kind.
+    """Outputs of one kind, by `kinds`.
 
     Attributes
     ----------
     log_p, log_q : float
         Logarithms of the probability of the kind on D and on D'; minus infinity if there is none.
     experiments : list of Experiment
-        What tells the inputs apart within it; independent.
+        Independent parts of outputs of this kind.
     """
 
     log_p: float
@@ -58,7 +60,7 @@ class Case:
 
 
 def compared(outcomes1: Sequence[Outcome], outcomes2: Sequence[Outcome]) -> list[Case]:
-    """What tells the outputs on two inputs apart.
+    """The kinds of outputs on two inputs, with what tells the inputs apart in each.
 
     Raises
     ------
@@ -90,20 +92,20 @@ def largest_of(cases: Sequence[Case], deadline: Deadline | None = None) -> Large
     CannotInstrument
         If some are not known.
     """
-    found = []
+    suprema = []
     for case in cases:
         if deadline is not None and deadline.remaining() <= 0:
             raise OutOfTime
-        found.append(case.largest())
+        suprema.append(case.largest())
     return Largest(
-        max(0.0, *(each.forward for each in found)),
-        max(0.0, *(each.backward for each in found)),
-        max(each.error for each in found),
+        max(0.0, *(largest.forward for largest in suprema)),
+        max(0.0, *(largest.backward for largest in suprema)),
+        max(largest.error for largest in suprema),
     )
 
 
 def kinds(outcomes: Sequence[Outcome]) -> list[Hashable]:
-    """Of each outcome, its structure with the constants at places where nothing else may be."""
+    """Of each outcome, its structure, and whether leaves are sums, finite, or which constants."""
     varied: dict[Hashable, set[int]] = {}
     for outcome in outcomes:
         places = {at for at, leaf in enumerate(outcome.leaves) if isinstance(leaf, Finite)}
@@ -125,7 +127,7 @@ def kinds(outcomes: Sequence[Outcome]) -> list[Hashable]:
 
 
 def _check_lattices(outcomes: Sequence[Outcome]) -> None:
-    """Refuse whole numbers that come as sums on one way, and as something else on another."""
+    """Refuse whole numbers that are sums in one outcome, and something else in another."""
     sums, others = set(), set()
     for outcome in outcomes:
         for at, leaf in enumerate(outcome.leaves):
@@ -135,11 +137,11 @@ def _check_lattices(outcomes: Sequence[Outcome]) -> None:
             elif all(law.lattice for law in leaf.laws):
                 sums.add(place)
     if sums & others:
-        _refuse("whole numbers that several ways lead to")
+        raise CannotInstrument("whole numbers that several ways lead to")
 
 
 def key_of(value: Any) -> tuple[str, Any]:
-    """Equal for values that are the same to whoever sees the output."""
+    """A key that is equal for values that look the same in an output."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and math.isnan(value):
         return "float", "nan"
@@ -147,115 +149,97 @@ def key_of(value: Any) -> tuple[str, Any]:
 
 
 def _case(ours: list[Outcome], theirs: list[Outcome]) -> Case:
+    """The case of all outcomes of one kind."""
     if len(ours) == len(theirs) == 1:
-        return _one_way(ours[0], theirs[0])
+        return _case_of_pair(ours[0], theirs[0])
     if not ours or not theirs:
         return Case(log_total(ours), log_total(theirs), [])
     leaves = ours[0].leaves
-    open_leaves = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Affine)]
-    if not open_leaves:
+    sums = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Affine)]
+    if not sums:
         return Case(0.0, 0.0, [_table(ours, theirs, range(len(leaves)))])
     finite = any(isinstance(leaf, Finite) for outcome in ours + theirs for leaf in outcome.leaves)
-    if len(open_leaves) > 1 or finite:
-        _refuse("several ways lead to the same outputs")
-    return Case(0.0, 0.0, [Mixed(_ways(ours, open_leaves[0]), _ways(theirs, open_leaves[0]))])
+    if len(sums) > 1 or finite:
+        raise CannotInstrument("several ways lead to the same outputs")
+    p, q = (
+        [Component(o, part_with(o, sums[0]), log_weight_apart(o)) for o in outcomes]
+        for outcomes in (ours, theirs)
+    )
+    return Case(0.0, 0.0, [Mixture(p, q)])
 
 
-def _ways(outcomes: list[Outcome], at: int) -> list[tuple[Outcome, Part, float]]:
-    """The part of each outcome with this leaf, and the logarithm of what the others weigh."""
-    found = []
-    for outcome in outcomes:
-        parts = parts_of(outcome)
-        (part,) = (part for part in parts if at in part.leaves)
-        rest = [log_weight(outcome, p) for p in parts if not is_free(outcome, p)]
-        found.append((outcome, part, math.fsum(rest)))
-    return found
-
-
-def _one_way(one: Outcome, other: Outcome) -> Case:
-    parts1, parts2 = parts_of(one), parts_of(other)
+def _case_of_pair(ours: Outcome, theirs: Outcome) -> Case:
+    """The case of a kind that only one outcome leads to on D, and one on D'."""
     log_p, log_q = (
-        math.fsum(log_weight(outcome, part) for part in parts if not part.leaves)
-        for outcome, parts in ((one, parts1), (other, parts2))
+        math.fsum(log_weight(outcome, part) for part in parts_of(outcome) if not part.leaves)
+        for outcome in (ours, theirs)
     )
     experiments: list[Experiment] = []
-    for block in blocks_of([part.leaves for part in (*parts1, *parts2) if part.leaves]):
-        experiments += _block(one, other, block)
+    parts = (*parts_of(ours), *parts_of(theirs))
+    for block in blocks_of([part.leaves for part in parts if part.leaves]):
+        experiments += _experiments(ours, theirs, block)
     return Case(log_p, log_q, experiments)
 
 
-def _block(one: Outcome, other: Outcome, block: tuple[int, ...]) -> list[Experiment]:
-    pairs = [[outcome.leaves[at] for outcome in (one, other)] for at in block]
-    sums = [isinstance(leaf, Affine) for pair in pairs for leaf in pair]
-    if not any(sums):
-        return [_table([one], [other], block)]
-    if not all(sums):
-        _refuse("values and sums of draws depend on each other")
-    if not is_compared(one, block) and not is_compared(other, block):
-        return linear(one, other, block)
+def _experiments(ours: Outcome, theirs: Outcome, block: tuple[int, ...]) -> list[Experiment]:
+    """What tells the inputs apart in leaves that depend on each other."""
+    is_sum = [isinstance(o.leaves[at], Affine) for at in block for o in (ours, theirs)]
+    if not any(is_sum):
+        return [_table([ours], [theirs], block)]
+    if not all(is_sum):
+        raise CannotInstrument("values and sums of draws depend on each other")
+    if not is_compared(ours, block) and not is_compared(theirs, block):
+        return linear(ours, theirs, block)
     if len(block) > 1:
-        _refuse("several outputs depend on a draw that is compared")
-    return [Mixed(_ways_of(one, block[0]), _ways_of(other, block[0]))]
-
-
-def _ways_of(outcome: Outcome, at: int) -> list[tuple[Outcome, Part, float]]:
-    (part,) = (part for part in parts_of(outcome) if at in part.leaves)
-    return [(outcome, part, 0.0)]
+        raise CannotInstrument("several outputs depend on a draw that is compared")
+    p, q = ([Component(o, part_with(o, block[0]), 0.0)] for o in (ours, theirs))
+    return [Mixture(p, q)]
 
 
 def _table(ours: Sequence[Outcome], theirs: Sequence[Outcome], block: Sequence[int]) -> Table:
-    """The probabilities of all values of some leaves."""
-    whole = len(ours) > 1 or len(theirs) > 1
-    p, q = (_probabilities(outcomes, block, whole) for outcomes in (ours, theirs))
+    """The probabilities of all values of some leaves.
+
+    Where a kind has several outcomes, they are weighted by the probabilities of their conditions.
+    """
+    weighted = len(ours) > 1 or len(theirs) > 1
+    p, q = (_probabilities(outcomes, block, weighted) for outcomes in (ours, theirs))
     keys = list(dict.fromkeys([*p, *q]))
-    return Table(*(np.array([each.get(key, 0.0) for key in keys]) for each in (p, q)))
+    return Table(*(np.array([table.get(key, 0.0) for key in keys]) for table in (p, q)))
 
 
 def _probabilities(
-    outcomes: Sequence[Outcome], block: Sequence[int], whole: bool
+    outcomes: Sequence[Outcome], block: Sequence[int], weighted: bool
 ) -> dict[Hashable, float]:
-    found: dict[Hashable, list[float]] = {}
+    summands: dict[Hashable, list[float]] = {}
     for outcome in outcomes:
-        weight = 1.0
-        if whole:
-            parts = [part for part in parts_of(outcome) if part.draws]
-            weight = math.exp(
-                math.fsum(log_weight(outcome, p) for p in parts if not is_free(outcome, p))
-            )
+        weight = math.exp(log_weight_apart(outcome)) if weighted else 1.0
         for key, probability in joint(outcome, block).items():
-            found.setdefault(key, []).append(weight * probability)
-    return {key: math.fsum(parts) for key, parts in found.items()}
+            summands.setdefault(key, []).append(weight * probability)
+    return {key: math.fsum(probabilities) for key, probabilities in summands.items()}
 
 
 def joint(outcome: Outcome, block: Sequence[int]) -> dict[Hashable, float]:
-    """The probability of every combination of values of leaves, on this way."""
+    """The probability of every combination of values of leaves in an outcome."""
     leaves = [outcome.leaves[at] for at in block]
     finite = [leaf for leaf in leaves if isinstance(leaf, Finite)]
     if not finite:
         return {tuple(map(key_of, leaves)): 1.0}
     trace = finite[0].trace
-    cuts: dict[int, tuple[float, ...]] = {}
-    for leaf in finite:
-        for draw, at in leaf.cuts.items():
-            cuts[draw] = tuple(sorted({*cuts.get(draw, ()), *at}))
-    if math.prod(len(at) + 1 for at in cuts.values()) > MAX_TABLE:
-        _refuse(f"outputs depend on more than {MAX_TABLE:,} combinations of draws")
+    cuts = all_cuts(finite)
+    if combinations_of(cuts) > MAX_TABLE:
+        raise CannotInstrument(f"outputs depend on more than {MAX_TABLE:,} combinations of draws")
     weights = [
         [trace.probability(draw, cell) for cell in trace.cells(draw, at)]
         for draw, at in cuts.items()
     ]
     columns = [leaf.with_cuts(cuts) if isinstance(leaf, Finite) else None for leaf in leaves]
-    found: dict[Hashable, float] = {}
-    for number, chosen in enumerate(product(*weights)):
-        probability = math.prod(chosen)
+    probabilities: dict[Hashable, float] = {}
+    for number, combination in enumerate(product(*weights)):
+        probability = math.prod(combination)
         if probability:
             key = tuple(
                 key_of(leaf if column is None else column[number])
                 for leaf, column in zip(leaves, columns, strict=True)
             )
-            found[key] = found.get(key, 0.0) + probability
-    return found
-
-
-def _refuse(reason: str) -> NoReturn:
-    raise CannotInstrument(reason)
+            probabilities[key] = probabilities.get(key, 0.0) + probability
+    return probabilities

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_dp.analytic.values import Affine, Finite
+from pytest_dp.analytic.affine import Affine
+from pytest_dp.analytic.finite import Finite
 from pytest_dp.sampling.shadowing import StandsFor
 
 
 class _Converting(StandsFor):
-    """Calls are traced."""
+    """A stand-in for ``float`` or ``int`` that keeps traced numbers."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], Finite):
@@ -18,10 +19,10 @@ class _Converting(StandsFor):
             return args[0]
         return self.plain(*args, **keywords)
 
-    def __instancecheck__(self, thing: Any) -> bool:
-        if isinstance(thing, Affine):
-            return thing.is_whole == (self.plain is int)
-        return super().__instancecheck__(thing)
+    def __instancecheck__(self, value: Any) -> bool:
+        if isinstance(value, Affine):
+            return value.is_whole == (self.plain is int)
+        return super().__instancecheck__(value)
 
 
 def _keeps(plain: type, value: Affine) -> bool:
@@ -30,4 +31,4 @@ def _keeps(plain: type, value: Affine) -> bool:
 
 
 NAMES = {plain.__name__: _Converting.of(plain) for plain in (float, int)}
-"""What a mechanism finds under these names."""
+"""Stand-ins by the names under which a mechanism finds them."""

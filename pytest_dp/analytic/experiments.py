@@ -15,7 +15,8 @@ from pytest_dp.analytic.laws import EXPONENTIAL_TAILS, Law
 from pytest_dp.arrays import Floats
 
 ROUNDING = 1e-12
-"""Relative differences of numbers that are taken for equal: arithmetic of floats makes them."""
+"""Relative differences of numbers that are taken for equal. A smaller value takes what rounding
+does for a difference, a larger one neglects real differences. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,13 @@ class Experiment(Protocol):
         ...
 
     def cells(self, count: int) -> Cells | None:
-        """About so many cells; None if that is not known of these distributions."""
+        """About so many cells; None if the probabilities of cells have no closed form."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A standard draw, against one that is stretched and moved.
+    """A standard draw under P; under Q, the same stretched and moved.
 
     Attributes
     ----------
@@ -85,13 +86,14 @@ class Moved:
     stretch: float = 1.0
 
     @property
-    def _same(self) -> bool:
+    def same_scale(self) -> bool:
+        """Whether both have one scale."""
         return abs(self.stretch - 1) <= ROUNDING
 
     def largest(self) -> Largest:
         """By the family: unbounded wherever a tail, or the support, differs."""
         shift = abs(self.shift)
-        if self._same:
+        if self.same_scale:
             if shift <= ROUNDING:
                 return Largest(0.0, 0.0)
             if self.law.family in EXPONENTIAL_TAILS:
@@ -106,11 +108,11 @@ class Moved:
         return _cut(self, count)
 
     def loss(self, x: Floats) -> Floats:
-        """Of points."""
-        moved = self.law.log_density((x - self.shift) / self.stretch) - math.log(self.stretch)
-        own = self.law.log_density(x)
+        """The loss of points; 0 where neither has a density."""
+        log_p = self.law.log_density(x)
+        log_q = self.law.log_density((x - self.shift) / self.stretch) - math.log(self.stretch)
         with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(own) & np.isneginf(moved), 0.0, own - moved)
+            return np.where(np.isneginf(log_p) & np.isneginf(log_q), 0.0, log_p - log_q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +145,9 @@ class Table:
 
     def largest(self) -> Largest:
         """By all values that either can have."""
-        known = (self.p > 0) | (self.q > 0)
+        possible = (self.p > 0) | (self.q > 0)
         with np.errstate(divide="ignore"):
-            loss = np.log(self.p[known]) - np.log(self.q[known])
+            loss = np.log(self.p[possible]) - np.log(self.q[possible])
         if not loss.size:
             return Largest(0.0, 0.0)
         return Largest(float(loss.max()), float(-loss.min()), 1e-13)
@@ -160,7 +162,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """Distributions of which an event of one has no probability under the other, or ever less.
+    """Distributions whose loss is unbounded.
 
     Attributes
     ----------
@@ -171,11 +173,11 @@ class Different:
     overlap: bool = False
 
     def largest(self) -> Largest:
-        """Unbounded."""
+        """Infinite on both sides."""
         return Largest(math.inf, math.inf)
 
     def cells(self, count: int) -> Cells | None:  # noqa: ARG002
-        """All outputs tell which it is, unless the two overlap."""
+        """Two, each possible under one of them only; none where the two overlap."""
         if self.overlap:
             return None
         infinite = np.array([np.inf, -np.inf])
@@ -191,6 +193,9 @@ _TAILS = {
     "uniform": (0.0, 1.0),
 }
 """Beyond these, draws have a probability below 1e-16."""
+MAX_INTEGERS = 20
+"""Times the wanted number of cells: if there are more integers, the largest loss stands for all of
+them. More would make profiles tighter, and take longer. Chosen by hand."""
 
 
 def _cut(moved: Moved, count: int) -> Cells | None:
@@ -198,13 +203,13 @@ def _cut(moved: Moved, count: int) -> Cells | None:
     family, stretch, shift = moved.law.family, moved.stretch, moved.shift
     if moved.law.lattice:
         return _cut_integers(moved, count)
-    if not moved._same and family not in {"laplace", "normal"}:  # noqa: SLF001
+    if not moved.same_scale and family not in {"laplace", "normal"}:
         return None
     grid = np.linspace(*_TAILS[family], count // 2 + 1)
-    if family == "laplace" and moved._same:  # noqa: SLF001
-        grid = np.linspace(min(shift, 0.0), max(shift, 0.0), count)  # beyond, it is constant
+    if family == "laplace" and moved.same_scale:
+        grid = np.linspace(min(shift, 0.0), max(shift, 0.0), count)  # the loss is constant beyond
     turns = [0.0, shift]
-    if family == "normal" and not moved._same:  # noqa: SLF001
+    if family == "normal" and not moved.same_scale:
         turns.append(-shift / (stretch**2 - 1))
     edges = np.unique(np.concatenate([grid, shift + stretch * grid, turns]))
     ends = np.concatenate([[-np.inf], edges, [np.inf]])
@@ -216,27 +221,28 @@ def _cut(moved: Moved, count: int) -> Cells | None:
         loss = moved.loss(inside)
         return Cells(p, q, loss, loss)
     loss = moved.loss(edges)
-    if family == "laplace" and moved._same:  # noqa: SLF001
-        loss = np.concatenate([loss[:1], loss, loss[-1:]])  # so it is beyond them
+    if family == "laplace" and moved.same_scale:
+        loss = np.concatenate([loss[:1], loss, loss[-1:]])  # constant beyond the edges
         return Cells(p, q, np.minimum(loss[1:], loss[:-1]), np.maximum(loss[1:], loss[:-1]))
-    bound = abs(shift) if family in EXPONENTIAL_TAILS and moved._same else np.inf  # noqa: SLF001
+    bound = abs(shift) if family in EXPONENTIAL_TAILS and moved.same_scale else np.inf
     low = np.concatenate([[-bound], np.minimum(loss[1:], loss[:-1]), [-bound]])
     high = np.concatenate([[bound], np.maximum(loss[1:], loss[:-1]), [bound]])
     return Cells(p, q, low, high)
 
 
 def _cut_integers(moved: Moved, count: int) -> Cells | None:
+    """A cell for each integer, but for those in the tails."""
     if moved.law.family == "integers":
-        least, most = 0, int(moved.law.parameter) - 1
+        low, high = 0, int(moved.law.parameter) - 1
     else:
-        most = math.ceil(40 / -math.log(moved.law.parameter))
-        least = 0 if moved.law.family == "geometric" else -most
+        high = math.ceil(40 / -math.log(moved.law.parameter))
+        low = 0 if moved.law.family == "geometric" else -high
     shift = moved.shift
     if not float(shift).is_integer():
         return Different().cells(count)
-    least, most = min(least, least + int(shift)), max(most, most + int(shift))
-    if most - least > 20 * count:
+    low, high = min(low, low + int(shift)), max(high, high + int(shift))
+    if high - low > MAX_INTEGERS * count:
         return None
-    at = np.arange(float(least), most + 1)
-    p, q = (np.exp(moved.law.log_between(k - 0.5, k + 0.5)) for k in (at, at - shift))
+    integers = np.arange(float(low), high + 1)
+    p, q = (np.exp(moved.law.log_between(k - 0.5, k + 0.5)) for k in (integers, integers - shift))
     return Table(p, q).cells(count)

@@ -61,13 +61,13 @@ class Law:
         return -math.inf, math.inf
 
     def draws(self, generator: Generator, count: int) -> Floats:
-        """So many independent draws."""
+        """Independent standard draws; `count` of them."""
         if self.family == "geometric":
             return np.array(generator.geometric(1 - self.parameter, size=count) - 1, float)
         if self.family == "integers":
             return np.array(generator.integers(int(self.parameter), size=count), float)
-        drawn: Floats = getattr(generator, self.family)(size=count)
-        return drawn
+        draws: Floats = getattr(generator, self.family)(size=count)
+        return draws
 
     def log_density(self, x: Floats) -> Floats:
         """Logarithm of the density; minus infinity outside of the support."""
@@ -89,17 +89,18 @@ class Law:
             return _LOG_ABOVE[self.family](np.asarray(x, float))
 
     def log_between(self, low: Floats, high: Floats) -> Floats:
-        """Logarithm of the probability of more than `low`, and at most `high`; -inf if none is.
+        """Logarithm of the probability of more than `low`, and at most `high`; may be -inf.
 
-        From the side on which both probabilities are smaller, so that little cancels.
+        It is the difference of two probabilities, from the side where these are smaller, so that
+        few digits cancel.
         """
         low, high = np.broadcast_arrays(np.asarray(low, float), np.asarray(high, float))
         with np.errstate(all="ignore"):
             upper = (low + high > 0) | (np.isfinite(low) & ~np.isfinite(high))
-            first = np.where(upper, self.log_above(low), self.log_below(high))
-            second = np.where(upper, self.log_above(high), self.log_below(low))
-            gap = np.log(-np.expm1(np.minimum(second - first, 0.0)))
-            return np.where((high > low) & (first > -np.inf), first + gap, -np.inf)
+            larger = np.where(upper, self.log_above(low), self.log_below(high))
+            smaller = np.where(upper, self.log_above(high), self.log_below(low))
+            difference = larger + np.log(-np.expm1(np.minimum(smaller - larger, 0.0)))
+            return np.where((high > low) & (larger > -np.inf), difference, -np.inf)
 
     def _log_at_most(self, k: Floats) -> Floats:
         if self.family == "integers":
@@ -108,7 +109,7 @@ class Law:
         right = k >= 0
         if self.family == "geometric":
             return np.where(right, np.log1p(-(ratio ** np.where(right, k + 1, 1.0))), -np.inf)
-        tail = -math.log1p(ratio)  # of the values from 0 on the other side
+        tail = -math.log1p(ratio)  # logarithm of the probability of at most 0
         below = np.where(right, 0.0, -k) * math.log(ratio) + tail
         above = np.log1p(-np.exp(np.where(right, k + 1, 1.0) * math.log(ratio) + tail))
         return np.where(right, above, below)

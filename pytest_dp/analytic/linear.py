@@ -1,6 +1,7 @@
 """Outputs that are linear functions of as many independent draws: A X + b on D, A' X' + b' on D'.
 
-Seen from the draws on D, those on D' are stretched and moved, each by itself: losses add up.
+In the coordinates of the draws on D, each draw on D' is one of these, stretched and moved. They are
+independent, so their losses add up.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
@@ -19,14 +19,15 @@ from pytest_dp.arrays import Floats
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
 SMALL = 1e-9
-"""Entries of a matrix so small, compared with the largest, are 0."""
-OFF = 1e-13
-"""What arithmetic of floats changes numbers by, relatively."""
+"""Entries of a matrix so small, compared with the largest, are taken for 0: a smaller value takes
+rounding for dependence, a larger one neglects draws with small factors. Chosen by hand."""
+ROUNDING = 1e-13
+"""By how much rounding of floats may change numbers, relatively: a few units in the last place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What moves outputs in one direction: draws with factors, added up.
+    """A sum of draws with factors, which moves outputs in one direction.
 
     Attributes
     ----------
@@ -73,17 +74,17 @@ class Linear:
         """Whether some of it is whole numbers."""
         return any(law.lattice for noise in self.noises for law, _ in noise.parts)
 
-    def rows(self, kept: Sequence[int]) -> Linear:
-        """Some of the outputs."""
-        return Linear(self.matrix[kept], self.constant[kept], self.noises)
+    def rows(self, numbers: Sequence[int]) -> Linear:
+        """The outputs with these numbers."""
+        return Linear(self.matrix[numbers], self.constant[numbers], self.noises)
 
 
-def linear(one: Outcome, other: Outcome, at: Sequence[int]) -> list[Experiment]:
-    """What tells two linear outputs apart.
+def linear(ours: Outcome, theirs: Outcome, at: Sequence[int]) -> list[Experiment]:
+    """What tells linear outputs on D and on D' apart.
 
     Parameters
     ----------
-    one, other : Outcome
+    ours, theirs : Outcome
     at : sequence of int
         The leaves, all of which are `Affine`.
 
@@ -92,65 +93,66 @@ def linear(one: Outcome, other: Outcome, at: Sequence[int]) -> list[Experiment]:
     CannotInstrument
         If there is no closed form.
     """
-    p, q = linear_of(one, at), linear_of(other, at)
+    p, q = linear_of(ours, at), linear_of(theirs, at)
     scale = np.abs(p.constant).max() + np.abs(q.constant).max()
-    off = OFF * max(scale, np.abs(p.matrix).max())
+    error = ROUNDING * max(scale, np.abs(p.matrix).max())
     rank = int(np.linalg.matrix_rank(p.matrix, tol=SMALL * np.abs(p.matrix).max()))
     if rank < len(at):
         if p.lattice or q.lattice:
-            _refuse("outputs of whole numbers depend on each other")
+            raise CannotInstrument("outputs of whole numbers depend on each other")
         null = np.linalg.svd(p.matrix)[0][:, rank:].T
         moves = np.abs(null @ q.matrix).max() > SMALL * np.abs(q.matrix).max()
-        if moves or np.abs(null @ (p.constant - q.constant)).max() > off:
+        if moves or np.abs(null @ (p.constant - q.constant)).max() > error:
             return [Different()]
-        kept = independent_rows(p.matrix)
-        p, q = p.rows(kept), q.rows(kept)
+        rows = independent_rows(p.matrix)
+        p, q = p.rows(rows), q.rows(rows)
     if p.normal and q.normal:
         return _gaussian(p, q)
     if p.matrix.shape != q.matrix.shape or p.matrix.shape[0] != p.matrix.shape[1]:
-        _refuse("outputs depend on more draws than there are outputs")
+        raise CannotInstrument("outputs depend on more draws than there are outputs")
     if abs(np.linalg.det(q.matrix / np.abs(q.matrix).max(axis=1, keepdims=True))) < SMALL:
-        _refuse("outputs on the two inputs depend on draws in different ways")
-    return _coordinates(p, q, off)
+        raise CannotInstrument("outputs on the two inputs depend on draws in different ways")
+    return _coordinates(p, q, error)
 
 
 def independent_rows(matrix: Floats) -> list[int]:
-    """Rows of which none depends on those before."""
-    kept: list[int] = []
+    """Rows that do not depend on those before."""
+    rows: list[int] = []
     for row in range(len(matrix)):
-        some = matrix[[*kept, row]]
-        if np.linalg.matrix_rank(some, tol=SMALL * np.abs(matrix).max()) > len(kept):
-            kept.append(row)
-    return kept
+        rank = np.linalg.matrix_rank(matrix[[*rows, row]], tol=SMALL * np.abs(matrix).max())
+        if rank > len(rows):
+            rows.append(row)
+    return rows
 
 
-def _coordinates(p: Linear, q: Linear, off: float) -> list[Experiment]:
+def _coordinates(p: Linear, q: Linear, error: float) -> list[Experiment]:
+    """Each noise on D against that on D' which takes its place."""
     inverse = np.linalg.inv(q.matrix)
-    through = inverse @ p.matrix
-    moved = inverse @ (p.constant - q.constant)
-    off = off * float(np.abs(inverse).sum(axis=1).max())
-    through[np.abs(through) < SMALL * np.abs(through).max()] = 0
-    found: list[Experiment] = []
-    for row, shift, theirs in zip(through, moved, q.noises, strict=True):
-        (own,) = np.flatnonzero(row) if np.count_nonzero(row) == 1 else (None,)
-        if own is None:
-            _refuse("outputs on the two inputs mix draws in different ways")
-        ours, factor = p.noises[own], float(row[own])
-        shift = -(shift if abs(shift) > off else 0.0) / factor
-        found.append(_coordinate(ours, theirs, factor, float(shift)))
-    return found
+    change = inverse @ p.matrix
+    shifts = inverse @ (p.constant - q.constant)
+    error *= float(np.abs(inverse).sum(axis=1).max())
+    change[np.abs(change) < SMALL * np.abs(change).max()] = 0
+    experiments: list[Experiment] = []
+    for row, shift, theirs in zip(change, shifts, q.noises, strict=True):
+        if np.count_nonzero(row) != 1:
+            raise CannotInstrument("outputs on the two inputs mix draws in different ways")
+        (column,) = np.flatnonzero(row)
+        ours, factor = p.noises[column], float(row[column])
+        shift = -(shift if abs(shift) > error else 0.0) / factor
+        experiments.append(_coordinate(ours, theirs, factor, float(shift)))
+    return experiments
 
 
 def _coordinate(ours: Noise, theirs: Noise, factor: float, shift: float) -> Experiment:
+    """A noise on D against one on D' that is ``factor`` times it, and moved."""
     if ours.law is None:
-        same = abs(abs(factor) - 1) <= SMALL and _alike(ours, theirs, factor)
-        if not same:
-            _refuse("sums of draws differ between the inputs")
+        if abs(abs(factor) - 1) > SMALL or not _alike(ours, theirs, factor):
+            raise CannotInstrument("sums of draws differ between the inputs")
         return _tailed(ours, shift)
     if ours.law != theirs.law or (ours.law.lattice and abs(abs(factor) - 1) > SMALL):
-        _refuse("draws have other laws on the two inputs")
+        raise CannotInstrument("draws have other laws on the two inputs")
     if factor < 0 and not ours.law.symmetric:
-        _refuse("a draw is turned around on one of the inputs")
+        raise CannotInstrument("a draw is turned around on one of the inputs")
     if ours.law.lattice and abs(shift - round(shift)) <= SMALL:
         shift = float(round(shift))
     stretch = 1 / abs(factor)
@@ -171,20 +173,20 @@ def _alike(ours: Noise, theirs: Noise, factor: float) -> bool:
 
 
 def _tailed(noise: Noise, shift: float) -> Experiment:
-    """In units of the scale of the largest; noise added to noise takes away no more than that."""
+    """A sum without closed form, moved by a shift in units of its largest factor."""
     if any(law.lattice for law, _ in noise.parts):
-        _refuse("a sum of whole numbers has no closed form")
-    widest = max((part for part in noise.parts), key=lambda part: abs(part[1]))
+        raise CannotInstrument("a sum of whole numbers has no closed form")
     tails = [part for part in noise.parts if part[0].family in EXPONENTIAL_TAILS]
     heaviest = max((abs(by) for _, by in tails), default=0.0)
     others = {law.family for law, by in noise.parts if law.family not in EXPONENTIAL_TAILS}
     if not heaviest or others - {"normal", "uniform"}:
         names = sorted({law.family for law, _ in noise.parts})
-        _refuse(f"a sum of draws has no closed form here ({', '.join(names)})")
-    return Tailed(shift * abs(widest[1]) / heaviest)
+        raise CannotInstrument(f"a sum of draws has no closed form here ({', '.join(names)})")
+    return Tailed(shift * abs(noise.scale) / heaviest)
 
 
 def _gaussian(p: Linear, q: Linear) -> list[Experiment]:
+    """Normal outputs, by their covariances and means."""
     ours, theirs = p.matrix @ p.matrix.T, q.matrix @ q.matrix.T
     if not np.allclose(ours, theirs, rtol=1e-12, atol=1e-12 * np.abs(ours).max()):
         if len(p.matrix) > 1:
@@ -198,7 +200,7 @@ def _gaussian(p: Linear, q: Linear) -> list[Experiment]:
 
 
 def linear_of(outcome: Outcome, at: Sequence[int]) -> Linear:
-    """Some outputs, all of which are `Affine`, in terms of standard noises."""
+    """Leaves, all of which are `Affine`, in terms of standard noises."""
     leaves = [outcome.leaves[i] for i in at]
     draws = sorted({draw for leaf in leaves for draw in leaf.terms})
     columns = np.array([[leaf.terms.get(draw, 0.0) for leaf in leaves] for draw in draws]).T
@@ -213,7 +215,7 @@ def linear_of(outcome: Outcome, at: Sequence[int]) -> Linear:
 
 
 def _added(parts: list[tuple[Law, float]]) -> tuple[tuple[Law, float], ...]:
-    """The sum of draws as one, where that has a name."""
+    """The sum of draws, as a single one where the sum's law is known."""
     normal = [by for law, by in parts if law.family == "normal"]
     rest = [part for part in parts if part[0].family != "normal"]
     if normal:
@@ -228,7 +230,3 @@ def _added(parts: list[tuple[Law, float]]) -> tuple[tuple[Law, float], ...]:
             if law.family == "geometric":
                 return ((Law("two-sided geometric", law.parameter), abs(by)),)
     return tuple((law, abs(by) if law.symmetric else by) for law, by in rest)
-
-
-def _refuse(reason: str) -> NoReturn:
-    raise CannotInstrument(reason)

@@ -1,19 +1,20 @@
-"""What a traced run ends in: an output as functions of draws, and the conditions on its way."""
+"""Outcomes of traced runs: outputs as functions of draws, under conditions on these."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pytest_dp.analytic.affine import Affine
 from pytest_dp.analytic.conversions import NAMES
+from pytest_dp.analytic.finite import Finite
 from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.trace import Condition, Interval, Trace
-from pytest_dp.analytic.traced import Traced
+from pytest_dp.analytic.traced import Traced, simplest
 from pytest_dp.analytic.tracing import Tracer
-from pytest_dp.analytic.values import Affine, Finite, simplest
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.branching import Path, explored
@@ -22,13 +23,14 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
 
-MAX_WAYS = 2_000
-"""Ways that a mechanism may go on one input."""
+MAX_PATHS = 2_000
+"""Paths that a mechanism may take on one input. With a larger limit, fewer mechanisms are refused;
+those with many paths take longer to trace and to compare. Chosen by hand."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """One way that a mechanism may go.
+    """What a mechanism puts out on one path through its comparisons of draws.
 
     Attributes
     ----------
@@ -40,7 +42,7 @@ class Outcome:
     laws : sequence of Law
         Of all draws.
     allowed : mapping of int to intervals
-        Where draws are that were decided upon.
+        Where draws lie on this path; others may be anywhere.
     conditions : tuple of Condition
     """
 
@@ -52,21 +54,21 @@ class Outcome:
 
 
 def outcomes_of(
-    call: Call, data: Any, deadline: Deadline, max_ways: int = MAX_WAYS
+    call: Call, data: Any, deadline: Deadline, max_paths: int = MAX_PATHS
 ) -> list[Outcome]:
-    """Every way that a mechanism may go on an input.
+    """The outcomes of all paths that a mechanism may take on an input.
 
     Parameters
     ----------
     call : Call
     data : object
     deadline : Deadline
-    max_ways : int
+    max_paths : int
 
     Raises
     ------
     CannotInstrument
-        If it does with draws what is not traced, goes too many ways, or raises.
+        If it does with draws what is not traced, takes too many paths, or raises.
     CannotCopy, OutOfTime
         As `pytest_dp.sampling.instrumented.run_instrumented`.
     """
@@ -77,27 +79,28 @@ def outcomes_of(
         try:
             output = run_copy(call, data, tracer, NAMES)
         except (ClaimError, MechanismError) as error:  # as vectorised mechanisms raise
-            first = str(error).partition("\n")[0].rstrip(":")
-            raise CannotInstrument(f"with draws that are traced: {first}") from None
-        outcome = None if tracer.refusal else _ended(tracer.trace, output)
-        if tracer.refusal or outcome is None:  # and the mechanism went on
+            message = str(error).partition("\n")[0].rstrip(":")
+            raise CannotInstrument(f"with draws that are traced: {message}") from None
+        outcome = None if tracer.refusal else _outcome(tracer.trace, output)
+        if tracer.refusal or outcome is None:  # the mechanism may have caught the refusal
             raise CannotInstrument(tracer.refusal)
         return outcome
 
-    found = []
+    outcomes = []
     with instrumented(tracer, deadline):
         for _, outcome, left in explored(run):
-            found.append(outcome)
+            outcomes.append(outcome)
             if not left:
                 break
             if deadline.remaining() <= 0:
                 raise OutOfTime
-            if len(found) >= max_ways:
-                raise CannotInstrument(f"it goes more than {max_ways:,} ways")
-    return found
+            if len(outcomes) >= max_paths:
+                raise CannotInstrument(f"it goes more than {max_paths:,} ways")
+    return outcomes
 
 
-def _ended(trace: Trace, output: Any) -> Outcome:
+def _outcome(trace: Trace, output: Any) -> Outcome:
+    """The outcome of a run; finite leaves that share draws with others are decided."""
     if isinstance(output, Raised):
         raise CannotInstrument(f"it {output}, with draws that are traced")
     leaves: list[Any] = []
@@ -106,14 +109,14 @@ def _ended(trace: Trace, output: Any) -> Outcome:
     while True:
         shared = {draw for leaf in leaves if isinstance(leaf, Affine) for draw in leaf.terms}
         shared |= {draw for condition in trace.conditions for draw in condition.terms}
-        bound = [
+        dependent = [
             at
             for at, leaf in enumerate(leaves)
             if isinstance(leaf, Finite) and (leaf.cuts.keys() & shared)
         ]
-        if not bound:
+        if not dependent:
             break
-        for at in bound:
+        for at in dependent:
             leaf = leaves[at].simple()
             leaves[at] = leaf.decided() if isinstance(leaf, Finite) else leaf
     return Outcome(
@@ -128,15 +131,16 @@ def opened(output: Any, leaves: list[Any]) -> Hashable:
             leaves += output.ravel().tolist()
             return ("array", output.shape)
         for element in output.astype(object).view(np.ndarray).ravel():
-            opened(_as_in_arrays(element), leaves)
+            opened(_as_float(element), leaves)
         return ("array", output.shape)
     if isinstance(output, dict):
-        inner = [(opened(key, []), repr(key), opened(at, leaves)) for key, at in output.items()]
-        return ("dict", *inner)
+        items = [(opened(key, []), repr(key), opened(v, leaves)) for key, v in output.items()]
+        return ("dict", *items)
     if isinstance(output, list | tuple):
         return (type(output).__qualname__, *(opened(element, leaves) for element in output))
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
-        return (type(output).__qualname__, *(opened(v, leaves) for v in _fields(output)))
+        fields = (getattr(output, field.name) for field in dataclasses.fields(output))
+        return (type(output).__qualname__, *(opened(value, leaves) for value in fields))
     if isinstance(output, Traced):
         leaves.append(output)
         return "number"
@@ -148,12 +152,8 @@ def opened(output: Any, leaves: list[Any]) -> Hashable:
     return "number"
 
 
-def _as_in_arrays(value: Any) -> Any:
-    """Numbers of one array are all of one type."""
-    if isinstance(value, Finite):
-        return value.map(_as_in_arrays)
-    return float(value) if isinstance(value, bool | int) and abs(value) < 2**53 else value
-
-
-def _fields(output: Any) -> Iterator[Any]:
-    return (getattr(output, field.name) for field in dataclasses.fields(output))
+def _as_float(element: Any) -> Any:
+    """An element of an array, whose numbers are all of one type."""
+    if isinstance(element, Finite):
+        return element.map(_as_float)
+    return float(element) if isinstance(element, bool | int) and abs(element) < 2**53 else element

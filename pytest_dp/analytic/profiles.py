@@ -1,7 +1,7 @@
-"""How much probability lies beyond ``exp(eps)`` times that of the neighbour: δ(ε), with a band.
+"""Privacy profiles: the hockey-stick divergence δ(ε) of two inputs, between two bounds.
 
-The upper end takes the largest loss in each cell, and rounds it up; the lower end merges each cell
-to one output, and rounds down. So the truth lies between, but for rounding of floats.
+The upper bound takes the largest loss in each cell, and rounds it up; the lower one merges each
+cell to one output, and rounds down. So the truth lies between, but for rounding of floats.
 
 Source: Koskela, Jälkö, Honkela, "Computing tight differential privacy guarantees using FFT", 2020.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,19 +24,22 @@ from pytest_dp.arrays import Floats
 from pytest_dp.privacy.conversions import gdp_to_delta
 
 CELLS = 40_000
-"""Of one experiment."""
+"""Of one experiment. More make the bounds tighter, and take longer. Chosen by hand."""
 MAX_DISTINCT = 64
-"""Experiments that differ, and whose losses are added up; of further ones, the largest count."""
+"""Experiments that differ, and whose losses are composed; of further ones, the largest loss stands
+for all. More make the upper bound tighter; each costs a convolution. Chosen by hand."""
 STEPS = 1 << 17
-"""Of the grid of losses of several."""
+"""Of the grid of composed losses. More make the bounds tighter, and take longer. Chosen by hand."""
 NEGLIGIBLE = 1e-15
-"""Probability that may be taken for an infinite loss, or for none."""
+"""Probability of losses beyond the grid, which are rounded away from the truth. The smaller, the
+wider and so the coarser is the grid. Far below the δ of any use; chosen by hand."""
 FLOATS = 1e-10
-"""What rounding of floats may add up to."""
+"""By how much both bounds on δ are moved apart, as rounding of floats may have moved them: smaller
+may be wrong, larger makes small δ unknown. Chosen by hand."""
 MAX_EPS = 500.0
-"""In nats; a larger ε is taken for none."""
+"""In nats; a larger ε is taken for infinite. exp(500) is near the largest float."""
 GAUSSIAN = 1e-9
-"""By what the profile of normal distributions is rounded up, relatively."""
+"""By how much, relatively, the profile of normal distributions was rounded up, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +48,23 @@ class Losses:
 
     Attributes
     ----------
-    p : ndarray
-    loss : ndarray
-        Increasing or not; may be infinite.
+    p : ndarray, shape (n,)
+    loss : ndarray, shape (n,)
+        In nats, in any order; may be infinite.
     """
 
     p: Floats
     loss: Floats
 
-    def beyond(self, eps: float) -> float:
+    def delta(self, eps: float) -> float:
         """The expectation of ``1 - exp(eps - loss)``, where that is positive."""
         with np.errstate(over="ignore"):
             return float(np.sum(self.p * -np.expm1(np.minimum(eps - self.loss, 0.0))))
 
     def masses(self, eps: float) -> tuple[float, float]:
-        """Of losses beyond eps, under P and under Q."""
-        some = self.loss > eps
-        return float(self.p[some].sum()), float((self.p[some] * np.exp(-self.loss[some])).sum())
+        """The probabilities of losses beyond eps, under P and under Q."""
+        p, loss = self.p[self.loss > eps], self.loss[self.loss > eps]
+        return float(p.sum()), float((p * np.exp(-loss)).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,33 +75,41 @@ class Kind:
     ----------
     weight : float
         Their probability under P.
-    before : float
-        The loss that the kind itself has.
-    more : float
-        The largest loss of what is not in `least` and `most`.
-    least, most : Losses
-        Of the rest, merged and rounded down, and rounded up.
+    loss : float
+        The loss of the event that an output is of this kind.
+    uncut : float
+        The largest loss of experiments that are not in `lower` and `upper`.
+    lower, upper : Losses or None
+        Of the other experiments, merged and rounded down, and rounded up.
     """
 
     weight: float
-    before: float
-    more: float = 0.0
-    least: Losses | None = None
-    most: Losses | None = None
+    loss: float
+    uncut: float = 0.0
+    lower: Losses | None = None
+    upper: Losses | None = None
 
-    def beyond(self, eps: float) -> tuple[float, float]:
+    def delta(self, eps: float) -> tuple[float, float]:
         """Bounds on what the kind adds to δ."""
-        left = eps - self.before
-        if self.least is None or self.most is None:
-            lower, upper = -math.expm1(min(left, 0.0)), -math.expm1(min(left - self.more, 0.0))
+        eps -= self.loss
+        if self.lower is None or self.upper is None:
+            bounds = -math.expm1(min(eps, 0.0)), -math.expm1(min(eps - self.uncut, 0.0))
         else:
-            lower, upper = self.least.beyond(left), self.most.beyond(left - self.more)
-        return self.weight * lower, self.weight * upper
+            bounds = self.lower.delta(eps), self.upper.delta(eps - self.uncut)
+        return self.weight * bounds[0], self.weight * bounds[1]
+
+    def masses(self, eps: float) -> tuple[float, float]:
+        """The probabilities of outputs of this kind with a loss beyond eps, under P and Q."""
+        if self.upper is None:
+            p = q = float(self.loss + self.uncut > eps)
+        else:
+            p, q = self.upper.masses(eps - self.loss)
+        return self.weight * p, self.weight * math.exp(-self.loss) * q
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How much of P lies beyond ``exp(eps) Q``, by ε; bounds on it.
+    """The privacy profile of P and Q: bounds on δ by ε.
 
     Attributes
     ----------
@@ -111,54 +122,47 @@ class Profile:
     mu: float | None = None
 
     def delta(self, eps: float) -> tuple[float, float]:
-        """The hockey-stick divergence: at least, and at most."""
+        """Bounds on the hockey-stick divergence of P from Q: below, and above."""
         if self.mu is not None:
-            known = gdp_to_delta(self.mu, eps) if self.mu else 0.0
-            return known * (1 - GAUSSIAN), known
-        bands = [kind.beyond(eps) for kind in self.kinds]
-        lower, upper = (math.fsum(band[side] for band in bands) for side in (0, 1))
+            delta = gdp_to_delta(self.mu, eps) if self.mu else 0.0
+            return delta * (1 - GAUSSIAN), delta
+        bounds = [kind.delta(eps) for kind in self.kinds]
+        lower, upper = (math.fsum(bound[side] for bound in bounds) for side in (0, 1))
         return max(lower - FLOATS, 0.0), min(upper + FLOATS, 1.0)
 
-    def beyond(self, eps: float) -> tuple[float, float]:
-        """The probabilities under P and under Q of losses beyond eps (approximate)."""
+    def masses(self, eps: float) -> tuple[float, float]:
+        """The probabilities of losses beyond eps, under P and under Q (approximate)."""
         if self.mu is not None:
             half, far = self.mu / 2, eps / self.mu if self.mu else math.inf
             return float(ndtr(half - far)), float(ndtr(-half - far))
-        p = q = 0.0
-        for kind in self.kinds:
-            left, ratio = eps - kind.before, math.exp(-kind.before)
-            if kind.most is None:
-                mine = (1.0, 1.0) if kind.before + kind.more > eps else (0.0, 0.0)
-            else:
-                mine = kind.most.masses(left)
-            p, q = p + kind.weight * mine[0], q + kind.weight * ratio * mine[1]
-        return p, q
+        masses = [kind.masses(eps) for kind in self.kinds]
+        return sum(p for p, _ in masses), sum(q for _, q in masses)
 
 
 def eps_at(delta: float, profiles: Sequence[Profile]) -> tuple[float, float]:
     """Bounds on the smallest ε beside a δ above 0."""
-    ends = []
-    for side in (0, 1):
+    optimistic = _smallest(lambda eps: all(one.delta(eps)[0] <= delta for one in profiles))
+    pessimistic = _smallest(lambda eps: all(one.delta(eps)[1] <= delta for one in profiles))
+    return optimistic[0], pessimistic[1]
 
-        def holds(eps: float, side: int = side) -> bool:
-            return all(one.delta(eps)[side] <= delta for one in profiles)
 
-        low, high = 0.0, 1.0
-        while not holds(high):
-            low, high = high, 2 * high
-            if high > MAX_EPS:
-                ends.append((MAX_EPS, math.inf))
-                break
-        else:
-            for _ in range(40):
-                middle = (low + high) / 2
-                low, high = (low, middle) if holds(middle) else (middle, high)
-            ends.append((0.0 if holds(0.0) else low, 0.0 if holds(0.0) else high))
-    return ends[0][0], ends[1][1]
+def _smallest(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Bounds on the smallest ε for which something holds that holds for all larger ones as well."""
+    if holds(0.0):
+        return 0.0, 0.0
+    low, high = 0.0, 1.0
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > MAX_EPS:
+            return MAX_EPS, math.inf
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
 
 
 def profile(cases: Sequence[Case], *, forward: bool) -> Profile:
-    """That of P against Q; of Q against P if not `forward`."""
+    """The profile of P from Q; of Q from P if not `forward`."""
     mu = gaussian(cases)
     if mu is not None:
         return Profile((), mu)
@@ -166,7 +170,7 @@ def profile(cases: Sequence[Case], *, forward: bool) -> Profile:
 
 
 def gaussian(cases: Sequence[Case]) -> float | None:
-    """By how many standard deviations normal distributions differ, if all is of that kind."""
+    """By how many standard deviations P and Q differ, if both are normal; else None."""
     if len(cases) != 1 or cases[0].log_p != cases[0].log_q or not cases[0].experiments:
         return None
     shifts = []
@@ -185,37 +189,38 @@ def _kind(case: Case, forward: bool) -> Kind:
         return Kind(0.0, 0.0)
     if log_q == -math.inf:
         return Kind(math.exp(log_p), math.inf)
-    before, more = log_p - log_q, 0.0
-    cells: list[tuple[Cells, int]] = []
-    for experiment, times, loss in _distinct(case.experiments, forward):
-        cut = experiment.cells(CELLS) if len(cells) < MAX_DISTINCT else None
-        if cut is not None:
-            cells.append((cut if forward else cut.turned(), times))
+    loss, uncut = log_p - log_q, 0.0
+    cut: list[tuple[Cells, int]] = []
+    for experiment, times, largest in _distinct(case.experiments, forward):
+        cells = experiment.cells(CELLS) if len(cut) < MAX_DISTINCT else None
+        if cells is not None:
+            cut.append((cells if forward else cells.turned(), times))
         else:
-            more += times * loss
-    if not cells:
-        return Kind(math.exp(log_p), before, more)
-    least = _composed([(_merged(each), times) for each, times in cells], up=False)
-    most = _composed([(Losses(each.p, each.high), times) for each, times in cells], up=True)
-    return Kind(math.exp(log_p), before, more, least, most)
+            uncut += times * largest
+    if not cut:
+        return Kind(math.exp(log_p), loss, uncut)
+    lower = _composed([(_merged(cells), times) for cells, times in cut], up=False)
+    upper = _composed([(Losses(cells.p, cells.high), times) for cells, times in cut], up=True)
+    return Kind(math.exp(log_p), loss, uncut, lower, upper)
 
 
 def _distinct(
     experiments: Sequence[Experiment], forward: bool
 ) -> list[tuple[Experiment, int, float]]:
-    """Each with how often it is there and its largest loss, if it has any; the largest first."""
-    keys = [each if isinstance(each, Moved) else id(each) for each in experiments]
+    """Experiments with a loss, how often each is there, and its largest loss; by that, falling."""
+    keys = [e if isinstance(e, Moved) else id(e) for e in experiments]
     by_key: dict[Any, Experiment] = dict(zip(keys, experiments, strict=True))
-    known = [(by_key[key], times, by_key[key].largest()) for key, times in Counter(keys).items()]
-    found = [
-        (each, times, largest.forward if forward else largest.backward)
-        for each, times, largest in known
-        if largest.forward or largest.backward
-    ]
-    return sorted(found, key=lambda each: -each[2])
+    distinct = []
+    for key, times in Counter(keys).items():
+        largest = by_key[key].largest()
+        if largest.forward or largest.backward:
+            loss = largest.forward if forward else largest.backward
+            distinct.append((by_key[key], times, loss))
+    return sorted(distinct, key=lambda row: -row[2])
 
 
 def _merged(cells: Cells) -> Losses:
+    """The losses of outputs of which each cell is one."""
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.log(cells.p) - np.log(cells.q)
     return Losses(cells.p, np.nan_to_num(loss, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
@@ -223,10 +228,10 @@ def _merged(cells: Cells) -> Losses:
 
 def _composed(parts: list[tuple[Losses, int]], *, up: bool) -> Losses:
     """The sum of independent losses, each as often as said, on a grid if there are several."""
-    many = sum(times for _, times in parts)
-    if many == 1:
+    count = sum(times for _, times in parts)
+    if count == 1:
         return parts[0][0]
-    bounds = [_bounds(part, NEGLIGIBLE / many) for part, _ in parts]
+    bounds = [_bounds(part, NEGLIGIBLE / count) for part, _ in parts]
     width = sum(times * (high - low) for (low, high), (_, times) in zip(bounds, parts, strict=True))
     step = max(width, 1e-9) / STEPS
     total, start, infinite = np.ones(1), 0, 1.0
@@ -238,24 +243,24 @@ def _composed(parts: list[tuple[Losses, int]], *, up: bool) -> Losses:
     return Losses(np.append(total, 1 - infinite), np.append(loss, np.inf))
 
 
-def _convolved(one: Floats, other: Floats, times: int) -> Floats:
-    """With the other so many times."""
-    length = len(one) + times * (len(other) - 1)
+def _convolved(total: Floats, masses: Floats, times: int) -> Floats:
+    """A distribution on a grid, with another one added to it so many times."""
+    length = len(total) + times * (len(masses) - 1)
     size = 1 << (length - 1).bit_length()
-    product = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(other, size) ** times, size)
+    product = np.fft.irfft(np.fft.rfft(total, size) * np.fft.rfft(masses, size) ** times, size)
     return np.maximum(product[:length], 0.0)
 
 
 def _bounds(part: Losses, negligible: float) -> tuple[float, float]:
-    """Between which finite losses all but so much lies."""
+    """An interval of finite losses, with no more than a negligible mass on either side."""
     finite = np.isfinite(part.loss)
     order = np.argsort(part.loss[finite])
     loss, p = part.loss[finite][order], part.p[finite][order]
     if not len(loss):
         return 0.0, 0.0
-    first = int(np.searchsorted(np.cumsum(p), negligible))
-    last = len(p) - 1 - int(np.searchsorted(np.cumsum(p[::-1]), negligible))
-    return float(loss[min(first, len(p) - 1)]), float(loss[max(last, 0)])
+    low = int(np.searchsorted(np.cumsum(p), negligible))
+    high = len(p) - 1 - int(np.searchsorted(np.cumsum(p[::-1]), negligible))
+    return float(loss[min(low, len(p) - 1)]), float(loss[max(high, 0)])
 
 
 def _on_grid(
@@ -263,8 +268,8 @@ def _on_grid(
 ) -> tuple[Floats, int, float]:
     """Masses by steps, the first step, and the mass of infinite losses.
 
-    Rounding down, losses below the grid are left out, and those above it are at its end; rounding
-    up, they are at its beginning, and infinite.
+    Rounded down, losses below the grid are left out, and those above it are put at its end; rounded
+    up, those below it are put at its beginning, and those above it are infinite.
     """
     low, high = bound
     first, last = math.floor(low / step), math.ceil(high / step)
@@ -272,6 +277,6 @@ def _on_grid(
     round_ = np.ceil if up else np.floor
     at = round_(np.clip(part.loss, first * step, last * step) / step).astype(np.int64) - first
     infinite = above if up else np.isposinf(part.loss)
-    kept = ~infinite if up else ~(infinite | below)
-    masses = np.bincount(at[kept], part.p[kept], minlength=last - first + 1)
+    finite = ~infinite if up else ~(infinite | below)
+    masses = np.bincount(at[finite], part.p[finite], minlength=last - first + 1)
     return masses.astype(float), first, float(part.p[infinite].sum())

@@ -1,7 +1,7 @@
-"""One run of a mechanism, as it is traced: its draws, and the conditions on the way that it goes.
+"""The trace of a run: its draws, and the conditions on them that lead to the path that it takes.
 
-A draw of which something was decided is restricted to intervals; conditions on several draws at
-once are kept as they are.
+A comparison of one draw with constants restricts it to intervals; a comparison of several draws is
+recorded as a condition.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from pytest_dp.analytic.laws import Law
 from pytest_dp.randomness.branching import Path
 
 Interval = tuple[float, float]
-"""Open on the left, closed on the right; only of integers that makes a difference."""
+"""Open on the left, closed on the right; this makes a difference only for integers."""
 MAX_CONDITIONS = 1_000
-"""Comparisons of several draws in one run."""
+"""Comparisons of several draws in one run. With a larger limit, fewer mechanisms are refused, and
+loops that wait for a draw end later. Chosen by hand."""
 EVERYWHERE: tuple[Interval, ...] = ((-math.inf, math.inf),)
 
 
@@ -41,23 +42,23 @@ class Condition:
 
 
 class Trace:
-    """What is known of a run.
+    """What is known of the draws of a run.
 
     Parameters
     ----------
     path : Path
-        Which way to go, wherever it may go several.
+        Chooses the answer of each comparison.
     refuse : callable
-        Gives up, for the reason that it is told.
+        Ends the run with a reason: it cannot be traced.
     of_ufunc, of_function : callable
-        What numpy does with numbers that are traced.
+        What functions of numpy do with traced numbers.
 
     Attributes
     ----------
     laws : list of Law
-        Of the draws.
+        Of the draws, by their numbers.
     allowed : dict of int to intervals
-        Where draws are that were decided upon; others may be anywhere.
+        Where draws lie on this path; others may be anywhere.
     conditions : list of Condition
         On several draws each.
     """
@@ -76,12 +77,12 @@ class Trace:
         self.conditions: list[Condition] = []
 
     def new(self, law: Law) -> int:
-        """The number of a new draw."""
+        """Add a draw, and return its number."""
         self.laws.append(law)
         return len(self.laws) - 1
 
     def cells(self, draw: int, cuts: Sequence[float]) -> list[tuple[Interval, ...]]:
-        """Where a draw may be, cut into pieces; some of them may be empty."""
+        """Where a draw may be, between cuts; these cells may be empty."""
         edges = [-math.inf, *cuts, math.inf]
         allowed = self.allowed.get(draw, EVERYWHERE)
         return [
@@ -94,7 +95,7 @@ class Trace:
         ]
 
     def probability(self, draw: int, intervals: Sequence[Interval]) -> float:
-        """Of a draw to be in any of them, whatever was decided."""
+        """That a draw lies in any of the intervals, whatever is allowed on this path."""
         law = self.laws[draw]
         return math.fsum(
             math.exp(float(law.log_between(np.array(low), np.array(high))))
@@ -102,14 +103,14 @@ class Trace:
         )
 
     def restrict(self, draw: int, choices: Sequence[tuple[Interval, ...]]) -> int:
-        """Decide in which of several places a draw is, and which was chosen."""
+        """Decide in which of several sets of intervals a draw lies; returns its number."""
         weights = [self.probability(draw, choice) for choice in choices]
         total = math.fsum(weights)
         if not total > 0:
             self.refuse("it goes a way of which the probability is too small for floats")
-        chosen = self.path.choose([weight / total for weight in weights])
-        self.allowed[draw] = choices[chosen]
-        return chosen
+        number = self.path.choose([weight / total for weight in weights])
+        self.allowed[draw] = choices[number]
+        return number
 
     def compare(self, terms: Mapping[int, float], constant: float) -> bool:
         """Decide whether a sum of several draws is above 0."""
@@ -121,5 +122,5 @@ class Trace:
         return above
 
     def require(self, terms: Mapping[int, float], constant: float) -> None:
-        """Go on only where a sum of draws is above 0."""
+        """Add the condition that a sum of draws is above 0."""
         self.conditions.append(Condition(terms, constant))

@@ -1,4 +1,4 @@
-"""What traced numbers have in common: most of what Python and numpy do with numbers is refused."""
+"""What traced numbers have in common; what Python and numpy do with numbers is mostly refused."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ def is_constant(value: Any) -> bool:
     return isinstance(value, bool | int | float | np.generic) and not isinstance(value, np.void)
 
 
+def simplest(value: Any) -> Any:
+    """A number by its values, if it is traced and has few; nothing is decided."""
+    return value.simplest() if isinstance(value, Traced) else value
+
+
 class Traced:
-    """Some function of draws.
+    """A function of draws.
 
     Attributes
     ----------
@@ -36,6 +41,10 @@ class Traced:
 
     def _refuse(self, what: str) -> NoReturn:
         self.trace.refuse(what)
+
+    def simplest(self) -> Any:
+        """The same number in a simpler form, if it has one."""
+        return self
 
     def item(self) -> Any:
         return self

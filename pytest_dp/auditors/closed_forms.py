@@ -135,7 +135,7 @@ def _proposals(analysed: Analysed, guarantee: Guarantee, alpha: float) -> Iterat
         for direction in analysed.profiles():
             excess = direction.delta(stick.eps)[0] - stick.delta
             if excess > MIN_EXCESS * (1 + stick.delta):
-                yield proposal(direction.beyond(stick.eps), excess, stick.eps, alpha, None)
+                yield proposal(direction.masses(stick.eps), excess, stick.eps, alpha, None)
 
 
 def trace_pairs(context: Context) -> ClosedForms:

@@ -214,4 +214,4 @@ def test_too_many_ways():
         return [rng.laplace() > x + rng.laplace() for _ in range(6)]
 
     with pytest.raises(CannotInstrument, match="more than 20 ways"):
-        outcomes_of(call_of(many), 0, Deadline(20.0), max_ways=20)
+        outcomes_of(call_of(many), 0, Deadline(20.0), max_paths=20)

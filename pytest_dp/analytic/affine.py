@@ -1,0 +1,213 @@
+"""Numbers that are sums: a constant, and draws times constants.
+
+A comparison of one draw with constants is a `Finite`; a comparison of several draws is decided at
+once, and the mechanism is run again for the other answer.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_dp.analytic.finite import MAX_CELLS, Finite, joined
+from pytest_dp.analytic.laws import Law
+from pytest_dp.analytic.trace import Trace
+from pytest_dp.analytic.traced import Traced, is_constant
+
+
+class Affine(Traced):
+    """A constant, and draws times constants.
+
+    Attributes
+    ----------
+    terms : dict of int to float
+        What each draw is multiplied by, which is never 0; at least one.
+    constant : float
+    """
+
+    __slots__ = ("constant", "terms")
+
+    def __init__(self, trace: Trace, terms: Mapping[int, float], constant: float) -> None:
+        super().__init__(trace)
+        self.terms, self.constant = terms, constant
+
+    @property
+    def laws(self) -> list[Law]:
+        """The laws of its draws."""
+        return [self.trace.laws[draw] for draw in self.terms]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number, whatever is drawn."""
+        numbers = [self.constant, *self.terms.values()]
+        return all(law.lattice for law in self.laws) and all(
+            float(number).is_integer() for number in numbers
+        )
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if self.is_whole else super().__round__(digits)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Finite):
+            other = other.decided()
+        if isinstance(other, Affine):
+            terms = dict(self.terms)
+            for draw, factor in other.terms.items():
+                terms[draw] = terms.get(draw, 0.0) + factor
+            return sum_of(self.trace, terms, self.constant + other.constant)
+        if is_constant(other):
+            return sum_of(self.trace, self.terms, self.constant + float(other))
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return self * -1.0
+
+    def __sub__(self, other: Any) -> Any:
+        return self + (-float(other) if is_constant(other) else other * -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Finite):
+            other = other.decided()
+        if isinstance(other, Affine):
+            self._refuse("a product of draws is no sum of draws")
+        if is_constant(other):
+            factor = float(other)
+            terms = {draw: factor * times for draw, times in self.terms.items()}
+            return sum_of(self.trace, terms, factor * self.constant)
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Finite):
+            other = other.decided()
+        if isinstance(other, Affine):
+            self._refuse("a ratio of draws is no sum of draws")
+        if is_constant(other):
+            factor = float(other)
+            terms = {draw: times / factor for draw, times in self.terms.items()}
+            return sum_of(self.trace, terms, self.constant / factor)
+        return NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Any:
+        self._refuse("one over a draw is no sum of draws")
+
+    def __floordiv__(self, other: Any) -> Any:
+        self._refuse("a draw is rounded")
+
+    __mod__ = __rmod__ = __divmod__ = __rfloordiv__ = __floordiv__
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, above=True, equal=False)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, above=True, equal=True)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, above=False, equal=False)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, above=False, equal=True)
+
+    def __eq__(self, other: object) -> Any:
+        return self._is(other, True)
+
+    def __ne__(self, other: object) -> Any:
+        return self._is(other, False)
+
+    def _is(self, other: Any, equal: bool) -> Any:
+        if other is self:
+            return equal
+        difference = self._minus(other)
+        if difference is NotImplemented:
+            return not equal
+        if not isinstance(difference, Affine):
+            return (difference == 0) == equal
+        if not all(law.lattice for law in difference.laws):
+            return not equal  # with probability 1
+        both = (difference >= 0) & (difference <= 0)
+        return both if equal else ~both if isinstance(both, Finite) else not both
+
+    def _minus(self, other: Any) -> Any:
+        if not isinstance(other, Traced) and not is_constant(other):
+            return NotImplemented
+        return self - other
+
+    def _compared(self, other: Any, *, above: bool, equal: bool) -> Any:
+        if isinstance(other, Finite) and len(self.terms) == 1:
+            return self._compared_by_value(other, above=above, equal=equal)
+        difference = self._minus(other)
+        if difference is NotImplemented:
+            return NotImplemented
+        if not isinstance(difference, Affine):
+            compare = {(True, True): operator.ge, (True, False): operator.gt}
+            compare |= {(False, True): operator.le, (False, False): operator.lt}
+            return compare[above, equal](difference, 0)
+        if math.isnan(difference.constant):
+            return False
+        if not above:
+            difference = -difference
+        return difference.is_above(equal=equal)
+
+    def _compared_by_value(self, other: Finite, *, above: bool, equal: bool) -> Any:
+        """Compared with each value of a number that has few; nothing is decided."""
+        options = list(dict.fromkeys(other.values))
+        answers = [self._compared(value, above=above, equal=equal) for value in options]
+        undecided = [answer for answer in answers if isinstance(answer, Finite)]
+
+        def answer(value: Any, *decided: bool) -> bool:
+            truths = iter(decided)
+            known = [next(truths) if isinstance(a, Finite) else a for a in answers]
+            return bool(known[options.index(value)])
+
+        return joined(self.trace, answer, other, *undecided)
+
+    def is_above(self, *, equal: bool) -> Any:
+        """Whether it is above 0, or at least 0."""
+        if math.isinf(self.constant):
+            return self.constant > 0
+        if len(self.terms) > 1:
+            if any(law.lattice for law in self.laws):
+                self._refuse("sums of integer draws are compared")
+            return self.trace.compare(self.terms, self.constant)
+        ((draw, factor),) = self.terms.items()
+        cut = -self.constant / factor
+        upper = factor > 0
+        if self.trace.laws[draw].lattice:
+            within = equal == upper  # whether a draw at the cut belongs to the upper part
+            cut = math.ceil(cut) - 0.5 if within else math.floor(cut) + 0.5
+        return Finite(self.trace, {draw: (cut,)}, (not upper, upper)).simple()
+
+    def simplest(self) -> Any:
+        """The same number by its values, if there are few."""
+        if len(self.terms) != 1:
+            return self
+        ((draw, factor),) = self.terms.items()
+        law = self.trace.laws[draw]
+        if law.family != "integers" or law.parameter > MAX_CELLS:
+            return self
+        values = [self.constant + factor * value for value in range(int(law.parameter))]
+        if all(value.is_integer() for value in values):
+            values = list(map(int, values))
+        return Finite(self.trace, {draw: tuple(k + 0.5 for k in range(len(values) - 1))}, values)
+
+
+def sum_of(trace: Trace, terms: Mapping[int, float], constant: float) -> Affine | float:
+    """A sum of draws, or a constant where none is left."""
+    nonzero = {draw: factor for draw, factor in terms.items() if factor != 0}
+    if not all(map(math.isfinite, nonzero.values())):
+        trace.refuse("a draw is multiplied by what is not finite")
+    return Affine(trace, nonzero, constant) if nonzero else constant
