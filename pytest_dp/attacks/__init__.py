@@ -17,6 +17,7 @@ from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.settings import Settings
 
 AS_PUBLISHED = ("logistic", "mlp")
+"""The classifiers of the DP-Sniper paper, which are shown what they are shown there."""
 
 
 class Posterior(Protocol):
@@ -64,7 +65,7 @@ def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> Non
     ClaimError
         If an output gets another number in other company.
     """
-    some = [table.raw[int(i)] for i in np.linspace(0, len(table) - 1, 64).astype(int)]
+    sample = [table.raw[int(i)] for i in np.linspace(0, len(table) - 1, 64).astype(int)]
     user = [feature for feature in about if feature.kind == "user"]
 
     def numbers(outputs: list[Any]) -> Floats:
@@ -72,9 +73,9 @@ def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> Non
         columns = [feature.columns(batch)[0] for feature in user]
         return np.stack([model.log_odds(batch), *columns])
 
-    together = numbers(some)
-    backwards = numbers(some[::-1])[:, ::-1]
-    alone = np.concatenate([numbers([output]) for output in some], axis=1)
+    together = numbers(sample)
+    backwards = numbers(sample[::-1])[:, ::-1]
+    alone = np.concatenate([numbers([output]) for output in sample], axis=1)
     for other in (backwards, alone):
         close = [
             np.allclose(*rows, rtol=1e-4, atol=1e-6, equal_nan=True)

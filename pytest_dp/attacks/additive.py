@@ -23,42 +23,49 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.attacks.feature_bins import BinCodes, Column, bins_of, row_share, whole
-from pytest_dp.attacks.inverse import inverse_root, times
+from pytest_dp.attacks.cholesky import inverse_root, times
+from pytest_dp.attacks.feature_bins import BinCodes, Column, bins_of, output_categories, row_share
 from pytest_dp.evidence.logistic import expit
 from pytest_dp.outputs.feature import PLACE_KINDS, Feature
 from pytest_dp.outputs.table import Table
 
 MAX_FEATURE_BINS = 48
 """Bins that the values of a quantity are sorted into: more follow the loss more closely where there
-are outputs enough, and take longer everywhere."""
+are outputs enough, and take longer everywhere. By hand."""
 MAX_PARAMETERS = 300
-"""Steps of all functions together, roughly; fewer where there are few outputs."""
+"""Steps of all functions together, roughly; fewer where there are few outputs. The time to fit
+grows with the cube; with fewer, functions are coarser. By hand."""
 CURVATURE_WORK = 5e7
 """Outputs times squared number of columns, for the curvature of the likelihood: it may be taken
-from some of the outputs. Its slope is taken from all."""
+from a part of the outputs. Its slope is taken from all. Larger: longer fits; smaller: steps that
+overshoot, and are halved. By hand."""
 MAX_PASSES = 10
-"""Passes over the outputs in which the model is fitted, at most: it is nearly always there by then.
-"""
+"""Passes over the outputs in which the model is fitted, at most: it has nearly always converged by
+then. By hand."""
 UPDATES = 3
 """How often the prior of a quantity's weights is fitted anew in each pass; four times as often in
-the first."""
+the first. More take time; fewer need more passes. By hand."""
 ALWAYS_WHOLE, MAX_WHOLE = 5, 200
-"""Different outputs up to which nothing else is looked at, and up to which they are at all."""
+"""Different outputs up to which they are categories and nothing else is looked at, and up to which
+they are categories beside other quantities. Larger: more categories to learn, each of few outputs;
+smaller: outputs that only tell as a whole are missed. By hand."""
 FREEDOM = 3.0
 """Degrees of freedom of Student's t distribution, the prior of a step. The fewer, the likelier are
-a few large steps rather than many small ones."""
+a few large steps rather than many small ones. By hand."""
 POOLING = 2.0
 """How strongly the scale of one quantity is drawn to that of all quantities of its kind: as if so
-many more of its parameters had been seen."""
+many more of its parameters had been seen. Larger: a single quantity that leaks is shrunk like the
+others; smaller: each learns from its own few outputs. By hand."""
 HELD_OUT_EVERY = 5
 """One output in so many is held out, and decides whether `PLACE_KINDS` are left out: where many
-numbers of an output may leak alike, a few features of all of them together may explain more."""
+numbers of an output may leak alike, a few features of all of them together may explain more.
+Larger: the decision is less sure; smaller: less is left to fit. By hand."""
 MAX_SHARPENING = 100.0
-"""Limit to how much more precise slopes are taken to be because inputs share their random
-numbers."""
+"""Limit to how much more precise slopes are taken to be because inputs share their random numbers.
+Larger: steps that are noise; smaller: small differences between pairs are shrunk away. By hand."""
 MIN_SPREAD = 0.02
-"""Spread, relative to the largest, below which a quantity is left out."""
+"""Spread, relative to the largest, below which a quantity is left out. Larger: small leaks are
+given up; smaller: more columns to evaluate for every output. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,19 +142,19 @@ def _fitted(table: Table, on_d: Bools, features: Sequence[Feature], paired: bool
     weights, intercept = _Fit(columns, codes, on_d, paired).run()
     spread = np.array([np.std(weight[code]) for weight, code in zip(weights, codes, strict=True)])
     keep = spread > MIN_SPREAD * spread.max()  # each column costs time to evaluate
-    kept = [(c, w) for c, w, yes in zip(columns, weights, keep, strict=True) if yes]
-    return Additive(tuple(c for c, _ in kept), tuple(w for _, w in kept), intercept)
+    retained = [(c, w) for c, w, yes in zip(columns, weights, keep, strict=True) if yes]
+    return Additive(tuple(c for c, _ in retained), tuple(w for _, w in retained), intercept)
 
 
 def _columns(table: Table, features: Sequence[Feature]) -> list[Column]:
     exact = any(feature.exact for feature in features)
-    everything = whole(table, MAX_WHOLE, fewest_each=4.0, exact=exact)
+    everything = output_categories(table, MAX_WHOLE, min_each=4.0, exact=exact)
     if everything is not None and len(everything.known) <= ALWAYS_WHOLE:
         return [everything] if len(everything.known) > 1 else []
     parameters = min(MAX_PARAMETERS, np.sqrt(len(table)))
-    most = int(np.clip(parameters / max(len(features), 1), 6, MAX_FEATURE_BINS))
+    max_bins = int(np.clip(parameters / max(len(features), 1), 6, MAX_FEATURE_BINS))
     share = row_share(len(features), len(table))
-    candidates = [bins_of(feature, table, most, share) for feature in features]
+    candidates = [bins_of(feature, table, max_bins, share) for feature in features]
     varying: list[Column] = [column for column in candidates if column is not None]
     return varying if everything is None else [*varying, everything]
 
@@ -165,7 +172,7 @@ class _Fit:
         self.columns, self.codes, self.on_d = columns, codes, on_d
         self.widths = [column.width for column in columns]
         self.starts = np.concatenate([[0], np.cumsum(self.widths)])
-        kept = np.ones(self.starts[-1] + 1, dtype=bool)
+        free = np.ones(self.starts[-1] + 1, dtype=bool)
         groups = np.empty(self.starts[-1] + 1, dtype=np.int64)
         kinds: dict[tuple[str, bool], int] = {}
         family: list[int] = []
@@ -173,20 +180,20 @@ class _Fit:
         for j, column in enumerate(columns):
             start, ordered = self.starts[j], column.ordered
             if ordered:
-                kept[start] = False
+                free[start] = False
                 beyond = np.cumsum(occupied[start : start + ordered][::-1])[::-1]
                 occupied[start : start + ordered] = beyond
             groups[start : start + ordered] = 2 * j
             groups[start + ordered : self.starts[j + 1]] = 2 * j + 1
             kind = column.feature.kind if column.ordered else "whole"  # type: ignore[union-attr]
             family += [kinds.setdefault((kind, steps), len(kinds)) for steps in (True, False)]
-        kept[:-1] &= (occupied[:-1] > 0) & (occupied[:-1] < len(on_d))
-        self.kept, self.groups, self.family = kept, groups[kept][:-1], np.array(family)
+        free[:-1] &= (occupied[:-1] > 0) & (occupied[:-1] < len(on_d))
+        self.free, self.groups, self.family = free, groups[free][:-1], np.array(family)
         self.sharpness = self._sharpness() if paired else 1.0
 
     def run(self) -> tuple[list[Floats], float]:
         """Weights of the bins of each column, and the intercept."""
-        here = best = np.zeros(int(self.kept.sum()))
+        here = best = np.zeros(int(self.free.sum()))
         scale, weight = np.zeros(len(self.family)), np.ones(len(self.groups))
         highest, damping = -np.inf, 1.0
         for _ in range(MAX_PASSES):
@@ -252,8 +259,8 @@ class _Fit:
 
     def _by_bin(self, parameters: Floats) -> list[Floats]:
         """Weights of bins from parameters."""
-        full = np.zeros(len(self.kept))
-        full[self.kept] = parameters
+        full = np.zeros(len(self.free))
+        full[self.free] = parameters
         for j, column in enumerate(self.columns):
             block = slice(self.starts[j], self.starts[j] + column.ordered)
             full[block] = np.cumsum(full[block])
@@ -264,7 +271,7 @@ class _Fit:
         for j, column in enumerate(self.columns):
             block = slice(self.starts[j], self.starts[j] + column.ordered)
             sums[block] = np.cumsum(sums[block][::-1], axis=0)[::-1]
-        return sums[self.kept]
+        return sums[self.free]
 
     def _sums(self, values: Floats, codes: Sequence[npt.NDArray[np.integer]]) -> Floats:
         """Sums over the outputs in each bin, and over all of them."""
@@ -278,25 +285,25 @@ class _Fit:
         return self._by_parameter(self._sums(self.on_d - expit(odds), self.codes))
 
     def _curvature(self, odds: Floats) -> Floats:
-        every = math.ceil(len(odds) * len(self.columns) ** 2 / CURVATURE_WORK)
+        stride = math.ceil(len(odds) * len(self.columns) ** 2 / CURVATURE_WORK)
         weight = _bending(odds)
-        some = weight[::every]
-        codes: list[Ints] = [c[::every].astype(np.int64) for c in self.codes]
-        cross = np.zeros((len(self.kept), len(self.kept)))
-        cross[-1] = cross[:, -1] = counted = self._sums(some, codes)
+        sampled = weight[::stride]
+        codes: list[Ints] = [c[::stride].astype(np.int64) for c in self.codes]
+        cross = np.zeros((len(self.free), len(self.free)))
+        cross[-1] = cross[:, -1] = counted = self._sums(sampled, codes)
         for j, width in enumerate(self.widths):
             rows = slice(self.starts[j], self.starts[j + 1])
             for k in range(j + 1, len(self.widths)):
                 other = self.widths[k]
                 both: Ints = codes[j] * other + codes[k]
-                joint = np.bincount(both, some, width * other).reshape(width, other)
+                joint = np.bincount(both, sampled, width * other).reshape(width, other)
                 columns = slice(self.starts[k], self.starts[k + 1])
                 cross[rows, columns] = joint
                 cross[columns, rows] = joint.T
         # Rare bins may be missing among some of the outputs: their own curvature is taken from all.
-        cross *= every
+        cross *= stride
         full = self._sums(weight, self.codes)
-        np.fill_diagonal(cross, np.maximum(full, every * counted))
+        np.fill_diagonal(cross, np.maximum(full, stride * counted))
         return self._by_parameter(self._by_parameter(cross).T.copy())
 
 

@@ -21,7 +21,7 @@ BinNumbers = npt.NDArray[np.uint8]
 
 TAIL_SCORES = 3
 """Scores, about, beyond the outermost cut: fewer make rarer and stronger events to bet on, of which
-less is known."""
+less is known. By hand."""
 
 
 class Binning(Protocol):
@@ -117,16 +117,16 @@ class Reader:
         return bins, table if self.extract is None else self.extract(table)
 
 
-def cuts_of(odds: Floats, most: int) -> Floats:
+def cuts_of(odds: Floats, max_cuts: int) -> Floats:
     """Cut points for scores: between all values if they are few, else even and far into tails."""
     values = np.unique(odds)
-    if len(values) <= most:
+    if len(values) <= max_cuts:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
     ordered = np.sort(odds)
     n = len(ordered)
     far = float(logit(1 - min(TAIL_SCORES / n, 0.1)))
-    spread = expit(np.linspace(-far, far, most - most // 2 - 1))
-    levels = np.sort(np.concatenate([np.linspace(0, 1, most // 2 + 2)[1:-1], spread]))
+    spread = expit(np.linspace(-far, far, max_cuts - max_cuts // 2 - 1))
+    levels = np.sort(np.concatenate([np.linspace(0, 1, max_cuts // 2 + 2)[1:-1], spread]))
     at = np.unique(np.clip((levels * n).astype(np.int64), 1, n - 1))
     return np.unique(ordered[at]) - 5e-10  # scores are rounded to 1e-9
 

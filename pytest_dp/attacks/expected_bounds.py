@@ -15,14 +15,17 @@ from pytest_dp.privacy import Guarantee
 
 CALIBRATION_ERROR = 0.1
 """How far off the loss of a single event may be by a model that is calibrated on all outputs: a
-share of that loss."""
+share of that loss. Larger: counts weigh more, and rare events are chosen by luck; smaller: the
+model is trusted where it is wrong. By hand."""
 MAX_PROBABILITY = 0.9
-"""Probability above which an event's complement, in the other direction, tells more."""
+"""Probability above which an event's complement, in the other direction, tells more. By hand;
+nothing depends on it finely."""
 LOSS_CAUTION = 1.5
 """Standard errors by which a loss is taken to be smaller than it looks: the best of many events
-mostly is one that was lucky."""
+mostly is one that was lucky. Larger: common events are preferred; smaller: lucky ones. By hand."""
 MIN_SHARE = 0.05
-"""Of the samples of the test, what each input gets at least."""
+"""Of the samples of the test, what each input gets at least. Larger: more is spent on the side that
+matters less; smaller: a wrong estimate of the variances costs more. By hand."""
 
 
 T = TypeVar("T")
@@ -166,13 +169,13 @@ def expected_bounds(
         a, b = p1[usable], p2[usable]
         test, runs, alpha = event_test(plan.guarantee), plan.runs, plan.alpha
         share = first_share(a, b, plan.guarantee)
-        given = test.predicted(a, runs * share, b, runs * (1 - share), alpha)
+        independent = test.predicted(a, runs * share, b, runs * (1 - share), alpha)
         if both is not None:
             in_both = both[usable] / n1
             together = test.paired_predicted(a, b, in_both, runs / 2, alpha)
-            coupled[usable] = together > given
-            given = np.fmax(given, together)
-        expected[usable] = np.where(np.isnan(given), -np.inf, given)
+            coupled[usable] = together > independent
+            independent = np.fmax(independent, together)
+        expected[usable] = np.where(np.isnan(independent), -np.inf, independent)
     # Of events in nearly all outputs, the complement tells more in the other direction.
     nearly_sure = (p1 > MAX_PROBABILITY) & (p2 > 1 - MAX_PROBABILITY)
     return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)

@@ -25,15 +25,17 @@ from pytest_dp.outputs.table import Table
 BinCodes = npt.NDArray[np.uint16]
 
 MAX_ATOMS = 64
-"""Different values up to which each gets a bin of its own: a lattice is not blurred, and continuous
-numbers are still pooled."""
+"""Different values up to which each gets a bin of its own: with fewer a lattice is blurred, with
+more continuous numbers are not pooled any more. By hand."""
 MAX_CATEGORIES = 256
-"""Categories of a quantity that get a bin of their own; all others share one."""
+"""Categories of a quantity that get a bin of their own; all others share one. More are more
+parameters, of few outputs each. By hand."""
 TAIL_SAMPLES = 10.0
-"""Samples, about, beyond the outermost cut point: so many as a bin needs to say anything of the
-tail."""
+"""Samples, about, beyond the outermost cut point: as many as a bin needs to say anything of the
+tail. Larger: rarer outputs are not told apart; smaller: bins of chance. By hand."""
 MAX_SORTED = 4_000_000
-"""Numbers, over all columns, from which cut points are taken."""
+"""Numbers, over all columns, from which cut points are taken. More cost time; fewer place cuts less
+exactly. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class FeatureBins:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class OutputCategories:
     """The whole output as a category, where few different ones occur.
 
     Attributes
@@ -122,42 +124,47 @@ class Whole:
         return np.where(self.known[at] == marks, at, len(self.known)).astype(np.uint16)
 
 
-Column = FeatureBins | Whole
+Column = FeatureBins | OutputCategories
 
 
-def whole(table: Table, most: int, fewest_each: float, *, exact: bool = False) -> Whole | None:
-    """Whole outputs as categories; None if more than `most` differ, or each is too rare.
+def output_categories(
+    table: Table, max_outputs: int, min_each: float, *, exact: bool = False
+) -> OutputCategories | None:
+    """Whole outputs as categories; None if more than `max_outputs` differ, or they are too rare.
 
-    `exact` says that numbers which are equal but for rounding are different ones.
+    That is, less than `min_each` of each on average. `exact` says that numbers which are equal but
+    for rounding are different ones.
     """
 
-    def of(part: Table) -> Whole:
+    def of(part: Table) -> OutputCategories:
         near = () if exact else merging(part)
-        return Whole(np.unique(hashes(merged(part, near))), near)
+        return OutputCategories(np.unique(hashes(merged(part, near))), near)
 
     if len(table) > 4_000:
         probe = of(table.rows(np.arange(len(table)) < 2_000))
-        if len(probe.known) > min(most, 1_000):
+        if len(probe.known) > min(max_outputs, 1_000):
             return None
     outputs = of(table)
-    if len(outputs.known) > most or len(outputs.known) * fewest_each > len(table):
+    if len(outputs.known) > max_outputs or len(outputs.known) * min_each > len(table):
         return None
     return outputs
 
 
-def bins_of(feature: Feature, table: Table, most: int, share: float = 1.0) -> FeatureBins | None:
-    """Bins for a quantity, about `most`, by the outputs in a table; None if it never varies.
+def bins_of(
+    feature: Feature, table: Table, max_bins: int, share: float = 1.0
+) -> FeatureBins | None:
+    """Bins for a quantity, about `max_bins`, by the outputs in a table; None if it never varies.
 
     `share` is the part of the outputs by which cut points are placed.
     """
     numbers, kinds = feature.columns(table)
-    every = max(1, round(1 / share))
+    stride = max(1, round(1 / share))
     is_number = (kinds == NUMBER) & ~np.isnan(numbers)
-    some = numbers[::every][is_number[::every]]
-    different, counts = clusters(*np.unique(some, return_counts=True), room(feature, table))
+    sample = numbers[::stride][is_number[::stride]]
+    different, counts = clusters(*np.unique(sample, return_counts=True), room(feature, table))
     values = different.values
     cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
-    if len(values) <= min(most, MAX_ATOMS):
+    if len(values) <= min(max_bins, MAX_ATOMS):
         cuts = between(different.ends[1][:-1], different.ends[0][1:])
     elif len(values):
         often = recurring(counts, 0.001)
@@ -166,13 +173,13 @@ def bins_of(feature: Feature, table: Table, most: int, share: float = 1.0) -> Fe
         if often.sum() > MAX_ATOMS:
             often[:] = False
         atoms = different.part(often)
-        cuts = _cuts(different.part(~often), counts[~often], most)
+        cuts = _cuts(different.part(~often), counts[~often], max_bins)
     categories = _categories(kinds, table)
     varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
     return FeatureBins(feature, cuts, atoms, categories) if varied else None
 
 
-def _cuts(values: Clusters, counts: Ints, most: int) -> Floats:
+def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
     """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
     ordered = np.repeat(np.arange(len(counts)), counts)
     n = len(ordered)
@@ -180,8 +187,8 @@ def _cuts(values: Clusters, counts: Ints, most: int) -> Floats:
         levels = np.linspace(0, 1, 6)[1:-1]
     else:
         far = logit(1 - TAIL_SAMPLES / n)
-        even = np.linspace(0, 1, most // 2 + 2)[1:-1]
-        levels = np.concatenate([even, expit(np.linspace(-far, far, most - most // 2))])
+        even = np.linspace(0, 1, max_bins // 2 + 2)[1:-1]
+        levels = np.concatenate([even, expit(np.linspace(-far, far, max_bins - max_bins // 2))])
     at = np.unique(np.clip((np.sort(levels) * n).astype(np.int64), 1, max(n - 1, 1)))
     if not n:
         return np.zeros(0)

@@ -24,14 +24,18 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 
 RIDGE = 1e-6
-"""Penalty on each squared weight, per output."""
+"""Penalty on each squared weight, per output. Larger shrinks weights; smaller lets those of
+separable outputs grow without bound. By hand."""
 MAX_DEVIATION = 1e6
-"""Deviations beyond which all numbers count as the same, so that sums stay finite."""
+"""Deviations beyond which all numbers count as the same, so that sums stay finite. By hand; nothing
+depends on it finely."""
 MAX_FLAGS = 64
-"""Categories of a quantity that the linear model has a weight for: those that appear first."""
+"""Categories of a quantity that the linear model has a weight for: those that appear first. More
+are more weights of few outputs each. By hand."""
 
 Flag = tuple[str, Hashable]
 _SPECIAL: tuple[Flag, ...] = (("absent", None), ("nan", None), ("inf", None), ("-inf", None))
+"""What is no finite number, each with a flag of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +160,17 @@ class Classified:
     def chances(self, rows: Floats) -> Floats:
         """The probability of the first input, for each row."""
         try:
-            given = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
+            probabilities = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
         except Exception as error:
             raise _failed(self.classifier, "predict_proba", error) from error
-        if given.shape != (len(rows), 2):
+        shape = probabilities.shape
+        if shape != (len(rows), 2):
             raise ClaimError(
-                f"{_name(self.classifier)}.predict_proba returned an array of shape {given.shape} "
+                f"{_name(self.classifier)}.predict_proba returned an array of shape {shape} "
                 f"for {len(rows)} outputs. Allowed: shape ({len(rows)}, 2), a probability for each "
                 "of the two inputs."
             )
-        chances: Floats = given[:, self.column]
+        chances: Floats = probabilities[:, self.column]
         return chances
 
 
@@ -217,8 +222,8 @@ class _Quiet:
     def get_params(self) -> dict[str, Any]:
         return dict(self.inner.get_params())
 
-    def set_params(self, **given: Any) -> None:
-        self.inner.set_params(**given)
+    def set_params(self, **parameters: Any) -> None:
+        self.inner.set_params(**parameters)
 
     def fit(self, rows: Floats, labels: Any) -> Any:
         import warnings

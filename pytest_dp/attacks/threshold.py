@@ -30,13 +30,15 @@ from pytest_dp.evidence.logistic import expit, logit
 
 MAX_CUTS = 512
 """Cut points of a score among which a threshold is chosen: more find a slightly better one, and
-each is counted."""
+each is counted. By hand."""
 NEARLY = 0.97
-"""Share of an expected bound that is worth giving up for something that is easier to read."""
+"""Share of an expected bound that has to be left of something that is easier to read to take it
+instead. Smaller: easier events, which show less. By hand."""
 
 MODEL_VARIANCE = 0.25
 """Variance of the loss that a model states for an event, as a share of the variance by the counts
-that it was learned from."""
+that it was learned from. Larger: counts weigh more; smaller: the model is trusted beyond what it
+was fitted to. By hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pytest_dp.committed.entries import (
 )
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy import Guarantee
-from pytest_dp.privacy.order import implies
+from pytest_dp.privacy.implication import implies
 from pytest_dp.settings import SEARCHES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"

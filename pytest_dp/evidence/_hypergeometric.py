@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import betainc, logsumexp
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence._bisection import first_where
+from pytest_dp.bisection import first_where
 
 NEGLIGIBLE_LOG = 42.0
 """Terms below exp(-this) times the largest, 6e-19, are bounded, not summed. Larger: longer sums;

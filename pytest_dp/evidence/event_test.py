@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from pytest_dp.arrays import Floats
+from pytest_dp.bisection import MAX_EXCESS, smallest, smallest_loss
 from pytest_dp.evidence import (
     _region,
     clopper_pearson,
@@ -30,7 +31,6 @@ from pytest_dp.evidence import (
     ratio,
     statdp,
 )
-from pytest_dp.evidence._bisection import MAX_EXCESS, smallest, smallest_loss
 from pytest_dp.evidence._probability_region import (
     ANY_SHARE,
     ProbabilityRegion,

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence._bisection import smallest
+from pytest_dp.bisection import smallest
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.divergence_bets import CUT_OFF, allowed, log_ratios, paid
 from pytest_dp.evidence.event_bets import all_contingencies, payoffs

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence._bisection import smallest, smallest_loss
+from pytest_dp.bisection import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.event_bets import contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import bdtrc
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.evidence._bisection import smallest_loss
+from pytest_dp.bisection import smallest_loss
 from pytest_dp.evidence.resolution import MIN_PROBABILITY, PlannedBets
 
 STANDS_OUT_ERRORS = 4.0

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence._bisection import bracket, crossing, first_where, smallest_loss
+from pytest_dp.bisection import bracket, crossing, first_where, smallest_loss
 from pytest_dp.evidence._hypergeometric import log_tail, upper_count
 from pytest_dp.evidence._validation import check_count, check_eps, check_level, check_probability
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 
-LEAST = 1.0 + 1e-6
-"""The order that stands for 1 where lines are drawn: bounds on it are a little weaker."""
+MIN_ORDER = 1.0 + 1e-6
+"""The order that stands for 1 where lines are drawn: bounds on it are a little weaker. Closer to 1,
+differences of nearly equal numbers lose their digits. By hand."""
 
 
 def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
@@ -22,18 +23,18 @@ def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
 
     Of order 1 it is the Kullback-Leibler divergence. All arguments are broadcast.
     """
-    p, q, order = np.broadcast_arrays(*(np.asarray(each, float) for each in (p, q, order)))
+    p, q, order = np.broadcast_arrays(*(np.asarray(values, float) for values in (p, q, order)))
     with np.errstate(all="ignore"):
         a, b, rest = _log_ratio(p, q), _log_ratio(1 - p, 1 - q), 1 - p
-        one = np.where(p > 0, p * a, 0.0), np.where(rest > 0, rest * b, 0.0)
+        first_order = np.where(p > 0, p * a, 0.0), np.where(rest > 0, rest * b, 0.0)
         k = np.where(order > 1, order - 1, 1.0)
         near = p * np.expm1(k * a), rest * np.expm1(k * b)
         logs = np.log(p) + k * a, np.log(rest) + k * b
         far = k * np.maximum(a, b) > 1
         value = np.where(far, np.logaddexp(*logs), np.log1p(near[0] + near[1])) / k
         parts = np.where(far, 1 + k * abs(a) + abs(np.log(p)), abs(near[0]) + abs(near[1])) / k
-        value = np.where(order > 1, value, one[0] + one[1])
-        parts = np.where(order > 1, parts, abs(one[0]) + abs(one[1]))
+        value = np.where(order > 1, value, first_order[0] + first_order[1])
+        parts = np.where(order > 1, parts, abs(first_order[0]) + abs(first_order[1]))
         value = np.where(np.isinf(a) & (q <= 0) | (q >= 1), np.inf, value - 2e-15 * parts)
     return np.where(p == q, 0.0, np.maximum(value, 0.0))
 
@@ -111,7 +112,7 @@ def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
         ``p <= intercept + slope * q``, so each is a hockey stick with eps = ln(slope). Lines that
         say nothing are left out.
     """
-    q, order, bound = (each.ravel() for each in np.broadcast_arrays(q, order, bound))
+    q, order, bound = (values.ravel() for values in np.broadcast_arrays(q, order, bound))
     p = largest(q, order, bound)
     a, b = _log_ratio(p, q), _log_ratio(1 - p, 1 - q)
     with np.errstate(all="ignore"):
@@ -129,7 +130,7 @@ def probabilities(count: int = 800) -> Floats:
 
 def renyi_tangents(orders: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats]:
     """Lines above all (q, p) that bounds on several orders allow together."""
-    order, bound = (np.array(each)[:, None] for each in zip(*orders, strict=True))
+    order, bound = (np.array(values)[:, None] for values in zip(*orders, strict=True))
     return tangents(probabilities(600), order, bound)
 
 
@@ -143,10 +144,10 @@ def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
     widest = np.log(2 + 3 * np.sqrt(-np.log(coarse) / rho))
 
     def allowed(logs: Floats) -> Floats:
-        order = np.maximum(np.exp(logs), LEAST)
+        order = np.maximum(np.exp(logs), MIN_ORDER)
         return np.log(largest(coarse, order, order * rho))
 
     best = _smallest(allowed, np.zeros_like(widest), widest)
     q = probabilities()
-    order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), LEAST)
+    order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), MIN_ORDER)
     return tangents(q, order, order * rho)

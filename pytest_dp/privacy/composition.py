@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 Parts = Sequence[tuple[Guarantee, int]]
 _ROUNDING = 1 + 1e-9
+"""What sums of parameters may be off by rounding; a claim that is closer than that is met."""
 _ACCURACY = 1 + 2e-3
-"""Of what is computed by curves."""
+"""What may be off that is computed by curves. Larger: a claim that is slightly too small is let
+pass; smaller: one that is exactly right is refused. By hand, from the resolution of the curves."""
 
 
 def smallest(claim: Guarantee, parts: Parts) -> Guarantee:
@@ -150,7 +153,8 @@ def _scale(claim: Guarantee, parts: Parts) -> float:
 
     def is_met(scale: float) -> bool:
         eps, delta = claim.at(scale).region.sticks()
-        return bool(np.all(np.interp(np.exp(eps), whole.slopes, whole.intercepts) <= delta + 1e-12))
+        bound = np.interp(np.exp(eps), whole.slopes, whole.intercepts)
+        return bool(np.all(bound <= delta + 1e-12))
 
     if is_met(claim.claimed):
         low, high = 0.0, claim.claimed
@@ -160,10 +164,7 @@ def _scale(claim: Guarantee, parts: Parts) -> float:
             low, high = high, 2 * high
             if high > 1e6:
                 return math.inf
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_met(middle) else (middle, high)
-    return high
+    return bracket(is_met, low, high, relative=1e-4)[1]
 
 
 def _eps(delta: float, parts: Parts) -> tuple[float, float]:
@@ -176,23 +177,20 @@ def _eps(delta: float, parts: Parts) -> tuple[float, float]:
     if not delta:
         return basic, _ROUNDING
     profile = _profile(parts)
-    low, high = 0.0, min(basic, 2 * LARGEST_EPS)
+    high = min(basic, 2 * LARGEST_EPS)
     if profile(high) > delta:
         return basic, _ROUNDING
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if profile(middle) <= delta else (middle, high)
-    return high, _ACCURACY
+    return bracket(lambda eps: profile(eps) <= delta, 0.0, high, relative=1e-9)[1], _ACCURACY
 
 
 def _profile(parts: Parts) -> Callable[[float], float]:
     """The smallest delta known to hold for the whole at any eps."""
-    kept = -math.fsum(times * math.log1p(-part.delta) for part, times in parts)
-    leak = -math.expm1(-kept) * (1 + 1e-15)
-    whole = [(_without_leak(part), times) for part, times in parts]
+    log_kept = -math.fsum(times * math.log1p(-part.delta) for part, times in parts)
+    leak = -math.expm1(-log_kept) * (1 + 1e-15)
+    without_leaks = [(_without_leak(part), times) for part, times in parts]
     coins = all(isinstance(part, ApproximateDP) for part, _ in parts)  # of which all is known
-    by_divergence = None if coins else _by_divergence(whole)
-    region = _region(whole)
+    by_divergence = None if coins else _by_divergence(without_leaks)
+    region = _region(without_leaks)
 
     def delta_at(eps: float) -> float:
         delta = region.delta_at(eps)
@@ -232,7 +230,7 @@ def _region(parts: Parts) -> Region:
     of_coins = [(part.eps, times) for part, times in parts if isinstance(part, ApproximateDP)]
     rest = [(part, times) for part, times in parts if not isinstance(part, ApproximateDP)]
     losses = [Losses.of_region(part.region).times(times) for part, times in _merged(rest)]
-    return reduce(lambda one, two: one.plus(two), losses, _losses_of_coins(of_coins)).region()
+    return reduce(Losses.plus, losses, _losses_of_coins(of_coins)).region()
 
 
 def _merged(parts: Parts) -> Parts:
@@ -257,8 +255,8 @@ def _merged(parts: Parts) -> Parts:
 def _losses_of_coins(coins: list[tuple[float, int]]) -> Losses:
     from pytest_dp.privacy.losses import Losses
 
-    each = [
+    losses = [
         Losses.of_coins(eps, sum(times for other, times in coins if other == eps))
         for eps in sorted({eps for eps, _ in coins if eps})
     ]
-    return reduce(lambda one, two: one.plus(two), each, Losses.of_nothing())
+    return reduce(Losses.plus, losses, Losses.of_nothing())

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pytest_dp.privacy.profiles import Region
 
 _QUANTILES = (0.7, 1.4, 2.1, 2.8, 3.6, 4.5, 5.5)
+"""Losses, in standard deviations above the mean, at which Gaussian privacy is bet against. More of
+them share the same wealth; fewer may miss the one that shows most. By hand."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +137,11 @@ class GaussianDP(WithoutEps):
 
         losses = self.mu * self.mu / 2 + self.mu * np.linspace(-12, 20, 1200)
         eps = np.concatenate([[0.0], losses[(losses > 0) & (losses < 2 * LARGEST_EPS)]])
-        return Region.of_sticks(eps, np.array([self.delta_at(each) for each in eps.tolist()]))
+        return Region.of_sticks(eps, np.array([self.delta_at(loss) for loss in eps.tolist()]))
 
     @cached_property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
-        losses = (0.0, *(self.mu * self.mu / 2 + self.mu * each for each in _QUANTILES))
+        losses = (0.0, *(self.mu * self.mu / 2 + self.mu * quantile for quantile in _QUANTILES))
         return tuple(HockeyStick(eps, self.delta_at(eps)) for eps in losses if eps <= LARGEST_EPS)
 
     @cached_property
@@ -239,8 +241,8 @@ class RenyiDP(Curve):
     @cached_property
     def divergences(self) -> tuple[Renyi, ...]:
         least = Renyi(1.0, self.renyi_at(1.0))
-        given = (Renyi(order, bound) for order, bound in self.bounds)
-        return (least, *(each for each in given if can_bet(each.order, each.bound / each.order)))
+        bounds = self.bounds
+        return (least, *(Renyi(order, eps) for order, eps in bounds if can_bet(order, eps / order)))
 
     def delta_at(self, eps: float) -> float:
         """By the exact region of coins; where it is coarse, by the best order alone."""
@@ -249,8 +251,8 @@ class RenyiDP(Curve):
 
     def renyi_at(self, order: float) -> float:
         """Divergences rise with the order, and (order - 1) times them is convex in it."""
-        known = [(1.0, 0.0), *((each, (each - 1) * bound) for each, bound in self.bounds)]
-        bounds = [bound for each, bound in self.bounds if each >= order]
+        known = [(1.0, 0.0), *((bounded, (bounded - 1) * bound) for bounded, bound in self.bounds)]
+        bounds = [bound for bounded, bound in self.bounds if bounded >= order]
         for (low, at_low), (high, at_high) in combinations(sorted(known), 2):
             if max(low, 1.0) < order <= high and low < high:
                 share = (order - low) / (high - low)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy.concentrated import GaussianDP
 from pytest_dp.privacy.guarantees import LARGEST_EPS
@@ -116,12 +117,14 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
     if not 0 < sensitivity < math.inf:
         raise ClaimError(f"Invalid sensitivity={sensitivity!r}. Allowed: finite, and above 0.")
     guarantee({"eps": eps, "delta": delta})
+
+    def is_too_large(mu: float) -> bool:
+        return GaussianDP(mu).delta_at(eps) > delta
+
     low, high = 0.0, 1.0
-    while GaussianDP(high).delta_at(eps) <= delta:
+    while not is_too_large(high):
         low, high = high, 2 * high
-    while high - low > 1e-14 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if GaussianDP(middle).delta_at(eps) <= delta else (low, middle)
+    low, _ = bracket(is_too_large, low, high, relative=1e-14)
     return sensitivity / low * (1 + 1e-11)
 
 

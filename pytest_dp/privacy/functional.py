@@ -94,7 +94,7 @@ class _Functional(Curve):
             return 0.0
 
         def is_broken(scale: Floats) -> Bools:
-            return np.array([self._region_at(each).renyi(order) < value for each in scale.tolist()])
+            return np.array([self._region_at(at).renyi(order) < value for at in scale.tolist()])
 
         return float(_last_where(is_broken, np.zeros(1))[0])
 
@@ -153,8 +153,8 @@ class PrivacyProfile(_Functional):
         return sampled_profile(self.function)
 
     def delta_at(self, eps: float) -> float:
-        given = float(self.function(eps / self.scale)) * self.scale
-        return min(given, self.region.delta_at(eps), 1.0)
+        value = float(self.function(eps / self.scale)) * self.scale
+        return min(value, self.region.delta_at(eps), 1.0)
 
     @property
     def label(self) -> str:
@@ -174,7 +174,7 @@ class TradeOff(_Functional):
         from pytest_dp.privacy.profiles import Region, lines_above, quantiles
 
         q = quantiles()
-        p = np.array([1 - float(self.function(each)) for each in q])
+        p = np.array([1 - float(self.function(x)) for x in q])
         return Region.below(*lines_above(np.array(q), p)).sticks()
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from pytest_dp.bisection import bracket
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", float, "Floats")
 LARGEST_EPS = 300.0
-"""Probabilities of outputs then differ by more than floats hold."""
+"""Losses beyond which probabilities of outputs differ by more than floats hold."""
 
 
 class Guarantee(ABC):
@@ -98,11 +99,11 @@ class Guarantee(ABC):
             return 0.0
         if not self.delta_at(2 * LARGEST_EPS) <= delta:
             return math.inf
-        low, high = 0.0, 2 * LARGEST_EPS
-        while high - low > 1e-12 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
-        return high
+
+        def is_enough(eps: float) -> bool:
+            return self.delta_at(eps) <= delta
+
+        return bracket(is_enough, 0.0, 2 * LARGEST_EPS, relative=1e-12)[1]
 
     @abstractmethod
     def renyi_at(self, order: float) -> float:
@@ -163,7 +164,7 @@ class Guarantee(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """What it says, without what was computed from it."""
-        said = {each.name for each in fields(cast("Any", self))}
+        said = {stated.name for stated in fields(cast("Any", self))}
         return {name: value for name, value in vars(self).items() if name in said}
 
     def __str__(self) -> str:

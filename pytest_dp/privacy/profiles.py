@@ -17,9 +17,13 @@ from pytest_dp.arrays import Floats
 LARGEST = 600.0
 """The largest eps of a line: beyond, floats hold no such ratio."""
 ASKED = 300.0
-"""The largest eps at which profiles are asked."""
+"""The largest eps at which profiles are asked, as that of claims."""
 UP = 1 + 1e-12
+"""What results are multiplied by, so that rounding errs to the weaker side: some thousand units in
+the last place."""
 _LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)
+"""Shares of the delta at eps = 0 at which a curve is bet against. More of them share the same
+wealth; fewer may miss the one that shows most. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Region:
         x, c = x[keep], np.maximum(c[keep], 0.0)
         order = np.lexsort((c, x))
         lowest = _lower_hull(x[order].tolist(), c[order].tolist())
-        return cls(*(np.array(each) for each in lowest))
+        return cls(*(np.array(values) for values in lowest))
 
     @classmethod
     def of_sticks(cls, eps: Floats, delta: Floats) -> Region:
@@ -127,11 +131,11 @@ def _lower_hull(x: list[float], c: list[float]) -> tuple[list[float], list[float
 
 
 def _is_above(
-    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+    left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]
 ) -> bool:
     """Whether the middle point is on or above the line through the others."""
-    return (first[1] - middle[1]) * (last[0] - middle[0]) <= (middle[1] - last[1]) * (
-        middle[0] - first[0]
+    return (left[1] - middle[1]) * (right[0] - middle[0]) <= (middle[1] - right[1]) * (
+        middle[0] - left[0]
     )
 
 
@@ -144,7 +148,7 @@ def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]
     fine = (end * np.linspace(0.0, 1.0, 251)[1:-1] ** 1.5).tolist()
     fine.append(_first_at(function, floor, end))
     eps = np.array(sorted({*coarse, *fine}))
-    return eps, np.array([float(function(each)) for each in eps.tolist()])
+    return eps, np.array([float(function(at)) for at in eps.tolist()])
 
 
 def _first_at(function: Callable[[float], float], floor: float, end: float) -> float:
@@ -159,7 +163,7 @@ def _first_at(function: Callable[[float], float], floor: float, end: float) -> f
 def quantiles() -> list[float]:
     """Where trade-off functions are asked: dense towards 0 and 1."""
     small = np.geomspace(1e-15, 0.5, 400).tolist()
-    return sorted({0.0, *small, *(1 - each for each in small), 1.0})
+    return sorted({0.0, *small, *(1 - q for q in small), 1.0})
 
 
 def lines_above(q: Floats, p: Floats) -> tuple[Floats, Floats]:

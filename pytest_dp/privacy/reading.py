@@ -17,9 +17,13 @@ from pytest_dp.reprs import on_one_line
 
 NOTIONS = ("eps", "rho", "mu", "rdp", "profile", "tradeoff")
 """Keywords of which a claim has one."""
-_MOST = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
+_MAX_PARAMETERS = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
+"""The largest value of each parameter that promises anything, within what floats hold."""
 _TOLERANCE = 1e-9
+"""What a user's function may be off by rounding. Larger: one that is no mechanism's is let pass;
+smaller: one that is rounded to a few digits is refused. By hand."""
 _PROMISES_NOTHING = "a larger one promises nothing"
+"""Why a parameter is refused that is larger still."""
 
 
 def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
@@ -36,27 +40,27 @@ def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
     ClaimError
         If they state none, or several, or one that no mechanism can keep or every mechanism keeps.
     """
-    given = {name: value for name, value in keywords.items() if value is not None}
-    notions = [name for name in NOTIONS if name in given]
+    stated = {name: value for name, value in keywords.items() if value is not None}
+    notions = [name for name in NOTIONS if name in stated]
     if len(notions) > 1:
         raise ClaimError(
             f"A claim was given {' and '.join(f'{name}=' for name in notions)}: several claims. "
             f"Allowed: one of {_listed(NOTIONS)}. Write one @dp_claim for each."
         )
     if not notions:
-        beside = f"delta={given['delta']!r} without eps=" if "delta" in given else "none of them"
+        beside = f"delta={stated['delta']!r} without eps=" if "delta" in stated else "none of them"
         raise ClaimError(
             f"A claim needs one of {_listed(NOTIONS)}, and was given {beside}: for example "
             "@dp_claim(eps=1.0), or @dp_claim(eps=1.0, delta=1e-6)."
         )
     notion = notions[0]
-    if "delta" in given and notion != "eps":
+    if "delta" in stated and notion != "eps":
         raise ClaimError(
-            f"delta={given['delta']!r} was given beside {notion}=. Allowed: delta beside eps. "
+            f"delta={stated['delta']!r} was given beside {notion}=. Allowed: delta beside eps. "
             f"Write eps= and delta=, or {notion}= alone."
         )
-    read = _READERS[notion](given[notion], given.get("delta", 0.0))
-    return _grouped(read, _group(given["group"])) if "group" in given else read
+    read = _READERS[notion](stated[notion], stated.get("delta", 0.0))
+    return _grouped(read, _group(stated["group"])) if "group" in stated else read
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -78,14 +82,14 @@ def _group(value: Any) -> int:
 
 
 def _grouped(read: Guarantee, k: int) -> Guarantee:
-    whole = read.group(k)
-    if k > 1 and read.parameter in _MOST and whole.claimed > _MOST[read.parameter]:
+    grouped = read.group(k)
+    limit = _MAX_PARAMETERS.get(read.parameter, math.inf)
+    if k > 1 and grouped.claimed > limit:
         raise ClaimError(
-            f"group={k} of {read} promises nothing: {whole}. Allowed: {read.parameter} at most "
-            f"{_MOST[read.parameter]:g}, by then. Write a smaller group, or a claim for groups of "
-            "that size."
+            f"group={k} of {read} promises nothing: {grouped}. Allowed: {read.parameter} at most "
+            f"{limit:g}, by then. Write a smaller group, or a claim for groups of that size."
         )
-    return whole
+    return grouped
 
 
 def _approximate(eps: Any, delta: Any) -> Guarantee:
@@ -96,12 +100,12 @@ def _approximate(eps: Any, delta: Any) -> Guarantee:
     return ApproximateDP(_positive("eps", eps, "1.0", LARGEST_EPS), float(delta))
 
 
-def _positive(name: str, value: Any, example: str, most: float) -> float:
-    if not _is_number(value) or not 0 < value <= most:
+def _positive(name: str, value: Any, example: str, limit: float) -> float:
+    if not _is_number(value) or not 0 < value <= limit:
         unit = ", in nats" if name == "eps" else ""
         zero = " Beside delta > 0, eps may be 0." if name == "eps" and value == 0 else ""
         allowed = (
-            f"Allowed: a finite number above 0{unit}, such as {example}, and at most {most:g}: "
+            f"Allowed: a finite number above 0{unit}, such as {example}, and at most {limit:g}: "
             f"{_PROMISES_NOTHING}.{zero}"
         )
         raise _invalid(name, value, allowed)
@@ -113,7 +117,7 @@ def _concentrated(rho: Any, _: Any) -> Guarantee:
 
 
 def _gaussian(mu: Any, _: Any) -> Guarantee:
-    return GaussianDP(_positive("mu", mu, "1.0", _MOST["mu"]))
+    return GaussianDP(_positive("mu", mu, "1.0", _MAX_PARAMETERS["mu"]))
 
 
 def _renyi(value: Any, _: Any) -> Guarantee:
@@ -129,7 +133,7 @@ def _renyi(value: Any, _: Any) -> Guarantee:
     if not pairs:
         raise _invalid("rdp", value, allowed)
     for pair in pairs:
-        if len(pair) != 2 or not all(_is_number(each) for each in pair):
+        if len(pair) != 2 or not all(_is_number(number) for number in pair):
             raise _invalid("rdp", value, allowed)
         order, eps = pair
         if not 1 < order < math.inf or not 0 < eps < math.inf:

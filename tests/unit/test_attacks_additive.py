@@ -14,7 +14,12 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
 from pytest_dp.attacks.additive import fit
-from pytest_dp.attacks.feature_bins import MAX_CATEGORIES, Whole, bins_of, whole
+from pytest_dp.attacks.feature_bins import (
+    MAX_CATEGORIES,
+    OutputCategories,
+    bins_of,
+    output_categories,
+)
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
@@ -309,16 +314,16 @@ def test_very_many_categories():
 
 def test_whole_outputs_as_categories():
     outputs = [[0, 1], [1, 0], [1, 1]] * 40
-    found = whole(tabulate(outputs), 200, 4.0)
-    assert isinstance(found, Whole)
+    found = output_categories(tabulate(outputs), 200, 4.0)
+    assert isinstance(found, OutputCategories)
     codes = found.codes(tabulate([[1, 1], [0, 1], [0, 1], [1, 0], [0, 0], (0, 1)])).tolist()
     assert codes[1] == codes[2]
     assert len({codes[0], codes[1], codes[3]}) == 3
     assert codes[4] == codes[5] == found.width - 1 == 3
-    assert whole(tabulate(outputs), 2, 4.0) is None, "too many"
-    assert whole(tabulate(outputs), 200, 41.0) is None, "each is too rare"
+    assert output_categories(tabulate(outputs), 2, 4.0) is None, "too many"
+    assert output_categories(tabulate(outputs), 200, 41.0) is None, "each is too rare"
     rare = np.random.default_rng(0).normal(size=10_000)
-    assert whole(tabulate(rare), 200, 4.0) is None
+    assert output_categories(tabulate(rare), 200, 4.0) is None
 
 
 ANY = st.one_of(
@@ -347,6 +352,6 @@ def test_no_output_is_outside_the_bins(seen, fresh, most):
         ordered = codes[codes < found.ordered]
         if feature is OUTPUT:
             assert (np.diff(ordered) >= 0).all()
-    everything = whole(table, 200, 0.0)
+    everything = output_categories(table, 200, 0.0)
     assert (everything.codes(tabulate([*fresh, *seen])) < everything.width).all()
     assert (everything.codes(table) < everything.width - 1).all()

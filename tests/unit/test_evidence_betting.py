@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.pace import OF_RARE_EVENTS, OF_RATIOS
-from pytest_dp.evidence._bisection import smallest_loss
+from pytest_dp.bisection import smallest_loss
 from pytest_dp.evidence.attack_bets import MIN_LOSS, soft_attacks
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
 from pytest_dp.evidence.event_bets import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.attacks.inverse import BLOCK, inverse_root, times
+from pytest_dp.attacks.cholesky import BLOCK, inverse_root, times
 
 
 def positive(n, seed, condition=1e4):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dp.attacks.feature_bins import bins_of, whole
+from pytest_dp.attacks.feature_bins import bins_of, output_categories
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
@@ -104,10 +104,10 @@ def test_whole_outputs_are_compared_up_to_errors():
     rows = [[a, {"b": b}] for a, b in zip(np.clip(values, -2, 2), np.sign(values), strict=True)]
     off = [[float(noisy(np.array([a]), i)[0]), b] for i, (a, b) in enumerate(rows)]
     table, again = tabulate(rows), tabulate(off)
-    known = whole(again, 50, 1.0)
-    assert len(known.known) == len(whole(table, 50, 1.0, exact=True).known)
+    known = output_categories(again, 50, 1.0)
+    assert len(known.known) == len(output_categories(table, 50, 1.0, exact=True).known)
     assert (known.codes(table) == known.codes(again)).all()
-    assert whole(again, 5, 1.0, exact=True) is None
+    assert output_categories(again, 5, 1.0, exact=True) is None
     first = values > 0
     found = [
         one.event

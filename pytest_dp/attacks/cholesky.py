@@ -12,7 +12,8 @@ import numpy as np
 from pytest_dp.arrays import Floats
 
 BLOCK = 48
-"""Size of a block, at most."""
+"""Size of a block, at most. Larger ones are spread over all cores by numerical libraries; smaller
+ones take more steps in Python. By hand, below the sizes at which OpenBLAS starts threads."""
 
 
 def inverse_root(matrix: Floats) -> Floats:
@@ -51,8 +52,8 @@ def inverse_root(matrix: Floats) -> Floats:
         for k in range(i):
             row[: k + 1] += factor[i, k] @ root[k, : k + 1]
         root[i, :i] = -root[i, i] @ row
-    whole: Floats = root.swapaxes(1, 2).reshape(count * size, count * size)[:n, :n]
-    return whole
+    joined: Floats = root.swapaxes(1, 2).reshape(count * size, count * size)[:n, :n]
+    return joined
 
 
 def _of_a_block(matrix: Floats) -> Floats:

@@ -1,0 +1,59 @@
+"""Which guarantees are at least as strong as which others."""
+
+from __future__ import annotations
+
+from pytest_dp.privacy.approximate import ApproximateDP
+from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.privacy.guarantees import Guarantee
+
+TOLERANCE = 1 + 1e-12
+"""What rounding may add where one notion is converted to another. Larger: a claim that is a little
+weaker counts as implied; smaller: rounding makes a claim imply not even itself. By hand."""
+
+
+def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
+    """Whether every mechanism that keeps the first guarantee is known to keep the second.
+
+    Of one notion, by its parameters. Of two notions, by the conversions that are exact or, for
+    hockey sticks and divergences of single orders, by what follows of each. False does not mean
+    that something is known to tell them apart.
+
+    Parameters
+    ----------
+    stronger, weaker : Guarantee
+        What is known, and what is asked.
+    """
+    if stronger == weaker:
+        return True
+    if isinstance(weaker, ApproximateDP) and not weaker.delta:  # which computed deltas may round to
+        return stronger.largest_ratio is not None and stronger.largest_ratio <= weaker.eps
+    if isinstance(weaker, ApproximateDP):
+        return stronger.delta_at(weaker.eps) <= weaker.delta * TOLERANCE
+    if isinstance(weaker, RenyiDP):
+        return all(stronger.renyi_at(order) <= bound * TOLERANCE for order, bound in weaker.bounds)
+    if isinstance(weaker, ZeroConcentratedDP):
+        return _rho(stronger) <= weaker.rho * TOLERANCE
+    if isinstance(weaker, GaussianDP):
+        return _mu(stronger) <= weaker.mu * TOLERANCE
+    return False
+
+
+def _rho(guarantee: Guarantee) -> float:
+    """The smallest rho known to follow.
+
+    The divergence per order of pure privacy is largest at order 1, that of Gaussian privacy is the
+    same at all orders (Bun, Steinke, "Concentrated Differential Privacy", TCC 2016).
+    """
+    linear = isinstance(guarantee, ZeroConcentratedDP | GaussianDP | ApproximateDP)
+    return guarantee.renyi_at(1.0) if linear else float("inf")
+
+
+def _mu(guarantee: Guarantee) -> float:
+    """The smallest mu known to follow."""
+    if isinstance(guarantee, GaussianDP):
+        return guarantee.mu
+    if isinstance(guarantee, ApproximateDP) and not guarantee.delta:
+        from pytest_dp.privacy.conversions import pure_to_gdp
+
+        return pure_to_gdp(guarantee.eps)
+    return float("inf")
