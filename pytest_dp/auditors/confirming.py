@@ -34,7 +34,7 @@ from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import shown
-from pytest_dp.sampling import elsewhere
+from pytest_dp.sampling import fresh_process
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -106,7 +106,7 @@ def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
             return
         if shown(here[0]) != shown(here[1]):
             return  # not the same again and again
-        texts = elsewhere.repeated(context.call, data, context.seed, COPIES_ELSEWHERE)
+        texts = fresh_process.repeated(context.call, data, context.seed, COPIES_ELSEWHERE)
         if texts and all(text == again for text, again in texts) and len({t for t, _ in texts}) > 1:
             _refuse(
                 context,

@@ -26,11 +26,13 @@ from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.reuse import held, is_reused
 
 MAX_CHECKED_ROWS = 1_024
-"""Larger calls are looked at for shared noise only until so many runs were made."""
+"""Larger calls are looked at for shared noise only until so many runs were made: looking takes as
+long as drawing. Chosen by hand."""
 MIN_CONSTANT_CALLS = 2
-"""Calls with equal rows that are looked at again: then they are equal in all calls."""
+"""Calls with equal rows that are looked at again: then they are equal in all calls. By hand."""
 FURTHER_CALLS, FURTHER_ROWS = 8, 64
-"""Further calls, and rows of each, that decide whether rows of one call share their noise."""
+"""Further calls, and rows of each, that decide whether rows of one call share their noise: fewer
+may agree by chance, more take longer. Chosen by hand."""
 
 
 @dataclass(slots=True)
@@ -113,10 +115,9 @@ class Call:
     def spare(self, data: Any) -> tuple[Call, Any]:
         """A copy that stays, to look at some runs again, with an input that goes with it."""
         assert self.pristine is not None
-        thing, data = self.pristine.spare(data)
+        (mechanism, params), data = self.pristine.spare(data)
         if self.captured.generators:
-            return self.of(*thing), data
-        mechanism, params = thing
+            return self.of(mechanism, params), data
         return replace(self, mechanism=mechanism, params=params), data
 
     def draw(
@@ -137,8 +138,8 @@ class Call:
             return outputs
         run_once = self._called(data, keywords)
         if self.input is not None:
-            given = self.input
-            run_once = lambda: self._called(given(), keywords)()  # noqa: E731
+            fresh = self.input
+            run_once = lambda: self._called(fresh(), keywords)()  # noqa: E731
         outputs = self._collect(run_once, min(count, 1), before)
         if any(map(holds_iterator, outputs)):
             outputs = [read_out(outputs[0], _raised)]
@@ -161,7 +162,7 @@ class Call:
             return partial(self.mechanism, data.data, **{**keywords, **data.params})
         return partial(self.mechanism, data, **keywords)
 
-    def _given(self, data: Any) -> Any:
+    def _fresh_input(self, data: Any) -> Any:
         return data if self.input is None else self.input()
 
     def _keywords(self, generator: np.random.Generator) -> dict[str, Any]:
@@ -187,14 +188,14 @@ class Call:
                         before(run)
                         append(run_once())
             except (Exception, SystemExit) as error:  # an output like any other
-                append(_raised(error, first=not outputs))
+                append(_raised(error, traced=not outputs))
         return outputs
 
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
         keywords[self.size or ""] = count
         self.made.runs += count
         try:
-            outputs = self._called(self._given(data), keywords)()
+            outputs = self._called(self._fresh_input(data), keywords)()
         except (Exception, SystemExit) as error:
             raise MechanismError(
                 f"The vectorised mechanism raised {type(error).__name__} when asked for "
@@ -232,7 +233,7 @@ class Call:
         # By what further calls return, as these were what raised the suspicion.
         self.made.runs += FURTHER_CALLS * FURTHER_ROWS
         calls = [
-            self._called(self._given(data), {**keywords, self.size or "": FURTHER_ROWS})()
+            self._called(self._fresh_input(data), {**keywords, self.size or "": FURTHER_ROWS})()
             for _ in range(FURTHER_CALLS)
         ]
         if equal:
@@ -273,7 +274,7 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
     open_ended = any(p.kind is p.VAR_KEYWORD for p in accepts.values())
     written = f"{name}{signature}"
 
-    own = {*params, *arguments.drawn}
+    named = {*params, *arguments.drawn}
 
     def takes(parameter: str) -> bool:
         declared = accepts.get(parameter)
@@ -290,13 +291,13 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
             "parameter to take the number of draws."
         )
     wanted = arguments.rng in accepts or (open_ended and arguments.rng != "rng")
-    rng = arguments.rng if wanted and arguments.rng not in own else None
-    if rng is None and arguments.rng not in own and arguments.rng != "rng" and not open_ended:
+    rng = arguments.rng if wanted and arguments.rng not in named else None
+    if rng is None and arguments.rng not in named and arguments.rng != "rng" and not open_ended:
         raise ClaimError(
             f"rng={arguments.rng!r}, but the mechanism is {written}: no such parameter."
         )
-    given = [*arguments.drawn, *filter(None, (rng, arguments.vectorized))]
-    keywords = {**params, **dict.fromkeys(given)}
+    passed = [*arguments.drawn, *filter(None, (rng, arguments.vectorized))]
+    keywords = {**params, **dict.fromkeys(passed)}
     try:
         signature.bind(object(), **keywords)
     except TypeError as error:
@@ -309,8 +310,8 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
     return Call(mechanism, params, rng, arguments.vectorized)
 
 
-def _raised(error: BaseException, first: bool = False) -> Raised:
-    return Raised(type(error).__name__, _trace(error) if first else "", _said(error))
+def _raised(error: BaseException, traced: bool = False) -> Raised:
+    return Raised(type(error).__name__, _trace(error) if traced else "", _said(error))
 
 
 def _said(error: BaseException) -> str:
@@ -332,4 +333,4 @@ def _trace(error: BaseException) -> str:
 
 
 def _all_equal(outputs: Outputs) -> bool:
-    return all(same(outputs[0], other) for other in outputs)
+    return all(same(outputs[0], output) for output in outputs)

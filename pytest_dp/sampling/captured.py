@@ -23,9 +23,12 @@ import numpy as np
 
 MAX_OBJECTS, MAX_FOREIGN_OBJECTS = 5_000, 500
 """How many objects the search looks at: reached from the mechanism's own code and data, and from
-what packages that others wrote provide. Compiled functions, say, drag a whole compiler along."""
+what packages that others wrote provide. Compiled functions, say, drag a whole compiler along. More
+take longer at the start of every audit, fewer may miss a generator, which the trials in each
+process then have to find. Chosen by hand."""
 MAX_SEARCHED_MEMBERS = 1_000
-"""Members of a container among which generators are looked for: larger ones hold data."""
+"""Members of a container among which generators are looked for: larger ones hold data. Chosen by
+hand."""
 
 _LEAVES = {str, bytes, int, float, complex, bool, type(None), np.ndarray}
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
@@ -33,7 +36,7 @@ _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The generators found in a mechanism, with where each was found."""
+    """The generators in a mechanism, and where it keeps them."""
 
     generators: tuple[Any, ...]
     places: tuple[str, ...]
@@ -60,25 +63,25 @@ def find(*roots: Any) -> Captured:
     """Look for generators reachable from `roots`: attributes, closures, globals, containers."""
     known = {id(random._inst), id(np.random.mtrand._rand)}  # noqa: SLF001
     generators: dict[int, tuple[Any, str]] = {}
-    own = {_package_of(_unwrapped(root)) for root in roots}
+    packages = {_package_of(_unwrapped(root)) for root in roots}
     # Nearest first, and in the same order in every process: it decides who gets which stream.
     queue = deque((root, getattr(root, "__name__", "mechanism")) for root in roots)
     others: deque[tuple[Any, str]] = deque()  # reached through packages that others wrote
     left, left_of_others = MAX_OBJECTS, MAX_FOREIGN_OBJECTS
     seen: set[int] = set()
     while queue or others:
-        thing, place = queue.popleft() if queue else others.popleft()
-        if id(thing) in seen:
+        obj, place = queue.popleft() if queue else others.popleft()
+        if id(obj) in seen:
             continue
-        seen.add(id(thing))
-        if issubclass(type(thing), _GENERATORS):
-            if id(thing) not in known and not isinstance(thing, random.SystemRandom):
-                generators[id(thing)] = (thing, place)
+        seen.add(id(obj))
+        if issubclass(type(obj), _GENERATORS):
+            if id(obj) not in known and not isinstance(obj, random.SystemRandom):
+                generators[id(obj)] = (obj, place)
             continue
-        package = _package_of(thing)
-        reachable = (item for item in _reachable(thing, place) if type(item[0]) not in _LEAVES)
+        package = _package_of(obj)
+        reachable = (item for item in _reachable(obj, place) if type(item[0]) not in _LEAVES)
         try:
-            if package in own or not is_installed(sys.modules.get(package)):
+            if package in packages or not is_installed(sys.modules.get(package)):
                 reached = list(islice(reachable, left))
                 left -= len(reached)
                 queue += reached
@@ -99,10 +102,10 @@ def _unwrapped(root: Any) -> Any:
     return root
 
 
-def _package_of(thing: Any) -> str:
+def _package_of(obj: Any) -> str:
     """The package that a function, a class or an object's class is from."""
-    named = issubclass(type(thing), (types.FunctionType, types.BuiltinFunctionType, type))
-    module = getattr(thing if named else type(thing), "__module__", None)
+    named = issubclass(type(obj), (types.FunctionType, types.BuiltinFunctionType, type))
+    module = getattr(obj if named else type(obj), "__module__", None)
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
@@ -116,9 +119,9 @@ def _is_in_site(file: str) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-def _reachable(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
-    """What a thing holds, each with its place."""
-    yield from next(inside for kinds, inside in _INSIDE if isinstance(thing, kinds))(thing, place)
+def _reachable(obj: Any, place: str) -> Iterator[tuple[Any, str]]:
+    """What an object holds, with the places."""
+    yield from next(inside for kinds, inside in _INSIDE if isinstance(obj, kinds))(obj, place)
 
 
 def _of_method(method: Any, place: str) -> Iterator[tuple[Any, str]]:
@@ -133,14 +136,14 @@ def _of_partial(partial: functools.partial[Any], place: str) -> Iterator[tuple[A
     yield from ((value, f"{name}=") for name, value in partial.keywords.items())
 
 
-def _of_dict(some: dict[Any, Any], place: str) -> Iterator[tuple[Any, str]]:
-    items = list(islice(some.items(), MAX_SEARCHED_MEMBERS))
+def _of_dict(mapping: dict[Any, Any], place: str) -> Iterator[tuple[Any, str]]:
+    items = list(islice(mapping.items(), MAX_SEARCHED_MEMBERS))
     if not _all_leaves(value for _, value in items):
         yield from ((value, f"{place}[{key!r}]") for key, value in items)
 
 
-def _of_container(some: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
-    values = list(islice(some, MAX_SEARCHED_MEMBERS))
+def _of_container(members: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
+    values = list(islice(members, MAX_SEARCHED_MEMBERS))
     if not _all_leaves(values):
         yield from ((value, place) for value in values)
 
@@ -154,10 +157,8 @@ def _of_function(function: types.FunctionType, place: str) -> Iterator[tuple[Any
     if is_library(function.__module__):
         return
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
+        if is_bound(cell):
             yield cell.cell_contents, f"closure variable {name}"
-        except ValueError:  # not bound yet
-            continue
     yield from ((value, f"a default of {place}") for value in function.__defaults__ or ())
     yield from (
         (value, f"a default of {place}") for value in (function.__kwdefaults__ or {}).values()
@@ -183,23 +184,23 @@ def _of_module(module: types.ModuleType, names: list[str]) -> Iterator[tuple[Any
             yield from _of_module(value, names)
 
 
-def _of_object(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
-    if is_library(type(thing).__module__) and not isinstance(thing, types.SimpleNamespace):
+def _of_object(obj: Any, place: str) -> Iterator[tuple[Any, str]]:
+    if is_library(type(obj).__module__) and not isinstance(obj, types.SimpleNamespace):
         # Library objects (scikit-learn estimators, say) may carry a random state; look no deeper.
-        attributes = getattr(thing, "__dict__", None) or {}
+        attributes = getattr(obj, "__dict__", None) or {}
         yield from (
             (value, f"{place}.{name}")
             for name, value in attributes.items()
             if isinstance(value, _GENERATORS)
         )
         return
-    for name, value in (getattr(thing, "__dict__", None) or {}).items():
+    for name, value in (getattr(obj, "__dict__", None) or {}).items():
         yield value, f"{place}.{name}"
-    for cls in type(thing).__mro__:
+    for cls in type(obj).__mro__:
         slots = cls.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(thing, name):
-                yield getattr(thing, name), f"{place}.{name}"
+            if hasattr(obj, name):
+                yield getattr(obj, name), f"{place}.{name}"
         yield from _of_class(cls)
 
 
@@ -222,7 +223,16 @@ _INSIDE: tuple[tuple[Any, Callable[[Any, str], Iterator[tuple[Any, str]]]], ...]
     (types.ModuleType, lambda *_: iter(())),
     (object, _of_object),
 )
-"""Where to look inside of things: the first kind that fits."""
+"""How to look inside of an object: by the first of these types that fits."""
+
+
+def is_bound(cell: types.CellType) -> bool:
+    """Whether a closure's variable has a value yet."""
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
 
 
 def names_in(code: types.CodeType) -> set[str]:

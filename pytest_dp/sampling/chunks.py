@@ -20,15 +20,16 @@ from pytest_dp.sampling.pickling import cloudpickle
 
 MAX_CHUNK = 512
 """Runs in a chunk, at most: so few that work is shared out evenly, so many that setting a chunk up
-costs next to nothing."""
+costs next to nothing. Chosen by hand."""
 MAX_VECTORIZED_CHUNK = 32_768
 """Outputs that are asked of a vectorised mechanism in one call, at most: bounds the memory that its
-own work takes."""
+own work takes. Chosen by hand."""
 MIN_CHUNK, MIN_SHARED_CHUNK = 64, 256
-"""Runs in a chunk, at least, where a draw has so many: every chunk costs time to set up."""
+"""Runs in a chunk, at least, where a draw has so many: every chunk costs time to set up. Chosen by
+hand."""
 MIN_SLOW_CHUNK, SLOW_CHUNKS = 2, 32
 """Runs in a chunk of a slow mechanism, at least, and chunks of its larger draws: so many that every
-process gets as much to do as the others."""
+process gets as much to do as the others. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,10 @@ class Done:
 
 
 MAX_BYTES = 2**25
-"""Memory, about, for outputs that are drawn at a time: enough for calls to cost next to nothing."""
+"""Memory, about, for outputs that are drawn at a time: enough for calls to cost next to nothing.
+Chosen by hand."""
 LEAF_BYTES = 32
-"""Bytes for a number in a list, about."""
+"""Bytes for a number in a list, about: the object and the reference to it."""
 
 
 def at_a_time(outputs: Outputs) -> int:
@@ -80,18 +82,18 @@ def _length(output: Any) -> int:
 
 
 def cut(
-    draw: Chunk, vectorized: bool, *, slow: bool = False, most: int = MAX_VECTORIZED_CHUNK
+    draw: Chunk, vectorized: bool, *, slow: bool = False, limit: int = MAX_VECTORIZED_CHUNK
 ) -> list[Chunk]:
     """Cut a draw into chunks: as few as pays, or as many as go round for slow mechanisms.
 
-    No chunk has more than `most` runs, and one.
+    No chunk has more than `limit` runs, and one.
     """
     count = draw.count
-    most = min(most, MAX_VECTORIZED_CHUNK if vectorized else MAX_CHUNK)
+    limit = min(limit, MAX_VECTORIZED_CHUNK if vectorized else MAX_CHUNK)
     enough = MIN_SHARED_CHUNK if draw.shared else MIN_CHUNK
-    size = min(most, max(min(count, enough), -(-count // 16), 1))
+    size = min(limit, max(min(count, enough), -(-count // 16), 1))
     if slow:
-        size = min(most, max(MIN_SLOW_CHUNK, -(-count // SLOW_CHUNKS)))
+        size = min(limit, max(MIN_SLOW_CHUNK, -(-count // SLOW_CHUNKS)))
     sizes, left = [size] * (count // size), count % size
     if left == 1 and sizes:  # a run alone shows too little
         sizes[-1] += 1

@@ -26,11 +26,12 @@ import numpy as np
 from pytest_dp.randomness.modules import NUMPY, PYTHONS, running
 from pytest_dp.randomness.requests import KINDS, Source
 from pytest_dp.randomness.stand_ins import stand_in
-from pytest_dp.sampling.captured import is_library, names_in
+from pytest_dp.sampling.captured import is_bound, is_library, names_in
 from pytest_dp.sampling.pickling import class_by_value, cloudpickle
 
 MAX_COPIED_BYTES, MAX_COPIED_CODE = 64_000_000, 3_000
-"""What a mechanism may hold, and how many functions and classes it may reach, to be copied."""
+"""What a mechanism may hold, and how many functions and classes it may reach, to be copied: copies
+of larger ones take too long for dozens of them. Chosen by hand."""
 
 _FRAMEWORKS = frozenset(
     ["cloudpickle", "torch", "jax", "jaxlib", "tensorflow", "keras", "numba", "polars", "pyarrow"]
@@ -48,11 +49,11 @@ class CannotCopy(Exception):  # noqa: N818  a way out, not an error
 
 
 class Pristine:
-    """A thing as it is now, to be copied later.
+    """An object as it is now, to be copied later.
 
     Parameters
     ----------
-    thing : object
+    obj : object
         A mechanism with its parameters.
 
     Attributes
@@ -63,7 +64,7 @@ class Pristine:
         Whether a function in it uses a container with something in it, which may be a memory.
     """
 
-    def __init__(self, thing: Any) -> None:
+    def __init__(self, obj: Any) -> None:
         self.reason, self._written, self.holds = "", b"", False
         self._classes: list[type] = []
         self._spare: tuple[Any, list[type]] | None = None
@@ -71,7 +72,7 @@ class Pristine:
         try:
             while not self._written:
                 copier = _Copier(names)
-                copier.dump((thing, copier.classes))  # which is filled by the time it is written
+                copier.dump((obj, copier.classes))  # which is filled by the time it is written
                 names = copier.names
                 self.holds = copier.holds
                 if copier.is_complete():
@@ -95,15 +96,15 @@ class Pristine:
         CannotCopy
             If there can be none.
         """
-        thing, classes = self._copy()
-        return thing, [self._translated(data, classes) for data in inputs]
+        obj, classes = self._copy()
+        return obj, [self._translated(data, classes) for data in inputs]
 
     def spare(self, data: Any) -> tuple[Any, Any]:
         """The same, of a copy that is made once in each process."""
         if self._spare is None:
             self._spare = self._copy()
-        thing, classes = self._spare
-        return thing, self._translated(data, classes)
+        obj, classes = self._spare
+        return obj, self._translated(data, classes)
 
     def _copy(self) -> tuple[Any, list[type]]:
         if self.reason:
@@ -158,55 +159,55 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
     def _used(self, module: types.ModuleType) -> frozenset[str]:
         return self.names & vars(module).keys()
 
-    def reducer_override(self, thing: Any) -> Any:
-        if isinstance(thing, types.FunctionType):
-            if _is_shared(thing.__module__):
-                return super().reducer_override(thing)
-            self._look_at(thing)
-            return self._dynamic_function_reduce(thing)
-        if isinstance(thing, type):
-            if _is_shared(thing.__module__) or _is_compiled(thing):
-                return super().reducer_override(thing)
-            self.classes.append(thing)
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, types.FunctionType):
+            if _is_shared(obj.__module__):
+                return super().reducer_override(obj)
+            self._look_at(obj)
+            return self._dynamic_function_reduce(obj)
+        if isinstance(obj, type):
+            if _is_shared(obj.__module__) or _is_compiled(obj):
+                return super().reducer_override(obj)
+            self.classes.append(obj)
             self._count()
-            return _as_new_class(class_by_value(thing))
-        if isinstance(thing, types.ModuleType):
-            if _is_shared(thing.__name__):
-                return super().reducer_override(thing)
-            used = self._used(thing)
-            self._modules.append((thing, used))
-            return _module, (thing.__name__,), {name: vars(thing)[name] for name in sorted(used)}
-        return self._reduced_object(thing)
+            return _as_new_class(class_by_value(obj))
+        if isinstance(obj, types.ModuleType):
+            if _is_shared(obj.__name__):
+                return super().reducer_override(obj)
+            used = self._used(obj)
+            self._modules.append((obj, used))
+            return _module, (obj.__name__,), {name: vars(obj)[name] for name in sorted(used)}
+        return self._reduced_object(obj)
 
-    def _reduced_object(self, thing: Any) -> Any:
-        if isinstance(thing, functools._lru_cache_wrapper):  # noqa: SLF001
-            parameters = thing.cache_parameters()
+    def _reduced_object(self, obj: Any) -> Any:
+        if isinstance(obj, functools._lru_cache_wrapper):  # noqa: SLF001
+            parameters = obj.cache_parameters()
             return (
                 _cache,
                 (parameters["maxsize"], parameters["typed"]),
-                thing.__wrapped__,
+                obj.__wrapped__,
                 None,
                 None,
                 _set_wrapped,
             )
-        if id(thing) in _NAMES_OF_SOURCES:
-            return _source, (_NAMES_OF_SOURCES[id(thing)],)
-        if type(thing) in KINDS[:3]:
-            make, arguments, *state = thing.__reduce__()
-            return _generator, (KINDS.index(type(thing)), make, arguments, *state)
-        if isinstance(getattr(thing, "__self__", None), KINDS):  # as in "from random import gauss"
-            return getattr, (thing.__self__, thing.__name__)
-        if thing is os.urandom:  # by the name under which it may be replaced
+        if id(obj) in _NAMES_OF_SOURCES:
+            return _source, (_NAMES_OF_SOURCES[id(obj)],)
+        if type(obj) in KINDS[:3]:
+            make, arguments, *state = obj.__reduce__()
+            return _generator, (KINDS.index(type(obj)), make, arguments, *state)
+        if isinstance(getattr(obj, "__self__", None), KINDS):  # as in "from random import gauss"
+            return getattr, (obj.__self__, obj.__name__)
+        if obj is os.urandom:  # by the name under which it may be replaced
             return getattr, (os, "urandom")
-        if type(thing) is random.SystemRandom:
+        if type(obj) is random.SystemRandom:
             return random.SystemRandom, ()
-        if type(thing) in _LOCKS:
-            return _LOCKS[type(thing)], ()
-        return super().reducer_override(thing)
+        if type(obj) in _LOCKS:
+            return _LOCKS[type(obj)], ()
+        return super().reducer_override(obj)
 
     def _look_at(self, function: types.FunctionType) -> None:
         code = function.__code__
-        cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+        cells = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
         used = [function.__globals__.get(name) for name in code.co_names]
         self.holds |= any(isinstance(v, _CONTAINERS) and len(v) > 0 for v in (*cells, *used))
         self.names |= names_in(code)
@@ -220,13 +221,6 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
         self._functions += 1
         if self._functions > MAX_COPIED_CODE:
             raise CannotCopy(f"it reaches more than {MAX_COPIED_CODE:,} functions")
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # not bound yet
-        return False
 
 
 def _is_shared(module: str | None) -> bool:
@@ -325,8 +319,8 @@ class _WithNumbers(cloudpickle.Pickler):  # type: ignore[misc]
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self._numbers = numbers
 
-    def persistent_id(self, thing: Any) -> int | None:
-        return self._numbers.get(id(thing))
+    def persistent_id(self, obj: Any) -> int | None:
+        return self._numbers.get(id(obj))
 
 
 class _WithCopies(pickle.Unpickler):

@@ -18,7 +18,8 @@ from pytest_dp.sampling.garbage import called_by_collector, watched_collections
 T = TypeVar("T")
 
 HUNG_SECONDS = 5.0
-"""Seconds from which a run that is interrupted counts as hung, if most took far less."""
+"""Seconds from which a run that is interrupted counts as hung, if most took far less: smaller
+values call slow runs hung, larger ones say nothing of a hang in a short audit. Chosen by hand."""
 
 
 class OutOfTime(Exception):  # noqa: N818  a way out, not an error

@@ -15,11 +15,13 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.reprs import shown
 
 COINCIDENCE_SURPRISE = 14.0
-"""Negative logarithm of the chance of a coincidence that is not taken for one."""
+"""Negative logarithm of the chance, one in a million, of a coincidence that is taken for a copied
+generator. Smaller values give up on several processes by chance, larger ones need more outputs."""
 UNIQUE_SURPRISE = COINCIDENCE_SURPRISE + 2 * math.log(1e9)
 """Surprise of outputs that tell a chunk from a billion others."""
 LOOKS = (32, 128, 512)
-"""Outputs of a chunk that are looked at; more of them only where fewer do not tell enough."""
+"""Outputs of a chunk that are looked at; more of them only where fewer do not tell enough. By
+hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,8 @@ def run_copy(
     An `Input` in place of data is copied faster. Functions of the copy find what `names` has in
     place of Python's own.
     """
-    given = data if isinstance(data, Input) else Input(data)
-    copied, (data,) = call.copy_alone(given.fresh())
+    item = data if isinstance(data, Input) else Input(data)
+    copied, (data,) = call.copy_alone(item.fresh())
     copied = replace(copied, made=Made())  # no samples, as nothing is drawn
     if names:
         shadow(copied.mechanism, names)

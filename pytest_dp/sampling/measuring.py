@@ -27,19 +27,20 @@ Group = list[Chunk]
 Work = tuple[Input, list[Group]]
 
 MAX_GROUP = 4_096
-"""Runs of a mechanism with one draw a call that are measured together, at most."""
+"""Runs of a mechanism with one draw a call that are measured together, at most: more take memory,
+with fewer what measuring costs each time weighs more. Chosen by hand."""
 
 
-def grouped(chunks: list[Chunk], vectorized: bool, most: int = MAX_GROUP) -> list[Group]:
+def grouped(chunks: list[Chunk], vectorized: bool, limit: int = MAX_GROUP) -> list[Group]:
     """Divide the chunks of a draw into groups, several even for small draws.
 
-    No group has more than `most` runs, unless a single chunk has.
+    No group has more than `limit` runs, unless a single chunk has.
     """
-    each = 1
+    size = 1  # in chunks
     if chunks and not vectorized:
         runs = sum(chunk.count for chunk in chunks)
-        each = max(1, min(MAX_GROUP, most, -(-runs // 16)) // chunks[0].count)
-    return [chunks[start : start + each] for start in range(0, len(chunks), each)]
+        size = max(1, min(MAX_GROUP, limit, -(-runs // 16)) // chunks[0].count)
+    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
 
 
 @dataclass(frozen=True, slots=True)

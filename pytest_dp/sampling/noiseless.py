@@ -32,7 +32,7 @@ CENTRED = {
 }
 """Methods whose noise has a centre: where it is added, what remains is the answer."""
 NOISELESS_SECONDS = 1.0
-"""Without noise, a loop that waits for some value may never end."""
+"""Seconds for an answer without noise: a loop that waits for some value may never end. By hand."""
 
 
 def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
@@ -83,8 +83,8 @@ class _NoNoise(Instrument):
         """The centre; asking for what has none is an error of the mechanism's, as it was."""
         if request.method not in CENTRED:
             self.refuse(f"no noiseless value of {request.method}")
-        given = request.arguments
-        return _centre(given.get("loc", 0.0), given["size"])
+        arguments = request.arguments
+        return _centre(arguments.get("loc", 0.0), arguments["size"])
 
 
 def _centre(loc: Any, size: Any) -> Any:

@@ -31,14 +31,17 @@ Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
 
 RERUN_SHARE, RERUN_PER_CHUNK = 0.02, 0.25
-"""Runs that are run again on a copy, and compared: so many of each, and so many of each chunk."""
+"""Runs that are run again on a copy, and compared: so many of each, and so many of each chunk.
+More take longer, fewer notice later that runs depend on each other. Chosen by hand."""
 ATTEMPTS = 3
 """Times that a chunk is run on the same numbers before it is the mechanism that has used an idle
-source: threads of others, such as those of a cluster's client, use Python's global one too."""
+source: threads of others, such as those of a cluster's client, use Python's global one too. By
+hand."""
 PYTHONS_GLOBAL = 2
 """The number of the source of `random`, among the sources of `Runs`."""
 TRIAL_STREAMS = 3
-"""Streams in a trial."""
+"""Streams in a trial: more take longer where a run takes a second, fewer show less of a buffer. By
+hand."""
 _FORTH = [(run, side) for side in (0, 1) for run in range(TRIAL_STREAMS)]
 SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
 """Streams and inputs of a trial: each stream twice on either input, in another order than before,
@@ -85,7 +88,9 @@ class Runs:
     def __init__(
         self, sequence: np.random.SeedSequence, count: int, captured: Captured, idle: frozenset[int]
     ) -> None:
-        self.rng = np.random.Generator(np.random.Philox(_OfARun(child(sequence, SOURCE_CHILD))))
+        self.rng = np.random.Generator(
+            np.random.Philox(_RunSequence(child(sequence, SOURCE_CHILD)))
+        )
         self._sources = (
             self.rng,
             np.random.mtrand._rand,  # noqa: SLF001
@@ -153,40 +158,44 @@ def _plain(state: Any) -> Any:
     return state if type(state) is tuple and type(state[0]) is int else pickle.dumps(state)
 
 
-class _OfARun(ISpawnableSeedSequence):
+class _RunSequence(ISpawnableSeedSequence):
     """The seed sequence of whichever run is under way, for those who spawn from it."""
 
     def __init__(self, sequence: np.random.SeedSequence) -> None:
         self.sequence, self.run = sequence, 0
-        self._own: np.random.SeedSequence | None = None
+        self._current: np.random.SeedSequence | None = None
 
     def restart(self, run: int) -> None:
-        self.run, self._own = run, None
+        self.run, self._current = run, None
 
-    def own(self) -> np.random.SeedSequence:
-        if self._own is None:
-            self._own = child(self.sequence, self.run)
-        return self._own
+    def current(self) -> np.random.SeedSequence:
+        if self._current is None:
+            self._current = child(self.sequence, self.run)
+        return self._current
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
-        return self.own().generate_state(n_words, dtype)
+        return self.current().generate_state(n_words, dtype)
 
     def spawn(self, n_children: int) -> Any:
-        return self.own().spawn(n_children)
+        return self.current().spawn(n_children)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self.own(), name)
+        return getattr(self.current(), name)
 
     def __reduce__(self) -> Any:
-        return _of_a_run, (self.sequence, self.run, self._own and self._own.n_children_spawned)
+        return _run_sequence, (
+            self.sequence,
+            self.run,
+            self._current and self._current.n_children_spawned,
+        )
 
 
-def _of_a_run(sequence: np.random.SeedSequence, run: int, spawned: int | None) -> _OfARun:
-    copied = _OfARun(sequence)
+def _run_sequence(sequence: np.random.SeedSequence, run: int, spawned: int | None) -> _RunSequence:
+    copied = _RunSequence(sequence)
     copied.restart(run)
-    copied.own().spawn(spawned or 0)
+    copied.current().spawn(spawned or 0)
     return copied
 
 
@@ -203,12 +212,12 @@ def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Rest
     if not isinstance(source, np.random.Generator):
         return _restarts_numbers(source, sequence, count)
     bits = source.bit_generator
-    spawning, legacy = _OfARun(sequence), type(bits) is np.random.MT19937
+    spawning, legacy = _RunSequence(sequence), type(bits) is np.random.MT19937
     set_sequence(bits, spawning)
     numbers = _RESTARTS.get(type(bits), _restarts_bits)(bits, sequence, count)
 
     def restart(run: int) -> None:
-        spawning.run, spawning._own = run, None  # noqa: SLF001  a call less
+        spawning.run, spawning._current = run, None  # noqa: SLF001  a call less
         numbers(run)
         if legacy:  # which forgets the sequence
             set_sequence(bits, spawning)

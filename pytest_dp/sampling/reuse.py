@@ -1,6 +1,6 @@
 """Outputs that a later run changes: the same array or list again, filled anew.
 
-Such outputs have to be copied as they come, or all that were kept show what the last run gave.
+Such outputs have to be copied as they come, or all of them show what the last run gave.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import numpy as np
 from pytest_dp.outputs.contents import attributes, opens
 
 FIRST_OUTPUTS, LAST_OUTPUTS = 8, 2
-"""Outputs that are looked at all the way down; of the others, only what they are themselves."""
-MAX_THINGS = 1_000
-"""Things in each output by which it is seen what two outputs share: more take too long."""
+"""Outputs that are looked at all the way down; of the others, only what they are themselves. More
+take longer in every chunk. Chosen by hand."""
+MAX_OBJECTS = 1_000
+"""Objects in each output by which it is seen what two outputs share: more take too long. By
+hand."""
 
 
 def is_reused(outputs: Sequence[Any]) -> bool:
@@ -29,15 +31,15 @@ def is_reused(outputs: Sequence[Any]) -> bool:
         return False
     if _recur([_owner(part) for part in _parts(output)] for output in outputs):
         return True
-    some = [*outputs[:FIRST_OUTPUTS], *outputs[max(FIRST_OUTPUTS, len(outputs) - LAST_OUTPUTS) :]]
-    return _recur(list(held(output)) for output in some)
+    last = max(FIRST_OUTPUTS, len(outputs) - LAST_OUTPUTS)
+    return _recur(list(held(out)) for out in (*outputs[:FIRST_OUTPUTS], *outputs[last:]))
 
 
 def _recur(owners: Iterable[list[Any]]) -> bool:
-    """Whether any two outputs hold the same thing."""
-    seen: dict[int, Any] = {}  # which keeps them, so that no other thing gets their place
-    for some in owners:
-        known = {id(thing): thing for thing in some}
+    """Whether any two outputs hold the same object."""
+    seen: dict[int, Any] = {}  # which keeps them alive, so that no other object gets their id
+    for objects in owners:
+        known = {id(obj): obj for obj in objects}
         if not seen.keys().isdisjoint(known):
             return True
         seen |= known
@@ -55,49 +57,49 @@ def held(output: Any) -> Iterator[Any]:
     Of arrays, those that own the memory.
     """
     left, seen = [output], dict[int, Any]()
-    while left and len(seen) < MAX_THINGS:
-        thing = left.pop()
-        if id(thing) in seen or never_changes(thing):
+    while left and len(seen) < MAX_OBJECTS:
+        obj = left.pop()
+        if id(obj) in seen or never_changes(obj):
             continue
-        seen[id(thing)] = thing
-        left += _inside(thing)
-        if not isinstance(thing, tuple):
-            yield _owner(thing)
+        seen[id(obj)] = obj
+        left += _inside(obj)
+        if not isinstance(obj, tuple):
+            yield _owner(obj)
 
 
 _PLAIN = {int, float, bool, str, bytes, complex, type(None), np.float64, np.int64, np.bool_}
 
 
-def _inside(thing: Any) -> list[Any]:
-    if isinstance(thing, np.ndarray):
-        return thing.ravel().tolist()[:MAX_THINGS] if thing.dtype.kind == "O" else []
-    if hasattr(thing, "iloc"):  # of pandas
-        columns = [thing.iloc[:, j] for j in range(thing.shape[1])] if thing.ndim > 1 else [thing]
+def _inside(obj: Any) -> list[Any]:
+    if isinstance(obj, np.ndarray):
+        return obj.ravel().tolist()[:MAX_OBJECTS] if obj.dtype.kind == "O" else []
+    if hasattr(obj, "iloc"):  # of pandas
+        columns = [obj.iloc[:, j] for j in range(obj.shape[1])] if obj.ndim > 1 else [obj]
         return [column.to_numpy() for column in columns]
-    if isinstance(thing, Mapping):
-        return list(thing.values())[:MAX_THINGS]
-    if isinstance(thing, list | tuple | deque | AbstractSet):
-        return list(thing)[:MAX_THINGS]
-    return list((attributes(thing) or {}).values())
+    if isinstance(obj, Mapping):
+        return list(obj.values())[:MAX_OBJECTS]
+    if isinstance(obj, list | tuple | deque | AbstractSet):
+        return list(obj)[:MAX_OBJECTS]
+    return list((attributes(obj) or {}).values())
 
 
-def _owner(thing: Any) -> Any:
+def _owner(obj: Any) -> Any:
     """The array, or whatever it is, that owns the memory of an array; anything else itself."""
-    while isinstance(thing, np.ndarray) and thing.base is not None:
-        thing = thing.base
-    return thing
+    while isinstance(obj, np.ndarray) and obj.base is not None:
+        obj = obj.base
+    return obj
 
 
-def never_changes(thing: Any) -> bool:
+def never_changes(obj: Any) -> bool:
     """Whether nothing in an object can change: it can be hashed, and so can all that it holds."""
-    kind: Any = type(thing)
+    kind: Any = type(obj)
     if kind in _PLAIN:
         return True
-    if isinstance(thing, tuple):
-        return all(map(never_changes, thing))
+    if isinstance(obj, tuple):
+        return all(map(never_changes, obj))
     if kind.__hash__ is None:
         return False
     if not opens(kind):
         return True
     by_identity = kind.__hash__ is object.__hash__  # and its attributes may change
-    return not by_identity and all(map(never_changes, (attributes(thing) or {}).values()))
+    return not by_identity and all(map(never_changes, (attributes(obj) or {}).values()))

@@ -65,13 +65,16 @@ EQUAL_ARGUMENTS_PYTHON = _names(
 
 
 ROW_CHILD = 1_000
-"""First of the children of a chunk's sequence from which rows get their noise."""
+"""The lowest of the children of a chunk's sequence from which rows get their noise, far above those
+that are used otherwise."""
 RERUN_CHUNK_SHARE = 0.05
-"""Share of the chunks that are run again, on a copy, with other noise in some rows."""
+"""Share of the chunks that are run again, on a copy, with other noise in some rows. More take
+longer, fewer notice later that rows are not independent. Chosen by hand."""
 FIRST_TRIAL_DRAWS = 4
 """Draws in each call of a first trial. Few, as a draw may take a second."""
 NEW_TRIAL_GROWTH = 16
-"""A call that is so many times larger than any trial is tried first."""
+"""A call that is so many times larger than any trial is tried first: mechanisms may work in blocks.
+Chosen by hand."""
 
 DIFFERENT_NOISE = "the two inputs ask for different noise"
 
@@ -98,7 +101,7 @@ class _Streams:
         return self._make(self._sequences[0])
 
     @functools.cached_property
-    def other(self) -> Any:
+    def replacement(self) -> Any:
         return self._make(self._sequences[1])
 
 
@@ -138,7 +141,7 @@ class Log(Instrument):
         Number of draws.
     replaced : array of bool, optional
         Rows that get other noise.
-    each : int
+    per_row : int
         How many numbers a loop over the rows draws for each, where it draws them one by one.
     """
 
@@ -147,11 +150,11 @@ class Log(Instrument):
         sequence: np.random.SeedSequence,
         rows: int,
         replaced: Bools | None = None,
-        each: int = 0,
+        per_row: int = 0,
     ) -> None:
         super().__init__()
         self._sequence, self._streams = sequence, _streams(sequence)
-        self.rows, self._replaced, self._each = rows, replaced, each
+        self.rows, self._replaced, self._per_row = rows, replaced, per_row
         self._calls = hashlib.sha256()
         self._asked = False
         self._one_by_one = 0
@@ -187,16 +190,16 @@ class Log(Instrument):
         if not by_row:
             return self._next_of_a_row(streams, name, args, keywords, values)
         if self._replaced is not None:
-            other = getattr(streams.other, name)(*args, **keywords)
-            values[self._replaced] = other[self._replaced]
+            replacement = getattr(streams.replacement, name)(*args, **keywords)
+            values[self._replaced] = replacement[self._replaced]
         return values
 
     def _next_of_a_row(
         self, streams: _Streams, name: str, args: tuple[Any, ...], keywords: Any, value: Any
     ) -> Any:
-        row, self._one_by_one = self._one_by_one // max(self._each, 1), self._one_by_one + 1
+        row, self._one_by_one = self._one_by_one // max(self._per_row, 1), self._one_by_one + 1
         if self._replaced is not None and row < self.rows and self._replaced[row]:
-            return getattr(streams.other, name)(*args, **keywords)
+            return getattr(streams.replacement, name)(*args, **keywords)
         return value
 
     def note(self, reason: str) -> None:
@@ -220,7 +223,7 @@ class Log(Instrument):
         if self._one_by_one % self.rows:
             raise CannotCouple("it draws noise whose first axis is not the number of draws")
         ends = [
-            pickle.dumps(state_of(each.main)) for each in self._streams.values() if each.is_used
+            pickle.dumps(state_of(used.main)) for used in self._streams.values() if used.is_used
         ]
         self._calls.update(b"".join(ends))
         return self._calls.digest()
@@ -249,7 +252,7 @@ def draw_row_aligned(
         outputs, digest = _drawn(call, data, log, runs)
     if choose.random() < RERUN_CHUNK_SHARE:
         copied, data = call.spare(data)
-        replaced = _some(count, choose)
+        replaced = _half(count, choose)
         with _untouched(copied, sequence) as runs:
             again, _ = _drawn(copied, data, log.replacing(replaced), runs)
         _check_rows(outputs, again, ~replaced)
@@ -275,16 +278,16 @@ def try_row_aligned(
         for call, log, (outputs, _) in zip(calls, logs, drawn, strict=True):
             if deadline.remaining() <= 0:
                 raise OutOfTime
-            few = np.arange(count) % 2 == 0
-            replaced = few if count == FIRST_TRIAL_DRAWS else _some(count, choose)
+            even = np.arange(count) % 2 == 0
+            replaced = even if count == FIRST_TRIAL_DRAWS else _half(count, choose)
             again, _ = _drawn(*call, log.replacing(replaced), runs)
             _check_rows(outputs, again, ~replaced)
 
 
-def _some(count: int, choose: np.random.Generator) -> Bools:
+def _half(count: int, choose: np.random.Generator) -> Bools:
     """Half of the rows."""
-    some: Bools = choose.permutation(count) < (count + 1) // 2
-    return some
+    chosen: Bools = choose.permutation(count) < (count + 1) // 2
+    return chosen
 
 
 def _untouched(call: Call, sequence: np.random.SeedSequence) -> Runs:
@@ -302,11 +305,11 @@ def _drawn(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]
     return outputs, log.digest()
 
 
-def _check_rows(outputs: Outputs, again: Outputs, kept: Bools) -> None:
-    """Rows that kept their noise have to stay."""
+def _check_rows(outputs: Outputs, again: Outputs, same_noise: Bools) -> None:
+    """Rows with the same noise have to be the same."""
     if isinstance(outputs, np.ndarray) and isinstance(again, np.ndarray):
-        agree = same(outputs[kept], again[kept])
+        agree = same(outputs[same_noise], again[same_noise])
     else:
-        agree = all(same(outputs[row], again[row]) for row in np.flatnonzero(kept).tolist())
+        agree = all(same(outputs[row], again[row]) for row in np.flatnonzero(same_noise).tolist())
     if not agree:
         raise CannotCouple("a draw depends on the noise of others, or on earlier calls")

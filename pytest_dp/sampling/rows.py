@@ -16,15 +16,16 @@ import numpy.typing as npt
 Keys = npt.NDArray[np.float64]
 
 MIN_ROWS = 16
-"""Rows below which nothing can be told."""
+"""Rows below which nothing can be told: fewer come in pairs by chance. Chosen by hand."""
 AGREEING_DIGITS = 9
-"""Decimal digits to which values have to agree, as shares of their spread."""
+"""Decimal digits to which values have to agree, as shares of their spread: what rounding leaves of
+floats that were added and subtracted. Chosen by hand."""
 EVEN_P_VALUE = 1e-3
 """Probability, were rows independent, below which their evenness is looked into by further
-calls."""
+calls, which take time; smaller values look later. Chosen by hand."""
 P_VALUE_DISCOUNT = 0.01
 """What `EVEN_P_VALUE` is multiplied by after each look that found nothing, which makes each look
-stricter than the one before."""
+stricter than the one before. Chosen by hand."""
 MAX_EQUAL_SHARE = 1 / (1 + 2 * math.sqrt(2 / 3))
 """Of values that come k - 1, k, or k + 1 times, the share that come k times, at most."""
 

@@ -14,7 +14,8 @@ from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.streams import seeded, stream
 
 CHECK_TIME_SHARE = 0.1
-"""Share of the time that may go into looking whether the mechanism changed its input."""
+"""Share of the time that may go into looking whether the mechanism changed its input: with less,
+more runs have to be made again where it did. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,22 +27,25 @@ from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE, FIRST_TRIAL_DRAWS, NEW_TRIAL_GROWTH
-from pytest_dp.sampling.sharing import Compared, jobs_of
+from pytest_dp.sampling.sharing import Comparison, jobs_of
 from pytest_dp.sampling.subject import TRIAL_RUNS, Subject
 
 T = TypeVar("T")
 
 START_WORKERS_FROM = 5.0
-"""Estimated seconds of work from which starting processes, with their imports, pays."""
+"""Estimated seconds of work from which starting processes, with their imports, pays. Chosen by
+hand."""
 MIN_AUDIT_RUNS = 250
-"""Runs that an audit takes at least, as a rule: processes are not started for one draw only."""
+"""Runs that an audit takes at least, as a rule: processes are not started for one draw only. Chosen
+by hand."""
 SLOW_RUN = START_WORKERS_FROM / MIN_AUDIT_RUNS
 """Seconds a run from which processes are thus started at once, and every draw is shared out."""
 USE_WORKERS_FROM = 0.25
-"""Estimated seconds of work from which handing it to running processes pays."""
+"""Estimated seconds of work from which handing it to running processes pays. Chosen by hand."""
 
 MAX_RAISED_IN_A_ROW = 200
-"""Runs in a row that raise, after many that did not, before a mechanism counts as used up."""
+"""Runs in a row that raise, after many that did not, before a mechanism counts as used up: fewer
+may be chance, more waste time. Chosen by hand; `_usable` says how seldom chance does it."""
 
 Progress = Callable[[int, float, float | None], None]
 """Is told runs, seconds, and the smallest true loss that would be caught by now, where known."""
@@ -96,7 +99,7 @@ class Sampler(Subject):
         super().__init__(call, seed)
         self.n_jobs, self.explicit_jobs, self.progress = n_jobs, explicit_jobs, progress
         self._slow: bool | None = None  # unknown
-        self._packed: tuple[workers.Packed, Compared] | None = None
+        self._packed: tuple[workers.Packed, Comparison] | None = None
         self._rows = FIRST_TRIAL_DRAWS
         self._noises: dict[Chunk, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
@@ -120,7 +123,7 @@ class Sampler(Subject):
         """The chunks that a draw is cut into."""
         whole = Chunk(draw.count, draw.key, draw.shared)
         vectorized, slow = self.call.size is not None, self._slow or False
-        return cut(whole, vectorized, slow=slow, most=self._at_a_time)
+        return cut(whole, vectorized, slow=slow, limit=self._at_a_time)
 
     def can_couple(
         self, input1: Input, input2: Input, deadline: Deadline, rows: int | None = None
@@ -227,7 +230,7 @@ class Sampler(Subject):
     def _in_workers(
         self,
         packed: workers.Packed,
-        compared: Compared,
+        comparison: Comparison,
         works: list[Work],
         function: Callable[[Outputs], T],
         deadline: Deadline,
@@ -239,11 +242,11 @@ class Sampler(Subject):
         with closing(workers.share_out(order, todo, self.n_jobs, deadline)) as done:
             for (index, groups), shared in zip(jobs, done, strict=True):
                 if shared.trial is not None:
-                    self.replayable &= compared.own.replays
-                    compared.check(shared.trial)
+                    self.replayable &= comparison.local.replays
+                    comparison.check(shared.trial)
                 chunks = chain.from_iterable(groups)
                 ran = list(zip(chunks, shared.summaries, strict=False))  # it may end early
-                seen = partial(compared.was_seen, replayable=self.replayable)
+                seen = partial(comparison.was_seen, replayable=self.replayable)
                 if any(seen(summary.fingerprint, chunk) for chunk, summary in ran):
                     raise workers.CannotShare(workers.OUT_OF_REACH)
                 for chunk, summary in ran:
@@ -260,7 +263,7 @@ class Sampler(Subject):
             return runs * (self.seconds_a_run or 0.0) > USE_WORKERS_FROM
         return max(runs, MIN_AUDIT_RUNS) * (self.seconds_a_run or 0.0) > START_WORKERS_FROM
 
-    def _pack(self, given: Input, deadline: Deadline) -> tuple[workers.Packed, Compared] | None:
+    def _pack(self, given: Input, deadline: Deadline) -> tuple[workers.Packed, Comparison] | None:
         if self._packed is None:
             cost = self.seconds_a_run or 0.0
             count = min(MAX_CHUNK, max(1, int(0.05 / cost) if cost else MAX_CHUNK))
@@ -279,7 +282,7 @@ class Sampler(Subject):
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
                 return None
             trial = workers.trial_of(self.runner, self.call, given, chunk, deadline)
-            self._packed = packed, Compared(trial)
+            self._packed = packed, Comparison(trial)
         return self._packed
 
     def _heed(self, given: Input, chunk: Chunk, summary: Summary) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.sampling.captured import is_bound
+
 
 class StandsFor(type):
     """Makes classes that stand for a type of numbers: calls are theirs, all else is that of it.
@@ -19,11 +21,11 @@ class StandsFor(type):
 
     plain: type
 
-    def __instancecheck__(cls, thing: Any) -> bool:
-        return isinstance(thing, cls.plain)
+    def __instancecheck__(cls, obj: Any) -> bool:
+        return isinstance(obj, cls.plain)
 
-    def __subclasscheck__(cls, other: type) -> bool:
-        return other is cls or issubclass(other, cls.plain)
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, cls.plain)
 
     def __eq__(cls, other: object) -> bool:
         return other is cls or other is cls.plain
@@ -40,12 +42,13 @@ class StandsFor(type):
         return cls(plain.__name__, (), {"plain": plain, "dtype": np.dtype(plain)})
 
 
-MAX_FOUND = 500
-"""Functions and modules of a mechanism that are looked at."""
+MAX_VISITED = 500
+"""Functions and modules of a mechanism that are looked at: more take longer for every copy, and are
+seldom the mechanism's. Chosen by hand."""
 
 
 def shadow(mechanism: Any, names: Mapping[str, Any]) -> None:
-    """Let the functions of a copy, and those they use, find other things under some names.
+    """Let the functions of a copy, and those they use, find other objects under some names.
 
     Parameters
     ----------
@@ -56,16 +59,16 @@ def shadow(mechanism: Any, names: Mapping[str, Any]) -> None:
     """
     seen: set[int] = set()
     ahead = [mechanism]
-    while ahead and len(seen) < MAX_FOUND:
-        thing = ahead.pop()
-        if id(thing) in seen:
+    while ahead and len(seen) < MAX_VISITED:
+        obj = ahead.pop()
+        if id(obj) in seen:
             continue
-        seen.add(id(thing))
-        if isinstance(thing, types.FunctionType) and not _is_shared(thing):
-            ahead += thing.__globals__.values()
+        seen.add(id(obj))
+        if isinstance(obj, types.FunctionType) and not _is_shared(obj):
+            ahead += obj.__globals__.values()
             for name, value in names.items():
-                thing.__globals__.setdefault(name, value)
-        ahead += _inside(thing)
+                obj.__globals__.setdefault(name, value)
+        ahead += _inside(obj)
 
 
 def _is_shared(function: types.FunctionType) -> bool:
@@ -73,28 +76,21 @@ def _is_shared(function: types.FunctionType) -> bool:
     return module is not None and vars(module) is function.__globals__
 
 
-def _inside(thing: Any) -> Iterable[Any]:
-    """Functions and classes in a thing, or around it."""
-    if isinstance(thing, functools.partial):
-        return (thing.func,)
-    if isinstance(thing, types.MethodType):
-        return thing.__func__, thing.__self__
-    if isinstance(thing, types.FunctionType):
-        return [cell.cell_contents for cell in thing.__closure__ or () if _is_filled(cell)]
-    if isinstance(thing, type | types.ModuleType):
-        return () if _is_found(thing) else list(vars(thing).values())
-    return (getattr(thing, "__wrapped__", None), type(thing))
+def _inside(obj: Any) -> Iterable[Any]:
+    """Functions and classes in an object, or around it."""
+    if isinstance(obj, functools.partial):
+        return (obj.func,)
+    if isinstance(obj, types.MethodType):
+        return obj.__func__, obj.__self__
+    if isinstance(obj, types.FunctionType):
+        return [cell.cell_contents for cell in obj.__closure__ or () if is_bound(cell)]
+    if isinstance(obj, type | types.ModuleType):
+        return () if _is_original(obj) else list(vars(obj).values())
+    return (getattr(obj, "__wrapped__", None), type(obj))
 
 
-def _is_found(thing: type | types.ModuleType) -> bool:
+def _is_original(obj: type | types.ModuleType) -> bool:
     """Whether a class or a module is what its name stands for, and no copy."""
-    if isinstance(thing, types.ModuleType):
-        return sys.modules.get(thing.__name__) is thing
-    return getattr(sys.modules.get(thing.__module__), thing.__name__, None) is thing
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # not bound yet
-        return False
+    if isinstance(obj, types.ModuleType):
+        return sys.modules.get(obj.__name__) is obj
+    return getattr(sys.modules.get(obj.__module__), obj.__name__, None) is obj

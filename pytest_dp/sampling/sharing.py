@@ -16,7 +16,8 @@ from pytest_dp.sampling.measuring import Group, Work
 from pytest_dp.sampling.workers import OUT_OF_REACH, CannotShare, Trial
 
 JOB_SECONDS = 0.1
-"""Estimated seconds of work that are handed over at a time: little overhead, visible progress."""
+"""Estimated seconds of work that are handed over at a time: more are seen late in the progress,
+with fewer handing over takes longer than the work. Chosen by hand."""
 
 
 def jobs_of(
@@ -37,18 +38,18 @@ def jobs_of(
     return jobs
 
 
-class Compared:
+class Comparison:
     """What processes have given so far, to tell whether they drew the same random numbers.
 
     Parameters
     ----------
-    own : Trial
+    local : Trial
         Of this process.
     """
 
-    def __init__(self, own: Trial) -> None:
-        self.own = own
-        self._trials = {own.process: own}
+    def __init__(self, local: Trial) -> None:
+        self.local = local
+        self._trials = {local.process: local}
         self._fingerprints: dict[bytes, Chunk] = {}
 
     def check(self, trial: Trial) -> None:
@@ -57,23 +58,23 @@ class Compared:
         What replays in this process must give the same in a worker. What does not must give
         something else in each: system entropy does, a generator that was copied does not.
         """
-        if self.own.replays:
+        if self.local.replays:
             if not trial.replays:
                 raise CannotShare(OUT_OF_REACH)
-            if trial.outputs != self.own.outputs:
+            if trial.outputs != self.local.outputs:
                 raise CannotShare(
                     "gives other outputs in a worker process (set order, patched modules, "
                     "environment variables): audited in one process"
                 )
         else:
-            others = [t for t in self._trials.values() if t.process != trial.process]
+            elsewhere = [t for t in self._trials.values() if t.process != trial.process]
             self._trials[trial.process] = trial
             enough = COINCIDENCE_SURPRISE + 2 * math.log(len(self._trials))
             if trial.outputs.surprise < enough:
                 raise CannotShare(
                     "draws on randomness that cannot be told from a copy: audited in one process"
                 )
-            if any(other.outputs == trial.outputs for other in others):
+            if any(t.outputs == trial.outputs for t in elsewhere):
                 raise CannotShare(OUT_OF_REACH)
 
     def was_seen(self, fingerprint: Fingerprint | None, chunk: Chunk, replayable: bool) -> bool:

@@ -70,13 +70,13 @@ def seeded(sequence: np.random.SeedSequence, captured: Captured) -> Iterator[np.
     ``np.random``, ``random`` and the `captured` generators draw from streams of their own and get
     their earlier state back at the end.
     """
-    own, numpy_global, python_global = (child(sequence, k) for k in range(3))
-    kept = captured.reseeded(child(sequence, 3)) if captured.generators else nullcontext()
+    injected, numpy_global, python_global = (child(sequence, k) for k in range(3))
+    reseeded = captured.reseeded(child(sequence, 3)) if captured.generators else nullcontext()
     python_state = random.getstate()
-    with kept, _numpy_seeded(numpy_global.generate_state(4)):
+    with reseeded, _numpy_seeded(numpy_global.generate_state(4)):
         random.seed(int.from_bytes(python_global.generate_state(4).tobytes(), "little"))
         try:
-            yield np.random.default_rng(own)
+            yield np.random.default_rng(injected)
         finally:
             random.setstate(python_state)
 

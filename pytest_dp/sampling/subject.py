@@ -34,7 +34,7 @@ from pytest_dp.sampling.twister import GLOBAL
 COPY_KEY = 8
 """First part of the keys of what is drawn by copies that start afresh."""
 TRIAL_RUNS = 2
-"""Runs at a time by which a mechanism is first looked at: one may take a second..."""
+"""Runs at a time by which a mechanism is first looked at: one may take a second. By hand..."""
 TRIAL_RUNS_ALONE = 6
 """...and where it uses none of the streams, and may draw on others."""
 
@@ -101,7 +101,7 @@ class Subject:
         text = " ".join(text.split())
         form = _FIGURE.sub("#", text)
         for notes in (self.notes, self.hindrances) if hinders else (self.notes,):
-            same_form = [i for i, other in enumerate(notes) if _FIGURE.sub("#", other) == form]
+            same_form = [i for i, noted in enumerate(notes) if _FIGURE.sub("#", noted) == form]
             if same_form:
                 notes[same_form[0]] = text
             else:

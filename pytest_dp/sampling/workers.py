@@ -34,7 +34,8 @@ from pytest_dp.sampling.pickling import cloudpickle
 from pytest_dp.sampling.runner import Runner
 
 GRACE_SECONDS = 5.0
-"""Seconds that a worker gets, beyond the deadline, to notice it by itself."""
+"""Seconds that a worker gets, beyond the deadline, to notice it by itself: with fewer a busy
+machine looks hung, with more an audit ends later where compiled code hangs. Chosen by hand."""
 
 OUT_OF_REACH = (
     "keeps a random generator out of reach, which copies itself into every worker process with the "
@@ -78,7 +79,7 @@ class Packed:
     mechanism: bytes
     module: str | None
 
-    def beside(self, thing: Any) -> bytes:
+    def beside(self, obj: Any) -> bytes:
         """Pickle what is to meet the mechanism in a worker: both then have the same classes.
 
         Raises
@@ -87,7 +88,7 @@ class Packed:
             If it cannot be pickled.
         """
         try:
-            return _dumped(thing, self.module)
+            return _dumped(obj, self.module)
         except Exception as error:  # whatever pickling raises
             raise _cannot_travel(error) from None
 
@@ -100,27 +101,24 @@ def pack(call: Call, given: Input, chunk: Chunk) -> Packed:
     Exception
         Whatever pickling raised, if it cannot be pickled by value nor by reference.
     """
-    thing = (
-        replace(call, captured=NO_GENERATORS),
-        given,
-        chunk,
-    )  # a worker looks for them in its copy
+    # A worker looks for generators in its copy.
+    trial = replace(call, captured=NO_GENERATORS), given, chunk
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
     if module is not None and module.__name__ != "__main__" and _travels(module):
         try:
-            return Packed(_dumped(thing, module.__name__), module.__name__)
+            return Packed(_dumped(trial, module.__name__), module.__name__)
         except Exception:  # most often a module variable that cannot travel
             if not _importable(module):
                 raise
-    return Packed(_dumped(thing, None), None)
+    return Packed(_dumped(trial, None), None)
 
 
-def _dumped(thing: Any, module: str | None) -> bytes:
+def _dumped(obj: Any, module: str | None) -> bytes:
     if module is None:
-        return bytes(cloudpickle.dumps(thing))
+        return bytes(cloudpickle.dumps(obj))
     cloudpickle.register_pickle_by_value(sys.modules[module])
     try:
-        return bytes(cloudpickle.dumps(thing))
+        return bytes(cloudpickle.dumps(obj))
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[module])
 
@@ -314,9 +312,9 @@ def _function(sent: bytes) -> Callable[[Outputs], Any]:
     return _received(sent)  # type: ignore[no-any-return]
 
 
-def _sent(thing: Any) -> bytes:
+def _sent(obj: Any) -> bytes:
     try:
-        return bytes(cloudpickle.dumps(thing))
+        return bytes(cloudpickle.dumps(obj))
     except Exception as error:  # whatever pickling raises
         raise _cannot_travel(error) from None
 

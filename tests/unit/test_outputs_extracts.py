@@ -159,11 +159,11 @@ def test_whether_outputs_are_all_the_same(outputs, constant):
 def test_long_outputs_are_drawn_in_smaller_pieces(vectorized):
     most = at_a_time(np.zeros((64, 100_000)))
     assert most == MAX_BYTES // 800_000
-    pieces = cut(Chunk(10_000, (1,), True), vectorized, most=most)
+    pieces = cut(Chunk(10_000, (1,), True), vectorized, limit=most)
     assert sum(piece.count for piece in pieces) == 10_000
     assert max(piece.count for piece in pieces) <= most
     groups = grouped(pieces, vectorized, most)
     assert max(sum(piece.count for piece in group) for group in groups) <= most
-    assert cut(Chunk(10_000, (1,), True), vectorized, most=at_a_time([1.0])) == cut(
+    assert cut(Chunk(10_000, (1,), True), vectorized, limit=at_a_time([1.0])) == cut(
         Chunk(10_000, (1,), True), vectorized
     )

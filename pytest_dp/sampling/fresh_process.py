@@ -16,7 +16,8 @@ from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.streams import seeded, stream
 
 PROCESS_SECONDS = 20.0
-"""To start, to import, and to run."""
+"""Seconds to start, to import, and to run: mechanisms that take longer are not looked at like that.
+Chosen by hand."""
 
 
 def repeated(call: Call, data: Any, seed: int, copies: int) -> list[list[str]] | None:
@@ -35,7 +36,7 @@ def repeated(call: Call, data: Any, seed: int, copies: int) -> list[list[str]] |
             (sys.path, place, pickle.dumps((call.params, data)), call.rng, call.size, seed, copies)
         )
         done = subprocess.run(
-            [sys.executable, "-c", "from pytest_dp.sampling.elsewhere import serve; serve()"],
+            [sys.executable, "-c", "from pytest_dp.sampling.fresh_process import serve; serve()"],
             input=request,
             capture_output=True,
             timeout=PROCESS_SECONDS,
@@ -66,7 +67,7 @@ def serve() -> None:
 
 
 def _of_copy(call: Call, data: Any, seed: int, number: int) -> list[str]:
-    copied, (given,) = call.copied(data)
+    copied, (copied_data,) = call.copied(data)
     with seeded(stream(seed, number), copied.captured) as generator:
-        outputs: Outputs = replace(copied, input=None).draw(given, 2, generator)
+        outputs: Outputs = replace(copied, input=None).draw(copied_data, 2, generator)
     return [shown(output) for output in outputs]
