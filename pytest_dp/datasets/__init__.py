@@ -5,9 +5,9 @@ from __future__ import annotations
 from pytest_dp.datasets.arrays import Array
 from pytest_dp.datasets.builtin import FrozenSet, List, Set, Tuple
 from pytest_dp.datasets.columns import Columns, String
+from pytest_dp.datasets.conversion import kind_of, only_in, rebuilt, records_of
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.frames import DataFrame, Series
-from pytest_dp.datasets.making import kind_of, only_in, rebuilt, records_of
 from pytest_dp.datasets.records import ends_first, is_real, key
 from pytest_dp.datasets.tables import ArrowTable, PolarsFrame, PolarsSeries
 from pytest_dp.datasets.types import register

@@ -62,7 +62,7 @@ class Columns(DataType):
     def joined(self, datasets: Sequence[Any]) -> dict[Any, tuple[DataType, Any]]:
         types = {name: _type(column) for name, column in datasets[0].items()}
         return {
-            name: (data, data.joined([one[name] for one in datasets]))
+            name: (data, data.joined([dataset[name] for dataset in datasets]))
             for name, data in types.items()
         }
 

@@ -65,22 +65,23 @@ def _listed(value: Any, data: DataType, width: int, depth: int) -> str:
     room = width - len(opening + closing + note) - len("... ")
     part = max((room - len(", ")) // 2, 3)  # so that the first record and the last one fit
     ahead, end = _ends(value, data, n, width)
-    last = "".join(_described(one, part, depth + 1) for one in end)
-    shown = _as_many_as_fit((_described(one, part, depth + 1) for one in ahead), room - len(last))
+    last = "".join(_described(record, part, depth + 1) for record in end)
+    texts = (_described(record, part, depth + 1) for record in ahead)
+    shown = _as_many_as_fit(texts, room - len(last))
     skipped = "... " if len(shown) < n - 1 else ""
-    text = f"{opening}{''.join(f'{one}, ' for one in shown)}{skipped}{last}{closing}"
+    text = f"{opening}{''.join(f'{text}, ' for text in shown)}{skipped}{last}{closing}"
     return cut(text, width - len(note)) + note
 
 
-def _ends(value: Any, data: DataType, n: int, most: int) -> tuple[list[Any], list[Any]]:
+def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
     """The first records, so many at most, and the last one."""
     if data.unique:
         records = data.records(value)
-        return records[: min(most, n - 1)], records[-1:]
+        return records[: min(limit, n - 1)], records[-1:]
     # Not all records are made: there may be millions.
     rows = data.joined([value])
-    first = data.records(data.taken(rows, range(min(most, max(n - 1, 0)))))
-    return first, data.records(data.taken(rows, [n - 1] if n else []))
+    head = data.records(data.taken(rows, range(min(limit, max(n - 1, 0)))))
+    return head, data.records(data.taken(rows, [n - 1] if n else []))
 
 
 def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:

@@ -31,9 +31,6 @@ class DataFrame(_Pandas):
     def classes(self) -> tuple[type, ...]:
         return loaded(_pandas(), ["DataFrame"])
 
-    def detail(self, value: Any) -> Any:
-        return tuple(value.columns)
-
     def columns(self, value: Any) -> list[Any]:
         return list(value.columns)
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.pool import Pool, Positions
-from pytest_dp.datasets.records import key, telling
-from pytest_dp.datasets.turns import in_turn
+from pytest_dp.datasets.records import key, representatives
 from pytest_dp.datasets.units import moved_to, name_of, reader
 
 PART, PART_UNITS = 16, 8
-"""Records, or units, of a large dataset that stand for it where it is cut down."""
+"""Records, and units, of a large dataset that stand for it where it is cut down. More are more
+neighbours to try; fewer may leave out the record that leaks. By hand."""
 _NOBODY = object()
+"""The unit of null records, which are no one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Records:
     def __init__(self, pool: Pool, null: int | None) -> None:
         self.pool, self._null = pool, null
 
-    def rounds(self, own: Positions) -> list[list[Member]]:
+    def rounds(self, positions: Positions) -> list[list[Member]]:
         """The members of a dataset, extreme ones ahead; first one of each, then its repetitions.
 
         What repetitions add matters to few mechanisms.
@@ -59,7 +61,7 @@ class Records:
         same, rank = self.pool.same, {at: order for order, at in enumerate(self.pool.distinct)}
         times: Counter[int] = Counter()
         rounds: dict[int, list[Member]] = {}
-        for index, at in enumerate(own):
+        for index, at in enumerate(positions):
             if same[at] == self._null:
                 continue
             times[same[at]] += 1
@@ -73,12 +75,12 @@ class Records:
         offered = {self.pool.same[at] for at in chain.from_iterable(sources)} - {self._null}
         return [Member(at, (at,)) for at in self.pool.distinct if at in offered]
 
-    def part(self, own: Positions) -> Positions:
+    def part(self, positions: Positions) -> Positions:
         """The positions that tell most of a large dataset, in their order."""
-        found = telling([self.pool.records[at] for at in own], PART)
-        return tuple(own[index] for index in sorted(found))
+        rows = representatives([self.pool.records[at] for at in positions], PART)
+        return tuple(positions[index] for index in sorted(rows))
 
-    def instead(self, leaving: Member, coming: Member, own: Positions) -> list[Member]:  # noqa: ARG002
+    def instead(self, leaving: Member, coming: Member, positions: Positions) -> list[Member]:  # noqa: ARG002
         """What may take the place of a member."""
         return [] if coming.key == leaving.key else [coming]
 
@@ -96,8 +98,8 @@ class Units:
         Rows of a unit that come in at most.
     """
 
-    def __init__(self, pool: Pool, null: int | None, unit: Any, most: int | None) -> None:
-        self.pool, self._null, self._unit, self._most = pool, null, unit, most
+    def __init__(self, pool: Pool, null: int | None, unit: Any, max_rows: int | None) -> None:
+        self.pool, self._null, self._unit, self._max_rows = pool, null, unit, max_rows
         self._read: Callable[[Any], Any] = reader(pool.example, unit)
         self._keys: dict[int, Hashable] = {}
 
@@ -114,11 +116,11 @@ class Units:
         for index, at in enumerate(positions):
             groups.setdefault(self._key(at), []).append(index)
         groups.pop(_NOBODY, None)
-        first = {
+        best_rank = {
             unit: min(rank[self.pool.same[positions[index]]] for index in indices)
             for unit, indices in groups.items()
         }
-        extreme = sorted(groups, key=first.__getitem__)
+        extreme = sorted(groups, key=best_rank.__getitem__)
         rising = sorted(extreme, key=lambda unit: len(groups[unit]))
         return [
             Member(unit, tuple(groups[unit]), self._name(positions[groups[unit][0]]))
@@ -128,54 +130,57 @@ class Units:
     def _name(self, at: int) -> str:
         return name_of(self._unit, self._read(self.pool.records[at]))
 
-    def rounds(self, own: Positions) -> list[list[Member]]:
+    def rounds(self, positions: Positions) -> list[list[Member]]:
         """The units of a dataset."""
-        return [self._members(own)]
+        return [self._members(positions)]
 
     def new(self, sources: Sequence[Positions]) -> list[Member]:
         """The units of datasets, those of each in turn."""
-        offered = [
-            [
-                Member(one.key, tuple(source[index] for index in one.at[: self._most]), one.name)
-                for one in self._members(source)
-            ]
-            for source in sources
-        ]
-        same = self.pool.same
-        rows = {(one.key, *(same[at] for at in one.at)): one for one in in_turn(offered)}
-        return list(rows.values())
+        offered = [[self._newcomer(m, source) for m in self._members(source)] for source in sources]
+        by_rows = {self._content(member): member for member in in_turn(offered)}
+        return list(by_rows.values())
 
-    def part(self, own: Positions) -> Positions:
+    def _newcomer(self, member: Member, source: Positions) -> Member:
+        """A member of another dataset, by its positions in the pool."""
+        rows = tuple(source[index] for index in member.at[: self._max_rows])
+        return Member(member.key, rows, member.name)
+
+    def _content(self, member: Member) -> tuple[Hashable, ...]:
+        """What is equal for members of one unit with equal rows."""
+        return (member.key, *(self.pool.same[at] for at in member.at))
+
+    def part(self, positions: Positions) -> Positions:
         """All rows of the largest units, and of those that tell most, in their order."""
-        members = self._members(own)
-        owner = {index: one for one in members for index in one.at}
-        rows = telling([self.pool.records[at] for at in own], PART)
-        telling_units = (owner[index] for index in rows if index in owner)
-        few = list(dict.fromkeys(in_turn((members[:PART_UNITS], telling_units))))[:PART_UNITS]
-        return tuple(own[index] for index in sorted(chain.from_iterable(one.at for one in few)))
+        members = self._members(positions)
+        owner = {index: member for member in members for index in member.at}
+        rows = representatives([self.pool.records[at] for at in positions], PART)
+        representative = (owner[index] for index in rows if index in owner)
+        few = list(dict.fromkeys(in_turn((members[:PART_UNITS], representative))))[:PART_UNITS]
+        kept_rows = sorted(chain.from_iterable(member.at for member in few))
+        return tuple(positions[index] for index in kept_rows)
 
-    def instead(self, leaving: Member, coming: Member, own: Positions) -> list[Member]:
+    def instead(self, leaving: Member, coming: Member, positions: Positions) -> list[Member]:
         """The rows of the other unit: as its own if the dataset has none, and as of this one."""
-        found = [] if coming.key in {self._key(at) for at in own} else [coming]
-        owner = self._read(self.pool.records[own[leaving.at[0]]])
+        options = [] if coming.key in {self._key(at) for at in positions} else [coming]
+        owner = self._read(self.pool.records[positions[leaving.at[0]]])
         moved = [
             moved_to(self.pool.example, self.pool.records[at], self._unit, owner)
             for at in coming.at
         ]
         if None not in moved:
             at = tuple(map(self.pool.add, moved))
-            before = Counter(self.pool.same[own[index]] for index in leaving.at)
-            if Counter(self.pool.same[one] for one in at) != before:
-                found.append(Member(leaving.key, at, leaving.name))
-        return found
+            before = Counter(self.pool.same[positions[index]] for index in leaving.at)
+            if Counter(self.pool.same[position] for position in at) != before:
+                options.append(Member(leaving.key, at, leaving.name))
+        return options
 
 
-def exchanged(own: Positions, leaving: Positions, coming: Positions = ()) -> Positions:
+def exchanged(positions: Positions, leaving: Positions, coming: Positions = ()) -> Positions:
     """The positions without those at some indices; others at the first of these."""
     if len(leaving) == 1:  # of thousands, quickly
-        return (*own[: leaving[0]], *coming, *own[leaving[0] + 1 :])
+        return (*positions[: leaving[0]], *coming, *positions[leaving[0] + 1 :])
     gone = set(leaving)
-    rest = tuple(at for index, at in enumerate(own) if index not in gone)
+    rest = tuple(at for index, at in enumerate(positions) if index not in gone)
     return (*rest[: leaving[0]], *coming, *rest[leaving[0] :])
 
 
@@ -185,5 +190,5 @@ def addable(
     """What may come in: a set cannot hold a record twice, nor a dataset one unit."""
     if not units.pool.unique and isinstance(units, Records):
         return new
-    held = {one.key for some in rounds for one in some}
-    return [one for one in new if one.key not in held]
+    held = {member.key for members in rounds for member in members}
+    return [member for member in new if member.key not in held]

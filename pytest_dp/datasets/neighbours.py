@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from pytest_dp.datasets.making import in_words
+from pytest_dp.datasets.conversion import in_words
 
 _OPPOSITE = {"removed": "added", "added": "removed"}
 

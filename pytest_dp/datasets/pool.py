@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from pytest_dp.datasets.making import rebuilt
+from pytest_dp.datasets.conversion import rebuilt
 from pytest_dp.datasets.records import ends_first, key
 from pytest_dp.datasets.types import DataType, type_of
 
@@ -32,9 +32,9 @@ class Pool:
 
     def __init__(self, datasets: Sequence[Any]) -> None:
         self._type: DataType = type_of(datasets[0])  # type: ignore[assignment]
-        filled = [one for one in datasets if self._type.length(one)] or datasets[:1]
+        filled = [dataset for dataset in datasets if self._type.length(dataset)] or datasets[:1]
         self.example, self._rows = filled[0], self._type.joined(filled)
-        self.records = [record for one in datasets for record in self._type.records(one)]
+        self.records = [record for dataset in datasets for record in self._type.records(dataset)]
         self._native = len(self.records)
         self._first: dict[Hashable, int] = {}
         self.same = [self._entered(record, at) for at, record in enumerate(self.records)]
@@ -71,17 +71,18 @@ class Pool:
         if not added:
             return self._type.taken(self._rows, positions)
         # Added records come from no dataset: they are made to fit.
-        more = rebuilt(self.example, [self.records[at] for at in added])
+        added_rows = rebuilt(self.example, [self.records[at] for at in added])
         natives = [at for at in positions if at < self._native]
-        rows = self._type.joined([*self._parts(natives), more])
-        place = {at: len(natives) + order for order, at in enumerate(added)}
-        own = iter(range(len(natives)))
-        return self._type.taken(rows, [place[at] if at in place else next(own) for at in positions])
+        rows = self._type.joined([*self._parts(natives), added_rows])
+        place = {at: len(natives) + row for row, at in enumerate(added)}
+        native_rows = iter(range(len(natives)))
+        order = [place[at] if at in place else next(native_rows) for at in positions]
+        return self._type.taken(rows, order)
 
     def _parts(self, natives: Sequence[int]) -> list[Any]:
         return [self._type.taken(self._rows, natives)] if natives else []
 
     def content(self, positions: Positions) -> int:
         """Equal for equal datasets: a hash, since the content itself would fill the memory."""
-        found = [self.same[at] for at in positions]
-        return hash((id(self), *(sorted(found) if self.unique else found)))
+        values = [self.same[at] for at in positions]
+        return hash((id(self), *(sorted(values) if self.unique else values)))

@@ -12,13 +12,15 @@ from numbers import Real
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.turns import in_turn
+from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.types import MAX_CLASSES, type_of
 
 MAX_COLUMNS = 16
-"""Columns that are looked at."""
+"""Columns whose extremes and categories are looked at. More cost time and crowd the others out;
+fewer may miss the column that matters. By hand."""
 MAX_CATEGORIES = 20
-"""Different values of a column that may be categories."""
+"""Different values of a column that may be categories. More are more records that stand for a
+dataset; fewer may leave a category out. By hand."""
 
 
 def is_real(value: object) -> bool:
@@ -72,12 +74,12 @@ _EQUALITY: dict[type, bool] = {}
 """Whether equality of the objects of a class says something about their content."""
 
 
-def _has_equality(given: type) -> bool:
-    if given not in _EQUALITY:
+def _has_equality(cls: type) -> bool:
+    if cls not in _EQUALITY:
         if len(_EQUALITY) > MAX_CLASSES:
             _EQUALITY.clear()
-        _EQUALITY[given] = any("__eq__" in vars(base) for base in given.__mro__[:-1])
-    return _EQUALITY[given]
+        _EQUALITY[cls] = any("__eq__" in vars(base) for base in cls.__mro__[:-1])
+    return _EQUALITY[cls]
 
 
 def set_order(record: Any) -> tuple[int, Any, str]:
@@ -115,31 +117,31 @@ def ends_first(records: list[Any]) -> list[int]:
     return list(dict.fromkeys(in_turn)) or list(range(len(records)))
 
 
-def telling(records: Sequence[Any], most: int) -> list[int]:
+def representatives(records: Sequence[Any], limit: int) -> list[int]:
     """Indices of few records that stand for many: extremes of each column, one of each category.
 
     Numbers, dates and the like have extremes; what occurs again and again is a category, a missing
-    value too. Columns take turns. Where that is less than half of `most`, some of the others.
+    value too. Columns take turns. Where that is less than half of `limit`, others are added.
     """
-    found = dict.fromkeys(in_turn(map(_telling_cells, columns_of(records))))
-    few = dict.fromkeys(islice(found, most))
-    for other in range(0, len(records), max(len(records) // most, 1)):
-        if len(few) < most // 2:
-            few[other] = None
-    return list(few)
+    candidates = dict.fromkeys(in_turn(map(_representative_cells, columns_of(records))))
+    chosen = dict.fromkeys(islice(candidates, limit))
+    for other in range(0, len(records), max(len(records) // limit, 1)):
+        if len(chosen) < limit // 2:
+            chosen[other] = None
+    return list(chosen)
 
 
-def _telling_cells(cells: Sequence[Any]) -> list[int]:
-    first: dict[Hashable, int] = {}
+def _representative_cells(cells: Sequence[Any]) -> list[int]:
+    first_index: dict[Hashable, int] = {}
     for index, cell in enumerate(cells):
-        first.setdefault(key(cell), index)
+        first_index.setdefault(key(cell), index)
     ends: list[int] = []
     by_type: dict[type, list[int]] = {}
-    for index in first.values():
+    for index in first_index.values():
         by_type.setdefault(float if is_real(cells[index]) else type(cells[index]), []).append(index)
-    for one, indices in by_type.items():
-        if one is not str and len(indices) > 1:
+    for cell_type, indices in by_type.items():
+        if cell_type is not str and len(indices) > 1:
             with suppress(Exception):  # not everything has an order
                 ends += [pick(indices, key=cells.__getitem__) for pick in (min, max)]
-    often = first.values() if len(first) <= MAX_CATEGORIES else islice(first.values(), 1)
-    return list(dict.fromkeys([*ends, *often]))
+    categories = len(first_index) if len(first_index) <= MAX_CATEGORIES else 1
+    return list(dict.fromkeys([*ends, *islice(first_index.values(), categories)]))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pytest_dp.datasets.exchanges import AddRemoveOne, OfRecords, ReplaceOne, ReplaceSpecial
-from pytest_dp.datasets.functions import Neighbours, OfFunction, Predicate, of_function
+from pytest_dp.datasets.function_relations import Neighbours, OfFunction, Predicate, of_function
 from pytest_dp.datasets.neighbours import Pair, Relation, WithParams, shown
+from pytest_dp.datasets.query_relations import AllQueries, OneQuery
+from pytest_dp.datasets.record_relations import AddRemoveOne, OfRecords, ReplaceOne, ReplaceSpecial
 from pytest_dp.datasets.records import key
-from pytest_dp.datasets.vectors import AllQueries, OneQuery
 from pytest_dp.declaration import NullRecord
 from pytest_dp.errors import ClaimError
 
@@ -58,8 +58,8 @@ class AnyTwo(Relation):
 
 
 RELATIONS: dict[str, type[Relation]] = {
-    one.name: one
-    for one in (AddRemoveOne, ReplaceOne, ReplaceSpecial, OneQuery, AllQueries, AnyTwo)
+    relation.name: relation
+    for relation in (AddRemoveOne, ReplaceOne, ReplaceSpecial, OneQuery, AllQueries, AnyTwo)
 }
 
 
@@ -90,11 +90,11 @@ def stated(neighbors: Any, unit: Any = None, rows_per_unit: int | None = None) -
         return relation(**owned)
     if unit is not None:
         choices = ", ".join(
-            repr(name) for name, one in RELATIONS.items() if issubclass(one, OfRecords)
+            repr(name) for name, kind in RELATIONS.items() if issubclass(kind, OfRecords)
         )
-        given = "no neighbors=" if neighbors is None else f"neighbors={shown(neighbors)}"
+        beside = "no neighbors=" if neighbors is None else f"neighbors={shown(neighbors)}"
         raise ClaimError(
-            f"unit={shown(unit)} with {given}: units own records, so it goes with one of "
+            f"unit={shown(unit)} with {beside}: units own records, so it goes with one of "
             f"{choices}. Vectors of answers and single values have no records."
         )
     if neighbors is None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 _OPPOSITE = {"removed": "added", "added": "removed", "nulled": "restored", "restored": "nulled"}
 _SHOWN = 2
+"""Units that are named in a description; others are counted. More make it long. By hand."""
 
 
 class Step(NamedTuple):

@@ -30,9 +30,6 @@ class PolarsFrame(_Polars):
     def classes(self) -> tuple[type, ...]:
         return loaded(_polars(), ["DataFrame"])
 
-    def detail(self, value: Any) -> Any:
-        return tuple(value.columns)
-
     def content(self, value: Any) -> str:
         return str(value.schema)
 
@@ -90,9 +87,6 @@ class ArrowTable(DataType):
 
     def classes(self) -> tuple[type, ...]:
         return loaded(_arrow(), ["Table"])
-
-    def detail(self, value: Any) -> Any:
-        return tuple(value.column_names)
 
     def content(self, value: Any) -> str:
         return str(value.schema.remove_metadata())

@@ -35,9 +35,10 @@ class DataType(ABC):
         """Whether this object of one of the classes is a dataset."""
         return True
 
-    def detail(self, value: Any) -> Any:  # noqa: ARG002
-        """What else has to agree for two datasets to exchange records, such as the columns."""
-        return None
+    def detail(self, value: Any) -> Any:
+        """What else has to agree for two datasets to exchange records: the columns, if any."""
+        columns = self.columns(value)
+        return None if columns is None else tuple(columns)
 
     def content(self, value: Any) -> str:  # noqa: ARG002
         """What else has to agree for their records to be joined without being converted."""
@@ -94,27 +95,29 @@ def register(*types: DataType) -> None:
 
 
 MAX_CLASSES = 1_000
-"""Classes of which something is remembered: a mechanism may make new ones in each run."""
+"""Classes of which something is remembered: a mechanism may make new ones in each run. Larger:
+memory; smaller: the types of objects are looked up again. By hand; nothing depends on it finely."""
 _BY_CLASS: dict[type, DataType | None] = {}
+"""The type of dataset of each class that was met."""
 
 
-def _type_by_class(given: type) -> DataType | None:
-    if given not in _BY_CLASS:
+def _type_by_class(cls: type) -> DataType | None:
+    if cls not in _BY_CLASS:
         if len(_BY_CLASS) > MAX_CLASSES:
             _BY_CLASS.clear()
-        fitting = (one for one in _TYPES if issubclass(given, one.classes()))
-        _BY_CLASS[given] = next(fitting, None)
-    return _BY_CLASS[given]
+        fitting = (data for data in _TYPES if issubclass(cls, data.classes()))
+        _BY_CLASS[cls] = next(fitting, None)
+    return _BY_CLASS[cls]
 
 
 def type_of(value: Any) -> DataType | None:
     """The type of a dataset; None if the object is none."""
-    found = _type_by_class(type(value))
-    return found if found is not None and found.fits(value) else None
+    data = _type_by_class(type(value))
+    return data if data is not None and data.fits(value) else None
 
 
 def loaded(module: Any, names: Iterable[str]) -> tuple[type, ...]:
     """The classes of these names, as far as the module is loaded and has them."""
     # A module that is only half imported has no classes yet, and so no objects.
-    found = (getattr(module, name, None) for name in names)
-    return tuple(one for one in found if one is not None)
+    classes = (getattr(module, name, None) for name in names)
+    return tuple(cls for cls in classes if cls is not None)

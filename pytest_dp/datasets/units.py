@@ -90,12 +90,12 @@ def grouped(units: Iterable[Any]) -> dict[Hashable, list[int]]:
     return groups
 
 
-def too_many(units: Sequence[Any], unit: Any, most: int | None) -> str:
+def too_many(units: Sequence[Any], unit: Any, limit: int | None) -> str:
     """The first unit that has more rows than that, in words; empty if none has."""
     for positions in grouped(units).values():
-        if most is not None and len(positions) > most:
+        if limit is not None and len(positions) > limit:
             name = name_of(unit, units[positions[0]])
-            return f"{name} has {len(positions):,} rows, more than rows_per_unit={most}"
+            return f"{name} has {len(positions):,} rows, more than rows_per_unit={limit}"
     return ""
 
 

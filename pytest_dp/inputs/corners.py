@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_dp.datasets import is_real, key, kind_of, records_of
+from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.relations import Pair
-from pytest_dp.datasets.turns import in_turn
 
 MAX_CORNERS = 18
 """Pairs that may come first; the others keep their order. More leave fewer ordinary pairs among

@@ -8,12 +8,12 @@ from itertools import chain, combinations, islice
 from typing import Any
 
 from pytest_dp.datasets import describe, key, kind_of, records_of
-from pytest_dp.datasets.exchanges import pair_of
-from pytest_dp.datasets.making import joined_as, length, no_dataset
+from pytest_dp.datasets.conversion import joined_as, length, no_dataset
+from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.pool import Pool, Positions
+from pytest_dp.datasets.record_relations import pair_of
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate, Relation
 from pytest_dp.datasets.steps import Step
-from pytest_dp.datasets.turns import in_turn
 from pytest_dp.datasets.types import Kind
 from pytest_dp.errors import ClaimError
 

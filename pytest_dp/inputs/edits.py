@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_dp.datasets import kind_of
-from pytest_dp.datasets.making import length
+from pytest_dp.datasets.conversion import length
 from pytest_dp.inputs.drawing import Drawn, Part, options_beside
 
 MAX_CUTS = 4

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, cast
 
 from pytest_dp.datasets import kind_of
-from pytest_dp.datasets.making import length
+from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.records import key
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError

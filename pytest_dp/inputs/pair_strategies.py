@@ -18,7 +18,7 @@ from hypothesis.errors import HypothesisException
 from hypothesis.strategies import SearchStrategy
 
 from pytest_dp.datasets import describe, kind_of, records_of
-from pytest_dp.datasets.making import ALLOWED, length
+from pytest_dp.datasets.conversion import ALLOWED, length
 from pytest_dp.datasets.records import key
 from pytest_dp.datasets.relations import (
     AddRemoveOne,

@@ -18,8 +18,8 @@ from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
+from pytest_dp.datasets.query_relations import OfQueries
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
-from pytest_dp.datasets.vectors import OfQueries
 
 Breaks = Callable[[Pair], bool]
 Rows = tuple[list[Any], list[Any]]

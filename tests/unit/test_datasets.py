@@ -16,7 +16,7 @@ from neighbours import pairs
 
 from pytest_dp import ClaimError
 from pytest_dp.datasets import describe, key, kind_of, only_in, rebuilt, records_of
-from pytest_dp.datasets.making import length
+from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne
 
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)

@@ -19,7 +19,7 @@ from neighbours import ADD_REMOVE, REPLACE, content, fault, numbers, pairs, plai
 from pytest_dp import ClaimError
 from pytest_dp.claim import expand
 from pytest_dp.datasets import ends_first, key
-from pytest_dp.datasets.records import telling
+from pytest_dp.datasets.records import representatives
 from pytest_dp.inputs import MAX_PAIRS, Pair, describe, source_of
 
 
@@ -147,13 +147,13 @@ def test_many_pairs_of_small_examples_are_given_in_part():
 
 def test_few_records_stand_for_many():
     rows = [(age, "f" if age % 2 else "m", None if age == 7 else 0) for age in range(100)]
-    found = telling(rows, 16)
+    found = representatives(rows, 16)
     assert {0, 99, 7} <= set(found)
     assert {rows[at][1] for at in found} == {"f", "m"}
     assert 8 <= len(found) <= 16
-    assert telling([], 16) == []
-    assert telling([1, "a", None, [2], math.nan, 1j, Plain(1)], 16)
-    assert telling([object() for _ in range(50)], 16)
+    assert representatives([], 16) == []
+    assert representatives([1, "a", None, [2], math.nan, 1j, Plain(1)], 16)
+    assert representatives([object() for _ in range(50)], 16)
 
 
 def test_sets_hold_a_record_once():

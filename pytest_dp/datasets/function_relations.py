@@ -8,18 +8,21 @@ from inspect import Parameter, signature
 from itertools import islice
 from typing import Any
 
+from pytest_dp.datasets.conversion import kind_of, records_of
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.exchanges import AddRemoveOne, ReplaceOne
-from pytest_dp.datasets.making import kind_of, records_of
+from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.neighbours import Pair, Relation
+from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.datasets.records import key
-from pytest_dp.datasets.turns import in_turn
 from pytest_dp.errors import ClaimError
 
 MAX_TAKEN = 512
-"""Neighbours of one input that are taken from a function, which may yield without end."""
+"""Neighbours of one input that are taken from a function, which may yield without end. More cost
+time; fewer may leave out the one that leaks. By hand."""
 MAX_REFUSED = 20_000
-"""Pairs in a row that may be no neighbours by a predicate, after which no more are looked for."""
+"""Pairs in a row that may be no neighbours by a predicate, after which no more are looked for.
+Larger: predicates that refuse nearly all cost time; smaller: their few neighbours are not found. By
+hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,11 @@ class Neighbours(OfFunction):
     def fault(self, d1: Any, d2: Any) -> str:
         wanted = {key(d1), key(d2)}
         taken = []
-        for one in (d1, d2):
-            found = list(self._taken(one))
-            if any(key(neighbour) in wanted for neighbour in found):
+        for dataset in (d1, d2):
+            neighbours = list(self._taken(dataset))
+            if any(key(neighbour) in wanted for neighbour in neighbours):
                 return ""
-            taken.append(f"{len(found)}")
+            taken.append(f"{len(neighbours)}")
         return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
 
     def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
@@ -80,14 +83,16 @@ class Neighbours(OfFunction):
     def _taken(self, dataset: Any) -> Iterator[Any]:
         call = f"neighbors={self.called}"
         kind, content = kind_of(dataset), key(dataset)
-        found = _told(self.function, (dataset,), call, "returns its neighbours, or yields them")
-        if isinstance(found, str) or not hasattr(found, "__iter__"):
+        returned = _answer(
+            self.function, (dataset,), call, "returns its neighbours, or yields them"
+        )
+        if isinstance(returned, str) or not hasattr(returned, "__iter__"):
             raise ClaimError(
-                f"{call} returned {describe(found)}, of type {type(found).__name__}, for D = "
+                f"{call} returned {describe(returned)}, of type {type(returned).__name__}, for D = "
                 f"{describe(dataset)}. Return a list of the inputs that are neighbours of D, or "
                 "yield them one by one."
             )
-        neighbours = islice(iter(found), MAX_TAKEN)
+        neighbours = islice(iter(returned), MAX_TAKEN)
         while True:
             try:
                 neighbour = next(neighbours)
@@ -131,10 +136,10 @@ class Predicate(OfFunction):
         if kind_of(dataset):
             relations = AddRemoveOne(), ReplaceOne()
             offered = [*records, *records_of(dataset)]
-            given = in_turn(relation.pairs(dataset, offered) for relation in relations)
+            candidates = in_turn(relation.pairs(dataset, offered) for relation in relations)
         else:
-            given = (Pair(dataset, other) for other in records if key(other) != key(dataset))
-        yield from self.accepted(given)
+            candidates = (Pair(dataset, other) for other in records if key(other) != key(dataset))
+        yield from self.accepted(candidates)
 
     def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
         """The pairs that are neighbours, until too many in a row are not."""
@@ -148,7 +153,7 @@ class Predicate(OfFunction):
 
     def _near(self, d1: Any, d2: Any) -> bool:
         call = f"neighbors={self.called}"
-        answer = _told(self.function, (d1, d2), call, "returns whether they are neighbours")
+        answer = _answer(self.function, (d1, d2), call, "returns whether they are neighbours")
         try:
             return bool(answer)
         except Exception as error:
@@ -183,18 +188,18 @@ def of_function(function: Callable[..., Any]) -> OfFunction:
     )
 
 
-def _told(function: Callable[..., Any], given: tuple[Any, ...], call: str, returns: str) -> Any:
+def _answer(function: Callable[..., Any], inputs: tuple[Any, ...], call: str, returns: str) -> Any:
     try:
-        return function(*given)
+        return function(*inputs)
     except Exception as error:
-        raise _raised(call, error, given, returns) from error
+        raise _raised(call, error, inputs, returns) from error
 
 
-def _raised(call: str, error: Exception, given: tuple[Any, ...], returns: str) -> ClaimError:
+def _raised(call: str, error: Exception, inputs: tuple[Any, ...], returns: str) -> ClaimError:
     shown = " and ".join(
-        f"{name} = {describe(one)}" for name, one in zip(("D", "D'"), given, strict=False)
+        f"{name} = {describe(value)}" for name, value in zip(("D", "D'"), inputs, strict=False)
     )
     return ClaimError(
         f"{call} raised {type(error).__name__}: {error}, for {shown}. It is called with "
-        f"{'one input' if len(given) == 1 else 'two inputs'}, and {returns}."
+        f"{'one input' if len(inputs) == 1 else 'two inputs'}, and {returns}."
     )

@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
 
-from pytest_dp.datasets.making import kind_of, length, no_dataset, null_of, records_of
+from pytest_dp.datasets.conversion import kind_of, length, no_dataset, null_of, records_of
+from pytest_dp.datasets.interleaving import diagonally, in_turn
 from pytest_dp.datasets.members import Member, Records, Units, addable, exchanged
 from pytest_dp.datasets.neighbours import Pair, Relation, of_two_kinds
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.records import key
 from pytest_dp.datasets.steps import Step, in_words
-from pytest_dp.datasets.turns import diagonally, in_turn
 from pytest_dp.datasets.units import grouped, name_of, owners, too_many
 from pytest_dp.declaration import NullRecord
 
 Keys = tuple[Hashable, ...]
-Moves = Iterator[tuple[Positions, Step, Keys, Keys]]
+Move = tuple[Positions, Step, Keys, Keys]
 """A neighbour's positions, what was done, and the keys of what left and of what came in."""
 
 
@@ -52,11 +52,11 @@ class OfRecords(Relation):
         stated = {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
         if self.group > 1:
             stated["group"] = self.group
-        return {"neighbors": self._given()} | {
+        return {"neighbors": self._keyword()} | {
             name: value for name, value in stated.items() if value is not None
         }
 
-    def _given(self) -> Any:
+    def _keyword(self) -> Any:
         return self.name
 
     def covers(self, other: Relation) -> bool:
@@ -100,13 +100,14 @@ class OfRecords(Relation):
             return f"D has {_count(length(d1))} and D' {_count(length(d2))}"
         rows1, rows2 = self._rows(d1), self._rows(d2)
         if self.unit is None:
-            one, two = (next(iter(rows.values()), (_NONE, ""))[0] for rows in (rows1, rows2))
-            return self._record_steps((one - two).total(), (two - one).total())
+            counts1, counts2 = (rows.get(None, _NO_ROWS)[0] for rows in (rows1, rows2))
+            return self._record_steps((counts1 - counts2).total(), (counts2 - counts1).total())
         changed: list[tuple[str, int, int]] = []
         for unit in {**rows1, **rows2}:
-            (one, name), (two, other) = rows1.get(unit, _NO_ROWS), rows2.get(unit, _NO_ROWS)
-            if one != two:
-                changed.append((name or other, one.total(), two.total()))
+            counts1, name1 = rows1.get(unit, _NO_ROWS)
+            counts2, name2 = rows2.get(unit, _NO_ROWS)
+            if counts1 != counts2:
+                changed.append((name1 or name2, counts1.total(), counts2.total()))
         return self._unit_steps(changed)
 
     def _rows(self, dataset: Any) -> dict[Hashable, tuple[Counter[Hashable], str]]:
@@ -146,19 +147,19 @@ class OfRecords(Relation):
     # The neighbours of a dataset
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        own = tuple(range(len(records_of(dataset))))
+        positions = tuple(range(len(records_of(dataset))))
         pool = Pool([dataset])
         offered = tuple(map(pool.add, records))
-        d1 = pool.dataset(own)
-        seen = {pool.content(own)}
-        for moved, steps in self.moves(pool, own, [offered]):
+        d1 = pool.dataset(positions)
+        seen = {pool.content(positions)}
+        for moved, steps in self.moves(pool, positions, [offered]):
             content = pool.content(moved)
             if content not in seen:
                 seen.add(content)
                 yield pair_of(d1, pool.dataset(moved), steps)
 
     def moves(
-        self, pool: Pool, own: Positions, sources: Sequence[Positions]
+        self, pool: Pool, positions: Positions, sources: Sequence[Positions]
     ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
         """The positions of each neighbour, and the steps that lead to it; some may repeat.
 
@@ -174,23 +175,23 @@ class OfRecords(Relation):
         new = units.new(sources)
 
         def walk(
-            own: Positions, left: int, done: tuple[Step, ...], out: Keys, into: Keys
+            positions: Positions, left: int, done: tuple[Step, ...], out: Keys, into: Keys
         ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
             if not left:
-                yield own, done
+                yield positions, done
                 return
             known: set[tuple[Keys, Keys]] = set()
             yield from in_turn(
                 walk(moved, left - 1, (*done, step), (*out, *leave), (*into, *come))
-                for moved, step, leave, come in self._moves(units, own, new)
+                for moved, step, leave, come in self._moves(units, positions, new)
                 if self._onwards((*out, *leave), (*into, *come), known)
             )
 
-        return walk(own, self.group, (), (), ())
+        return walk(positions, self.group, (), (), ())
 
-    def part(self, pool: Pool, own: Positions) -> Positions:
+    def part(self, pool: Pool, positions: Positions) -> Positions:
         """The few positions of a large dataset that matter most; with units, all of their rows."""
-        return self._units(pool).part(own)
+        return self._units(pool).part(positions)
 
     def _units(self, pool: Pool) -> Records | Units:
         null = self._null_in(pool)
@@ -209,7 +210,9 @@ class OfRecords(Relation):
         return fresh
 
     @abstractmethod
-    def _moves(self, units: Records | Units, own: Positions, new: Sequence[Member]) -> Moves:
+    def _moves(
+        self, units: Records | Units, positions: Positions, new: Sequence[Member]
+    ) -> Iterator[Move]:
         """One step away."""
 
 
@@ -246,15 +249,16 @@ class AddRemoveOne(_Coming):
         what = _what(self, "exactly one record", "all rows of exactly one unit", "records")
         return f"D' is D with {what} removed or added, in any order"
 
-    def _moves(self, units: Records | Units, own: Positions, new: Sequence[Member]) -> Moves:
-        rounds = units.rounds(own)
+    def _moves(
+        self, units: Records | Units, positions: Positions, new: Sequence[Member]
+    ) -> Iterator[Move]:
+        rounds = units.rounds(positions)
         removed = (
-            (exchanged(own, one.at), Step("removed", one.name, len(one.at)), (one.key,), ())
-            for one in chain(*rounds)
+            _left("removed", member, exchanged(positions, member.at)) for member in chain(*rounds)
         )
         added = (
-            ((*own, *one.at), Step("added", one.name, len(one.at)), (), (one.key,))
-            for one in addable(units, rounds, new)
+            _came("added", member, (*positions, *member.at))
+            for member in addable(units, rounds, new)
         )
         return in_turn((removed, added))
 
@@ -277,25 +281,27 @@ class ReplaceOne(OfRecords):
         return [Step("replaced")] * only1 if only1 == only2 else _only(only1, only2)
 
     def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
-        kept = [Step("replaced", name, n, "", m) for name, n, m in changed if n and m]
-        gone = [(name, n) for name, n, m in changed if not m]
-        come = [(name, m) for name, n, m in changed if not n]
-        if len(gone) != len(come):
-            return _only(len(gone), len(come), "unit")
-        return kept + [Step("replaced", *a, *b) for a, b in zip(gone, come, strict=True)]
+        replaced = [Step("replaced", name, n, "", m) for name, n, m in changed if n and m]
+        left = [(name, n) for name, n, m in changed if not m]
+        came = [(name, m) for name, n, m in changed if not n]
+        if len(left) != len(came):
+            return _only(len(left), len(came), "unit")
+        return replaced + [Step("replaced", *a, *b) for a, b in zip(left, came, strict=True)]
 
-    def _moves(self, units: Records | Units, own: Positions, new: Sequence[Member]) -> Moves:
-        rounds = units.rounds(own)
+    def _moves(
+        self, units: Records | Units, positions: Positions, new: Sequence[Member]
+    ) -> Iterator[Move]:
+        rounds = units.rounds(positions)
         if self.unit is None:
             new = addable(units, rounds, new)
-        for leaving, offered in chain.from_iterable(diagonally(some, new) for some in rounds):
-            for coming in units.instead(leaving, offered, own):
+        for leaving, offered in chain.from_iterable(diagonally(members, new) for members in rounds):
+            for coming in units.instead(leaving, offered, positions):
                 step = Step("replaced", leaving.name)
                 if leaving.name:
                     by = "" if coming.key == leaving.key else coming.name
                     step = Step("replaced", leaving.name, len(leaving.at), by, len(coming.at))
                 into = (coming.key,) if coming.key != leaving.key else ()
-                yield exchanged(own, leaving.at, coming.at), step, (leaving.key,), into
+                yield exchanged(positions, leaving.at, coming.at), step, (leaving.key,), into
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +327,7 @@ class ReplaceSpecial(_Coming):
         what = _what(self, "exactly one record", "all rows of exactly one unit", "records")
         return f"D' is D with {what} turned into the null record, or back"
 
-    def _given(self) -> Any:
+    def _keyword(self) -> Any:
         return self.null or self.name
 
     def _null(self, example: Any) -> Any:
@@ -333,32 +339,34 @@ class ReplaceSpecial(_Coming):
     def _null_in(self, pool: Pool) -> int:
         return pool.add(self._null(pool.example))
 
-    def _moves(self, units: Records | Units, own: Positions, new: Sequence[Member]) -> Moves:
+    def _moves(
+        self, units: Records | Units, positions: Positions, new: Sequence[Member]
+    ) -> Iterator[Move]:
         pool = units.pool
         null = self._null_in(pool)
-        blank = tuple(index for index, at in enumerate(own) if pool.same[at] == null)
-        rounds = units.rounds(own)
+        blank = tuple(index for index, at in enumerate(positions) if pool.same[at] == null)
+        rounds = units.rounds(positions)
         nulled = (
-            (
-                exchanged(own, one.at, (null,) * len(one.at)),
-                Step("nulled", one.name, len(one.at)),
-                (one.key,),
-                (),
-            )
-            for one in chain(*rounds)
-            if not pool.unique or (len(one.at) == 1 and not blank)
+            _left("nulled", member, exchanged(positions, member.at, (null,) * len(member.at)))
+            for member in chain(*rounds)
+            if not pool.unique or (len(member.at) == 1 and not blank)
         )
         restored = (
-            (
-                exchanged(own, blank[: len(one.at)], one.at),
-                Step("restored", one.name, len(one.at)),
-                (),
-                (one.key,),
-            )
-            for one in addable(units, rounds, new)
-            if len(one.at) <= len(blank)
+            _came("restored", member, exchanged(positions, blank[: len(member.at)], member.at))
+            for member in addable(units, rounds, new)
+            if len(member.at) <= len(blank)
         )
         return in_turn((nulled, restored))
+
+
+def _left(verb: str, member: Member, positions: Positions) -> Move:
+    """To the positions without a member."""
+    return positions, Step(verb, member.name, len(member.at)), (member.key,), ()
+
+
+def _came(verb: str, member: Member, positions: Positions) -> Move:
+    """To the positions with one member more."""
+    return positions, Step(verb, member.name, len(member.at)), (), (member.key,)
 
 
 def pair_of(d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
@@ -376,13 +384,14 @@ def _too_far(steps: Sequence[Step]) -> str:
     if steps[0].unit:
         shown = ", ".join(step.unit for step in steps[:3])
         return f"{len(steps)} units differ: {shown}{', ...' if len(steps) > 3 else ''}"
-    one = sum(step.verb not in ("added", "restored") for step in steps)
-    two = sum(step.verb not in ("removed", "nulled") for step in steps)
+    only1 = sum(step.verb not in ("added", "restored") for step in steps)
+    only2 = sum(step.verb not in ("removed", "nulled") for step in steps)
     nulls = any(step.verb in ("nulled", "restored") for step in steps)
-    return _only(one, two) + ", null records apart" * nulls
+    return _only(only1, only2) + ", null records apart" * nulls
 
 
 _NO_NULL = object()
+"""Stands for the null record of relations that have none."""
 _NONE: Counter[Hashable] = Counter()
 _NO_ROWS = (_NONE, "")
 

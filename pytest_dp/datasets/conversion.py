@@ -47,14 +47,14 @@ def records_of(dataset: Any) -> list[Any]:
 def only_in(dataset: Any, other: Any) -> list[Any]:
     """Records that one dataset holds more often than another one."""
     left = Counter(map(key, records_of(other)))
-    own = []
+    extra = []
     for record in records_of(dataset):
         content = key(record)
         if left[content] > 0:
             left[content] -= 1
         else:
-            own.append(record)
-    return own
+            extra.append(record)
+    return extra
 
 
 def rebuilt(example: Any, records: Sequence[Any]) -> Any:
@@ -144,17 +144,17 @@ def _known(value: Any) -> DataType:
     return data
 
 
-def _unlike(given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
-    return [one for one, other in zip(given, made, strict=True) if not _same(one, other)]
+def _unlike(records: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    return [record for record, copy in zip(records, made, strict=True) if not _same(record, copy)]
 
 
-def _same(given: Any, made: Any) -> bool:
+def _same(record: Any, copy: Any) -> bool:
     """Whether nothing but digits of a float were lost: float16 has three."""
-    if isinstance(given, float) and isinstance(made, float) and isclose(given, made, rel_tol=1e-3):
-        return True
-    if isinstance(given, list | tuple) and isinstance(made, list | tuple):
-        return len(given) == len(made) and all(map(_same, given, made))
-    return key(given) == key(made)
+    if isinstance(record, float) and isinstance(copy, float):
+        return isclose(record, copy, rel_tol=1e-3) or key(record) == key(copy)
+    if isinstance(record, list | tuple) and isinstance(copy, list | tuple):
+        return len(record) == len(copy) and all(map(_same, record, copy))
+    return key(record) == key(copy)
 
 
 def _unfit(example: Any, records: list[Any]) -> ClaimError:

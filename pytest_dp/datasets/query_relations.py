@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pytest_dp.datasets.conversion import kind_of, rebuilt, records_of
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.making import kind_of, rebuilt, records_of
 from pytest_dp.datasets.neighbours import Pair, Relation, of_two_kinds
 from pytest_dp.datasets.records import is_real, key
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError
 
-_ROUNDING = 1e-9  # 4.4 - 3.4 is a little more than 1
+_ROUNDING = 1e-9
+"""What an answer may move beyond 1 by rounding: 4.4 - 3.4 is a little more than 1."""
 
 
 class OfQueries(Relation):

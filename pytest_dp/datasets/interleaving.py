@@ -24,8 +24,8 @@ def _popped(waiting: deque[T]) -> Iterator[T]:
         yield waiting.popleft()
 
 
-def diagonally(first: Sequence[Any], second: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+def diagonally(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """All combinations, those of early elements ahead."""
-    for total in range(len(first) + len(second) - 1):
-        for at in range(max(0, total - len(second) + 1), min(total + 1, len(first))):
-            yield first[at], second[total - at]
+    for total in range(len(left) + len(right) - 1):
+        for at in range(max(0, total - len(right) + 1), min(total + 1, len(left))):
+            yield left[at], right[total - at]
