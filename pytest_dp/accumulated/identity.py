@@ -11,7 +11,7 @@ from typing import Any
 from pytest_dp.claim import Arguments, Promise
 from pytest_dp.committed.texts import digest, source_digest, text_of
 from pytest_dp.sampling.captured import is_installed, names_in
-from pytest_dp.search.reaching import is_constant, reached
+from pytest_dp.search.reachable import is_constant, reachable
 
 
 def identity(promise: Promise, arguments: Arguments, mechanism: Any) -> str:
@@ -39,7 +39,7 @@ def identity(promise: Promise, arguments: Arguments, mechanism: Any) -> str:
 
 
 def _reached(mechanism: Any, params: dict[str, Any]) -> Iterator[str]:
-    for thing, place in reached(mechanism, params):
+    for thing, place in reachable(mechanism, params):
         if is_constant(thing):
             yield f"{place} = {thing!r}"
             continue

@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from pytest_dp.search.reaching import is_constant, reached
+from pytest_dp.search.reachable import is_constant, reachable
 
 _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
 
@@ -37,7 +37,7 @@ def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> fl
         0 where there is none.
     """
     numbers: dict[str, float] = {}
-    for value, place in reached(mechanism, params):
+    for value, place in reachable(mechanism, params):
         if is_constant(value) and not isinstance(value, str):
             numbers[place.rpartition(" ")[2]] = float(value)
         elif type(value) is types.FunctionType:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pytest_dp.randomness.requests import Site
-from pytest_dp.search.reaching import is_project
+from pytest_dp.search.reachable import is_project
 
 MAX_STEPS = 20_000
 """Lines that are traced in one run; what comes later is not seen. A larger limit sees more of long

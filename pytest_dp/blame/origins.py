@@ -15,7 +15,7 @@ from pytest_dp.blame.texts import format_number
 from pytest_dp.blame.variables import returning, variables_with
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
-from pytest_dp.search.reaching import is_project_file
+from pytest_dp.search.reachable import is_project_file
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -17,7 +17,7 @@ from pytest_dp.randomness.tape import Draw, Replaced, Replacement, Seeded, Tape
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import run_instrumented
-from pytest_dp.search.reaching import is_project_file
+from pytest_dp.search.reachable import is_project_file
 
 Leaf = float | tuple[Any, ...]
 """Part of an output: a number, or what tells a category from others."""

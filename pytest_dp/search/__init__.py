@@ -12,14 +12,14 @@ from pytest_dp.declaration import Queries, Values
 from pytest_dp.inputs.sources import Checked, PairSource, Proposer
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.constants import constants_of
-from pytest_dp.search.drawn import MutatedPairs, Sifted
 from pytest_dp.search.exploring import Explorer
-from pytest_dp.search.looking import Clock
+from pytest_dp.search.from_strategies import MutatedPairs, Sifted
 from pytest_dp.search.mutation import Mutation
+from pytest_dp.search.observing import Clock
 from pytest_dp.search.options import Options
 from pytest_dp.search.proposing import Constants, Corners, Timed
 from pytest_dp.search.refusing import accepted, repeats_of
-from pytest_dp.search.screening import Screened
+from pytest_dp.search.screening import SearchContext
 from pytest_dp.search.shrinking import counts
 from pytest_dp.search.spaces import Space
 from pytest_dp.search.tables import Tables
@@ -29,16 +29,16 @@ from pytest_dp.settings import Settings
 __all__ = ["accepted", "constants_of", "searched"]
 
 TIME_SHARE = 0.1
-"""Of max_seconds, for making inputs and looking at them."""
+"""Of max_seconds, for making inputs and observing them: the rest is for samples. Chosen by hand."""
 
 
 def searched(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
-    """A source of the same pairs that goes on with what a search proposes.
+    """A source of the same pairs, followed by those that a search proposes.
 
     Parameters
     ----------
     source : PairSource
-        Of the pairs that the claim gives, or that a strategy yields.
+        Of the claim's pairs, or of those that a strategy yields.
     promise : Promise
         With its inputs looked up.
     call : Call
@@ -54,34 +54,35 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     def checked(proposers: Iterable[Proposer]) -> list[Proposer]:
         return [p if relation is None else Checked(p, relation, inside_claim) for p in proposers]
 
-    names = [one for one in settings.search if isinstance(one, str)]
-    own = checked(one for one in settings.search if not isinstance(one, str))
+    names = [option for option in settings.search if isinstance(option, str)]
+    users = checked(option for option in settings.search if not isinstance(option, str))
     if not names:
-        return PairSource(source.given, [*own, *source.proposers], source.generated)
+        return PairSource(source.given, [*users, *source.proposers], source.generated)
     clock = Clock(TIME_SHARE * settings.max_seconds)
     space = None if source.generated else _space(promise, source)
     inside = space.inside if space else lambda data: True  # noqa: ARG005
     repeats = repeats_of(promise)
 
-    def taken(data: Any) -> bool:
+    def is_promised(data: Any) -> bool:
         return inside(data) and not repeats(data)
 
-    screened = Screened(call, source.given, taken, clock, settings.seed or 0)
-    made: dict[str, Proposer] = {}
+    context = SearchContext(call, source.given, is_promised, clock, settings.seed or 0)
+    proposers: dict[str, Proposer] = {}
     if source.generated is not None:
-        made["mutation"] = MutatedPairs(source.generated, screened, settings.seed or 0)
+        proposers["mutation"] = MutatedPairs(source.generated, context, settings.seed or 0)
     elif space is not None and relation is not None:
-        explorer = Explorer(space, relation, screened)
-        made["constants"] = Constants(explorer)
-        made["patterns"] = Corners(explorer)
-        made["mutation"] = Mutation(explorer)
-    sifted = [Timed(Sifted(proposer, screened), clock) for proposer in source.proposers]
-    chosen = [Timed(one, clock) for one in checked(made[name] for name in made if name in names)]
-    return PairSource(source.given, [*own, *chosen, *sifted], source.generated)
+        explorer = Explorer(space, relation, context)
+        proposers["constants"] = Constants(explorer)
+        proposers["patterns"] = Corners(explorer)
+        proposers["mutation"] = Mutation(explorer)
+    chosen = checked(proposer for name, proposer in proposers.items() if name in names)
+    sifted = [Sifted(proposer, context) for proposer in source.proposers]
+    timed = [Timed(proposer, clock) for proposer in (*chosen, *sifted)]
+    return PairSource(source.given, [*users, *timed], source.generated)
 
 
 def _space(promise: Promise, source: PairSource) -> Space | None:
-    """What there is to search; None where nobody knows."""
+    """The inputs to search; None where the claim does not say what they are."""
     inputs = promise.inputs
     if any(pair.params for pair in source.given):
         return None
@@ -89,7 +90,8 @@ def _space(promise: Promise, source: PairSource) -> Space | None:
         return Vectors(sorted({len(pair.d1) for pair in source.given}))
     if isinstance(inputs, Values):
         return Options(inputs.options)
-    alike = isinstance(inputs, list | tuple) and len({kind_of(one)[:1] for one in inputs}) == 1
-    if alike and isinstance(promise.relation, OfRecords):
+    is_list = isinstance(inputs, list | tuple)
+    same_kind = is_list and len({kind_of(example)[:1] for example in inputs}) == 1
+    if same_kind and isinstance(promise.relation, OfRecords):
         return Tables(inputs, promise.relation)
     return None

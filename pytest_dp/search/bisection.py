@@ -1,37 +1,37 @@
-"""Between two inputs that take different ways: two neighbours that do."""
+"""Bisection: from two inputs that differ in behaviour to two neighbours that do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from pytest_dp.search.spaces import Way
+from pytest_dp.search.spaces import Walk
 
 
-def parting(way: Way, told: Callable[[Any], Hashable | None]) -> tuple[Any, Any] | None:
-    """Two inputs next to each other of which only one is told like the first of all.
+def boundary(walk: Walk, behaviour_of: Callable[[Any], Hashable | None]) -> tuple[Any, Any] | None:
+    """Two inputs next to each other, of which only the former behaves like the start of a walk.
 
     Parameters
     ----------
-    way : Way
-        Whose last input is not told like the first.
-    told : callable
-        What is told of an input; None ends the search.
+    walk : Walk
+        Whose last input does not behave like the first.
+    behaviour_of : callable
+        A key that is equal for inputs that behave alike; None ends the search.
 
     Returns
     -------
     (before, after) or None
-        Found by about ``log2(len(way))`` inputs; there may be other such places.
+        By about ``log2(len(walk))`` inputs; there may be other such places.
     """
-    low, high = 0, len(way)
-    first = told(way[low])
+    low, high = 0, len(walk)
+    behaviour_at_start = behaviour_of(walk[low])
     while high - low > 1:
         middle = (low + high) // 2
-        seen = told(way[middle])
-        if seen is None:
+        behaviour = behaviour_of(walk[middle])
+        if behaviour is None:
             return None
-        if seen == first:
+        if behaviour == behaviour_at_start:
             low = middle
         else:
             high = middle
-    return (way[low], way[high]) if high else None
+    return (walk[low], walk[high]) if high else None

@@ -1,7 +1,7 @@
 """Numbers and strings in a mechanism's code, and in the project's functions that it calls.
 
 What decides a branch is mostly written down somewhere: in a comparison, in a variable of the
-module, in a default, on an object. Nothing is run to find it.
+module, in a default, on an object. Nothing of the project is run to find these constants.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.search.reaching import is_constant, reached
+from pytest_dp.search.reachable import is_constant, reachable
 
 MAX_CONSTANTS = 200
-"""Of one mechanism."""
+"""Of one mechanism: each is tried at many places of an input. More may find more, and leave less
+time for each. Chosen by hand."""
 _DECIDING = frozenset(["COMPARE_OP", "CONTAINS_OP"])
 _LOADING = frozenset(["LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL"])
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number or a string, and where it was found: ``"a constant in stats.py:14"``."""
+    """A number or a string, and its place in the code: ``"a constant in stats.py:14"``."""
 
     value: int | float | str
     origin: str = ""
@@ -43,29 +44,29 @@ def corner_values() -> list[Constant]:
 def constants_of(mechanism: Any, params: dict[str, Any]) -> list[Constant]:
     """The constants that a mechanism may compare its data with, those in comparisons first.
 
-    Where they are looked for is said by `reached`, of which the parameters are.
+    They are looked for in all that is `reachable`, which has the same parameters.
     """
-    found: dict[tuple[type, Any], tuple[int, Constant]] = {}
+    ranked: dict[tuple[type, Any], tuple[int, Constant]] = {}
     for rank, constant in islice(_in_all(mechanism, params), 50 * MAX_CONSTANTS):
         key = type(constant.value), constant.value
-        if key not in found or found[key][0] > rank:
-            found[key] = rank, constant
-    ordered = sorted(found.values(), key=lambda entry: entry[0])
+        if key not in ranked or ranked[key][0] > rank:
+            ranked[key] = rank, constant
+    ordered = sorted(ranked.values(), key=lambda entry: entry[0])
     return [constant for _, constant in ordered[:MAX_CONSTANTS]]
 
 
 def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Constant]]:
-    """The constants of everything that a mechanism can reach, each with its rank."""
-    for thing, place in reached(mechanism, params):
-        if is_constant(thing):
-            yield 1, Constant(_plain(thing), place)
-        elif type(thing) is types.FunctionType:
+    """The constants of all that a mechanism can reach, with a rank: 0 for those in comparisons."""
+    for value, place in reachable(mechanism, params):
+        if is_constant(value):
+            yield 1, Constant(_plain(value), place)
+        elif type(value) is types.FunctionType:
             with suppress(Exception):  # such as of code that was made by hand
-                yield from list(_in_code(thing.__code__))
+                yield from list(_in_code(value.__code__))
 
 
 def _plain(value: Any) -> Any:
-    """The same as Python's own type, whatever a subclass makes of it."""
+    """The same value of Python's type, whatever a subclass defines."""
     kind = type(value)
     if issubclass(kind, np.generic):
         return np.generic.item(value)
@@ -75,7 +76,7 @@ def _plain(value: Any) -> Any:
 
 
 def _in_code(code: types.CodeType) -> Iterator[tuple[int, Constant]]:
-    """The constants that code loads, and what is written inside of it."""
+    """The constants that code loads, and those of functions that are defined in it."""
     file, line = Path(code.co_filename).name, code.co_firstlineno
     for step, after in pairwise([*dis.get_instructions(code), None]):
         assert step is not None

@@ -1,4 +1,4 @@
-"""Walks through a space of inputs, from those that the claim gives, towards new ways."""
+"""Walks through a space of inputs, from those of the claim towards those with new behaviour."""
 
 from __future__ import annotations
 
@@ -8,89 +8,92 @@ from functools import cached_property
 from itertools import islice
 
 from pytest_dp.datasets.relations import Pair, Relation
-from pytest_dp.search.bisection import parting
+from pytest_dp.search.bisection import boundary
 from pytest_dp.search.constants import Constant, constants_of, corner_values
-from pytest_dp.search.screening import Screen, Screened
-from pytest_dp.search.spaces import Found, Space
+from pytest_dp.search.screening import KNOWN, Screen, SearchContext
+from pytest_dp.search.spaces import Candidate, Space
 
 MAX_NEIGHBOURS, AMONG = 6, 64
-"""Neighbours of an input on a new way that are looked at, and among how many they are chosen."""
-MAX_INSIDE = 2
-"""Pairs of such an input with its neighbours that are proposed."""
+"""Neighbours of an input with new behaviour that are looked at, and among how many they are drawn.
+More find a better pair, and leave less time for other inputs. This and the numbers below were
+chosen by hand."""
+MAX_PAIRS = 2
+"""Pairs of such an input with its neighbours that are proposed: each takes samples from others."""
 MAX_STARTS = 8
-"""Pairs of the claim from which ways to others begin."""
+"""Pairs of the claim from which walks to others begin."""
 
 
 class Explorer:
-    """Where to go in a space, by what was seen of it.
+    """Finds pairs around candidates of a space.
 
     Parameters
     ----------
     space : Space
     relation : Relation
-    screened : Screened
+    context : SearchContext
     """
 
-    def __init__(self, space: Space, relation: Relation, screened: Screened) -> None:
+    def __init__(self, space: Space, relation: Relation, context: SearchContext) -> None:
         self.space, self.relation = space, relation
-        self._screened, self.given, self.rng = screened, screened.given, screened.rng
+        self._context, self.rng = context, context.rng
 
     @property
     def screen(self) -> Screen:
-        """What is known so far."""
-        return self._screened.screen
+        """The behaviours that are known so far."""
+        return self._context.screen
 
     @cached_property
     def constants(self) -> list[Constant]:
-        """Those of the code."""
-        return constants_of(self._screened.call.mechanism, self._screened.call.params)
+        """Constants of the mechanism's code."""
+        return constants_of(self._context.call.mechanism, self._context.call.params)
 
     @cached_property
     def corners(self) -> list[Constant]:
-        """Those that need no code."""
+        """Ordinary corner values."""
         return corner_values()
 
-    def neighbours(self, found: Found) -> Iterator[Pair]:
-        """An input with its neighbours: first two in order, which differ most, then any."""
-        pairs = self.relation.pairs(found.data, self.space.records)
-        yield from (self._with_origin(pair, found) for pair in islice(pairs, 2))
+    def neighbours(self, candidate: Candidate) -> Iterator[Pair]:
+        """A candidate with its neighbours: two in order, which differ most, then others."""
+        pairs = self.relation.pairs(candidate.data, self.space.records)
+        yield from (self._with_origin(pair, candidate) for pair in islice(pairs, 2))
         others = list(islice(pairs, AMONG))
         for at in self.rng.permutation(len(others)).tolist():
-            yield self._with_origin(others[at], found)
+            yield self._with_origin(others[at], candidate)
 
-    def visited(self, found: Found) -> Iterator[Pair]:
-        """Pairs around an input on a new way; else one with it, if that is put farther apart."""
-        if self.screen.is_new(found.data):
-            yield from self.around(found)
+    def pairs(self, candidate: Candidate) -> Iterator[Pair]:
+        """Pairs around a candidate with new behaviour; else one, if it is of any interest."""
+        if self.screen.is_new(candidate.data):
+            yield from self._pairs_around(candidate)
             return
-        for pair in islice(self.neighbours(found), 1):
+        for pair in islice(self.neighbours(candidate), 1):
             rank = self.screen.rank(pair)
-            if rank is not None and rank < 3:
+            if rank is not None and rank < KNOWN:
                 yield pair
 
-    def around(self, found: Found) -> Iterator[Pair]:
-        """Where the way of an input parts from that of a given one, and pairs on it."""
-        parted = self._parting(found)
-        if parted is not None:
-            yield parted
+    def _pairs_around(self, candidate: Candidate) -> Iterator[Pair]:
+        """A pair where the candidate's behaviour begins, and pairs of it with its neighbours."""
+        boundary_pair = self._boundary_pair(candidate)
+        if boundary_pair is not None:
+            yield boundary_pair
         ranked: list[tuple[int, int, Pair]] = []
-        for pair in islice(self.neighbours(found), MAX_NEIGHBOURS):
+        for pair in islice(self.neighbours(candidate), MAX_NEIGHBOURS):
             rank = self.screen.rank(pair)
             if rank is not None:
                 ranked.append((rank, len(ranked), pair))
-        yield from (pair for _, _, pair in sorted(ranked)[:MAX_INSIDE])
+        yield from (pair for _, _, pair in sorted(ranked)[:MAX_PAIRS])
 
-    def _parting(self, found: Found) -> Pair | None:
-        """Two neighbours, on the way from a given input, of which one goes a known way."""
-        for pair in self.given[:MAX_STARTS]:
-            way = self.space.way(pair.d1, found.data)
-            two = None if way is None else parting(way, self.screen.told)
-            if two is not None and not self.relation.fault(*two):
-                parted = self._with_origin(Pair(*two, self.relation.difference(*two)), found)
-                return parted if self.screen.rank(parted) is not None else None
+    def _boundary_pair(self, candidate: Candidate) -> Pair | None:
+        """Two neighbours, between an input of the claim and the candidate, that differ."""
+        for start in self._context.pairs[:MAX_STARTS]:
+            walk = self.space.walk(start.d1, candidate.data)
+            inputs = None if walk is None else boundary(walk, self.screen.behaviour_of)
+            if inputs is not None and not self.relation.fault(*inputs):
+                pair = Pair(*inputs, self.relation.difference(*inputs))
+                pair = self._with_origin(pair, candidate)
+                return pair if self.screen.rank(pair) is not None else None
         return None
 
-    def _with_origin(self, pair: Pair, found: Found) -> Pair:
+    def _with_origin(self, pair: Pair, candidate: Candidate) -> Pair:
         if all(map(self.space.inside, (pair.d1, pair.d2))):
             return pair
-        return replace(pair, origin=found.said(pair.d1, pair.d2))
+        return replace(pair, origin=candidate.origin_of(pair.d1, pair.d2))

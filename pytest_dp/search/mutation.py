@@ -1,4 +1,4 @@
-"""Mutates what looks most promising: inputs on new ways, and pairs that bets have hopes for."""
+"""Mutations of what looks most promising: inputs with new behaviour, and pairs that bets favour."""
 
 from __future__ import annotations
 
@@ -10,29 +10,38 @@ from pytest_dp.inputs.sources import Tried
 from pytest_dp.search.exploring import Explorer
 from pytest_dp.search.screening import Screen
 
-DRY, DRY_FOR_A_WAY, MOST_DRY = 40, 30, 400
-"""Mutations in a row that showed nothing new, after which there are no more; further ones for each
-way that was found, as there may be more behind it; and at most."""
-MAX_COMBED, COMBED_CONSTANTS = 8, 12
-"""Inputs on new ways in which constants are put, and how many of these: behind one condition, there
-may be another."""
-MOST_HOPED = 4
-"""Pairs of the past that are mutated, those of which most is hoped."""
-OF_THE_CODE = 5
+PATIENCE, PATIENCE_PER_NEW, MAX_PATIENCE = 40, 30, 400
+"""Mutations in a row that may show nothing new: the first number, and the second for each input
+with new behaviour, as there may be more behind it; but no more than the third. More patience finds
+more, and takes longer in vain. These and the numbers below were chosen by hand."""
+MAX_INSERTED_INTO, MAX_INSERTED = 8, 12
+"""Inputs with new behaviour into which constants are put, and how many: behind one condition, there
+may be another. Each combination is a look at an input."""
+MAX_PARENTS = 4
+"""Pairs of the past that are mutated, those that a bet may gain most on; more of them spread the
+mutations thinner."""
+CODE_WEIGHT = 5
 """How much more often a constant of the code is put in than an ordinary corner value."""
-OF_THE_PAST = 0.25
-"""Share of mutations that are of these."""
+PAST_SHARE = 0.25
+"""Share of mutations that are of pairs of the past; the others are of inputs with new behaviour."""
 RECENCY = 0.2
-"""How much more often what was found last is mutated."""
+"""Probability that the latest input with new behaviour is mutated, before the one before it, and so
+on: the larger, the deeper the search goes, and the less broadly."""
 
 
 def patience(screen: Screen) -> int:
     """How many inputs in a row may show nothing new until a search ends."""
-    return min(DRY + DRY_FOR_A_WAY * len(screen.found), MOST_DRY)
+    return min(PATIENCE + PATIENCE_PER_NEW * len(screen.new_inputs), MAX_PATIENCE)
+
+
+def hopeful(past: Sequence[Tried]) -> list[Pair]:
+    """The pairs that a bet may gain most on."""
+    ordered = sorted(past, key=lambda tried: -tried.hope)
+    return [tried.pair for tried in ordered[:MAX_PARENTS]]
 
 
 class Mutation:
-    """Mutates inputs; those that go new ways are mutated further.
+    """Mutates inputs; those with new behaviour are mutated further.
 
     Parameters
     ----------
@@ -43,39 +52,39 @@ class Mutation:
 
     def __init__(self, explorer: Explorer) -> None:
         self._explorer = explorer
-        self._dry = self._combed = 0
+        self._dry = self._inserted_into = 0
 
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
-        """Pairs around mutations that go new ways, or that are put farther apart than others."""
+        """Pairs around mutations with new behaviour, or with outputs farther apart than others'."""
         explorer = self._explorer
-        hoped = sorted(past, key=lambda tried: -tried.hope)[:MOST_HOPED]
-        parents = [data for tried in hoped for data in (tried.pair.d1, tried.pair.d2)]
-        constants = [*OF_THE_CODE * explorer.constants, *explorer.corners]
+        parents = [data for pair in hopeful(past) for data in (pair.d1, pair.d2)]
+        constants = [*CODE_WEIGHT * explorer.constants, *explorer.corners]
         while self._dry < patience(explorer.screen) and not explorer.screen.blind:
-            yield from self._behind_new_ways()
+            yield from self._with_constants()
             self._dry += 1
-            found = explorer.space.mutated(self._parent(parents), constants, explorer.rng)
-            for pair in explorer.visited(found):
+            candidate = explorer.space.mutated(self._parent(parents), constants, explorer.rng)
+            for pair in explorer.pairs(candidate):
                 self._dry = 0
-                parents.append(found.data)
+                parents.append(candidate.data)
                 yield pair
 
-    def _behind_new_ways(self) -> Iterator[Pair]:
-        """Each input that went a new way, with each of the first constants of the code."""
+    def _with_constants(self) -> Iterator[Pair]:
+        """Pairs around each input with new behaviour, with constants of the code put into it."""
         explorer = self._explorer
-        while self._combed < min(len(explorer.screen.found), MAX_COMBED):
-            data = explorer.screen.found[self._combed]
-            self._combed += 1
-            for constant in explorer.constants[:COMBED_CONSTANTS]:
-                for found in explorer.space.combed(data, constant, explorer.rng):
+        while self._inserted_into < min(len(explorer.screen.new_inputs), MAX_INSERTED_INTO):
+            data = explorer.screen.new_inputs[self._inserted_into]
+            self._inserted_into += 1
+            for constant in explorer.constants[:MAX_INSERTED]:
+                for candidate in explorer.space.inserted(data, constant, explorer.rng):
                     if explorer.screen.blind:
                         return
-                    yield from explorer.visited(found)
+                    yield from explorer.pairs(candidate)
 
     def _parent(self, parents: list[Any]) -> Any:
-        """One of the inputs that went new ways, the latest ones more often, or of other parents."""
-        rng, found = self._explorer.rng, self._explorer.screen.found
-        if not found or (parents and rng.random() < OF_THE_PAST):
+        """An input with new behaviour, the latest ones more often, or one of the other parents."""
+        rng, new_inputs = self._explorer.rng, self._explorer.screen.new_inputs
+        if not new_inputs or (parents and rng.random() < PAST_SHARE):
             return parents[int(rng.integers(len(parents)))]
         back = int(rng.geometric(RECENCY))
-        return found[-back if back <= len(found) else int(rng.integers(len(found)))]
+        count = len(new_inputs)
+        return new_inputs[-back if back <= count else int(rng.integers(count))]

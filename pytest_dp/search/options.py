@@ -1,4 +1,4 @@
-"""Single values, any two of which are neighbours, as a space to search: nothing but these."""
+"""The space of a claim on single values: no others are proposed, and any two are neighbours."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.search.constants import Constant
-from pytest_dp.search.spaces import Found, Way, one_of
+from pytest_dp.search.spaces import Candidate, Walk, choice
 
 MAX_OPTIONS = 1_000
-"""Values that are looked at."""
+"""Values that are searched. More take memory; there is time for few of them. Chosen by hand."""
 
 
 class Options:
@@ -26,30 +26,40 @@ class Options:
         self.records = tuple(options)[:MAX_OPTIONS]
 
     def inside(self, data: Any) -> bool:  # noqa: ARG002
-        """All are."""
+        """True: there are no others."""
         return True
 
-    def corners(self, values: Sequence[Constant]) -> Iterator[Found]:  # noqa: ARG002
-        """Each of them."""
-        return (Found(option, "one of the values") for option in self.records)
+    def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:  # noqa: ARG002
+        """All values."""
+        return (Candidate(option, "one of the values") for option in self.records)
 
-    def placed(self, constant: Constant) -> Iterator[Found]:  # noqa: ARG002
+    def placed(self, constant: Constant) -> Iterator[Candidate]:  # noqa: ARG002
         """None: a value that is not listed may mean nothing to the mechanism."""
         return iter(())
 
-    def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Found:  # noqa: ARG002
-        """One of them."""
-        return Found(one_of(self.records, rng), "one of the values")
+    def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Candidate:  # noqa: ARG002
+        """A random value."""
+        return Candidate(choice(self.records, rng), "one of the values")
 
-    def combed(self, data: Any, constant: Constant, rng: np.random.Generator) -> Iterator[Found]:  # noqa: ARG002
+    def inserted(
+        self,
+        data: Any,  # noqa: ARG002
+        constant: Constant,  # noqa: ARG002
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Iterator[Candidate]:
         """None, as with `placed`."""
         return iter(())
 
-    def mutated(self, data: Any, constants: Sequence[Constant], rng: np.random.Generator) -> Found:  # noqa: ARG002
-        """Another one."""
+    def mutated(
+        self,
+        data: Any,  # noqa: ARG002
+        constants: Sequence[Constant],
+        rng: np.random.Generator,
+    ) -> Candidate:
+        """Another value."""
         return self.combined(constants, rng)
 
-    def way(self, start: Any, end: Any) -> Way | None:
+    def walk(self, start: Any, end: Any) -> Walk | None:
         """Any two are neighbours."""
         return _Step(start, end)
 

@@ -1,4 +1,4 @@
-"""Proposers that place something where it may matter: corner cases, and constants of the code."""
+"""Proposers of corner cases and of inputs with constants of the code; and the time they take."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from itertools import chain, islice
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.sources import Proposer, Tried
 from pytest_dp.search.exploring import Explorer
-from pytest_dp.search.looking import Clock
-from pytest_dp.search.spaces import Found
+from pytest_dp.search.observing import Clock
+from pytest_dp.search.spaces import Candidate
 
-ANYWAY = 2
-"""Pairs that are proposed though nothing new is seen of them."""
+UNSCREENED = 2
+"""Pairs that are proposed though nothing new is seen of them: more find what no run shows, and
+take samples from others. Chosen by hand."""
 MAX_COMBINED = 40
-"""Inputs with several constants."""
+"""Inputs with several constants that are looked at. Chosen by hand."""
 
 
 class Timed:
@@ -56,10 +57,10 @@ class Corners:
         self._explorer: Explorer | None = explorer
 
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
-        """Pairs at which the mechanism goes new ways, and a few at others."""
+        """Pairs with new behaviour, and a few others."""
         explorer, self._explorer = self._explorer, None
         if explorer is not None:
-            yield from _at(explorer, lambda: explorer.space.corners(explorer.corners))
+            yield from _pairs(explorer, lambda: explorer.space.corners(explorer.corners))
 
 
 class Constants:
@@ -76,29 +77,29 @@ class Constants:
         self._explorer: Explorer | None = explorer
 
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
-        """Pairs at which the mechanism goes new ways, and a few at others."""
+        """Pairs with new behaviour, and a few others."""
         explorer, self._explorer = self._explorer, None
         if explorer is not None and explorer.constants:
             space, constants = explorer.space, explorer.constants
-            yield from _at(
+            yield from _pairs(
                 explorer,
                 lambda: chain(
-                    (found for one in constants for found in space.placed(one)),
+                    chain.from_iterable(map(space.placed, constants)),
                     (space.combined(constants, explorer.rng) for _ in range(MAX_COMBINED)),
                 ),
             )
 
 
-def _at(explorer: Explorer, inputs: Callable[[], Iterator[Found]]) -> Iterator[Pair]:
-    """Pairs around the inputs that go new ways; before, a few at the first ones in any case."""
-    for found in islice(inputs(), ANYWAY):
-        near = (
+def _pairs(explorer: Explorer, candidates: Callable[[], Iterator[Candidate]]) -> Iterator[Pair]:
+    """A few pairs with the first candidates in any case, then pairs around those that are new."""
+    for candidate in islice(candidates(), UNSCREENED):
+        pairs = (
             pair
-            for pair in explorer.neighbours(found)
+            for pair in explorer.neighbours(candidate)
             if explorer.screen.blind or explorer.screen.rank(pair) is not None
         )
-        yield from islice(near, 1)
-    for found in inputs():
+        yield from islice(pairs, 1)
+    for candidate in candidates():
         if explorer.screen.blind:
             return
-        yield from explorer.visited(found)
+        yield from explorer.pairs(candidate)

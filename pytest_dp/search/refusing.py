@@ -1,7 +1,7 @@
-"""Inputs that nobody promised anything for: those that a mechanism refuses, though they follow.
+"""Derived inputs that a mechanism refuses: the claim promises nothing for them.
 
-Pairs that are derived from examples may hold a record twice, or two records with one id, though
-none of the examples does. If the mechanism raises at all of these, it checks its inputs.
+Pairs that are derived from examples may hold a record twice, or two records with the same id,
+though none of the examples does. If the mechanism raises at all of these, it checks its inputs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from pytest_dp.datasets.records import columns_of
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.sampling.calling import Call
-from pytest_dp.search.looking import Clock, Lookout
+from pytest_dp.search.observing import Clock, Observer
 from pytest_dp.settings import Settings
 
 _WHOLE = -1
+"""Stands for whole records among the numbers of columns."""
 
 
 class Repeats:
-    """Tells datasets that repeat what none of the examples repeats: records, or values of a column.
+    """Whether a dataset repeats what no example repeats: records, or values of a column of ids.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class Repeats:
 
 
 def repeats_of(promise: Promise) -> Callable[[Any], bool]:
-    """What tells such datasets where a claim gives examples; there are none elsewhere."""
+    """The `Repeats` of the examples that a claim gives; without these, nothing repeats."""
     inputs = promise.inputs
     if isinstance(inputs, list | tuple) and isinstance(promise.relation, OfRecords):
         return Repeats(inputs)
@@ -61,13 +62,13 @@ def _columns(dataset: Any) -> Iterator[tuple[int, Sequence[Hashable]]]:
 
 
 def _is_id(cells: Sequence[Hashable]) -> bool:
-    return all(isinstance(one, int | str) and not isinstance(one, bool) for one in cells)
+    return all(isinstance(cell, int | str) and not isinstance(cell, bool) for cell in cells)
 
 
 def accepted(
     source: PairSource, promise: Promise, call: Call, settings: Settings, notes: list[str]
 ) -> PairSource:
-    """The source without those of its given pairs that the mechanism refuses for repetitions.
+    """The source without derived pairs that the mechanism refuses for repetitions.
 
     Parameters
     ----------
@@ -84,24 +85,25 @@ def accepted(
     doubtful = [pair for pair in source.given if repeats(pair.d1) or repeats(pair.d2)]
     if not doubtful or not 0 < len(doubtful) < len(source.given):
         return source
-    lookout = Lookout(call, settings.seed or 0, Clock(settings.max_seconds))
+    observer = Observer(call, settings.seed or 0, Clock(settings.max_seconds))
 
     def refused(pair: Pair) -> bool:
-        given = zip((pair.d1, pair.d2), pair.inputs, strict=True)
-        return any(repeats(d) and _raises(lookout, one) for d, one in given)
+        datasets = zip((pair.d1, pair.d2), pair.inputs, strict=True)
+        return any(repeats(data) and _raises(observer, inputs) for data, inputs in datasets)
 
-    if not lookout.sees or not refused(doubtful[0]):
+    if not observer.sees or not refused(doubtful[0]):
         return source
-    gone = [pair for pair in doubtful if refused(pair)]
-    left = [pair for pair in source.given if not any(pair is one for one in gone)]
-    shown = next(d for d in (gone[0].d1, gone[0].d2) if repeats(d))
+    left_out = [pair for pair in doubtful if refused(pair)]
+    accepted_pairs = [p for p in source.given if not any(p is pair for pair in left_out)]
+    example = next(d for d in (left_out[0].d1, left_out[0].d2) if repeats(d))
     notes.append(
-        f"left out are {len(gone)} derived pairs, such as with {describe(shown)}: they repeat what "
-        "none of the inputs repeats, and the mechanism raises there. Write pairs= to audit them"
+        f"left out are {len(left_out)} derived pairs, such as with {describe(example)}: they "
+        "repeat what none of the inputs repeats, and the mechanism raises there. Write pairs= to "
+        "audit them"
     )
-    return PairSource(left, source.proposers, source.generated)
+    return PairSource(accepted_pairs, source.proposers, source.generated)
 
 
-def _raises(lookout: Lookout, data: Any) -> bool:
-    seen = lookout.look(data)
-    return seen is not None and seen.raised
+def _raises(observer: Observer, data: Any) -> bool:
+    observation = observer.observe(data)
+    return observation is not None and observation.raised

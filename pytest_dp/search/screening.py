@@ -1,4 +1,4 @@
-"""Which of many candidates are worth samples: those that go a way that nobody went."""
+"""Which of many candidates are worth samples: those with a behaviour that no other showed."""
 
 from __future__ import annotations
 
@@ -13,148 +13,151 @@ import numpy as np
 
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.sampling.calling import Call
-from pytest_dp.search.looking import Clock, Lookout, Seen
+from pytest_dp.search.observing import Clock, Observation, Observer
 
+KNOWN = 3
+"""The rank of pairs that show nothing new."""
 FARTHER = 1.2
-"""How many times as far apart as all before two inputs have to be put to count as new."""
+"""How many times as far apart as all before the outputs of a pair have to be to count as new: the
+closer to 1, the more pairs count that are hardly different. This and the numbers below were chosen
+by hand."""
 MAX_OF_A_KIND = 2
-"""Pairs that go the same two ways, at most."""
+"""Pairs of the same two behaviours that count as new: more take samples from other kinds."""
 MAX_NOISES = 4
-"""Different noise on more inputs than so many, and on a third of all, tells nothing."""
+"""Noise that differs on more inputs than so many, and on a third of all, is no part of behaviour:
+it depends on the input in a continuous way. A larger number would call more inputs new."""
 
 
 @dataclass(slots=True)
 class Screen:
-    """Sorts candidates by what is seen of them.
+    """Ranks candidates by what their runs show.
 
     Attributes
     ----------
-    lookout : Lookout
+    observer : Observer
     inside : callable
-        Whether an input holds nothing that the claim's own do not; it may repeat nothing either
-        that none of them repeats.
-    steps : set
-        All instructions that were taken so far.
-    found : list
-        Inputs that went new ways, in the order in which they did.
+        Whether an input holds nothing that the claim's inputs do not, and repeats nothing that
+        none of them repeats.
+    new_inputs : list
+        Inputs that showed a new behaviour, in order.
     """
 
-    lookout: Lookout
+    observer: Observer
     inside: Callable[[Any], bool]
-    steps: set[Any] = field(default_factory=set)
-    found: list[Any] = field(default_factory=list)
-    _ways: dict[Hashable, int] = field(default_factory=dict)
-    _noises: Counter[Hashable] = field(default_factory=Counter)
+    new_inputs: list[Any] = field(default_factory=list)
+    _behaviours: set[Hashable] = field(default_factory=set)
+    _noises: set[Hashable] = field(default_factory=set)
     _kinds: Counter[Hashable] = field(default_factory=Counter)
     _farthest: float = 0.0
 
     @property
     def blind(self) -> bool:
-        """Whether nothing more can be seen."""
-        return self.lookout.blind
+        """Whether nothing more can be observed."""
+        return self.observer.blind
 
     @property
     def sees(self) -> bool:
-        """Whether anything can be seen of the mechanism, given time."""
-        return self.lookout.sees
+        """Whether the mechanism can be observed, given time."""
+        return self.observer.sees
 
     def rank(self, pair: Pair) -> int | None:
-        """How new a pair is: 0 is most, 3 not at all; None if it is not to be proposed."""
+        """How new a pair is: 0 is the newest, KNOWN not at all; None if it must not be proposed."""
         d1, d2 = pair.inputs
-        seen1, seen2 = self.look(d1), self.look(d2)
-        if seen1 is None or seen2 is None:
+        observation1, observation2 = self._observed(d1), self._observed(d2)
+        if observation1 is None or observation2 is None:
             return None
-        new = self._enter(d1, seen1) | self._enter(d2, seen2)
-        kind = frozenset((self.way(seen1), self.way(seen2)))
+        is_new = self._enter(d1, observation1) | self._enter(d2, observation2)
+        kind = frozenset((self._behaviour(observation1), self._behaviour(observation2)))
         self._kinds[kind] += 1
-        apart = _apart(seen1, seen2)
-        farther = apart > FARTHER * self._farthest
+        apart = _apart(observation1, observation2)
+        is_farther = apart > FARTHER * self._farthest
         self._farthest = max(self._farthest, apart)
         if len(kind) > 1 and self._kinds[kind] <= MAX_OF_A_KIND:
             return 0
-        if new:
+        if is_new:
             return 1
-        return 2 if farther else 3
+        return 2 if is_farther else KNOWN
 
-    def look(self, data: Any) -> Seen | None:
-        """What is seen of an input; None if it is none that the mechanism takes.
+    def is_new(self, data: Any) -> bool:
+        """Whether an input shows a behaviour that no other did; it is known from then on."""
+        observation = self._observed(data)
+        return observation is not None and self._enter(data, observation)
+
+    def behaviour_of(self, data: Any) -> Hashable | None:
+        """A key that is equal for inputs that behave alike; None for one that is not proposed."""
+        observation = self._observed(data)
+        return None if observation is None else self._behaviour(observation)
+
+    def _observed(self, data: Any) -> Observation | None:
+        """What runs on an input show; None if it is not to be proposed.
 
         An input that the claim does not give, and at which the mechanism raises, may be one that it
         refuses.
         """
-        seen = self.lookout.look(data)
-        return None if seen is None or (seen.raised and not self.inside(data)) else seen
+        observation = self.observer.observe(data)
+        if observation is None or (observation.raised and not self.inside(data)):
+            return None
+        return observation
 
-    def is_new(self, data: Any) -> bool:
-        """Whether an input goes a way that no other went; it is known from then on."""
-        seen = self.look(data)
-        return seen is not None and self._enter(data, seen)
+    def _behaviour(self, observation: Observation) -> Hashable:
+        uses_noise = len(self._noises) <= max(MAX_NOISES, len(self._behaviours) // 3)
+        return observation.coverage, observation.form, observation.noise if uses_noise else ()
 
-    def told(self, data: Any) -> Hashable | None:
-        """What tells an input from others."""
-        seen = self.look(data)
-        return None if seen is None else self.way(seen)
-
-    def way(self, seen: Seen) -> Hashable:
-        """What is told apart."""
-        telling = len(self._noises) <= max(MAX_NOISES, len(self._ways) // 3)
-        return seen.way, seen.form, seen.noise if telling else ()
-
-    def _enter(self, data: Any, seen: Seen) -> bool:
-        self._noises[seen.noise] += 1
-        way = self.way(seen)
-        new = way not in self._ways
-        self._ways[way] = self._ways.get(way, 0) + 1
-        self.steps |= seen.way
-        if new:
-            self.found.append(data)
-        return new
+    def _enter(self, data: Any, observation: Observation) -> bool:
+        """Record an observation; returns whether its behaviour is new."""
+        self._noises.add(observation.noise)
+        behaviour = self._behaviour(observation)
+        is_new = behaviour not in self._behaviours
+        self._behaviours.add(behaviour)
+        if is_new:
+            self.new_inputs.append(data)
+        return is_new
 
 
-def _apart(one: Seen, other: Seen) -> float:
-    """How far the same random numbers put two outputs apart, in terms of what noise does."""
-    if one.first is None or other.first is None or len(one.first) != len(other.first):
+def _apart(one: Observation, other: Observation) -> float:
+    """How far apart outputs on the same random numbers are, in units of their noise."""
+    if one.numbers is None or other.numbers is None or len(one.numbers) != len(other.numbers):
         return 0.0
     with np.errstate(all="ignore"):
-        distance = float(np.mean(np.abs(one.first - other.first)))
+        distance = float(np.mean(np.abs(one.numbers - other.numbers)))
     spread = min(one.spread, other.spread)
     if not math.isfinite(distance) or distance == 0:
         return 0.0
     return distance / spread if spread else math.inf
 
 
-class Screened:
-    """What the proposers of an audit share; nothing is done before it is asked for.
+class SearchContext:
+    """What the proposers of an audit share; nothing is run before it is needed.
 
     Parameters
     ----------
     call : Call
-    given : sequence of Pair
+    pairs : sequence of Pair
         Those of the claim.
     inside : callable
         As of a `Screen`.
     clock : Clock
-        For making inputs, and for looking at them.
+        For making inputs, and for observing them.
     seed : int
     """
 
     def __init__(
         self,
         call: Call,
-        given: Sequence[Pair],
+        pairs: Sequence[Pair],
         inside: Callable[[Any], bool],
         clock: Clock,
         seed: int,
     ) -> None:
-        self.call, self.given, self.clock = call, given, clock
+        self.call, self.pairs, self.clock = call, pairs, clock
         self._inside, self._seed = inside, seed
         self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
 
     @cached_property
     def screen(self) -> Screen:
-        """What is known, beginning with the pairs of the claim."""
-        screen = Screen(Lookout(self.call, self._seed, self.clock), self._inside)
-        for pair in self.given:
+        """The screen, which knows the pairs of the claim from the start."""
+        screen = Screen(Observer(self.call, self._seed, self.clock), self._inside)
+        for pair in self.pairs:
             if not screen.blind:
                 screen.rank(pair)
         return screen

@@ -1,7 +1,8 @@
 """Smaller pairs of neighbouring inputs that still break a claim.
 
-First fewer records, then simpler ones, as in delta debugging: whatever is left out or replaced, the
-pair stays one of neighbours, and is kept if it still breaks the claim on new samples.
+Fewer records come first, then simpler ones, as in delta debugging: whatever is left out or
+replaced, the inputs stay neighbours, and the smaller pair is taken if it breaks the claim on new
+samples.
 
 References
 ----------
@@ -11,7 +12,7 @@ Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TS
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -29,8 +30,8 @@ Columns = dict[Hashable, dict[Hashable, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A pair as its records: those that D and D' share, and each one's own.
+class PairRecords:
+    """The records of a pair: those that D and D' share, and the others.
 
     Attributes
     ----------
@@ -45,38 +46,35 @@ class Cut:
     common: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, pair: Pair) -> Cut:
+    def of(cls, pair: Pair) -> PairRecords:
         """The records of a pair; equal ones are taken to be shared, from the front."""
         rows1, rows2 = tuple(records_of(pair.d1)), tuple(records_of(pair.d2))
-        where: dict[Hashable, list[int]] = {}
+        places: defaultdict[Hashable, deque[int]] = defaultdict(deque)
         for at, row in enumerate(rows2):
-            where.setdefault(key(row), []).append(at)
-        places = {content: iter(found) for content, found in where.items()}
-        left = Counter({content: len(found) for content, found in where.items()})
-        common = []
-        for at, row in enumerate(rows1):
-            content = key(row)
-            if left[content] > 0:
-                left[content] -= 1
-                common.append((at, next(places[content])))
+            places[key(row)].append(at)
+        common = [
+            (at, places[content].popleft())
+            for at, content in enumerate(map(key, rows1))
+            if places[content]
+        ]
         return cls(rows1, rows2, tuple(common))
 
-    def without(self, some: tuple[tuple[int, int], ...]) -> tuple[list[Any], list[Any]]:
+    def without(self, left_out: tuple[tuple[int, int], ...]) -> Rows:
         """The records of both without some that they share."""
-        gone1, gone2 = ({two[side] for two in some} for side in (0, 1))
+        left_out1, left_out2 = ({places[side] for places in left_out} for side in (0, 1))
         return (
-            [row for at, row in enumerate(self.rows1) if at not in gone1],
-            [row for at, row in enumerate(self.rows2) if at not in gone2],
+            [row for at, row in enumerate(self.rows1) if at not in left_out1],
+            [row for at, row in enumerate(self.rows2) if at not in left_out2],
         )
 
 
 def shrunk(pair: Pair, relation: Relation, breaks: Breaks) -> Pair:
-    """The smallest pair that was found by leaving out and simplifying records.
+    """A smaller pair that breaks a claim, by leaving out and simplifying records.
 
     Parameters
     ----------
     pair : Pair
-        One that breaks the claim.
+        It breaks the claim.
     relation : Relation
         What makes two inputs neighbours.
     breaks : callable
@@ -113,14 +111,14 @@ def _columns(pair: Pair) -> Columns:
 
 
 def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]:
-    """Pairs of neighbours that are smaller, those ahead that are much smaller."""
+    """Smaller pairs of neighbours; those that are much smaller come first."""
     smaller: Iterator[Rows] = iter(())
     if isinstance(relation, OfRecords):
-        cut = Cut.of(pair)
-        # How many records there are may be relied on where they are only replaced.
-        fewer = _fewer(cut) if isinstance(relation, AddRemoveOne) else ()
-        smaller = chain(fewer, _simpler(cut, columns))
-    elif isinstance(relation, OfQueries):  # the order matters, and the length is given
+        records = PairRecords.of(pair)
+        # Where records are only replaced, the mechanism may rely on their number.
+        fewer = _fewer(records) if isinstance(relation, AddRemoveOne) else ()
+        smaller = chain(fewer, _simpler(records, columns))
+    elif isinstance(relation, OfQueries):  # the order matters, and the length is part of the claim
         answers = records_of(pair.d1), records_of(pair.d2)
         smaller = _simpler_answers(*answers)
     for rows1, rows2 in smaller:
@@ -140,44 +138,44 @@ def counts(*vectors: Any) -> bool:
     return all(answer >= 0 for vector in vectors for answer in records_of(vector))
 
 
-def _fewer(cut: Cut) -> Iterator[Rows]:
-    """Without records that both inputs share: all, halves, quarters, ... each of them."""
-    size = len(cut.common)
+def _fewer(records: PairRecords) -> Iterator[Rows]:
+    """Without records that both inputs share: all of them, halves, quarters, ..., single ones."""
+    size = len(records.common)
     while size >= 1:
-        for start in range(0, len(cut.common), size):
-            yield cut.without(cut.common[start : start + size])
+        for start in range(0, len(records.common), size):
+            yield records.without(records.common[start : start + size])
         size //= 2
 
 
-def _simpler(cut: Cut, columns: Columns) -> Iterator[Rows]:
-    """With one value simplified wherever it occurs, then in one record after the other.
+def _simpler(records: PairRecords, columns: Columns) -> Iterator[Rows]:
+    """With a value simplified wherever it occurs, then in one record after the other.
 
-    Numbers stay between those that the pair held at first, and other values are among them: nothing
-    is known of what else the mechanism takes.
+    Numbers stay between those that the pair held before it was shrunk, and other values are among
+    these: nothing is known of what else the mechanism takes.
     """
-    rows = cut.rows1, cut.rows2
-    now = {(name, key(v)): v for row in chain(*rows) for name, v in _fields(row)}
+    rows1, rows2 = records.rows1, records.rows2
+    now = {(name, key(v)): v for row in chain(rows1, rows2) for name, v in _fields(row)}
     simpler = {
         (name, content): simpler_values(value, columns[name].values())
         for (name, content), value in now.items()
     }
     for (name, content), values in simpler.items():
         for new in values:
-            yield _everywhere(rows[0], name, content, new), _everywhere(rows[1], name, content, new)
-    shared = [{two[side]: two for two in cut.common} for side in (0, 1)]
-    places = [*cut.common]
-    places += [(at, -1) for at in range(len(rows[0])) if at not in shared[0]]
-    places += [(-1, at) for at in range(len(rows[1])) if at not in shared[1]]
+            yield _everywhere(rows1, name, content, new), _everywhere(rows2, name, content, new)
+    shared1, shared2 = ({places[side] for places in records.common} for side in (0, 1))
+    places = [*records.common]
+    places += [(at, -1) for at in range(len(rows1)) if at not in shared1]
+    places += [(-1, at) for at in range(len(rows2)) if at not in shared2]
     for at1, at2 in places:
-        row = rows[0][at1] if at1 >= 0 else rows[1][at2]
+        row = rows1[at1] if at1 >= 0 else rows2[at2]
         for name, value in _fields(row):
             for new in simpler[name, key(value)]:
-                other = _put(row, name, new)
-                yield _at(rows[0], at1, other), _at(rows[1], at2, other)
+                simpler_row = _put(row, name, new)
+                yield _at(rows1, at1, simpler_row), _at(rows2, at2, simpler_row)
 
 
 def _simpler_answers(rows1: list[Any], rows2: list[Any]) -> Iterator[Rows]:
-    """With both answers at a place moved by as much; first at all places where they agree."""
+    """With simpler numbers at all places where both agree; then with both answers moved at one."""
     places = list(enumerate(zip(rows1, rows2, strict=True)))
     agree = {at for at, (a, b) in places if a == b}
     for same in (0, 1):
@@ -207,19 +205,19 @@ def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
         return []
     numbers = [v for v in seen if type(v) in (int, float) and v == v]
     towards: list[float] = [*simpler_numbers(value), *numbers]
-    kept = {type(value)(v) for v in towards if min(numbers) <= v <= max(numbers)}
-    return sorted((v for v in kept if _rank(v) < _rank(value)), key=_rank)
+    inside = {type(value)(v) for v in towards if min(numbers) <= v <= max(numbers)}
+    return sorted((v for v in inside if _rank(v) < _rank(value)), key=_rank)
 
 
 def simpler_numbers(value: float) -> list[float]:
-    """Towards 0, in steps that are halved, with fewer digits and no sign."""
+    """Numbers between it and 0, nearer and nearer to it; with fewer digits, or another sign."""
     whole = int(value)
     halved = [whole - int(whole / 2**k) for k in range(1, 12)]
     return [0, 1, *halved, whole - 1 if value > 0 else whole + 1, whole, -value, round(value, 1)]
 
 
 def _rank(number: float) -> tuple[int, float, bool]:
-    """Smaller for simpler numbers: whole ones first, then by size, then by sign."""
+    """Smaller for simpler numbers: whole ones come first, then by size, then by sign."""
     if not math.isfinite(number):
         return (100, 0.0, number < 0)
     return (0 if number == int(number) else len(repr(number)), abs(number), number < 0)
@@ -252,5 +250,5 @@ def _everywhere(rows: Sequence[Any], name: Hashable, content: Hashable, new: Any
 
 
 def _at(rows: Sequence[Any], at: int, row: Any) -> list[Any]:
-    """Records with one of them replaced; none if its place is below 0."""
+    """Records with the one at a place replaced; none is if that is below 0."""
     return [*rows[:at], row, *rows[at + 1 :]] if at >= 0 else list(rows)

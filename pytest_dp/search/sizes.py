@@ -13,9 +13,11 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.sampling.deadline import OutOfTime
 
 SMALL, LARGE = 8, 2**20
-"""A million entries fit into any memory; numbers beyond are tried with so many first."""
-
-TRIES = 3
+"""Numbers above a million are replaced by these two first, to compare the memory that runs take. A
+million entries of an array fit into any memory, and are far more than a run takes otherwise."""
+REPETITIONS = 3
+"""Of a run, of which the smallest memory counts. More are surer of it, and take longer. Chosen by
+hand."""
 
 
 def is_too_large(data: Any, run: Callable[[Any], object]) -> bool:
@@ -34,22 +36,22 @@ def is_too_large(data: Any, run: Callable[[Any], object]) -> bool:
     if not any(map(_is_large, records)):
         return False
 
-    def memory(most: int, tries: int) -> int:
-        bounded = [_bounded(record, most) for record in records]
+    def memory(bound: int, repetitions: int) -> int:
+        bounded = [_bounded(record, bound) for record in records]
         smaller = rebuilt(data, bounded) if kind_of(data) else bounded[0]
-        # The least of some: memory of other threads, and of what is loaded once, is not a size.
-        return min(_memory(lambda: run(smaller)) for _ in range(tries))
+        # The least of several: other threads, and what is loaded once, take memory as well.
+        return min(_memory(lambda: run(smaller)) for _ in range(repetitions))
 
     try:
         if memory(LARGE, 1) <= LARGE / 2:  # as nearly always: the difference is no more than that
             return False
-        return memory(LARGE, TRIES) - memory(SMALL, TRIES) > LARGE / 2
+        return memory(LARGE, REPETITIONS) - memory(SMALL, REPETITIONS) > LARGE / 2
     except OutOfTime:
         return True
 
 
 def _memory(run: Callable[[], object]) -> int:
-    """Bytes that a run takes at most, and whatever else runs meanwhile."""
+    """The peak of bytes that a run takes, and whatever else runs meanwhile."""
     if tracemalloc.is_tracing():  # somebody else measures
         return 0
     tracemalloc.start()
@@ -69,7 +71,7 @@ def _is_large(record: Any) -> bool:
     return is_real(record) and abs(record) > LARGE
 
 
-def _bounded(record: Any, most: int) -> Any:
+def _bounded(record: Any, bound: int) -> Any:
     if isinstance(record, tuple):
-        return tuple(_bounded(one, most) for one in record)
-    return type(record)(max(min(record, most), -most)) if is_real(record) else record
+        return tuple(_bounded(value, bound) for value in record)
+    return type(record)(max(min(record, bound), -bound)) if is_real(record) else record

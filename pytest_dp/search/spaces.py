@@ -1,10 +1,11 @@
-"""What can be searched: the inputs that a claim speaks of, and how to get from one to others."""
+"""Spaces to search: the inputs that a claim speaks of, and how to get from one to others."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,12 +14,13 @@ from pytest_dp.datasets import key, records_of
 from pytest_dp.search.constants import Constant
 
 LARGEST = 2.0**32
-"""Of numbers that the claim's inputs do not hold: beyond, floats are too coarse for any noise."""
+"""Size of proposed numbers: beyond, floats are too coarse for the noise of most mechanisms, and all
+of them would seem to leak. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An input, and what to say of where it came from.
+class Candidate:
+    """An input that may be proposed, and where it comes from.
 
     Attributes
     ----------
@@ -26,23 +28,23 @@ class Found:
     origin : str
         ``"a constant in stats.py:14"``.
     value : object
-        What was put into it, if that is one number or string.
+        What was put into it, if that is a single number or string.
     """
 
     data: Any
     origin: str = "a mutation of another input"
     value: Any = None
 
-    def said(self, d1: Any, d2: Any) -> str:
-        """Where a pair of neighbours comes from that was found around the input."""
+    def origin_of(self, d1: Any, d2: Any) -> str:
+        """Where a pair of neighbours around the input comes from."""
         if self.value is None:
             return f"D is {self.origin}, or next to it"
         holder = next((name for name, d in (("D", d1), ("D'", d2)) if _holds(d, self.value)), "")
         return f"{holder or 'the search'} {'holds' if holder else 'tried'} {self.origin}"
 
 
-class Way(Protocol):
-    """Inputs in a row, each a neighbour of the next; the first is number 0, the last `len`."""
+class Walk(Protocol):
+    """Inputs in a row, each a neighbour of the next, with numbers from 0 to `len`, inclusive."""
 
     def __len__(self) -> int: ...
 
@@ -50,7 +52,7 @@ class Way(Protocol):
 
 
 class Space(Protocol):
-    """Inputs that are alike, and how to get from one to others."""
+    """Inputs of one kind, and how to get from one to others."""
 
     @property
     def records(self) -> Sequence[Any]:
@@ -58,42 +60,46 @@ class Space(Protocol):
         ...
 
     def inside(self, data: Any) -> bool:
-        """Whether an input holds nothing that the claim's own do not."""
+        """Whether an input holds nothing that the claim's inputs do not."""
         ...
 
-    def corners(self, values: Sequence[Constant]) -> Iterator[Found]:
-        """Inputs, some with these values, at which code may go wrong that knows nothing of them."""
+    def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:
+        """Corner cases: inputs at which any code may go wrong, some with these values."""
         ...
 
-    def placed(self, constant: Constant) -> Iterator[Found]:
-        """Inputs with a constant, or what is just below or above, where it may matter."""
+    def placed(self, constant: Constant) -> Iterator[Candidate]:
+        """Inputs with a constant, or a value just below or above it, where it may matter."""
         ...
 
-    def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
+    def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Candidate:
         """An input with several constants."""
         ...
 
-    def combed(self, data: Any, constant: Constant, rng: np.random.Generator) -> Iterator[Found]:
+    def inserted(
+        self, data: Any, constant: Constant, rng: np.random.Generator
+    ) -> Iterator[Candidate]:
         """The input with a constant in some places, and what it held in the others."""
         ...
 
-    def mutated(self, data: Any, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
+    def mutated(
+        self, data: Any, constants: Sequence[Constant], rng: np.random.Generator
+    ) -> Candidate:
         """An input with something changed."""
         ...
 
-    def way(self, start: Any, end: Any) -> Way | None:
+    def walk(self, start: Any, end: Any) -> Walk | None:
         """From one input to another through neighbours; None if none is known."""
         ...
 
 
 def beside(value: Any, *, whole: bool) -> list[Any]:
-    """A number with what comes just before and after; of a string also what it is a part of.
+    """A number with those just below and above; a string with others that contain it.
 
     Parameters
     ----------
     value : number or str
     whole : bool
-        Whether only whole numbers are asked for.
+        Whether only whole numbers are wanted.
     """
     if isinstance(value, str):
         return [value, f"{value}x", f"x{value}"]
@@ -102,12 +108,12 @@ def beside(value: Any, *, whole: bool) -> list[Any]:
     below, above = math.ceil(value) - 1, math.floor(value) + 1
     if whole:
         return [*([int(value)] if value == int(value) else []), below, above]
-    least = 1e-6 * max(1.0, abs(value))
-    return [value, value - least, value + least, below, above]
+    step = 1e-6 * max(1.0, abs(value))
+    return [value, value - step, value + step, below, above]
 
 
-def told(value: Any, constant: Constant) -> tuple[str, Any]:
-    """What to say of a value that was taken from beside a constant, and the value."""
+def described(value: Any, constant: Constant) -> tuple[str, Any]:
+    """The origin of a value that is beside a constant, and the value."""
     if value == constant.value:
         return f"{value!r}, {constant.origin}", value
     if isinstance(value, str):
@@ -116,12 +122,12 @@ def told(value: Any, constant: Constant) -> tuple[str, Any]:
     return f"{value!r}, just {side} {constant.value!r}, {constant.origin}", value
 
 
-def one_of(options: Sequence[Any], rng: np.random.Generator) -> Any:
-    """One of several, at random."""
+def choice(options: Sequence[Any], rng: np.random.Generator) -> Any:
+    """A random element; of any type, where ``rng.choice`` makes an array of the options."""
     return options[int(rng.integers(len(options)))]
 
 
 def _holds(data: Any, value: Any) -> bool:
     records = records_of(data)
-    fields = (field for one in records for field in (one if isinstance(one, tuple) else (one,)))
+    fields = chain.from_iterable(r if isinstance(r, tuple) else (r,) for r in records)
     return key(value) in set(map(key, fields))

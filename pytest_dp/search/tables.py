@@ -1,9 +1,11 @@
-"""Datasets as a space to search: records are dropped, repeated, changed, and made of constants."""
+"""The space of datasets: records are dropped, repeated, changed, and made of constants."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,14 @@ from pytest_dp.datasets import is_real, key, rebuilt, records_of
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.search.constants import Constant
-from pytest_dp.search.spaces import Found, Way, beside, one_of, told
+from pytest_dp.search.spaces import Candidate, Walk, beside, choice, described
 
 COPIES = (2, 3, 10)
+"""How often a record is repeated. Chosen by hand."""
 MAX_LENGTH = 300
-"""Records of a dataset that is made up."""
+"""Records of a proposed dataset: longer ones reach more, and make runs slower. Chosen by hand."""
 MAX_CORNERS = 8
-"""Records of which corners are made."""
+"""Records of which corner cases are made: each is a look at an input. Chosen by hand."""
 
 Fields = tuple[Any, ...]
 
@@ -32,11 +35,11 @@ class _Column:
     Attributes
     ----------
     values : list
-        Distinct ones; numbers in order.
+        Distinct values; numbers in order.
     kind : {"whole", "number", "text", ""}
-        What else may stand there; nothing may where it is empty, as in a column of flags.
+        What else may stand there; nothing where it is empty, as in a column of flags.
     keys : frozenset
-        By which the values are told apart.
+        The keys of the values.
     """
 
     values: list[Any]
@@ -44,32 +47,32 @@ class _Column:
     keys: frozenset[Hashable] = field(repr=False)
 
     def beside(self, constant: Constant) -> list[Any]:
-        """What may stand here of a constant and its surroundings."""
+        """A constant and values beside it, as far as they may stand here."""
         if isinstance(constant.value, str):
             return beside(constant.value, whole=False) if self.kind == "text" else []
         if self.kind not in ("whole", "number"):
             return []
-        made = beside(constant.value, whole=self.kind == "whole")
-        return [value for value in made if self.values[0] <= value <= self.values[-1]]
+        numbers = beside(constant.value, whole=self.kind == "whole")
+        return [number for number in numbers if self.values[0] <= number <= self.values[-1]]
 
     def holds(self, value: Any) -> bool:
-        """Whether the examples hold this here."""
+        """Whether an example holds this here."""
         return key(value) in self.keys
 
     def mutated(self, value: Any, rng: np.random.Generator) -> Any:
         """Another value."""
         if self.kind not in ("whole", "number") or not is_real(value) or rng.random() < 0.3:
-            return one_of(self.values, rng)
+            return choice(self.values, rng)
         low, high = float(self.values[0]), float(self.values[-1])
         match int(rng.integers(3)):
             case 0:
-                made = rng.uniform(low, high)
+                mutated = rng.uniform(low, high)
             case 1:
-                made = one_of((low, high), rng)
+                mutated = choice((low, high), rng)
             case _:
-                made = value + one_of((1, -1), rng)
-        made = float(np.clip(made, low, high))
-        return int(made) if self.kind == "whole" else made
+                mutated = value + choice((1, -1), rng)
+        mutated = float(np.clip(mutated, low, high))
+        return int(mutated) if self.kind == "whole" else mutated
 
 
 class Tables:
@@ -84,7 +87,7 @@ class Tables:
 
     def __init__(self, examples: Sequence[Any], relation: Relation) -> None:
         self._examples = sorted(map(records_of, examples), key=len)
-        self._like = max(examples, key=lambda one: len(records_of(one)))
+        self._like = max(examples, key=lambda example: len(records_of(example)))
         distinct: dict[Hashable, Any] = {}
         for records in self._examples:
             for record in records:
@@ -97,67 +100,66 @@ class Tables:
         self._relation = relation
 
     def inside(self, data: Any) -> bool:
-        """Whether all records hold what those of the examples hold."""
-        return all(key(one) in self._known or self._holds(one) for one in records_of(data))
+        """Whether all values stand in an example at the same place of a record."""
+        return all(key(record) in self._known or self._holds(record) for record in records_of(data))
 
     def _holds(self, record: Any) -> bool:
         fields = self._fields(record)
         return len(fields) == len(self._columns) and all(
-            column.holds(one) for column, one in zip(self._columns, fields, strict=True)
+            column.holds(value) for column, value in zip(self._columns, fields, strict=True)
         )
 
-    def corners(self, values: Sequence[Constant]) -> Iterator[Found]:
+    def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:
         """No record, one, many of the same, all with the same value at one place, and extremes."""
         yield from self._alike()
         for constant in values:
             for at, column in enumerate(self._columns):
                 for value in column.beside(constant)[:1]:
-                    base, said = self._examples[-1], told(value, constant)
-                    yield from self._made([*base, self._changed(base[-1], at, value)], *said)
-                    yield from self._made([self._changed(one, at, value) for one in base], *said)
+                    base, origin = self._examples[-1], described(value, constant)
+                    yield from self._made([*base, self._changed(base[-1], at, value)], *origin)
+                    yield from self._made(self._all_changed(base, at, value), *origin)
 
-    def _alike(self) -> Iterator[Found]:
-        base, some = self._examples[-1], self.records[:MAX_CORNERS]
+    def _alike(self) -> Iterator[Candidate]:
+        """Corner cases without constants: datasets of equal records, or of records with a value."""
+        base, records = self._examples[-1], self.records[:MAX_CORNERS]
         for times in (0, 1, *COPIES):
-            for record in some if times else some[:1]:
+            for record in records if times else records[:1]:
                 text = "repeated" if times > 1 else "all of it" if times else "left out"
                 yield from self._made([record] * times, f"one record {text}")
         for times in COPIES:
-            yield from self._made([*base, *some[:1] * times], "records that repeat")
+            yield from self._made([*base, *records[:1] * times], "records that repeat")
         if self._rows:
             for at in range(len(self._columns)):
-                for record in some[:2]:
-                    value = record[at]
-                    yield from self._made(
-                        [_with(one, at, value) for one in base], "records that share a value"
-                    )
-        for column in range(len(self._columns)):
-            values = self._columns[column].values
-            for end in (values[0], values[-1]):
-                same = [self._changed(one, column, end) for one in base]
+                for record in records[:2]:
+                    same = self._all_changed(base, at, record[at])
+                    yield from self._made(same, "records that share a value")
+        for at, column in enumerate(self._columns):
+            for end in (column.values[0], column.values[-1]):
+                same = self._all_changed(base, at, end)
                 yield from self._made(same, "records with the same value")
 
-    def placed(self, constant: Constant) -> Iterator[Found]:
+    def placed(self, constant: Constant) -> Iterator[Candidate]:
         """Datasets with a constant in a record, in all, as their sum, or as their length."""
         for at, column in enumerate(self._columns):
             for value in column.beside(constant):
-                yield from self._holding(at, value, told(value, constant))
+                yield from self._holding(at, value, described(value, constant))
         value = constant.value
         if isinstance(value, int) and 0 < value <= MAX_LENGTH:
             for length in (value, value + 1):
-                many = [one_by_one(self._examples[-1], i) for i in range(length)]
-                yield from self._made(many, f"{length} records: {told(value, constant)[0]}")
+                records = list(islice(cycle(self._examples[-1]), length))
+                yield from self._made(records, f"{length} records: {described(value, constant)[0]}")
 
-    def _holding(self, at: int, value: Any, said: tuple[str, Any]) -> Iterator[Found]:
+    def _holding(self, at: int, value: Any, origin: tuple[str, Any]) -> Iterator[Candidate]:
+        """Datasets with a value in one column of a record, of several, of all; or as their sum."""
         base = self._examples[-1]
         record = self._changed(base[-1], at, value)
-        yield from self._made([*base, record], *said)
-        yield from self._made([record], *said)
-        yield from self._made([*base[:-1], record], *said)
-        yield from self._made([self._changed(one, at, value) for one in base], *said)
+        yield from self._made([*base, record], *origin)
+        yield from self._made([record], *origin)
+        yield from self._made([*base[:-1], record], *origin)
+        yield from self._made(self._all_changed(base, at, value), *origin)
         for times in COPIES[1:]:
-            yield from self._made([*base, *[record] * times], *said)
-        others = [self._fields(one)[at] for one in base[:-1]]
+            yield from self._made([*base, *[record] * times], *origin)
+        others = [self._fields(record)[at] for record in base[:-1]]
         if is_real(value) and self._columns[at].kind and all(map(is_real, others)):
             rest = value - sum(others)
             column = self._columns[at]
@@ -165,57 +167,61 @@ class Tables:
                 records = [*base[:-1], self._changed(base[-1], at, rest)]
                 yield from self._made(records, f"a dataset with the sum {value!r}")
 
-    def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
+    def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Candidate:
         """An example with several constants in it."""
-        found = Found(rebuilt(self._like, self._examples[-1]))
+        candidate = Candidate(rebuilt(self._like, self._examples[-1]))
         for _ in range(int(rng.integers(1, 4))):
-            found = self.mutated(found.data, constants, rng)
-        return found
+            candidate = self.mutated(candidate.data, constants, rng)
+        return candidate
 
-    def combed(self, data: Any, constant: Constant, rng: np.random.Generator) -> Iterator[Found]:
+    def inserted(
+        self, data: Any, constant: Constant, rng: np.random.Generator
+    ) -> Iterator[Candidate]:
         """The dataset with a constant in one of its records, in all, and in another one."""
         records = records_of(data)
         for place, column in enumerate(self._columns if records else ()):
             for value in column.beside(constant)[::2]:
-                at, said = int(rng.integers(len(records))), told(value, constant)
-                changed = [self._changed(one, place, value) for one in records]
-                yield from self._made([*records[:at], changed[at], *records[at + 1 :]], *said)
-                yield from self._made(changed, *said)
-                yield from self._made([*records, changed[at]], *said)
+                at, origin = int(rng.integers(len(records))), described(value, constant)
+                changed = self._all_changed(records, place, value)
+                yield from self._made([*records[:at], changed[at], *records[at + 1 :]], *origin)
+                yield from self._made(changed, *origin)
+                yield from self._made([*records, changed[at]], *origin)
 
-    def mutated(self, data: Any, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
+    def mutated(
+        self, data: Any, constants: Sequence[Constant], rng: np.random.Generator
+    ) -> Candidate:
         """The dataset with something changed."""
         records = records_of(data)
-        said: tuple[Any, ...] = ()
+        origin: tuple[Any, ...] = ()
         match int(rng.integers(8)) if records else 0:
             case 0:
-                records.append(one_of(self.records, rng))
+                records.append(choice(self.records, rng))
             case 1:
                 del records[int(rng.integers(len(records)))]
             case 2 if len(records) < MAX_LENGTH:
-                records += [one_of(records, rng)] * one_of((1, *COPIES), rng)
+                records += [choice(records, rng)] * choice((1, *COPIES), rng)
             case 3:
                 records = [record for record in records if rng.random() < 0.5]
             case 4:
-                records, said = self._with_constant(records, constants, rng)
+                records, origin = self._with_constant(records, constants, rng)
             case 5:
                 at, place = int(rng.integers(len(records))), int(rng.integers(len(self._columns)))
-                value = self._fields(one_of(records, rng))[place]
+                value = self._fields(choice(records, rng))[place]
                 records[at] = self._changed(records[at], place, value)
             case _:
                 at, place = int(rng.integers(len(records))), int(rng.integers(len(self._columns)))
                 value = self._columns[place].mutated(self._fields(records[at])[place], rng)
                 records[at] = self._changed(records[at], place, value)
-        return next(self._made(records, *said), Found(data))
+        return next(self._made(records, *origin), Candidate(data))
 
-    def way(self, start: Any, end: Any) -> Way | None:
+    def walk(self, start: Any, end: Any) -> Walk | None:
         """From one dataset to another: records are removed and added, or replaced, one by one."""
         before, after = records_of(start), records_of(end)
         if self._relation.name == "replace_one" and len(before) == len(after):
-            at = [i for i, one in enumerate(before) if key(one) != key(after[i])]
-            steps = [before, *([*after[: i + 1], *before[i + 1 :]] for i in at)]
+            changed = [i for i, record in enumerate(before) if key(record) != key(after[i])]
+            steps = [before, *([*after[: i + 1], *before[i + 1 :]] for i in changed)]
         elif self._relation.name == "add_remove_one":
-            steps = _one_by_one(before, after)
+            steps = _removing_and_adding(before, after)
         else:
             return None
         return _Datasets(self._like, steps)
@@ -223,21 +229,23 @@ class Tables:
     def _with_constant(
         self, records: list[Any], constants: Sequence[Constant], rng: np.random.Generator
     ) -> tuple[list[Any], tuple[Any, ...]]:
-        place, constant = int(rng.integers(len(self._columns))), one_of(constants, rng)
+        place, constant = int(rng.integers(len(self._columns))), choice(constants, rng)
         values = self._columns[place].beside(constant)
         if not values:
             return records, ()
-        value = values[0] if rng.random() < 0.5 else one_of(values, rng)
+        value = values[0] if rng.random() < 0.5 else choice(values, rng)
         at = int(rng.integers(len(records)))
         changed = self._changed(records[at], place, value)
         if rng.random() < 0.5:
-            return [*records, changed], told(value, constant)
-        return [*records[:at], changed, *records[at + 1 :]], told(value, constant)
+            return [*records, changed], described(value, constant)
+        return [*records[:at], changed, *records[at + 1 :]], described(value, constant)
 
-    def _made(self, records: Sequence[Any], origin: str = "", value: Any = None) -> Iterator[Found]:
-        """A dataset of these records, if there can be one.
+    def _made(
+        self, records: Sequence[Any], origin: str = "", value: Any = None
+    ) -> Iterator[Candidate]:
+        """A candidate with these records, if there can be such a dataset.
 
-        Where records are replaced, and never added, their number may be relied on, too.
+        Where records are only replaced, the mechanism may rely on their number.
         """
         lengths = [len(example) for example in self._examples]
         fixed = self._relation.name.startswith("replace")
@@ -247,13 +255,16 @@ class Tables:
             data = rebuilt(self._like, records)
         except ClaimError:  # such as 6.5 in a column of whole numbers
             return
-        yield Found(data, origin, value) if origin else Found(data)
+        yield Candidate(data, origin, value) if origin else Candidate(data)
 
     def _fields(self, record: Any) -> Fields:
         return record if isinstance(record, tuple) else (record,)
 
     def _changed(self, record: Any, at: int, value: Any) -> Any:
-        return _with(record, at, value) if isinstance(record, tuple) else value
+        return (*record[:at], value, *record[at + 1 :]) if isinstance(record, tuple) else value
+
+    def _all_changed(self, records: Sequence[Any], at: int, value: Any) -> list[Any]:
+        return [self._changed(record, at, value) for record in records]
 
 
 class _Datasets:
@@ -269,34 +280,28 @@ class _Datasets:
         return rebuilt(self._like, self._steps[step])
 
 
-def one_by_one(records: Sequence[Any], number: int) -> Any:
-    """One of the records in turn."""
-    return records[number % len(records)]
-
-
-def _one_by_one(before: list[Any], after: list[Any]) -> list[list[Any]]:
-    """First those removed that are too many, then those added that are missing."""
-    left = [key(record) for record in after]
-    kept, gone = [], []
+def _removing_and_adding(before: list[Any], after: list[Any]) -> list[list[Any]]:
+    """Datasets in a row: records are removed that are too many, then missing ones are added."""
+    missing = Counter(map(key, after))
+    shared: list[Any] = []
+    removed: list[Any] = []
+    added: list[Any] = []
     for record in before:
-        if key(record) in left:
-            left.remove(key(record))
-            kept.append(record)
-        else:
-            gone.append(record)
-    new: list[Any] = []
+        is_shared = missing[key(record)] > 0
+        missing[key(record)] -= is_shared
+        (shared if is_shared else removed).append(record)
     for record in reversed(after):
-        if key(record) in left:
-            left.remove(key(record))
-            new.insert(0, record)
-    removing = [[*gone[i:], *kept] for i in range(len(gone) + 1)]
-    return [*removing, *([*kept, *new[: i + 1]] for i in range(len(new)))]
+        if missing[key(record)] > 0:
+            missing[key(record)] -= 1
+            added.insert(0, record)
+    removing = [[*removed[i:], *shared] for i in range(len(removed) + 1)]
+    return [*removing, *([*shared, *added[: i + 1]] for i in range(len(added)))]
 
 
 def _column(values: Sequence[Any]) -> _Column:
     numbers = sorted({value for value in values if is_real(value)})
-    different = {key(value): value for value in values}
-    distinct, keys = list(different.values()), frozenset(different)
+    by_key = {key(value): value for value in values}
+    distinct, keys = list(by_key.values()), frozenset(by_key)
     if not numbers or len(numbers) < len(distinct) or any(isinstance(v, bool) for v in values):
         text = all(isinstance(value, str) for value in distinct)
         return _Column(distinct, "text" if text else "", keys)
@@ -304,7 +309,3 @@ def _column(values: Sequence[Any]) -> _Column:
         return _Column(numbers, "", keys)
     whole = all(isinstance(value, int) for value in numbers)
     return _Column(numbers, "whole" if whole else "number", keys)
-
-
-def _with(record: Fields, at: int, value: Any) -> Fields:
-    return (*record[:at], value, *record[at + 1 :])

@@ -1,21 +1,23 @@
-"""Vectors of query answers as a space to search: each answer moves by at most 1."""
+"""The space of vectors of query answers, in which each answer moves by at most 1."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.search.constants import Constant
-from pytest_dp.search.spaces import LARGEST, Found, Way, beside, one_of, told
+from pytest_dp.search.spaces import LARGEST, Candidate, Walk, beside, choice, described
 
 STEPS = (1, -1, 2, -2, 10, -10, 100, -100)
+"""By which mutations move an answer. Chosen by hand."""
 HALVES = 3
-"""Ways to cut a vector in two: any two of its answers are told apart by half of them."""
+"""Random halves of a vector into which a constant is put. Any two answers are in different halves
+half of the time; more take longer. Chosen by hand."""
 LARGE = 1_000
-"""Of numbers that are made up."""
+"""Size of random answers. Chosen by hand."""
 
 
 class Vectors:
@@ -32,42 +34,47 @@ class Vectors:
         self._lengths = tuple(lengths)
 
     def inside(self, data: Any) -> bool:
-        """Whether the patterns are like this."""
+        """Whether all answers are as small as those of the usual patterns."""
         return all(0 <= answer <= 2 for answer in data)
 
-    def corners(self, values: Sequence[Constant]) -> Iterator[Found]:
+    def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:
         """Vectors of equal numbers."""
         for constant in values:
             for value in _numbers(constant)[:1]:
-                yield from (Found([value] * n, *told(value, constant)) for n in self._lengths)
+                origin = described(value, constant)
+                yield from (Candidate([value] * n, *origin) for n in self._lengths)
 
-    def placed(self, constant: Constant) -> Iterator[Found]:
-        """Vectors with a number, or with one just below or above, everywhere, once, or as a sum."""
+    def placed(self, constant: Constant) -> Iterator[Candidate]:
+        """Vectors with a constant, or a number just below or above, everywhere, once, or as sum."""
         values = _numbers(constant)
         for n in self._lengths:
-            yield from (Found([value] * n, *told(value, constant)) for value in values)
+            yield from (Candidate([value] * n, *described(value, constant)) for value in values)
         for n in self._lengths:
             for value in values:
-                yield Found(_summing(value, n), f"a vector with the sum {value}")
-                yield Found([value] + [0] * (n - 1), *told(value, constant))
+                yield Candidate(_summing(value, n), f"a vector with the sum {value}")
+                yield Candidate([value] + [0] * (n - 1), *described(value, constant))
 
-    def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
+    def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Candidate:
         """A vector with several constants in it."""
-        found = Found([0] * one_of(self._lengths, rng))
-        for _ in range(int(rng.integers(1, len(found.data) + 1))):
-            found = self._with_constant(found.data, constants, rng)
-        return found
+        candidate = Candidate([0] * choice(self._lengths, rng))
+        for _ in range(int(rng.integers(1, len(candidate.data) + 1))):
+            candidate = self._with_constant(candidate.data, constants, rng)
+        return candidate
 
-    def combed(self, data: Any, constant: Constant, rng: np.random.Generator) -> Iterator[Found]:
+    def inserted(
+        self, data: Any, constant: Constant, rng: np.random.Generator
+    ) -> Iterator[Candidate]:
         """The vector with a number in a random half of the places, and in the other half."""
         for value in _numbers(constant)[::2]:  # and the one above
             for _ in range(HALVES):
                 half = rng.random(len(data)) < 0.5
-                for side in (half, ~half):
-                    made = [value if here else one for one, here in zip(data, side, strict=True)]
-                    yield Found(made, *told(value, constant))
+                for places in (half, ~half):
+                    vector = _replaced(data, places, value)
+                    yield Candidate(vector, *described(value, constant))
 
-    def mutated(self, data: Any, constants: Sequence[Constant], rng: np.random.Generator) -> Found:
+    def mutated(
+        self, data: Any, constants: Sequence[Constant], rng: np.random.Generator
+    ) -> Candidate:
         """The vector with something changed."""
         data = list(data)
         at, other = (int(rng.integers(len(data))) for _ in range(2))
@@ -75,19 +82,19 @@ class Vectors:
             case 0:
                 data[at] = int(rng.integers(-LARGE, LARGE + 1))
             case 1:
-                data[at] += one_of(STEPS, rng)
+                data[at] += choice(STEPS, rng)
             case 2:
-                step = one_of(STEPS, rng)
+                step = choice(STEPS, rng)
                 data = [answer + step for answer in data]
             case 3:
                 data[at] = data[other]
             case 4:
-                data[at] *= one_of((-1, 2, 10), rng)
+                data[at] *= choice((-1, 2, 10), rng)
             case _:
                 return self._with_constant(data, constants, rng)
-        return Found(data if max(map(abs, data)) <= LARGEST else [0] * len(data))
+        return Candidate(data if max(map(abs, data)) <= LARGEST else [0] * len(data))
 
-    def way(self, start: Any, end: Any) -> Way | None:
+    def walk(self, start: Any, end: Any) -> Walk | None:
         """From one vector to another in steps of 1, answer by answer."""
         if len(start) != len(end):
             return None
@@ -95,31 +102,31 @@ class Vectors:
 
     def _with_constant(
         self, data: list[Any], constants: Sequence[Constant], rng: np.random.Generator
-    ) -> Found:
-        constant = one_of(constants, rng)
+    ) -> Candidate:
+        constant = choice(constants, rng)
         values = _numbers(constant)
         if not values:
-            return Found(data)
-        value = values[0] if rng.random() < 0.5 else one_of(values, rng)
-        # In half of the places: what is in the others may matter just as well.
-        at = rng.random(len(data)) < 0.5 if rng.random() < 0.5 else rng.permutation(len(data)) == 0
-        changed = [value if here else answer for answer, here in zip(data, at, strict=True)]
-        return Found(changed, *told(value, constant))
+            return Candidate(data)
+        value = values[0] if rng.random() < 0.5 else choice(values, rng)
+        # In half of the places, as what the others hold may matter just as well; or in one.
+        in_half = rng.random() < 0.5
+        places = rng.random(len(data)) < 0.5 if in_half else rng.permutation(len(data)) == 0
+        return Candidate(_replaced(data, places, value), *described(value, constant))
 
 
 class _Steps:
-    """All vectors on the way, each a neighbour of the next."""
+    """Vectors between two others, each a neighbour of the next."""
 
     def __init__(self, start: Any, end: Any) -> None:
         self._start, self._end = list(start), list(end)
-        self._each = [math.ceil(abs(b - a)) for a, b in zip(start, end, strict=True)]
+        self._steps = [math.ceil(abs(b - a)) for a, b in zip(start, end, strict=True)]
 
     def __len__(self) -> int:
-        return sum(self._each)
+        return sum(self._steps)
 
     def __getitem__(self, step: int) -> Any:
         data = []
-        for a, b, steps in zip(self._start, self._end, self._each, strict=True):
+        for a, b, steps in zip(self._start, self._end, self._steps, strict=True):
             done = min(max(step, 0), steps)
             step -= steps
             data.append(b if done == steps else a + (done if b > a else -done))
@@ -128,6 +135,11 @@ class _Steps:
 
 def _numbers(constant: Constant) -> list[Any]:
     return [] if isinstance(constant.value, str) else beside(constant.value, whole=True)
+
+
+def _replaced(data: Sequence[Any], places: Iterable[bool], value: Any) -> list[Any]:
+    """A vector with a value in some places."""
+    return [value if here else answer for answer, here in zip(data, places, strict=True)]
 
 
 def _summing(total: int, n: int) -> list[int]:

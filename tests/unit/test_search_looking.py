@@ -8,16 +8,16 @@ import pytest
 
 from pytest_dp.claim import Arguments
 from pytest_dp.sampling.calling import prepare
-from pytest_dp.search import looking
-from pytest_dp.search.looking import MORE_TIME, Clock, Lookout
+from pytest_dp.search import observing
+from pytest_dp.search.observing import MORE_TIME, Clock, Observer
 
 SECONDS = 0.05
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr(looking, "SLOW_SECONDS", SECONDS)
-    monkeypatch.setattr(looking, "SLOW", 5.0)
+    monkeypatch.setattr(observing, "SLOW_SECONDS", SECONDS)
+    monkeypatch.setattr(observing, "SLOW", 5.0)
 
 
 class Mechanism:
@@ -37,31 +37,31 @@ class Mechanism:
 
 
 @pytest.fixture
-def lookout():
+def observer():
     call = prepare(Mechanism(), Arguments())
-    lookout = Lookout(call, 1, Clock(60))
-    assert lookout.look("as usual") is not None
-    return lookout
+    observer = Observer(call, 1, Clock(60))
+    assert observer.observe("as usual") is not None
+    return observer
 
 
-def runs_for(lookout, data):
-    mechanism = lookout._call.mechanism
+def runs_for(observer, data):
+    mechanism = observer._call.mechanism
     before = mechanism.runs
-    assert lookout.look(data) is None
+    assert observer.observe(data) is None
     return mechanism.runs - before
 
 
-def test_an_input_is_not_given_up_because_a_run_had_to_wait_once(lookout):
-    seen = lookout.look("waited once")
+def test_an_input_is_not_given_up_because_a_run_had_to_wait_once(observer):
+    seen = observer.observe("waited once")
     assert seen is not None
-    assert seen.noise == lookout.look("as usual").noise
+    assert seen.noise == observer.observe("as usual").noise
 
 
-def test_a_run_that_computes_for_so_long_is_slow(lookout):
-    assert lookout.look("computes") is None
+def test_a_run_that_computes_for_so_long_is_slow(observer):
+    assert observer.observe("computes") is None
 
 
-def test_a_mechanism_that_waits_again_and_again_is_believed(lookout):
-    assert runs_for(lookout, "waits") == len(MORE_TIME)
-    assert runs_for(lookout, "waits as well") == 1
-    assert lookout.look("as usual but for this") is not None
+def test_a_mechanism_that_waits_again_and_again_is_believed(observer):
+    assert runs_for(observer, "waits") == len(MORE_TIME)
+    assert runs_for(observer, "waits as well") == 1
+    assert observer.observe("as usual but for this") is not None

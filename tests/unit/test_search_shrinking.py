@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_dp.datasets import records_of
 from pytest_dp.datasets.relations import RELATIONS, AddRemoveOne, AllQueries, Pair, ReplaceOne
-from pytest_dp.search.shrinking import Cut, shrunk, simpler_numbers
+from pytest_dp.search.shrinking import PairRecords, shrunk, simpler_numbers
 
 RECORDS = st.lists(st.integers(-50, 50), max_size=8)
 
@@ -100,7 +100,7 @@ def test_what_is_kept_are_neighbours_that_break_the_claim(
 
 @given(RECORDS, RECORDS)
 def test_the_parts_of_a_pair(rows1: list[int], rows2: list[int]) -> None:
-    cut = Cut.of(Pair(rows1, rows2))
+    cut = PairRecords.of(Pair(rows1, rows2))
     assert all(rows1[a] == rows2[b] for a, b in cut.common)
     assert len({a for a, _ in cut.common}) == len({b for _, b in cut.common}) == len(cut.common)
     only1, only2 = cut.without(cut.common)

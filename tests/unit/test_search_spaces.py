@@ -9,9 +9,9 @@ import pytest
 
 from pytest_dp.datasets import records_of
 from pytest_dp.datasets.relations import RELATIONS
-from pytest_dp.search.bisection import parting
+from pytest_dp.search.bisection import boundary
 from pytest_dp.search.constants import Constant
-from pytest_dp.search.spaces import Found, beside
+from pytest_dp.search.spaces import Candidate, beside
 from pytest_dp.search.tables import Tables
 from pytest_dp.search.vectors import Vectors
 
@@ -40,7 +40,7 @@ def test_vectors_hold_a_constant_everywhere_once_and_as_their_sum():
 
 
 def test_a_way_between_vectors_is_one_of_neighbours():
-    way = Vectors([3]).way([1, 1, 1], [4, 1, -1])
+    way = Vectors([3]).walk([1, 1, 1], [4, 1, -1])
     steps = [way[i] for i in range(len(way) + 1)]
     assert (steps[0], steps[-1]) == ([1, 1, 1], [4, 1, -1])
     assert all(not ALL.fault(a, b) for a, b in itertools.pairwise(steps))
@@ -48,7 +48,7 @@ def test_a_way_between_vectors_is_one_of_neighbours():
 
 @pytest.mark.parametrize(("relation", "end"), [(ADD, [9, 7, 3]), (REPLACE, [9, 2])])
 def test_a_way_between_datasets_is_one_of_neighbours(relation, end):
-    way = Tables([[1, 2], [7, 9]], relation).way([1, 2], end)
+    way = Tables([[1, 2], [7, 9]], relation).walk([1, 2], end)
     steps = [way[i] for i in range(len(way) + 1)]
     assert steps[0] == [1, 2]
     assert sorted(steps[-1]) == sorted(end)
@@ -63,13 +63,13 @@ def test_bisection_finds_where_ways_part_by_few_looks(gate):
         looked.append(data)
         return data[1] >= gate
 
-    way = Vectors([2]).way([0, 0], [500, 1_000])
-    assert parting(way, told) == ([500, gate - 1], [500, gate])
+    way = Vectors([2]).walk([0, 0], [500, 1_000])
+    assert boundary(way, told) == ([500, gate - 1], [500, gate])
     assert len(looked) < 16
 
 
 def test_bisection_ends_where_nothing_can_be_told():
-    assert parting(Vectors([1]).way([0], [9]), lambda data: None if data[0] == 4 else 0) is None
+    assert boundary(Vectors([1]).walk([0], [9]), lambda data: None if data[0] == 4 else 0) is None
 
 
 def test_tables_know_what_the_examples_hold():
@@ -87,7 +87,7 @@ def test_numbers_stay_within_what_the_examples_span():
     data = [("ann", 3.0)]
     for _ in range(300):
         data = tables.mutated(data, [SIX, Constant(1e6)], rng).data
-        found.append(Found(data))
+        found.append(Candidate(data))
     assert all(3 <= age <= 90 for one in found for _, age in one.data)
     assert any(age not in (3, 90) for one in found for _, age in one.data)
 
@@ -99,7 +99,7 @@ def test_where_records_are_replaced_their_number_may_be_relied_on():
     data = [3, 90]
     for _ in range(300):
         data = tables.mutated(data, [SIX], rng).data
-        found.append(Found(data))
+        found.append(Candidate(data))
     assert {len(one.data) for one in found} == {2, 3}
 
 
@@ -133,5 +133,5 @@ def test_a_constant_stands_in_a_record_in_all_as_a_sum_and_as_a_length():
 
 def test_what_is_said_names_the_holder():
     found = next(Tables([[3, 90]], ADD).placed(SIX))
-    assert found.said([3, 90], found.data) == "D' holds 6, a constant in stats.py:14"
-    assert found.said(found.data, [3, 90]) == "D holds 6, a constant in stats.py:14"
+    assert found.origin_of([3, 90], found.data) == "D' holds 6, a constant in stats.py:14"
+    assert found.origin_of(found.data, [3, 90]) == "D holds 6, a constant in stats.py:14"

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from pytest_dp.search.tracing import Tracer
+from pytest_dp.search.coverage import Tracer
 
 
 def gated(x):

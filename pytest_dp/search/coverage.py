@@ -1,8 +1,8 @@
-"""Which instructions of the project's code a run takes: its way through the mechanism.
+"""Coverage: which instructions of the project's code a run executes.
 
 By `sys.monitoring` where there is one, else by `sys.settrace`. Where somebody else traces, such as
-a debugger or a measurement of coverage, they are left alone, and nothing is told of the way. What
-other threads run is no part of it, nor what is run because garbage happens to be collected.
+a debugger or a measurement of test coverage, they are left alone, and there is no coverage. What
+other threads run is no part of it, nor what runs because garbage happens to be collected.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from pytest_dp.sampling.garbage import watched_collections
-from pytest_dp.search.reaching import is_project
+from pytest_dp.search.reachable import is_project
 
 Step = tuple[str, int, int]
 """File, first line and offset of an instruction: equal for copies of a function."""
 NAME = "pytest-dp"
 FREE_TOOLS = (4, 3)
-"""Of `sys.monitoring`, those that nothing is reserved for."""
+"""Numbers of tools of `sys.monitoring` that are not reserved for others."""
 
 
 class Tracer:
@@ -30,7 +30,7 @@ class Tracer:
     Attributes
     ----------
     steps : set of Step or None
-        Of what ran inside of the last `tracing`; None if it could not be traced.
+        Executed inside of the last `tracing`; None if they could not be traced.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Tracer:
 
     @contextmanager
     def tracing(self) -> Iterator[None]:
-        """Record what is run inside; whatever is traced already goes on being traced."""
+        """Record what is executed inside; other tracers go on tracing."""
         self.steps = None
         watch = _monitored if hasattr(sys, "monitoring") else _traced
         steps: set[Step] = set()
@@ -59,10 +59,10 @@ def _traced(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
         if not is_project(code) or collecting():
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        file, first = code.co_filename, code.co_firstlineno
+        file, first_line = code.co_filename, code.co_firstlineno
 
         def step(frame: types.FrameType, event: str, _: Any) -> Any:  # noqa: ARG001
-            steps.add((file, first, frame.f_lasti))
+            steps.add((file, first_line, frame.f_lasti))
             return step
 
         return step
@@ -78,7 +78,7 @@ def _traced(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
 def _monitored(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
     """By `sys.monitoring`, which others may use at the same time."""
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
-    tool = next((one for one in FREE_TOOLS if monitoring.get_tool(one) is None), None)
+    tool = next((number for number in FREE_TOOLS if monitoring.get_tool(number) is None), None)
     if tool is None:
         yield False
         return

@@ -1,4 +1,7 @@
-"""Everything that a mechanism can reach in the project's own code; nothing is run to find it."""
+"""Constants, functions and objects that a mechanism can reach in the project's code.
+
+No code of the project is run to find them.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,16 @@ import numpy as np
 from pytest_dp.sampling.captured import is_installed, is_library, names_in
 
 MAX_OBJECTS, MAX_MEMBERS = 2_000, 64
-"""Functions and objects that are looked into, and members of a container."""
+"""Functions and objects that are looked into, and members of a container. More reach constants
+further away, and take longer before each audit. Chosen by hand."""
 MAX_LENGTH = 100
-"""Of a string."""
+"""Of a string that is taken for a constant: longer ones are mostly texts, such as queries or
+messages. Chosen by hand."""
 MAX_BITS = 1_000
 """Of a whole number: beyond, there is no float of its size."""
 
 
-def reached(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+def reachable(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[Any, str]]:
     """Constants, functions and objects, each once, with its place: ``"the variable LIMIT"``.
 
     Parameters
@@ -43,27 +48,27 @@ def reached(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[Any, str]]
     seen: set[int] = set()
     held = []  # so that no id is used twice
     while queue and len(seen) < MAX_OBJECTS:
-        thing, place = queue.popleft()
-        if is_constant(thing):
-            yield thing, place
+        value, place = queue.popleft()
+        if is_constant(value):
+            yield value, place
             continue
-        if id(thing) in seen:
+        if id(value) in seen:
             continue
-        seen.add(id(thing))
-        held.append(thing)
-        inside = _opened(thing, place)
+        seen.add(id(value))
+        held.append(value)
+        inside = _opened(value, place)
         if inside is not None:
-            yield thing, place
+            yield value, place
             queue += inside
 
 
-def _opened(thing: Any, place: str) -> list[tuple[Any, str]] | None:
-    """What a thing holds; None if it is not of the project, or does not let look."""
+def _opened(value: Any, place: str) -> list[tuple[Any, str]] | None:
+    """What an object holds; None if it is not of the project, or raises when it is looked into."""
     try:
-        if type(thing) is not types.FunctionType:
-            return list(_inside(thing, place))
-        ours = is_project(thing.__code__, thing.__module__)
-        return list(_of_function(thing)) if ours else None
+        if type(value) is not types.FunctionType:
+            return list(_inside(value, place))
+        is_ours = is_project(value.__code__, value.__module__)
+        return list(_of_function(value)) if is_ours else None
     except Exception:  # such as of an attribute that is computed, and cannot be
         return None
 
@@ -85,15 +90,15 @@ def is_project(code: types.CodeType, module: str | None = None) -> bool:
     return is_project_file(code.co_filename)
 
 
-_OWN = str(Path(__file__).parents[1])
+_PYTEST_DP = str(Path(__file__).parents[1])
 _STANDARD = str(Path(dis.__file__).parent)
 
 
 @functools.cache
 def is_project_file(file: str) -> bool:
-    """The same by the name of its file."""
+    """Whether the code in a file is of the project, by the file's name."""
     installed = {"site-packages", "dist-packages"}.intersection(Path(file).parts)
-    return not (installed or file.startswith((_OWN, _STANDARD, "<frozen")))
+    return not (installed or file.startswith((_PYTEST_DP, _STANDARD, "<frozen")))
 
 
 def _of_function(function: types.FunctionType) -> Iterator[tuple[Any, str]]:
@@ -119,26 +124,26 @@ def _of_function(function: types.FunctionType) -> Iterator[tuple[Any, str]]:
             yield value, f"the variable {name}"
 
 
-def _inside(thing: Any, place: str) -> Iterator[tuple[Any, str]]:
-    """What an object that is no function holds; none of its own methods is called."""
-    kind = type(thing)
+def _inside(value: Any, place: str) -> Iterator[tuple[Any, str]]:
+    """What an object that is no function holds; none of its methods is called."""
+    kind = type(value)
     if kind is types.MethodType:
-        yield from ((thing.__self__, place), (thing.__func__, place))
+        yield from ((value.__self__, place), (value.__func__, place))
     elif issubclass(kind, functools.partial):
-        yield from ((part, place) for part in (thing.func, *thing.args, *thing.keywords.values()))
+        yield from ((part, place) for part in (value.func, *value.args, *value.keywords.values()))
     elif issubclass(kind, dict):
-        for key, value in islice(dict.items(thing), MAX_MEMBERS):
-            yield from ((key, place), (value, place))
+        for key, member in islice(dict.items(value), MAX_MEMBERS):
+            yield from ((key, place), (member, place))
     elif issubclass(kind, list | tuple | set | frozenset):
-        base = next(one for one in (list, tuple, set, frozenset) if issubclass(kind, one))
-        yield from ((value, place) for value in islice(base.__iter__(thing), MAX_MEMBERS))
+        base = next(cls for cls in (list, tuple, set, frozenset) if issubclass(kind, cls))
+        yield from ((member, place) for member in islice(base.__iter__(value), MAX_MEMBERS))
     elif issubclass(kind, np.ndarray):
-        yield from ((value, place) for value in np.asarray(thing).flat[:MAX_MEMBERS])
+        yield from ((member, place) for member in np.asarray(value).flat[:MAX_MEMBERS])
     elif issubclass(kind, type):
-        yield from _of_class(thing)
+        yield from _of_class(value)
     else:
-        wrapped = inspect.getattr_static(thing, "__wrapped__", None)
-        yield from [(wrapped, place)] if callable(wrapped) else _of_object(thing)
+        wrapped = inspect.getattr_static(value, "__wrapped__", None)
+        yield from [(wrapped, place)] if callable(wrapped) else _of_object(value)
 
 
 def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
@@ -150,24 +155,24 @@ def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
                 yield getattr(value, "__func__", value), f"{base.__name__}.{name}"
 
 
-def _of_object(thing: Any) -> Iterator[tuple[Any, str]]:
-    cls = type(thing)
+def _of_object(instance: Any) -> Iterator[tuple[Any, str]]:
+    cls = type(instance)
     if is_library(cls.__module__) or is_installed(sys.modules.get(cls.__module__)):
         return
     with suppress(Exception):
-        own = object.__getattribute__(thing, "__dict__")
-        yield from ((value, f"the attribute {name}") for name, value in list(own.items()))
+        attributes = object.__getattribute__(instance, "__dict__")
+        yield from ((value, f"the attribute {name}") for name, value in list(attributes.items()))
     for slot in _slots(cls):
         with suppress(Exception):
-            yield object.__getattribute__(thing, slot), f"the attribute {slot}"
+            yield object.__getattribute__(instance, slot), f"the attribute {slot}"
     yield cls, cls.__name__
 
 
 def _slots(cls: type) -> list[str]:
-    """The names of all attributes that are kept outside of a dict."""
-    own = (name for base in cls.__mro__ for name, value in vars(base).items() if _is_slot(value))
-    return [name for name in own if name != "__dict__"]
-
-
-def _is_slot(value: Any) -> bool:
-    return type(value) is types.MemberDescriptorType
+    """The names of all attributes that are stored outside of a dict."""
+    return [
+        name
+        for base in cls.__mro__
+        for name, value in vars(base).items()
+        if type(value) is types.MemberDescriptorType and name != "__dict__"
+    ]

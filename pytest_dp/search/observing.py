@@ -1,7 +1,7 @@
-"""What a few runs of a copy show of an input: its way through the code, its noise, its answer.
+"""Observations of an input by a few runs: the code that they cover, their noise, their outputs.
 
-None of these runs is a sample. They are made with the same few streams on every input, so that
-what differs between two inputs is due to them.
+None of these runs is a sample. They use the same few streams of random numbers on every input, so
+that what differs between two inputs is due to these.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,55 +27,65 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.streams import child, stream
+from pytest_dp.search.coverage import Step, Tracer
 from pytest_dp.search.sizes import is_too_large
-from pytest_dp.search.tracing import Step, Tracer
 
-LOOK_KEY = 9
-"""First part of the keys of streams."""
+STREAM_KEY = 9
+"""First part of the keys of streams: another one than those of samples."""
 STREAMS = 2
+"""Runs of each input: two show whether there is noise. More would cover rarer code, and take
+longer. Chosen by hand."""
 SLOW, SLOW_SECONDS = 20.0, 0.25
-"""An input is not proposed if a run on it takes so many times as long as the quickest and so many
-seconds: an audit that is given it might never end."""
+"""An input is not proposed if a run on it takes so many times as long as the quickest run, and so
+many seconds: an audit of it might never end. Smaller values leave out inputs that are only large.
+Chosen by hand."""
 COMPUTED = 0.8
 """Share of that time for which a run has to compute to count as slow at once. On a busy machine it
-may wait for its turn as well: then it is given the time again, and more of it."""
+may have waited for the processor: then it is given more time. A smaller share leaves out inputs
+that only had to wait; a larger one costs more time on slow ones. Chosen by hand."""
 MORE_TIME = (1, 2, 4)
-"""How many times as much each try is given."""
+"""How many times as much time each attempt is given. Chosen by hand."""
+MAX_DEPTH = 5
+"""Of containers in an output, inside of which numbers are compared. Chosen by hand."""
 MAX_NUMBERS = 1_000
-"""Numbers of an output that are looked at."""
+"""Numbers of an output that are compared; further ones are seldom different in kind. Chosen by
+hand."""
 DIGITS = 3
-"""To which noise is compared."""
+"""Significant digits of noise that are compared: more would tell rounding apart. Chosen by hand."""
+MAX_NOISES = 8
+"""Numbers of an output whose noise is compared. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What was seen of an input.
+class Observation:
+    """What runs show of an input.
 
     Attributes
     ----------
-    way : frozenset of Step
-        All instructions that runs took.
+    coverage : frozenset of Step
+        All instructions that were executed.
     form : hashable
-        Types of the outputs, and their names where they have some, or how they raised.
-    noise : hashable
-        How outputs on two streams differ; empty where that is unknown.
-    first : ndarray or None
-        The numbers of the output on the first stream, ``spread`` their distance from those on the
-        second, on average.
+        Types of the outputs, and the keys of dicts, or how they raised.
+    noise : tuple of float
+        How far numbers of the outputs on two streams differ; empty where that is unknown.
+    numbers : ndarray or None
+        The numbers of the output on the first stream.
+    spread : float
+        Their average distance from those on the second.
     raised : bool
         Whether any run raised.
     """
 
-    way: frozenset[Step] = frozenset()
+    coverage: frozenset[Step] = frozenset()
     form: Any = ()
     noise: tuple[float, ...] = ()
-    first: Floats | None = None
+    numbers: Floats | None = None
     spread: float = 0.0
     raised: bool = False
 
 
 class Clock:
-    """Time for a search, from which is taken what it spends.
+    """The time that a search has left.
 
     Parameters
     ----------
@@ -86,12 +97,12 @@ class Clock:
 
     @property
     def remaining(self) -> float:
-        """Seconds."""
+        """Seconds that are left."""
         return self._seconds - max(time.perf_counter() - self._since, 0.0)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Take the time that passes; inside of itself, once."""
+        """Spend the time that passes inside; where these are nested, it counts once."""
         if self._since < math.inf:
             yield
             return
@@ -102,8 +113,8 @@ class Clock:
             self._seconds, self._since = self.remaining, math.inf
 
 
-class Lookout:
-    """Looks at inputs, each once.
+class Observer:
+    """Runs a copy of the mechanism on inputs, and remembers what it showed.
 
     Parameters
     ----------
@@ -114,40 +125,38 @@ class Lookout:
 
     def __init__(self, call: Call, seed: int, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[Any, Seen | None] = {}
+        self._observations: dict[Any, Observation | None] = {}
         self._tracer = Tracer()
         self._quickest, self._waits = math.inf, False
-        self.looks = 0
         self._call: Call | None = None
         try:
-            thing, _ = Pristine((call.mechanism, call.params)).fresh()
-            self._call = call.of(*thing)
+            copy, _ = Pristine((call.mechanism, call.params)).fresh()
+            self._call = call.of(*copy)
             self._streams = _Streams(seed, self._call.captured)
-        except CannotCopy:  # then nothing can be looked at
+        except CannotCopy:  # then nothing can be observed
             pass
 
     @property
     def blind(self) -> bool:
-        """Whether nothing more can be seen."""
+        """Whether nothing more can be observed: there is no copy, or no time."""
         return not self.sees or self._clock.remaining <= 0
 
     @property
     def sees(self) -> bool:
-        """Whether the mechanism can be copied, and so be looked at, given time."""
+        """Whether the mechanism can be copied, and so observed."""
         return self._call is not None
 
-    def look(self, data: Any) -> Seen | None:
-        """What there is to see; None if the mechanism does not cope with the input."""
+    def observe(self, data: Any) -> Observation | None:
+        """What runs on an input show; None if these take too much time or memory."""
         content = hash(key(data))
-        if content not in self._known:
+        if content not in self._observations:
             with self._clock.running():
-                self._known[content] = self._looked(data)
-        return self._known[content]
+                self._observations[content] = self._observed(data)
+        return self._observations[content]
 
-    def _looked(self, data: Any) -> Seen | None:
+    def _observed(self, data: Any) -> Observation | None:
         assert self._call is not None
-        self.looks += 1
-        given, outputs = Input(data), []
+        copies, outputs = Input(data), []
         steps: set[Step] = set()
         with self._streams.entered():
             if is_too_large(data, lambda smaller: self._run(Input(smaller), 0)):
@@ -155,7 +164,7 @@ class Lookout:
             for number in range(STREAMS):
                 started = time.perf_counter()
                 try:
-                    outputs.append(self._run(given, number))
+                    outputs.append(self._run(copies, number))
                 except OutOfTime:
                     return None
                 except (ClaimError, MechanismError) as error:
@@ -166,13 +175,13 @@ class Lookout:
         numbers = [_numbers(output) for output in outputs]
         forms = frozenset(map(_form, outputs))
         if any(raised) or len(numbers[0]) != len(numbers[1]) or not len(numbers[0]):
-            return Seen(frozenset(steps), forms, raised=any(raised))
+            return Observation(frozenset(steps), forms, raised=any(raised))
         with np.errstate(all="ignore"):
             apart = np.abs(numbers[0] - numbers[1])
-        noise = tuple(float(f"{one:.{DIGITS}g}") for one in apart[:8])
-        return Seen(frozenset(steps), forms, noise, numbers[0], float(np.mean(apart)))
+        noise = tuple(float(f"{distance:.{DIGITS}g}") for distance in apart[:MAX_NOISES])
+        return Observation(frozenset(steps), forms, noise, numbers[0], float(np.mean(apart)))
 
-    def _run(self, given: Input, number: int) -> Any:
+    def _run(self, data: Input, number: int) -> Any:
         """An output, on the stream of this number.
 
         Raises
@@ -180,17 +189,17 @@ class Lookout:
         OutOfTime
             If it takes too long, by the processor's clock as far as the mechanism does not wait.
         """
-        least = self._quickest if math.isfinite(self._quickest) else 1.0
-        seconds = max(SLOW * least, SLOW_SECONDS)
+        quickest = self._quickest if math.isfinite(self._quickest) else 1.0
+        seconds = max(SLOW * quickest, SLOW_SECONDS)
         for times in MORE_TIME:
             before = time.thread_time()
             try:
-                return self._run_within(seconds * times, given.fresh(), number)
+                return self._run_within(seconds * times, data.fresh(), number)
             except OutOfTime:
-                slow = time.thread_time() - before >= COMPUTED * seconds
-                if slow or self._waits or self._clock.remaining < seconds:
+                is_slow = time.thread_time() - before >= COMPUTED * seconds
+                if is_slow or self._waits or self._clock.remaining < seconds:
                     raise
-        self._waits = True  # by itself, as for an answer: no more time is lost by that
+        self._waits = True  # the mechanism itself waits, as for an answer: no further attempts
         raise OutOfTime
 
     def _run_within(self, seconds: float, data: Any, number: int) -> Any:
@@ -208,17 +217,17 @@ class Lookout:
 
 
 class _Streams:
-    """The same few streams again and again, for all sources of random numbers."""
+    """The same few streams for every observation, for all sources of random numbers."""
 
     def __init__(self, seed: int, captured: Captured) -> None:
-        own = np.random.mtrand._rand, random._inst  # noqa: SLF001
-        self._sources = (*own, *captured.generators)
+        global_sources = np.random.mtrand._rand, random._inst  # noqa: SLF001
+        self._sources = (*global_sources, *captured.generators)
         self._seed = seed
         self._starts: dict[int, list[Any]] = {}
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Put all sources back in the end to where they are."""
+        """Restore the states of all sources in the end."""
         before = [state_of(source) for source in self._sources]
         try:
             yield
@@ -227,8 +236,8 @@ class _Streams:
                 restore(source, state)
 
     def restarted(self, number: int) -> np.random.Generator:
-        """A generator at the start of a stream, as all other sources are."""
-        sequence = stream(self._seed, LOOK_KEY, number)
+        """A generator at the start of a stream, where all other sources are put as well."""
+        sequence = stream(self._seed, STREAM_KEY, number)
         if number not in self._starts:
             for at, source in enumerate(self._sources, 1):
                 reseed(source, child(sequence, at))
@@ -250,23 +259,18 @@ def _numbers(output: Any) -> Floats:
     if isinstance(output, np.ndarray | np.generic | int | float):
         flat = np.ravel(np.asarray(output))[:MAX_NUMBERS]
         return flat.astype(float) if flat.dtype.kind in "iuf" else np.empty(0)
-    found: list[float] = []
-    for leaf in _leaves(output, 0):
-        found.append(leaf)
-        if len(found) >= MAX_NUMBERS:
-            break
-    return np.array(found, dtype=float)
+    return np.array(list(islice(_leaves(output, 0), MAX_NUMBERS)), dtype=float)
 
 
 def _leaves(output: Any, depth: int) -> Iterator[float]:
-    if depth > 5:
+    if depth > MAX_DEPTH:
         return
     if isinstance(output, dict):
         for name in sorted(output, key=repr):
             yield from _leaves(output[name], depth + 1)
     elif isinstance(output, list | tuple):
-        for one in output:
-            yield from _leaves(one, depth + 1)
+        for element in output:
+            yield from _leaves(element, depth + 1)
     elif isinstance(output, np.ndarray):
         yield from _numbers(output)
     elif isinstance(output, int | float | np.number) and not isinstance(output, bool):
