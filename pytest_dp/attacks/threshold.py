@@ -26,7 +26,7 @@ from pytest_dp.attacks.expected_bounds import (
     expected_bounds,
 )
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.evidence.logistic import expit, logit, regression
 
 MAX_CUTS = 512
 """Cut points of a score among which a threshold is chosen: more find a slightly better one, and
@@ -35,6 +35,8 @@ NEARLY = 0.97
 """Share of an expected bound that has to be left of something that is easier to read to take it
 instead. Smaller: easier events, which show less. By hand."""
 
+NEWTON_STEPS = 25
+"""Steps of the fit that calibrates scores, at most. It stops earlier once it has converged."""
 MODEL_VARIANCE = 0.25
 """Variance of the loss that a model states for an event, as a share of the variance by the counts
 that it was learned from. Larger: counts weigh more; smaller: the model is trusted beyond what it
@@ -144,16 +146,9 @@ def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
     score = np.clip(levels, -30, 30)
     spread = math.sqrt(float(both @ score**2 / both.sum())) + 1e-9
     basis = np.stack([score, spread * np.tanh(score / spread), np.ones_like(score)])
-    prior = np.array([1.0, 0.0, 0.0])
-    weights = prior.copy()
-    for _ in range(25):
-        p = expit(weights @ basis)
-        # A prior of about one output keeps separable scores from running away.
-        curvature = (basis * (both * p * (1 - p))) @ basis.T + np.diag([1.0, 1.0, 1.0])
-        step = np.linalg.solve(curvature, basis @ (profile1 - both * p) - (weights - prior))
-        weights = weights + np.clip(step, -1, 1)
-        if np.abs(step).max() < 1e-6:
-            break
+    # A prior of about one output keeps separable scores from running away.
+    prior = np.array([1.0, 0.0, 0.0]), np.ones(3)
+    weights = regression(basis, profile1, both, prior, NEWTON_STEPS, 1e-6)
     share: Floats = np.clip(expit(weights @ basis), 1e-9, 1 - 1e-9)
     return both * share
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_dp.datasets.types import DataType, loaded
+from pytest_dp.datasets.types import OfLibrary
 
 
-def _numpy() -> Any:
-    return sys.modules.get("numpy")
-
-
-class Array(DataType):
+class Array(OfLibrary):
     """An array."""
 
+    library, class_name = "numpy", "ndarray"
     name, brackets, vector = "array", ("array([", "])"), True
-
-    def classes(self) -> tuple[type, ...]:
-        return loaded(_numpy(), ["ndarray"])
 
     def fits(self, value: Any) -> bool:
         return bool(value.ndim)
@@ -39,14 +32,14 @@ class Array(DataType):
         return list(value.tolist())
 
     def joined(self, datasets: Sequence[Any]) -> Any:
-        return _numpy().concatenate(datasets)
+        return self.module.concatenate(datasets)
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         # An empty list of indices would be one of floats.
         return rows[list(positions)] if positions else rows[:0].copy()
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
-        numpy = _numpy()
+        numpy = self.module
         shape = (len(records), *example.shape[1:])
         if example.dtype.kind == "O":
             made = numpy.empty(shape, dtype=object)
@@ -58,7 +51,7 @@ class Array(DataType):
         return numpy.array(list(records), dtype=example.dtype).reshape(shape)
 
     def missing(self, example: Any) -> Any:
-        numpy = _numpy()
+        numpy = self.module
         missing = numpy.empty(example.shape[1:], dtype=example.dtype)
         _blank(missing, numpy)
         return missing.tolist()

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.types import DataType, loaded
+from pytest_dp.datasets.types import OfLibrary
 
 
-def _pandas() -> Any:
-    return sys.modules.get("pandas")
+class _Pandas(OfLibrary):
+    library = "pandas"
 
-
-class _Pandas(DataType):
     def joined(self, datasets: Sequence[Any]) -> Any:
-        return _pandas().concat(datasets, ignore_index=True)
+        return self.module.concat(datasets, ignore_index=True)
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.iloc[list(positions)].reset_index(drop=True)
+
+    def _missing(self, dtype: Any) -> Any:
+        with suppress(TypeError, ValueError):
+            cell = self.module.Series([None], dtype=dtype)
+            if cell.isna().all() and cell.dtype == dtype:
+                return cell.tolist()[0]
+        raise TypeError(f"the dtype {dtype} has none")
 
 
 class DataFrame(_Pandas):
     """A data frame."""
 
+    class_name = "DataFrame"
     name, brackets = "DataFrame", ("DataFrame(", ")")
-
-    def classes(self) -> tuple[type, ...]:
-        return loaded(_pandas(), ["DataFrame"])
 
     def columns(self, value: Any) -> list[Any]:
         return list(value.columns)
@@ -39,7 +41,7 @@ class DataFrame(_Pandas):
         return list(zip(*columns, strict=True)) if columns else [()] * len(value)
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
-        pandas = _pandas()
+        pandas = self.module
         columns = [
             pandas.Series([record[at] for record in records], dtype=dtype)
             for at, dtype in enumerate(example.dtypes)
@@ -51,7 +53,7 @@ class DataFrame(_Pandas):
         return made
 
     def missing(self, example: Any) -> Any:
-        return tuple(_missing(dtype) for dtype in example.dtypes)
+        return tuple(self._missing(dtype) for dtype in example.dtypes)
 
     def words(self, detail: Any) -> str:
         return f"a data frame with the columns {describe(list(detail))}"
@@ -60,10 +62,8 @@ class DataFrame(_Pandas):
 class Series(_Pandas):
     """A series."""
 
+    class_name = "Series"
     name, brackets, vector = "Series", ("Series([", "])"), True
-
-    def classes(self) -> tuple[type, ...]:
-        return loaded(_pandas(), ["Series"])
 
     def detail(self, value: Any) -> Any:
         return value.name
@@ -72,18 +72,10 @@ class Series(_Pandas):
         return list(value.tolist())
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
-        return _pandas().Series(list(records), dtype=example.dtype, name=example.name)
+        return self.module.Series(list(records), dtype=example.dtype, name=example.name)
 
     def missing(self, example: Any) -> Any:
-        return _missing(example.dtype)
+        return self._missing(example.dtype)
 
     def words(self, detail: Any) -> str:
         return "a Series" if detail is None else f"a Series named {detail!r}"
-
-
-def _missing(dtype: Any) -> Any:
-    with suppress(TypeError, ValueError):
-        cell = _pandas().Series([None], dtype=dtype)
-        if cell.isna().all() and cell.dtype == dtype:
-            return cell.tolist()[0]
-    raise TypeError(f"the dtype {dtype} has none")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.types import DataType, loaded
+from pytest_dp.datasets.types import OfLibrary
 
 
-def _polars() -> Any:
-    return sys.modules.get("polars")
+class _Polars(OfLibrary):
+    library = "polars"
 
-
-class _Polars(DataType):
     def joined(self, datasets: Sequence[Any]) -> Any:
-        return _polars().concat(datasets)
+        return self.module.concat(datasets)
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows[list(positions)] if positions else rows.clear()
@@ -25,10 +22,8 @@ class _Polars(DataType):
 class PolarsFrame(_Polars):
     """A data frame of polars."""
 
+    class_name = "DataFrame"
     name, brackets = "pl.DataFrame", ("pl.DataFrame(", ")")
-
-    def classes(self) -> tuple[type, ...]:
-        return loaded(_polars(), ["DataFrame"])
 
     def content(self, value: Any) -> str:
         return str(value.schema)
@@ -41,10 +36,10 @@ class PolarsFrame(_Polars):
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         columns = [
-            _polars().Series(name, [record[at] for record in records], dtype=dtype, strict=True)
+            self.module.Series(name, [record[at] for record in records], dtype=dtype, strict=True)
             for at, (name, dtype) in enumerate(example.schema.items())
         ]
-        return _polars().DataFrame(columns)
+        return self.module.DataFrame(columns)
 
     def missing(self, example: Any) -> Any:
         return (None,) * example.width
@@ -56,10 +51,8 @@ class PolarsFrame(_Polars):
 class PolarsSeries(_Polars):
     """A series of polars."""
 
+    class_name = "Series"
     name, brackets, vector = "pl.Series", ("pl.Series([", "])"), True
-
-    def classes(self) -> tuple[type, ...]:
-        return loaded(_polars(), ["Series"])
 
     def detail(self, value: Any) -> Any:
         return value.name
@@ -71,7 +64,7 @@ class PolarsSeries(_Polars):
         return list(value.to_list())
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
-        return _polars().Series(example.name, list(records), dtype=example.dtype, strict=True)
+        return self.module.Series(example.name, list(records), dtype=example.dtype, strict=True)
 
     def missing(self, example: Any) -> Any:  # noqa: ARG002
         return None
@@ -80,13 +73,11 @@ class PolarsSeries(_Polars):
         return f"a polars Series named {detail!r}" if detail else "a polars Series"
 
 
-class ArrowTable(DataType):
+class ArrowTable(OfLibrary):
     """A table of PyArrow."""
 
+    library, class_name = "pyarrow", "Table"
     name, brackets = "pa.Table", ("pa.table(", ")")
-
-    def classes(self) -> tuple[type, ...]:
-        return loaded(_arrow(), ["Table"])
 
     def content(self, value: Any) -> str:
         return str(value.schema.remove_metadata())
@@ -98,10 +89,10 @@ class ArrowTable(DataType):
         return list(zip(*(column.to_pylist() for column in value.columns), strict=True))
 
     def joined(self, datasets: Sequence[Any]) -> Any:
-        return _arrow().concat_tables(datasets)
+        return self.module.concat_tables(datasets)
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
-        return rows.take(_arrow().array(positions, type=_arrow().int64()))
+        return rows.take(self.module.array(positions, type=self.module.int64()))
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         columns = []
@@ -109,8 +100,8 @@ class ArrowTable(DataType):
             cells = [record[at] for record in records]
             if None in cells and not field.nullable:
                 raise ValueError(field)
-            columns.append(_arrow().array(cells, type=field.type))
-        return _arrow().Table.from_arrays(columns, schema=example.schema)
+            columns.append(self.module.array(cells, type=field.type))
+        return self.module.Table.from_arrays(columns, schema=example.schema)
 
     def missing(self, example: Any) -> Any:
         full = [field.name for field in example.schema if not field.nullable]
@@ -120,7 +111,3 @@ class ArrowTable(DataType):
 
     def words(self, detail: Any) -> str:
         return f"a PyArrow table with the columns {describe(list(detail))}"
-
-
-def _arrow() -> Any:
-    return sys.modules.get("pyarrow")

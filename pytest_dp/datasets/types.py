@@ -6,8 +6,9 @@ met if its library is loaded.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 Kind = tuple[Any, ...]
@@ -86,6 +87,23 @@ class DataType(ABC):
         return f"a {self.name}"
 
 
+class OfLibrary(DataType):
+    """A type that a library defines, which is not imported: no object is of it before it is."""
+
+    library: ClassVar[str]
+    class_name: ClassVar[str]
+
+    @property
+    def module(self) -> Any:
+        """The library, once somebody has imported it; else None."""
+        return sys.modules.get(self.library)
+
+    def classes(self) -> tuple[type, ...]:
+        # A module that is only half imported has no classes yet, and so no objects.
+        kind = getattr(self.module, self.class_name, None)
+        return () if kind is None else (kind,)
+
+
 _TYPES: list[DataType] = []
 
 
@@ -114,10 +132,3 @@ def type_of(value: Any) -> DataType | None:
     """The type of a dataset; None if the object is none."""
     data = _type_by_class(type(value))
     return data if data is not None and data.fits(value) else None
-
-
-def loaded(module: Any, names: Iterable[str]) -> tuple[type, ...]:
-    """The classes of these names, as far as the module is loaded and has them."""
-    # A module that is only half imported has no classes yet, and so no objects.
-    classes = (getattr(module, name, None) for name in names)
-    return tuple(cls for cls in classes if cls is not None)

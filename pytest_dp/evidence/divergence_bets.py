@@ -18,7 +18,7 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence._isotonic import increasing
 from pytest_dp.evidence.attack_bets import OPTIMISM_PER_PARAMETER, Attacks
-from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.evidence.logistic import logit, regression
 
 POWERS = (0.7, 1.0)
 """Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
@@ -70,16 +70,8 @@ def _logistic(counts1: Floats, counts2: Floats, scores: Floats) -> Floats:
     if spread == 0:
         return np.zeros(len(scores))
     about = np.stack([np.ones(len(scores)), centred / spread])
-    prior = np.diag([1.0, 0.1])
-    line = np.zeros(2)
-    for _ in range(NEWTON_STEPS):
-        p = expit(line @ about)
-        bend = (about * (runs * p * (1 - p))) @ about.T + prior
-        step = np.linalg.solve(bend, about @ (counts1 - runs * p) - prior @ line)
-        line = line + np.clip(step, -1, 1)
-        if np.abs(step).max() < 1e-9:
-            break
-    odds: Floats = line @ about
+    prior = np.zeros(2), np.array([1.0, 0.1])
+    odds: Floats = regression(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
     return odds
 
 

@@ -1,4 +1,4 @@
-"""The logistic function and its inverse, as in scipy.special, without what that loads.
+"""Logistic functions and regression, as in scipy and scikit-learn, without what those load.
 
 Every worker process scores outputs; loading scipy would take it longer than most of its work.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.arrays import Floats, Ints
 
 
 def expit(log_odds: Any) -> Floats:
@@ -26,3 +26,41 @@ def logit(probability: Any) -> Floats:
     with np.errstate(divide="ignore"):
         odds: Floats = np.log(p) - np.log1p(-p)
     return odds
+
+
+def regression(
+    basis: Floats,
+    hits: Floats | Ints,
+    runs: Floats | Ints,
+    prior: tuple[Floats, Floats],
+    steps: int,
+    tolerance: float,
+) -> Floats:
+    """Weights of a logistic regression on grouped outcomes, by Newton's method.
+
+    Each step is at most 1 in every weight, so that none overshoots far.
+
+    Parameters
+    ----------
+    basis : ndarray, shape (k, groups)
+        What the log odds are a sum of.
+    hits, runs : ndarray, shape (groups,)
+        Successes, and trials.
+    prior : tuple of ndarray, shape (k,)
+        Means and precisions of the weights.
+    steps : int
+        At most.
+    tolerance : float
+        The largest step after which it is over.
+    """
+    mean, precision = prior
+    weights = mean
+    for _ in range(steps):
+        p = expit(weights @ basis)
+        curvature = (basis * (runs * p * (1 - p))) @ basis.T + np.diag(precision)
+        slope = basis @ (hits - runs * p) - precision * (weights - mean)
+        step = np.linalg.solve(curvature, slope)
+        weights = weights + np.clip(step, -1, 1)
+        if np.abs(step).max() < tolerance:
+            break
+    return weights

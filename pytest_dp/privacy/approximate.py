@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
@@ -24,14 +24,7 @@ class ApproximateDP(Guarantee):
 
     eps: float
     delta: float = 0.0
-
-    @property
-    def parameter(self) -> str:
-        return "eps"
-
-    @property
-    def claimed(self) -> float:
-        return self.eps
+    _parameter: ClassVar[str] = "eps"
 
     @cached_property
     def region(self) -> Region:

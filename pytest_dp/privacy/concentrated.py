@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
@@ -34,14 +34,7 @@ class ZeroConcentratedDP(Curve):
     """
 
     rho: float
-
-    @property
-    def parameter(self) -> str:
-        return "rho"
-
-    @property
-    def claimed(self) -> float:
-        return self.rho
+    _parameter: ClassVar[str] = "rho"
 
     @cached_property
     def region(self) -> Region:
@@ -120,14 +113,7 @@ class GaussianDP(WithoutEps):
     """
 
     mu: float
-
-    @property
-    def parameter(self) -> str:
-        return "mu"
-
-    @property
-    def claimed(self) -> float:
-        return self.mu
+    _parameter: ClassVar[str] = "mu"
 
     @cached_property
     def region(self) -> Region:

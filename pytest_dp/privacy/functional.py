@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pytest_dp.privacy.constraints import Renyi
 from pytest_dp.privacy.guarantees import Curve, Number, as_given
@@ -23,14 +23,7 @@ class _Functional(Curve):
 
     function: Callable[[float], float]
     scale: float = 1.0
-
-    @property
-    def parameter(self) -> str:
-        return "scale"
-
-    @property
-    def claimed(self) -> float:
-        return self.scale
+    _parameter: ClassVar[str] = "scale"
 
     @cached_property
     @abstractmethod

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from pytest_dp.bisection import bracket
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
@@ -38,15 +38,18 @@ class Guarantee(ABC):
     eps: float | None
     delta: float
 
-    @property
-    @abstractmethod
-    def parameter(self) -> str:
-        """In which bounds are stated: "eps", "rho", "mu", "rdp", or "scale", a multiple of it."""
+    _parameter: ClassVar[str]
+    """The attribute that is the parameter."""
 
     @property
-    @abstractmethod
+    def parameter(self) -> str:
+        """In which bounds are stated: "eps", "rho", "mu", "rdp", or "scale", a multiple of it."""
+        return self._parameter
+
+    @property
     def claimed(self) -> float:
         """The promise in its parameter."""
+        return float(getattr(self, self._parameter))
 
     @property
     def largest_ratio(self) -> float | None:
