@@ -168,7 +168,7 @@ def check_parts(promise: Promise, parts: Sequence[tuple[Any, int]]) -> None:
             problem = str(error)
     if not sums:
         raise ClaimError(f"composes: {problem}")
-    least = min(sums, key=lambda whole: whole.claimed)
+    least = min(sums, key=lambda total: total.claimed)
     if least.claimed > promise.guarantee.claimed:
         used = [f"{_name(m)} {n} times" if n > 1 else _name(m) for m, n in parts]
         raise ClaimError(
@@ -177,7 +177,7 @@ def check_parts(promise: Promise, parts: Sequence[tuple[Any, int]]) -> None:
         )
 
 
-def _promised(mechanism: Any, whole: Promise) -> list[Guarantee]:
+def _promised(mechanism: Any, claimed: Promise) -> list[Guarantee]:
     """What a part promises, of the same neighbours as the whole."""
     name, declared = _name(mechanism), getattr(mechanism, ATTRIBUTE, ())
     if not declared:
@@ -192,18 +192,18 @@ def _promised(mechanism: Any, whole: Promise) -> list[Guarantee]:
             f"composes: {name} has {len(expanded[0])} claims, by its params. Compose a function "
             "that calls it with the parameters used here, and has its own claim."
         )
-    alike = [one for one in promises if None in (one.relation, whole.relation)]
+    alike = [promise for promise in promises if None in (promise.relation, claimed.relation)]
     alike += [
-        one
-        for one in promises
-        if one.relation and whole.relation and one.relation.covers(whole.relation)
+        promise
+        for promise in promises
+        if promise.relation and claimed.relation and promise.relation.covers(claimed.relation)
     ]
     if not alike:
         raise ClaimError(
-            f"composes: {name} has {promises[0].relation}, the whole has {whole.relation}. Losses "
-            "add up for the same neighbours only: claim both with the same ones."
+            f"composes: {name} has {promises[0].relation}, the whole has {claimed.relation}. "
+            "Losses add up for the same neighbours only: claim both with the same ones."
         )
-    return [one.guarantee for one in alike]
+    return [promise.guarantee for promise in alike]
 
 
 def _of_one_unit(keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def fitting(relation: Relation | None, inputs: Any) -> Relation | None:
     allowed: tuple[type[Relation], ...] = _RELATIONS_OF.get(type(inputs), _RELATIONS_OF_DATASETS)
     if isinstance(relation, allowed):
         return relation
-    names = [one.name for one in RELATIONS.values() if issubclass(one, allowed)]
+    names = [kind.name for kind in RELATIONS.values() if issubclass(kind, allowed)]
     choices = " or ".join(f"neighbors={name!r}" for name in names)
     if relation is not None:
         raise ClaimError(f"{relation} does not fit inputs={shortened(inputs)}: write {choices}.")
@@ -309,7 +309,7 @@ def of_group(relation: Relation | None, group: int, inputs: Any) -> Relation | N
         return replace(relation, group=group)
     derived = isinstance(inputs, Queries | Values | list | tuple) or is_strategy(inputs)
     if group > 1 and derived:
-        names = [one.name for one in RELATIONS.values() if issubclass(one, OfRecords)]
+        names = [kind.name for kind in RELATIONS.values() if issubclass(kind, OfRecords)]
         raise ClaimError(
             f"group={group} with {relation}: pairs that differ in so many units follow from "
             f"inputs= for {' or '.join(f'neighbors={name!r}' for name in names)}. Write the pairs "

@@ -34,16 +34,16 @@ _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tent
 
 
 def simplest(
-    found: RankedEvent, table: Table, on_d: Bools, rank: Rank, kept: float = KEPT_RANK
+    ranked: RankedEvent, table: Table, on_d: Bools, rank: Rank, kept_rank: float = KEPT_RANK
 ) -> RankedEvent:
     """The event that is easiest to read and nearly as suspicious on the same search samples.
 
     Tries half-lines for intervals and thresholds with fewer digits; takes the first that retains
-    the share `kept` of the rank. Ranks of 0 and below leave the event as it is.
+    the share `kept_rank` of the rank. Ranks of 0 and below leave the event as it is.
     """
-    best = found
-    floor = kept * found.rank
-    for at, condition in enumerate(found.event.conditions):
+    best = ranked
+    floor = kept_rank * ranked.rank
+    for at, condition in enumerate(ranked.event.conditions):
         if not isinstance(condition, Between) or floor <= 0:
             continue
         for candidate in _simpler(condition):
@@ -65,9 +65,9 @@ def _simpler(condition: Between) -> Iterator[Between]:
     if condition.low is not None and condition.high is not None:
         shapes = [replace(condition, low=None), replace(condition, high=None), condition]
     sizes = [abs(end) for end in (condition.low, condition.high) if end and math.isfinite(end)]
-    most = math.floor(math.log10(max(sizes))) if sizes else 0
+    largest = math.floor(math.log10(max(sizes))) if sizes else 0
     for shape in shapes:
-        for digits in range(-most, 6 - most):
+        for digits in range(-largest, 6 - largest):
             low = None if shape.low is None else round(shape.low, digits) + 0.0
             high = None if shape.high is None else round(shape.high, digits) + 0.0
             if low is None or high is None or low < high:

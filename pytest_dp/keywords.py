@@ -160,10 +160,10 @@ def _search(name: str, value: Any) -> tuple[Any, ...]:
     asked = (value,) if isinstance(value, str) or hasattr(value, "propose") else value
     if not isinstance(asked, list | tuple):
         raise invalid(name, value, _SEARCH_ALLOWED)
-    for one in asked:
-        if isinstance(one, str):
-            _choice(name, one, SEARCHES)
-        elif isinstance(one, type) or not callable(getattr(one, "propose", None)):
+    for proposer in asked:
+        if isinstance(proposer, str):
+            _choice(name, proposer, SEARCHES)
+        elif isinstance(proposer, type) or not callable(getattr(proposer, "propose", None)):
             raise invalid(name, value, _SEARCH_ALLOWED)
     return tuple(asked)
 

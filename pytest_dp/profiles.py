@@ -155,7 +155,7 @@ def _read(name: str, value: Any) -> Any:
         return None if value is None else _OTHERS[name](name, value)
     if name in NAMES and name != "n_jobs":
         return read_one(name, value)
-    known = [*(each for each in NAMES if each not in ("n_jobs", "seed")), *_OTHERS]
+    known = [*(name for name in NAMES if name not in ("n_jobs", "seed")), *_OTHERS]
     close = difflib.get_close_matches(name, known, 1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ClaimError(

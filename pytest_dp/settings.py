@@ -62,8 +62,8 @@ class Settings:
     def over(self, *given: Mapping[str, Any]) -> Settings:
         """These settings with others on top, the last the topmost."""
         settings = self
-        for some in given:
-            settings = replace(settings, **some)
+        for layer in given:
+            settings = replace(settings, **layer)
         return settings
 
 

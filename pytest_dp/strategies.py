@@ -59,8 +59,8 @@ def numbers(low: float, high: float, *, nan: bool = False) -> SearchStrategy[Any
     >>> find(numbers(0.0, 1.0), lambda share: share > 0)
     1.0
     """
-    whole = isinstance(low, int) and isinstance(high, int)
-    finite = st.integers(int(low), int(high)) if whole else st.floats(float(low), float(high))
+    integral = isinstance(low, int) and isinstance(high, int)
+    finite = st.integers(int(low), int(high)) if integral else st.floats(float(low), float(high))
     return finite | st.just(float("nan")) if nan else finite
 
 
@@ -137,7 +137,7 @@ def tables(
     make = _MAKERS[kind or _installed()]
     row = st.tuples(*columns.values())
     rows = st.lists(row, min_size=min_size, max_size=max_size)
-    return st.builds(lambda first, others: make(list(columns), first, others), row, rows)
+    return st.builds(lambda template, rest: make(list(columns), template, rest), row, rows)
 
 
 def histograms(
@@ -205,20 +205,20 @@ def _installed() -> str:
     return next((name for name in ("pandas", "polars") if find_spec(name)), "dict")
 
 
-def _pandas(names: list[str], first: tuple[Any, ...], rows: list[tuple[Any, ...]]) -> Any:
+def _pandas(names: list[str], template: tuple[Any, ...], rows: list[tuple[Any, ...]]) -> Any:
     import pandas as pd
 
-    frame = pd.DataFrame.from_records([first, *rows], columns=names)  # a first row sets the dtypes
+    frame = pd.DataFrame.from_records([template, *rows], columns=names)  # which sets the dtypes
     return frame.iloc[1:].reset_index(drop=True)
 
 
-def _polars(names: list[str], first: tuple[Any, ...], rows: list[tuple[Any, ...]]) -> Any:
+def _polars(names: list[str], template: tuple[Any, ...], rows: list[tuple[Any, ...]]) -> Any:
     import polars as pl
 
-    return pl.DataFrame([first, *rows], schema=names, orient="row", infer_schema_length=None)[1:]
+    return pl.DataFrame([template, *rows], schema=names, orient="row", infer_schema_length=None)[1:]
 
 
-def _dict(names: list[str], first: tuple[Any, ...], rows: list[tuple[Any, ...]]) -> Any:  # noqa: ARG001
+def _dict(names: list[str], template: tuple[Any, ...], rows: list[tuple[Any, ...]]) -> Any:  # noqa: ARG001
     return {name: [row[at] for row in rows] for at, name in enumerate(names)}
 
 

@@ -39,22 +39,22 @@ def identity(promise: Promise, arguments: Arguments, mechanism: Any) -> str:
 
 
 def _reached(mechanism: Any, params: dict[str, Any]) -> Iterator[str]:
-    for thing, place in reachable(mechanism, params):
-        if is_constant(thing):
-            yield f"{place} = {thing!r}"
+    for obj, place in reachable(mechanism, params):
+        if is_constant(obj):
+            yield f"{place} = {obj!r}"
             continue
-        yield from _package(thing)
-        if isinstance(thing, types.FunctionType):
-            yield source_digest(thing)
-            for name in names_in(thing.__code__):
-                yield from _package(thing.__globals__.get(name))
+        yield from _package(obj)
+        if isinstance(obj, types.FunctionType):
+            yield source_digest(obj)
+            for name in names_in(obj.__code__):
+                yield from _package(obj.__globals__.get(name))
 
 
-def _package(thing: Any) -> Iterator[str]:
+def _package(obj: Any) -> Iterator[str]:
     """The installed package of a module, function or class, with its version."""
-    module = thing
-    if not isinstance(thing, types.ModuleType):
-        name = getattr(thing, "__module__", None) if callable(thing) else None
+    module = obj
+    if not isinstance(obj, types.ModuleType):
+        name = getattr(obj, "__module__", None) if callable(obj) else None
         module = sys.modules.get(name) if isinstance(name, str) else None
     if module is not None and is_installed(module):
         root = module.__name__.partition(".")[0]
@@ -62,9 +62,9 @@ def _package(thing: Any) -> Iterator[str]:
 
 
 def _version(package: str) -> str:
-    told = getattr(sys.modules.get(package), "__version__", None)
-    if isinstance(told, str):
-        return told
+    stated = getattr(sys.modules.get(package), "__version__", None)
+    if isinstance(stated, str):
+        return stated
     try:
         return version(package)
     except PackageNotFoundError:

@@ -143,9 +143,9 @@ class Store:
     def _learned(self, place: Path, seed: str) -> tuple[Any, ...]:
         """What other runs have learned; nothing where this one's random numbers are among them."""
         try:
-            kept = pickle.loads((place / _LEARNED).read_bytes())  # a cache of our own
-            usable = kept["version"] == VERSION and seed not in kept["seeds"]
-            return tuple(kept["learned"]) if usable else ()
+            content = pickle.loads((place / _LEARNED).read_bytes())  # a cache of our own
+            usable = content["version"] == VERSION and seed not in content["seeds"]
+            return tuple(content["learned"]) if usable else ()
         except FileNotFoundError:
             return ()
         except Exception as error:  # damaged, or of classes that are gone
@@ -161,9 +161,9 @@ class Store:
     def _keep_learned(self, place: Path, of_run: Evidence) -> None:
         # At least of those that it has learned from, if only through others.
         seeds = {file.stem for file in place.glob("*.json")} | self._learned_from(place)
-        kept = {"version": VERSION, "seeds": sorted(seeds), "learned": of_run.learned}
+        content = {"version": VERSION, "seeds": sorted(seeds), "learned": of_run.learned}
         try:
-            write_whole(place / _LEARNED, pickle.dumps(kept))
+            write_whole(place / _LEARNED, pickle.dumps(content))
         except Exception as error:  # a full disk, or models that cannot be pickled
             self.problems.append(
                 f"{place / _LEARNED} could not be written, so the next run begins anew: {error}"
@@ -184,9 +184,9 @@ def _read(file: Path) -> Run:
         If the file is damaged, or of a newer version.
     """
     content = json.loads(file.read_text(encoding="utf-8"))
-    found = content.get("version") if isinstance(content, dict) else None
-    if found != VERSION:
-        raise ValueError(f"its version is {found!r}, and this pytest-dp reads {VERSION}")
+    version = content.get("version") if isinstance(content, dict) else None
+    if version != VERSION:
+        raise ValueError(f"its version is {version!r}, and this pytest-dp reads {VERSION}")
     try:
         run = Run(
             claim=str(content["claim"]),

@@ -139,7 +139,7 @@ def _rounder(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     counts = [np.array([np.sum(inside & side)]) for side in (on_d, ~on_d)]
     worth = float(rank(*counts)[0])
     counted = RankedEvent(event, int(counts[0][0]), int(counts[1][0]), worth)
-    return simplest(counted, table, on_d, rank, kept=1.0).event
+    return simplest(counted, table, on_d, rank, kept_rank=1.0).event
 
 
 def _by_bound(context: Context, planned: int) -> RankOf:

@@ -133,7 +133,7 @@ def readable(
     events = search(table, on_d, rank, rival.references, limit=1, about=about)
     if not events:
         return None
-    best = simplest(events[0], table, on_d, rank, kept=kept_rank)
+    best = simplest(events[0], table, on_d, rank, kept_rank=kept_rank)
     for _ in range(MAX_CONDITIONS - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
         part, sides = table.rows(inside), on_d[inside]

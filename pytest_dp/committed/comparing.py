@@ -131,7 +131,7 @@ def _relation(old: Entry, new: Entry) -> Iterator[Change]:
     if not old or not new:
         verdict = STRONGER if not old else WEAKER
     elif alike:
-        before, after = (float(one.get("rows_per_unit", "inf")) for one in (old, new))
+        before, after = (float(relation.get("rows_per_unit", "inf")) for relation in (old, new))
         verdict = STRONGER if after > before else WEAKER
     else:
         verdict = OTHER
@@ -166,17 +166,17 @@ def _inputs(old: Entry, new: Entry) -> Iterator[Change]:
         yield Change("inputs", count, f"{len(after)}, with {_some(gained)}", STRONGER)
 
 
-def _without(some: list[str], others: list[str]) -> list[str]:
+def _without(texts: list[str], others: list[str]) -> list[str]:
     """Those of some examples that are not among others."""
     left = Counter(map(content_of, others))
-    found = []
-    for text in some:
+    missing = []
+    for text in texts:
         content = content_of(text)
         if left[content]:
             left[content] -= 1
         else:
-            found.append(text)
-    return found
+            missing.append(text)
+    return missing
 
 
 def _some(texts: list[str]) -> str:
@@ -193,7 +193,7 @@ def _named(what: str, old: Entry, new: Entry) -> Iterator[Change]:
     before, after = old.get(what, {}), new.get(what, {})
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
-            was, now = (str(one.get(name, "not given")) for one in (before, after))
+            was, now = (str(values.get(name, "not given")) for values in (before, after))
             yield Change(f"params[{name!r}]", was, now, OTHER)
 
 
@@ -206,7 +206,7 @@ def _composes(old: list[str], new: list[str]) -> Iterator[Change]:
 def _effort(old: Entry, new: Entry) -> Iterator[Change]:
     usual = Settings()
     for name in sorted({*old, *new}):
-        before, after = (one.get(name, getattr(usual, name, False)) for one in (old, new))
+        before, after = (effort.get(name, getattr(usual, name, False)) for effort in (old, new))
         if before != after:
             verdict = _EFFORT.get(name, _no_order)(before, after)
             if verdict:
@@ -236,7 +236,7 @@ def _falling(before: Any, after: Any) -> str:
 
 
 def _search(before: Any, after: Any) -> str:
-    old, new = (set(SEARCHES if one is None else one) for one in (before, after))
+    old, new = (set(SEARCHES if methods is None else methods) for methods in (before, after))
     return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
 
 

@@ -58,12 +58,12 @@ def entry(
         Whether an audit that can tell nothing fails.
     """
     promise = claim.promise
-    whole = resolved or promise
+    looked_up = resolved or promise
     parts: Entry = {
         "promise": promise_of(promise.guarantee),
-        "relation": _relation(whole),
+        "relation": _relation(looked_up),
         "inputs": _inputs(promise),
-        "examples": examples(whole, written=examples(promise) is not None),
+        "examples": examples(looked_up, written=examples(promise) is not None),
         "params": {name: _told(v) for name, v in claim.arguments.params.items()},
         "drawn": {name: _told(v) for name, v in claim.arguments.drawn.items()},
         "composes": sorted(f"{_name(part)} x {times}" for part, times in composes),
@@ -123,7 +123,7 @@ def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
     Datasets that are not `written` in the claim itself may be anybody's data, which is not to stand
     in a file of the project: of these, a digest and how many records there are.
     """
-    told = _told if written else _counted
+    as_text = _told if written else _counted
     if promise.pairs is not None:
         pairs = promise.pairs if isinstance(promise.pairs, tuple) else None
         if pairs is None:
@@ -135,7 +135,7 @@ def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
     if isinstance(inputs, Values):
         return [f"value {_told(option)}" for option in inputs.options]
     if isinstance(inputs, list | tuple):
-        return [told(dataset) for dataset in inputs]
+        return [as_text(dataset) for dataset in inputs]
     if is_strategy(inputs):
         return [f"strategy {_told(inputs)}"]
     return None
@@ -181,7 +181,7 @@ def _effort(settings: Settings) -> Entry:
     for name in SOMETIMES:
         value = getattr(settings, name)
         if name == "search":
-            texts = [one if isinstance(one, str) else _told(one) for one in value]
+            texts = [part if isinstance(part, str) else _told(part) for part in value]
             if sorted(texts) != sorted(usual.search):
                 effort[name] = sorted(texts)
         elif value is not getattr(usual, name) and value != getattr(usual, name):

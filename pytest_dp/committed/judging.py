@@ -15,8 +15,8 @@ FAILING = (WEAKENED, HIDDEN, GONE, NEW)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A claim of this run.
+class Collected:
+    """A claim that this run has collected.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class Judgement:
         `KEPT`, `STRONGER`, `RENAMED`, `WEAKENED`, `HIDDEN`, `GONE` or `NEW`.
     id : str
         As on record, or else as found.
-    found : Found or None
+    collected : Collected or None
     changes : tuple of Change
     """
 
     kind: str
     id: str
-    found: Found | None = None
+    collected: Collected | None = None
     changes: tuple[Change, ...] = field(default=())
 
     @property
@@ -65,7 +65,7 @@ class Judgement:
 
 
 def judge(
-    recorded: Mapping[str, Entry], found: Iterable[Found], expected: Callable[[str], bool]
+    recorded: Mapping[str, Entry], collected: Iterable[Collected], expected: Callable[[str], bool]
 ) -> list[Judgement]:
     """What became of each claim on record that this run was about, and of each that it found.
 
@@ -73,7 +73,7 @@ def judge(
     ----------
     recorded : mapping
         Entries by their ids.
-    found : iterable of Found
+    collected : iterable of Collected
     expected : callable
         Whether this run should have found a claim of that id.
 
@@ -82,7 +82,7 @@ def judge(
     ClaimError
         If something on record is no entry.
     """
-    claims = list(found)
+    claims = list(collected)
     pairs = matched(recorded, claims)
     judged = []
     for name, claim in pairs:
@@ -96,10 +96,10 @@ def judge(
         for claim in claims
         if claim.id not in known and claim.entry is not None and claim.selected
     ]
-    return sorted(judged, key=lambda one: one.id)
+    return sorted(judged, key=lambda judgement: judgement.id)
 
 
-def _judged(name: str, old: Entry, claim: Found) -> Judgement:
+def _judged(name: str, old: Entry, claim: Collected) -> Judgement:
     new = claim.entry
     compared = () if new is None else tuple(changes(old, _filled(new, old)))
     if claim.hidden and claim.hidden.partition(":")[0] != old.get("hidden"):
@@ -114,15 +114,17 @@ def _judged(name: str, old: Entry, claim: Found) -> Judgement:
     return Judgement(kind, name, claim, compared)
 
 
-def matched(recorded: Mapping[str, Entry], found: Iterable[Found]) -> list[tuple[str, Found]]:
+def matched(
+    recorded: Mapping[str, Entry], collected: Iterable[Collected]
+) -> list[tuple[str, Collected]]:
     """Ids on record with the claims that they are of.
 
     Those of one mechanism, as the rest of an id follows from what is promised; then, as a mechanism
     may get another name, those of one source. Of several, those first that have most in common.
     """
-    claims = {claim.id: claim for claim in found}
+    claims = {claim.id: claim for claim in collected}
     left = dict(recorded)
-    pairs: list[tuple[str, Found]] = []
+    pairs: list[tuple[str, Collected]] = []
     for alike in (_of_one_mechanism, _of_one_source):
         offered = [
             (_in_common(name, entry, claim), name, claim.id)
@@ -130,10 +132,10 @@ def matched(recorded: Mapping[str, Entry], found: Iterable[Found]) -> list[tuple
             for claim in claims.values()
             if alike(name, entry, claim)
         ]
-        for _, name, other in sorted(offered, key=lambda offer: (-offer[0], *offer[1:])):
-            if name in left and other in claims:
+        for _, name, id_ in sorted(offered, key=lambda offer: (-offer[0], *offer[1:])):
+            if name in left and id_ in claims:
                 del left[name]
-                pairs.append((name, claims.pop(other)))
+                pairs.append((name, claims.pop(id_)))
     return pairs
 
 
@@ -142,43 +144,43 @@ def mechanism_of(name: str) -> str:
     return re.sub(r"\[.*\]", "", name, flags=re.DOTALL)
 
 
-def _of_one_mechanism(name: str, entry: Entry, claim: Found) -> bool:  # noqa: ARG001
+def _of_one_mechanism(name: str, entry: Entry, claim: Collected) -> bool:  # noqa: ARG001
     same = mechanism_of(name) == mechanism_of(claim.id)
     return same and (claim.entry is not None or name == claim.id)
 
 
-def _of_one_source(name: str, entry: Entry, claim: Found) -> bool:  # noqa: ARG001
+def _of_one_source(name: str, entry: Entry, claim: Collected) -> bool:  # noqa: ARG001
     return claim.entry is not None and entry.get("source") == claim.entry["source"]
 
 
-def _in_common(name: str, old: Entry, claim: Found) -> int:
+def _in_common(name: str, old: Entry, claim: Collected) -> int:
     """How much two entries have in common; what they say counts for more than the id."""
     new = claim.entry
     if new is None:
         return 0
-    same = [each for each in {*old, *new} if old.get(each) == new.get(each)]
+    same = [key for key in {*old, *new} if old.get(key) == new.get(key)]
     one_notion = bool(old.get("promise", {}).keys() == new["promise"].keys())
     return 2 * len(same) + 3 * int(one_notion) + int(name == claim.id)
 
 
 def updated(
-    recorded: Mapping[str, Entry], found: Iterable[Found], expected: Callable[[str], bool]
+    recorded: Mapping[str, Entry], collected: Iterable[Collected], expected: Callable[[str], bool]
 ) -> dict[str, Entry]:
     """The entries after a run: those it found anew, without what is gone; all others stay."""
-    claims = list(found)
+    claims = list(collected)
     pairs = matched(recorded, claims)
     earlier = {claim.id: recorded[name] for name, claim in pairs}
     taken = {name for name, _ in pairs}
-    kept = {
+    entries = {
         name: entry for name, entry in recorded.items() if name not in taken and not expected(name)
     }
     for name, claim in pairs:
         if claim.entry is None or not claim.selected:
-            kept[name] = _marked(recorded[name], claim) if claim.selected else recorded[name]
+            entries[name] = _marked(recorded[name], claim) if claim.selected else recorded[name]
     for claim in claims:
         if claim.entry is not None and claim.selected:
-            kept[claim.id] = _marked(_filled(claim.entry, earlier.get(claim.id, {})), claim)
-    return kept
+            entries[claim.id] = _marked(_filled(claim.entry, earlier.get(claim.id, {})), claim)
+    return entries
 
 
 def _filled(new: Entry, old: Entry) -> Entry:
@@ -188,6 +190,6 @@ def _filled(new: Entry, old: Entry) -> Entry:
     return {**{name: old[name] for name in more if name in old}, **new}
 
 
-def _marked(entry: Entry, claim: Found) -> Entry:
+def _marked(entry: Entry, claim: Collected) -> Entry:
     entry = {name: value for name, value in entry.items() if name != "hidden"}
     return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry

@@ -45,9 +45,9 @@ def message(judgement: Judgement, file: str, hint: str = "") -> str:
     room = " " * len("WeakenedClaim: ")  # which comes before it
     lines = wrap(room + _headline(judgement, file), WIDTH, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()
-    told = [*_renamed(judgement), *_table(judgement.changes)]
-    if told:
-        lines += ["", *told]
+    details = [*_renamed(judgement), *_table(judgement.changes)]
+    if details:
+        lines += ["", *details]
     if hint:
         lines += ["", *wrap(hint, WIDTH, **_WHOLE_WORDS)]
     return "\n".join([*lines, "", *what_to_do(file)])
@@ -59,19 +59,19 @@ def what_to_do(file: str) -> list[str]:
 
 
 def _headline(judgement: Judgement, file: str) -> str:
-    found = judgement.found
+    collected = judgement.collected
     if judgement.kind == WEAKENED:
         lost = _lost(judgement)
         is_less = "is less than" if lost[0].verdict == WEAKER else "is not what"
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
         return f"{_in_short(lost[0])}{more} {is_less} {file} has on record"
-    if judgement.kind == HIDDEN and found is not None:
-        return f"not audited ({found.hidden}); {file} has it on record"
+    if judgement.kind == HIDDEN and collected is not None:
+        return f"not audited ({collected.hidden}); {file} has it on record"
     if judgement.kind == GONE:
         return f"gone: no test is about this claim, which {file} has on record"
-    assert found is not None
-    assert found.entry is not None
-    return f"not on record: {file} has no such claim ({promise_text(found.entry['promise'])})"
+    assert collected is not None
+    assert collected.entry is not None
+    return f"not on record: {file} has no such claim ({promise_text(collected.entry['promise'])})"
 
 
 def _lost(judgement: Judgement) -> list[Change]:
@@ -87,10 +87,10 @@ def _in_short(change: Change) -> str:
 
 
 def _renamed(judgement: Judgement) -> list[str]:
-    found = judgement.found
-    if found is None or mechanism_of(judgement.id) == mechanism_of(found.id):
+    collected = judgement.collected
+    if collected is None or mechanism_of(judgement.id) == mechanism_of(collected.id):
         return []
-    return [f"  renamed: {judgement.id}", f"       to: {found.id}"]
+    return [f"  renamed: {judgement.id}", f"       to: {collected.id}"]
 
 
 def _table(changed: Sequence[Change]) -> list[str]:
@@ -108,18 +108,18 @@ def _table(changed: Sequence[Change]) -> list[str]:
 def summary(judged: Iterable[Judgement], file: str) -> list[str]:
     """What is said of all claims at the end of a run; failures have said it for themselves."""
     judged = list(judged)
-    counts = {kind: sum(one.kind == kind for one in judged) for kind in _WORDS}
-    told = [f"{count} {_WORDS[kind]}" for kind, count in counts.items() if count]
-    lines = [f"{file}: {', '.join(told)}"] if told else []
-    for one in judged:
-        if one.kind == RENAMED and one.found is not None:
-            lines += [f"  renamed: {one.id}", f"       to: {one.found.id}"]
-        elif one.kind == STRONGER and one.found is not None:
-            said = "; ".join(map(_in_short, one.changes)) or "it is audited again"
-            whole = f"  stronger: {one.id}: {said}"
-            lines += wrap(whole, WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
-    if any(one.kind in (RENAMED, STRONGER) for one in judged) and not any(
-        one.kind in FAILING for one in judged
+    counts = {kind: sum(judgement.kind == kind for judgement in judged) for kind in _WORDS}
+    counted = [f"{count} {_WORDS[kind]}" for kind, count in counts.items() if count]
+    lines = [f"{file}: {', '.join(counted)}"] if counted else []
+    for judgement in judged:
+        if judgement.kind == RENAMED and judgement.collected is not None:
+            lines += [f"  renamed: {judgement.id}", f"       to: {judgement.collected.id}"]
+        elif judgement.kind == STRONGER and judgement.collected is not None:
+            said = "; ".join(map(_in_short, judgement.changes)) or "it is audited again"
+            line = f"  stronger: {judgement.id}: {said}"
+            lines += wrap(line, WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
+    if any(judgement.kind in (RENAMED, STRONGER) for judgement in judged) and not any(
+        judgement.kind in FAILING for judgement in judged
     ):
         lines.append(f"To put that on record:  pytest --dp-update  and commit {file}.")
     return lines

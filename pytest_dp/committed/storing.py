@@ -60,12 +60,12 @@ class _TwiceError(Exception):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in mapping:
             raise _TwiceError(json.dumps(name, ensure_ascii=False))
-        found[name] = value
-    return found
+        mapping[name] = value
+    return mapping
 
 
 def _entries(content: Any, file: Path) -> dict[str, Entry]:

@@ -69,7 +69,7 @@ def _digest_of(code: Any) -> str:
 
 def _inside(code: Any) -> str:
     """What tells functions apart whose source does not: of several on one line, or without any."""
-    constants = [each for each in code.co_consts if isinstance(each, _PLAIN)]
+    constants = [constant for constant in code.co_consts if isinstance(constant, _PLAIN)]
     return repr((code.co_names, code.co_varnames, constants))
 
 
@@ -83,7 +83,7 @@ def _normalised(source: str) -> str:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if at == 1:  # what the source is of, after the module
                 node.name = "_"
-            node.decorator_list = [each for each in node.decorator_list if not _says(each)]
+            node.decorator_list = [d for d in node.decorator_list if not _says(d)]
             if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:] or [ast.Pass()]
     return ast.unparse(tree)
@@ -134,24 +134,24 @@ def _with_missing_values(record: Any) -> Any:
 def _listed(values: Any, depth: int) -> str:
     if len(values) > MANY:
         return f"[#{digest(shown(values))}] ({len(values):,} in all)"
-    return f"[{', '.join(_text(each, depth) for each in values)}]"
+    return f"[{', '.join(_text(item, depth) for item in values)}]"
 
 
 def _named(values: Mapping[str, Any], depth: int) -> str:
-    return f"({', '.join(f'{name}={_text(each, depth)}' for name, each in values.items())})"
+    return f"({', '.join(f'{name}={_text(item, depth)}' for name, item in values.items())})"
 
 
 def _tuple(value: Any, depth: int) -> str:
-    inside = ", ".join(_text(each, depth) for each in value)
+    inside = ", ".join(_text(item, depth) for item in value)
     return f"({inside},)" if len(value) == 1 else f"({inside})"
 
 
 def _set(value: Any, depth: int) -> str:
-    return f"{{{', '.join(sorted(_text(each, depth) for each in value))}}}"
+    return f"{{{', '.join(sorted(_text(item, depth) for item in value))}}}"
 
 
 def _dict(value: Any, depth: int) -> str:
-    entries = (f"{_text(key, depth)}: {_text(each, depth)}" for key, each in value.items())
+    entries = (f"{_text(key, depth)}: {_text(item, depth)}" for key, item in value.items())
     return f"{{{', '.join(entries)}}}"
 
 

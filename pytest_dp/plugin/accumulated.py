@@ -64,9 +64,9 @@ def collected(config: pytest.Config) -> Iterator[str]:
         yield f"No evidence in {store.folder}: it is collected by pytest --dp-profile=nightly."
     for claim, of_claim in groupby(runs, key=lambda run: run.claim):
         yield claim
-        versions = [list(some) for _, some in groupby(of_claim, key=lambda run: run.identity)]
-        for some in sorted(versions, key=lambda some: max(run.started for run in some)):
-            yield f"  {_told(some)}"
+        versions = [list(group) for _, group in groupby(of_claim, key=lambda run: run.identity)]
+        for version in sorted(versions, key=lambda group: max(run.started for run in group)):
+            yield f"  {_told(version)}"
     yield from (f"WARNING: {problem}" for problem in store.problems)
 
 

@@ -44,8 +44,8 @@ def _ray(address: str, stack: ExitStack) -> Cluster:
         stack.callback(ray.shutdown)
     register_ray()
     stack.enter_context(joblib.parallel_config("ray"))
-    found = ray.get_runtime_context().gcs_address
-    return Cluster(f"ray={found}", int(ray.cluster_resources().get("CPU", 1)))
+    cluster = ray.get_runtime_context().gcs_address
+    return Cluster(f"ray={cluster}", int(ray.cluster_resources().get("CPU", 1)))
 
 
 _BACKENDS: dict[str, Callable[[str, ExitStack], Cluster]] = {"dask": _dask, "ray": _ray}
@@ -85,10 +85,10 @@ def connect(config: pytest.Config, given: str) -> Cluster:
 
 def _needed(module: str, extra: str) -> Any:
     try:
-        found: ModuleType = importlib.import_module(module)
+        package: ModuleType = importlib.import_module(module)
     except ImportError:
         raise pytest.UsageError(
             f"--dp-backend={extra} needs the package {module}, which is not installed. Run: "
             f'pip install "pytest-dp[{extra}]"'
         ) from None
-    return found
+    return package

@@ -38,13 +38,13 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
     ends_early = settings.method == "sequential" and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
-    kept = Kept(item, number, claim, mechanism, settings.alpha)
-    past = Past(partial(remembered, item, number), kept.earlier)
+    store = Kept(item, number, claim, mechanism, settings.alpha)
+    past = Past(partial(remembered, item, number), store.earlier)
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
         root = item.config.rootpath
         result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, past)
     remember(item, number, result)
-    kept.keep(result)
+    store.keep(result)
     item.stash.setdefault(AUDITED, []).append((number, mechanism, claim, result))
     return result
 
@@ -128,8 +128,8 @@ def before(item: pytest.Item) -> None:
     item.stash[AUDITED] = []
     item.stash[_CALLS] = 0
     item.stash[_UNUSED] = False
-    own = [marker for marker in item.own_markers if marker.name == MARKER]
-    for marker in own:
+    markers = [marker for marker in item.own_markers if marker.name == MARKER]
+    for marker in markers:
         if marker.args or marker.kwargs:
             variants(_read(marker))
             if "dp_check" not in getattr(item, "fixturenames", ()):
@@ -171,9 +171,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 
 def _markers(item: pytest.Item) -> list[pytest.Mark]:
     """The markers on the test itself; else the closest one on its class or module."""
-    own = [marker for marker in item.own_markers if marker.name == MARKER]
+    markers = [marker for marker in item.own_markers if marker.name == MARKER]
     closest = item.get_closest_marker(MARKER)
-    return own or ([closest] if closest is not None else [])
+    return markers or ([closest] if closest is not None else [])
 
 
 def _read(marker: pytest.Mark) -> dict[str, Any]:

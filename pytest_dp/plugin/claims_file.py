@@ -71,9 +71,9 @@ class ClaimsFile:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """What a worker has seen; nothing, if it crashed."""
-        told = getattr(node, "workeroutput", {}).get(OUTPUT)
-        self.crashed = self.crashed or told is None
-        self.run.tests.update(json.loads(told or "{}"))
+        output = getattr(node, "workeroutput", {}).get(OUTPUT)
+        self.crashed = self.crashed or output is None
+        self.run.tests.update(json.loads(output or "{}"))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Where something could not be collected, nothing is known of what is missing."""
@@ -102,7 +102,7 @@ class ClaimsFile:
         if session.exitstatus not in _JUDGED:
             if self.update:
                 name = self.run.file.name
-                self.run.told.append(f"{name} is as it was: this run did not end as it should.")
+                self.run.lines.append(f"{name} is as it was: this run did not end as it should.")
             return
         if self.crashed and not self.run.tests:
             self.run.uncollected = True
@@ -124,9 +124,9 @@ class ClaimsFile:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What is worth knowing of the claims on record; on GitHub, annotations as well."""
-        if self.run.told and terminalreporter.config.get_verbosity() >= 0:
+        if self.run.lines and terminalreporter.config.get_verbosity() >= 0:
             terminalreporter.write_sep("=", "claims on record")
-            for line in self.run.told:
+            for line in self.run.lines:
                 terminalreporter.write_line(line)
         if self.run.failures:
             from pytest_dp.plugin.claims_judged import annotate

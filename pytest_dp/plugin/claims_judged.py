@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_dp.committed.entries import Entry
-from pytest_dp.committed.judging import GONE, Found, Judgement, judge, mechanism_of, updated
+from pytest_dp.committed.judging import GONE, Collected, Judgement, judge, mechanism_of, updated
 from pytest_dp.committed.showing import keywords_of, message, summary
 from pytest_dp.committed.storing import alone, damaged, load
 from pytest_dp.committed.storing import write as store
@@ -36,7 +36,7 @@ def compare(run: Run, session: pytest.Session) -> None:
         return
     try:
         recorded = load(run.file)
-        judged = judge(recorded, _found(run, session.config, recorded), _expected(run, session))
+        judged = judge(recorded, _collected(run, session.config, recorded), _expected(run, session))
     except ClaimsFileError as error:
         _fail(run, session, Failure("", "", error, run.file, 1))
         return
@@ -44,13 +44,13 @@ def compare(run: Run, session: pytest.Session) -> None:
         said = damaged(run.file, damage)
         _fail(run, session, Failure("", "", ClaimsFileError(said), run.file, 1))
         return
-    for one in judged:
-        if one.fails:
-            path, line, hint = _place(run, session.config, one)
-            weakened = WeakenedClaim(message(one, run.file.name, hint))
-            start = one.found.line if one.found is not None else line
-            _fail(run, session, Failure(one.kind, one.id, weakened, path, line, start))
-    run.told += summary(judged, run.file.name)
+    for judgement in judged:
+        if judgement.fails:
+            path, line, hint = _place(run, session.config, judgement)
+            weakened = WeakenedClaim(message(judgement, run.file.name, hint))
+            start = judgement.collected.line if judgement.collected is not None else line
+            _fail(run, session, Failure(judgement.kind, judgement.id, weakened, path, line, start))
+    run.lines += summary(judged, run.file.name)
 
 
 def write(run: Run, session: pytest.Session) -> None:
@@ -58,22 +58,22 @@ def write(run: Run, session: pytest.Session) -> None:
     try:
         with alone(run.file):
             recorded = load(run.file)
-            found = _found(run, session.config, recorded)
-            entries = updated(recorded, found, _expected(run, session))
+            collected = _collected(run, session.config, recorded)
+            entries = updated(recorded, collected, _expected(run, session))
             changed = store(run.file, entries)
     except (ClaimsFileError, OSError) as error:
         ours = error if isinstance(error, ClaimsFileError) else ClaimsFileError(str(error))
         _fail(run, session, Failure("", "", ours, run.file, 1))
         return
     new, gone = sorted(entries.keys() - recorded.keys()), sorted(recorded.keys() - entries.keys())
-    other = [name for name in entries if name in recorded and entries[name] != recorded[name]]
+    altered = [name for name in entries.keys() & recorded if entries[name] != recorded[name]]
     count = f"{len(entries)} claim{'s' * (len(entries) != 1)} on record"
-    run.told.append(f"{run.file.name}: {count}" + ("" if changed else ", as before"))
-    for word, names in (("added", new), ("changed", sorted(other)), ("removed", gone)):
-        run.told += [f"  {word}: {name}" for name in names]
+    run.lines.append(f"{run.file.name}: {count}" + ("" if changed else ", as before"))
+    for word, names in (("added", new), ("changed", sorted(altered)), ("removed", gone)):
+        run.lines += [f"  {word}: {name}" for name in names]
 
 
-def _found(run: Run, config: pytest.Config, recorded: Mapping[str, Entry]) -> list[Found]:
+def _collected(run: Run, config: pytest.Config, recorded: Mapping[str, Entry]) -> list[Collected]:
     return [
         claim
         for nodeid, test in run.tests.items()
@@ -87,7 +87,7 @@ def _of_test(
     recorded: Mapping[str, Entry],
     nodeid: str,
     test: Mapping[str, Any],
-) -> Iterator[Found]:
+) -> Iterator[Collected]:
     """The claims of a test, as far as they are known."""
     name = run.id_of(config.rootpath, nodeid)
     marks = sorted(set(test["marks"]) - BUILTIN)
@@ -102,18 +102,18 @@ def _of_test(
     for number, entry, broken in audits:
         which = name if number == 1 else f"{name}#{number}"
         if not broken or hidden:
-            yield Found(which, entry | extra, path, line, hidden, selected)
+            yield Collected(which, entry | extra, path, line, hidden, selected)
         elif which in recorded:
             why = "violated: as the test expects"
-            yield Found(which, None, path, line, why, selected)
+            yield Collected(which, None, path, line, why, selected)
     if not audits:
         known = None if test["entry"] is None else test["entry"] | extra
-        yield Found(name, known, path, line, hidden, selected)
+        yield Collected(name, known, path, line, hidden, selected)
 
 
 def _before(recorded: Mapping[str, Entry], name: str) -> Entry:
     """The entry of a claim, or of another one of its mechanism; empty if there is none."""
-    alike = (one for id_, one in recorded.items() if mechanism_of(id_) == mechanism_of(name))
+    alike = (entry for id_, entry in recorded.items() if mechanism_of(id_) == mechanism_of(name))
     return recorded.get(name) or next(alike, {})
 
 
@@ -122,10 +122,10 @@ def _left_out(config: pytest.Config, test: Mapping[str, Any], before: Entry) -> 
     by_marks = left_out_by_marks(config, test["marks"], before.get("marks", ())) if before else ""
     if by_marks:
         return by_marks, True
-    told = test["state"] == "deselected"
-    if leaves_out(config, test["marks"], told=told):
+    deselected = test["state"] == "deselected"
+    if leaves_out(config, test["marks"], deselected=deselected):
         return "", False
-    if told:
+    if deselected:
         return "deselected: by addopts, by conftest.py or by a plugin", True
     return "removed: from the tests that were collected, by conftest.py or a plugin", True
 
@@ -147,27 +147,27 @@ def _expected(run: Run, session: pytest.Session) -> Callable[[str], bool]:
     return expected
 
 
-def _place(run: Run, config: pytest.Config, one: Judgement) -> tuple[Path, int, str]:
+def _place(run: Run, config: pytest.Config, judgement: Judgement) -> tuple[Path, int, str]:
     """File and line of what has changed, and what else is known of it."""
-    if one.found is not None:
-        file = config.rootpath / one.found.path
-        lines = decorator_source(file, one.found.line)
-        wanted = [re.compile(rf"\b{name}\s*=") for name in keywords_of(one)]
+    if judgement.collected is not None:
+        file = config.rootpath / judgement.collected.path
+        lines = decorator_source(file, judgement.collected.line)
+        wanted = [re.compile(rf"\b{name}\s*=") for name in keywords_of(judgement)]
         for at, text in enumerate(lines):
             if any(pattern.search(text) for pattern in wanted):
-                return file, one.found.line + at, ""
-        return file, one.found.line, ""
-    assert one.kind == GONE
-    path, _, test = one.id.partition("::")
+                return file, judgement.collected.line + at, ""
+        return file, judgement.collected.line, ""
+    assert judgement.kind == GONE
+    path, _, test = judgement.id.partition("::")
     file = run.folder / path
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return run.file, _line_in(run.file, one.id), f"There is no {path} any more."
+        return run.file, _line_in(run.file, judgement.id), f"There is no {path} any more."
     name = mechanism_of(test).rpartition("::")[2].rpartition(".")[2]
     defined = re.search(rf"^\s*(async )?def {re.escape(name)}\b", text, re.MULTILINE)
     if defined is None:
-        return run.file, _line_in(run.file, one.id), f"There is no {name} in {path} any more."
+        return run.file, _line_in(run.file, judgement.id), f"There is no {name} in {path} any more."
     line = text.count("\n", 0, defined.end()) + 1
     hint = ""
     if "dp_claim" in text and not any(f.partition("::")[0] == path for f in _ids(run, config)):
@@ -230,14 +230,15 @@ def annotate(run: Run, reporter: pytest.TerminalReporter) -> None:
     if not run.failures or os.environ.get("GITHUB_ACTIONS") != "true":
         return
     workspace = Path(os.environ.get("GITHUB_WORKSPACE") or reporter.config.rootpath)
-    for one in run.failures:
-        path = relative(one.file, workspace)
-        title = f"Privacy claim {one.kind}: {one.name}" if one.name else "Privacy claims on record"
-        reporter.write_line(github.command("error", path, one.line, title, str(one.error)))
+    for failure in run.failures:
+        path = relative(failure.file, workspace)
+        what = f" {failure.kind}: {failure.name}" if failure.name else "s on record"
+        title = f"Privacy claim{what}"
+        reporter.write_line(github.command("error", path, failure.line, title, str(failure.error)))
     summarised = os.environ.get("GITHUB_STEP_SUMMARY")
     if summarised:
         try:
-            told = [(one.name, str(one.error)) for one in run.failures]
-            github.append(summarised, github.on_record(told))
+            failures = [(failure.name, str(failure.error)) for failure in run.failures]
+            github.append(summarised, github.on_record(failures))
         except OSError as error:
             reporter.write_line(f"pytest-dp could not write the job summary: {error}", yellow=True)

@@ -65,7 +65,7 @@ class Run:
         Tests that failed for themselves.
     uncollected : bool
         Whether something could not be collected.
-    told : list of str
+    lines : list of str
         What is worth knowing at the end.
     failures : list of Failure
     """
@@ -76,7 +76,7 @@ class Run:
     ended: dict[str, str] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
     uncollected: bool = False
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -136,12 +136,12 @@ class Seen:
             error = call.excinfo.value if call.excinfo is not None else None
             raised = getattr(error, "result", None)
             passed = report.outcome != "failed"
-            told = []
+            entries = []
             for number, mechanism, claim, result in audits:
                 entry = _entry(item, mechanism, claim, result.claim.promise)
                 expected = result.violated and (passed or result is not raised)
-                told.append((number, entry, expected))
-            report.__dict__["dp_audited"] = told
+                entries.append((number, entry, expected))
+            report.__dict__["dp_audited"] = entries
         return report
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -70,12 +70,12 @@ class SourceModule(pytest.Module):
 
 def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.Item]:
     """An item that fails for each claim of a module that none of its items is about."""
-    kept = [item.declaration for item in items if isinstance(item, ClaimItem)]
+    tested = [item.declaration for item in items if isinstance(item, ClaimItem)]
 
     def written_here(declaration: Declaration) -> bool:
         return _same_file(declaration.file, collector.path)
 
-    lost = lost_claims(collector.obj, written_here, kept)
+    lost = lost_claims(collector.obj, written_here, tested)
     names = [name for _, name, _ in lost]
     return [
         _item(

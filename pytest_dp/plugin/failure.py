@@ -31,15 +31,15 @@ def represent(
     shown = relative(path, config.rootpath)
     kind = type(error).__name__
     message = f"{kind}: {error}"
-    first = message.partition("\n")[0]
+    summary = message.partition("\n")[0]
     lines = [f"    {text}".rstrip() for text in decorator_source(path, source_line or line)]
     lines += [""] if lines else []
     lines += [f"E   {text}".rstrip() for text in message.splitlines()]
-    last = _WITHOUT_CONFIDENCE.sub("", first) if isinstance(error, PrivacyViolation) else kind
+    last = _WITHOUT_CONFIDENCE.sub("", summary) if isinstance(error, PrivacyViolation) else kind
     place = ReprFileLocation(shown, line, last)
     entry = ReprEntry(lines, None, None, place, "long")
     return ReprExceptionInfo(
-        reprcrash=ReprFileLocation(shown, line, first),
+        reprcrash=ReprFileLocation(shown, line, summary),
         reprtraceback=ReprTraceback([entry], None, "long"),
     )
 
@@ -52,10 +52,10 @@ def relative(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
-def decorator_source(path: Path, line: int, most: int = 12) -> list[str]:
+def decorator_source(path: Path, line: int, limit: int = 12) -> list[str]:
     """The lines from the decorator to the signature that it stands on."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()[line - 1 : line - 1 + most]
+        lines = path.read_text(encoding="utf-8").splitlines()[line - 1 : line - 1 + limit]
     except (OSError, UnicodeDecodeError):
         return []
     for count, text in enumerate(lines, 1):

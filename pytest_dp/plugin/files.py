@@ -37,7 +37,7 @@ def wanted(config: pytest.Config) -> dict[str, Path]:
     pytest.UsageError
         If a file cannot be one.
     """
-    found = {}
+    files = {}
     for kind in _WRITERS:
         given = getattr(config.option, f"dp_{kind}", None)
         file = Path(given) if given else None
@@ -51,8 +51,8 @@ def wanted(config: pytest.Config) -> dict[str, Path]:
                 f"--dp-{kind}={file}: this is a directory. Write the name of a file in it, such "
                 f"as {file / f'dp.{kind}'}."
             )
-        found[kind] = file
-    return found
+        files[kind] = file
+    return files
 
 
 def write(files: dict[str, Path], records: Sequence[Record], config: pytest.Config) -> list[str]:

@@ -18,9 +18,9 @@ _NOTHING = object()
 
 
 def lost_claims(
-    module: Any, written_here: Callable[[Declaration], bool], kept: Iterable[Declaration]
+    module: Any, written_here: Callable[[Declaration], bool], collected: Iterable[Declaration]
 ) -> list[tuple[Declaration, str, ClaimError]]:
-    """The declarations of an imported module that are not among those `kept`.
+    """The declarations of an imported module that are not among those `collected`.
 
     A mechanism that was deleted, and that nothing holds any more, was meant to go.
 
@@ -32,7 +32,7 @@ def lost_claims(
     spec, declared = DECLARED.get(module.__name__, (None, []))
     if spec is not vars(module).get("__spec__"):
         return []  # of another module of that name, or from before it was imported again
-    tested = {id(declaration) for declaration in kept}
+    tested = {id(declaration) for declaration in collected}
     missing = [
         (declaration, name, mechanism, _named(module, name))
         for declaration, name, mechanism in declared
@@ -68,8 +68,8 @@ def _named(module: Any, name: str) -> Any:
     """What a name stands for in a module, now; `_NOTHING` if its first part stands for nothing."""
     if "<locals>" in name:
         return _NOTHING
-    first, *rest = name.split(".")
-    place = vars(module).get(first, _NOTHING)
+    root, *rest = name.split(".")
+    place = vars(module).get(root, _NOTHING)
     for part in rest if place is not _NOTHING else ():
         place = _attribute(place, "__dict__", {}).get(part)
     return _attribute(place, "__func__", place)  # of a static method

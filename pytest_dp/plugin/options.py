@@ -92,12 +92,12 @@ def _not_typed(config: pytest.Config) -> dict[str, Any]:
     """Our own options, by their names, that somebody else than the command line has set."""
     words = getattr(config, "workerinput", {}).get(TYPED) or command_line(config)
     typed = {word.partition("=")[0] for word in words}
-    found = {}
+    values = {}
     for name in (*_PARSERS, "profile", "strict"):
         value = getattr(config.option, f"dp_{name}", None)
         if value and f"--dp-{name.replace('_', '-')}" not in typed:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def profile_of(config: pytest.Config) -> Profile:

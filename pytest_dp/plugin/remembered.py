@@ -38,8 +38,8 @@ def remembered(item: pytest.Item, number: int, promise: Promise) -> list[Pair]:
     if file is None or item.config.getoption("dp_seed", None) is not None:
         return []
     try:
-        kept = pickle.loads(file.read_bytes())  # our own file, in the cache of this project
-        return [Pair(*kept["pair"])] if kept["format"] == _FORMAT else []
+        content = pickle.loads(file.read_bytes())  # our own file, in the cache of this project
+        return [Pair(*content["pair"])] if content["format"] == _FORMAT else []
     except FileNotFoundError:
         return []
     except Exception:  # cut short, or of classes that are gone: as good as forgotten

@@ -33,13 +33,13 @@ def _given(words: Sequence[str], *flags: str) -> bool:
     return any(word.partition("=")[0] in flags for word in words)
 
 
-def leaves_out(config: pytest.Config, marks: Iterable[str], *, told: bool) -> bool:
+def leaves_out(config: pytest.Config, marks: Iterable[str], *, deselected: bool) -> bool:
     """Whether the command line itself leaves out a test that was collected, by all we know.
 
-    `told` is whether it was left out with notice; plugins that share tests out give none.
+    `deselected` is whether it was left out with notice; plugins that share tests out give none.
     """
     words = command_line(config)
-    if not told:
+    if not deselected:
         return _given(words, *_SHARES)
     if _given(words, *_SELECTING) or _short(words, "k"):
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import filterfalse
 from statistics import median
 from typing import Any
 
@@ -26,8 +27,8 @@ def shard_of(config: pytest.Config) -> tuple[int, int] | None:
     given = getattr(config.option, "dp_shard", None)
     if given is None:
         return None
-    told = re.fullmatch(r"(\d+)/(\d+)", given.strip())
-    number, of = map(int, told.groups()) if told else (0, 0)
+    match = re.fullmatch(r"(\d+)/(\d+)", given.strip())
+    number, of = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= of:
         raise pytest.UsageError(
             f"--dp-shard={given}: allowed is the number of this shard and how many there are, such "
@@ -45,14 +46,16 @@ def keep_own(config: pytest.Config, items: list[pytest.Item], shard: tuple[int, 
     audits = [item for item in items if item.get_closest_marker(MARKER) is not None]
     cache: Any = getattr(config, "cache", None)
     known = cache.get(_DURATIONS, {}) if cache is not None else {}
-    own = set(partition([item.nodeid for item in audits], known, of)[number - 1])
+    mine = set(partition([item.nodeid for item in audits], known, of)[number - 1])
     audited = set(map(id, audits))
-    kept = [item for item in items if (item.nodeid in own if id(item) in audited else number == 1)]
-    stay = set(map(id, kept))
-    gone = [item for item in items if id(item) not in stay]
+
+    def belongs_elsewhere(item: pytest.Item) -> bool:
+        return item.nodeid not in mine if id(item) in audited else number != 1
+
+    gone = list(filter(belongs_elsewhere, items))
     if gone:
         config.hook.pytest_deselected(items=gone)
-        items[:] = kept
+        items[:] = filterfalse(belongs_elsewhere, items)
 
 
 def partition(names: Sequence[str], seconds: dict[str, float], shards: int) -> list[list[str]]:

@@ -57,7 +57,7 @@ def _evidence(result: Result, example: Counterexample) -> Points:
     guarantee = result.claim.promise.guarantee
     test = event_test(guarantee)
     (c1, c2), (n1, n2) = example.counts, example.runs
-    found = []
+    curve = []
     for level in sorted({*LEVELS, result.alpha}, reverse=True):
         if example.both is None:
             value = test.lower(c1, n1, c2, n2, level)
@@ -66,18 +66,18 @@ def _evidence(result: Result, example: Counterexample) -> Points:
             value = test.paired_lower(both, c1 - both, c2 - both, n1, level)
         if not value > 0:
             break
-        found.append((rounded(min(value, 1e6)), level))
-    return tuple(found)
+        curve.append((rounded(min(value, 1e6)), level))
+    return tuple(curve)
 
 
 def _bends(x: Floats, y: Floats) -> list[int]:
     """The points of a line without those between two others on a straight one."""
-    kept = [0]
+    corners = [0]
     for i in range(1, len(x) - 1):
-        start, after = kept[-1], i + 1
+        start, after = corners[-1], i + 1
         across = (x[after] - x[start]) * (y[i] - y[start]) - (x[i] - x[start]) * (
             y[after] - y[start]
         )
         if abs(across) > STRAIGHT * math.hypot(x[after] - x[start], y[after] - y[start]):
-            kept.append(i)
-    return [*kept, len(x) - 1]
+            corners.append(i)
+    return [*corners, len(x) - 1]

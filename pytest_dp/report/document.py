@@ -17,13 +17,13 @@ PACKAGES = ("pytest-dp", "pytest", "numpy", "scipy")
 
 def versions() -> dict[str, str]:
     """What ran: Python, this package, and those that it stands on."""
-    found = {"python": platform.python_version()}
+    numbers = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            numbers[name] = version(name)
         except PackageNotFoundError:  # run from its source, without being installed
             continue
-    return found
+    return numbers
 
 
 def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
@@ -53,11 +53,11 @@ def read(text: str) -> list[Record]:
         If it is none, or one that a later version wrote.
     """
     document: Any = json.loads(text)
-    found = document.get("version") if isinstance(document, Mapping) else None
-    if found not in range(1, VERSION + 1):
+    number = document.get("version") if isinstance(document, Mapping) else None
+    if number not in range(1, VERSION + 1):
         raise ValueError(
-            f"A report of pytest-dp has a version from 1 to {VERSION}, and this one has {found!r}: "
-            "it is something else, or a newer pytest-dp wrote it."
+            f"A report of pytest-dp has a version from 1 to {VERSION}, and this one has {number!r}"
+            ": it is something else, or a newer pytest-dp wrote it."
         )
     try:
         return [Record.from_dict(fields) for fields in document["claims"]]

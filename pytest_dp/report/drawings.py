@@ -92,12 +92,12 @@ def trade_off(pictures: Pictures, claim: Claimed) -> Drawing:
     parts += upwards(y, LEFT, "false negatives: on D, not in S", y.ticks(5), number)
     return Drawing(
         "Telling D from D'",
-        svg(266, _told(pictures), parts),
+        svg(266, _title(pictures), parts),
         _of_trade_off(pictures, enlarged, claim.violated),
     )
 
 
-def _told(pictures: Pictures) -> str:
+def _title(pictures: Pictures) -> str:
     if pictures.event is None:
         return "Rates of false positives and false negatives of the learned attack"
     (_, positives, _), (_, negatives, _) = pictures.event
@@ -122,14 +122,14 @@ def _of_trade_off(pictures: Pictures, enlarged: bool, violated: bool) -> str:
 
 def _window(pictures: Pictures) -> tuple[float, float, float, float]:
     """The part of the unit square to draw."""
-    whole = 0.0, 1.0, 0.0, 1.0
+    unit_square = 0.0, 1.0, 0.0, 1.0
     if pictures.event is None:
-        return whole
+        return unit_square
     positives, negatives = pictures.event
     allowed = _at(pictures.allowed, positives[1])
     gap = abs(allowed - negatives[1])
     if gap >= FAINT:
-        return whole
+        return unit_square
     return *_around(positives, gap), *_around(negatives, gap)
 
 
@@ -152,16 +152,16 @@ def _within(points: Points | list[tuple[float, float]], window: tuple[float, ...
     """A falling line, cut off where it leaves the window."""
     left, right, bottom, top = window
     mirrored = tuple(sorted((y, x) for x, y in points))
-    kept = [p for p in points if left <= p[0] <= right and bottom <= p[1] <= top]
+    inside = [p for p in points if left <= p[0] <= right and bottom <= p[1] <= top]
     for x in (left, right):
         y = _at(tuple(points), x)
         if bottom <= y <= top:
-            kept.append((x, y))
+            inside.append((x, y))
     for y in (bottom, top):
         x = _at(mirrored, y)
         if left <= x <= right:
-            kept.append((x, y))
-    return tuple(sorted(set(kept), key=lambda point: (point[0], -point[1])))
+            inside.append((x, y))
+    return tuple(sorted(set(inside), key=lambda point: (point[0], -point[1])))
 
 
 def evidence(points: Points, claim: Claimed) -> Drawing:
@@ -224,14 +224,14 @@ def wealth(points: tuple[tuple[int, float], ...], claim: Claimed) -> Drawing:
             LEFT + 4,
             y(limit) - 5,
             f"refuted from {power_of_ten(limit)}"
-            if _whole(limit)
+            if _is_whole(limit)
             else f"refuted from {number(1 / claim.alpha)}",
         ),
         steps([(x(0), y(0)), *((x(n), y(value)) for n, value in points)], "dp-attack"),
         dot(x(samples), y(points[-1][1]), "dp-event"),
     ]
     parts += across(x, 150, "samples", x.ticks(4), number)
-    parts += upwards(y, LEFT, "e-value", [t for t in y.ticks(7) if _whole(t)], power_of_ten)
+    parts += upwards(y, LEFT, "e-value", [t for t in y.ticks(7) if _is_whole(t)], power_of_ten)
     last = numbers.e_value(10 ** min(points[-1][1], 300.0))
     title = f"The e-value after {samples:,} samples is {last}"
     caption = (
@@ -241,5 +241,5 @@ def wealth(points: tuple[tuple[int, float], ...], claim: Claimed) -> Drawing:
     return Drawing("Bets against the claim", svg(186, title, parts), caption)
 
 
-def _whole(value: float) -> bool:
+def _is_whole(value: float) -> bool:
     return abs(value - round(value)) < 1e-6

@@ -28,8 +28,8 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
         return ""
     kind = "warning" if record.status == "inconclusive" else "error"
     title = f"Privacy claim {_WORDS[record.status]}: {record.name}"
-    told = record.headline, record.reason, record.counterexample
-    body = "\n\n".join(part for part in told if part)
+    parts = record.headline, record.reason, record.counterexample
+    body = "\n\n".join(part for part in parts if part)
     return command(kind, workspace_relative_path, record.line, title, body)
 
 
@@ -48,8 +48,8 @@ def blamed(record: Record, located: Callable[[str], str]) -> list[str]:
 
 def command(kind: str, path: str, line: int | None, title: str, body: str) -> str:
     """A workflow command that marks a line: of kind "error", "warning" or "notice"."""
-    given = {"file": path.replace(os.sep, "/"), "line": str(line or ""), "title": title}
-    properties = ",".join(f"{key}={_property(value)}" for key, value in given.items() if value)
+    fields = {"file": path.replace(os.sep, "/"), "line": str(line or ""), "title": title}
+    properties = ",".join(f"{key}={_property(value)}" for key, value in fields.items() if value)
     return f"::{kind} {properties}::{_message(body)}"
 
 
@@ -125,8 +125,8 @@ def heading(records: Sequence[Record]) -> str:
 def _passed(records: Sequence[Record]) -> str:
     """All records, with what they are worth."""
     strengths = [record.strength for record in records]
-    each = [f"{strengths.count(word)} {word}" for word in STRENGTHS if word in strengths]
-    return f"no violation found in {len(records)}" + (f" ({', '.join(each)})" if each else "")
+    counted = [f"{strengths.count(word)} {word}" for word in STRENGTHS if word in strengths]
+    return f"no violation found in {len(records)}" + (f" ({', '.join(counted)})" if counted else "")
 
 
 def _failure(record: Record) -> str:
@@ -135,7 +135,7 @@ def _failure(record: Record) -> str:
     lines.append(f"{_text(record.headline)}  \n{_code(place)}" if place else _text(record.headline))
     if record.counterexample:
         lines += ["", _fenced(record.counterexample)]
-    lines += [f"\n{_code(one.place)}: {_text(one.message)}" for one in record.blame]
+    lines += [f"\n{_code(leak.place)}: {_text(leak.message)}" for leak in record.blame]
     if record.details and record.details != record.headline:
         folded = "Full counterexample" if record.status == "violated" else "Full message"
         name = html.escape(" ".join(record.name.split()), quote=False)

@@ -49,7 +49,7 @@ def code_quality(
 
 def _others(record: Record, located: Callable[[str], str]) -> list[dict[str, Any]]:
     """Lines at which privacy leaks; of Code Climate's format, which GitLab's is a part of."""
-    return [_place(located(one.file), one.line) for one in record.blame]
+    return [_place(located(leak.file), leak.line) for leak in record.blame]
 
 
 def _place(path: str, line: int) -> dict[str, Any]:

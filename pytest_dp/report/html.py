@@ -112,7 +112,7 @@ def _part(name: str) -> str:
 
 
 def _table(claims: Sequence[Record]) -> str:
-    statuses = [status for status in _SECTIONS if any(each.status == status for each in claims)]
+    statuses = [status for status in _SECTIONS if any(claim.status == status for claim in claims)]
     options = "".join(
         f'<option value="{status}">{_SECTIONS[status]}</option>' for status in statuses
     )

@@ -164,10 +164,10 @@ def seconds(value: float, compact: bool = False) -> str:
         return f"{value * 1000:.0f} ms"
     if value < 9.95 or (value < 59.95 and not compact):
         return f"{value:.1f} s"
-    whole = round(value)
+    seconds_shown = round(value)
     if compact:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+        return f"{seconds_shown} s"
+    minutes, rest = divmod(seconds_shown, 60)
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min"

@@ -85,13 +85,13 @@ class Witness:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The witness of a record that was read from JSON."""
-        first, second = fields["intervals"]
+        interval1, interval2 = fields["intervals"]
         return cls(
             **{
                 **fields,
                 "counts": tuple(fields["counts"]),
                 "runs": tuple(fields["runs"]),
-                "intervals": (tuple(first), tuple(second)),
+                "intervals": (tuple(interval1), tuple(interval2)),
                 "diagnosis": tuple(fields["diagnosis"]),
             }
         )
@@ -269,14 +269,14 @@ class Record:
         status: Status = "error",
     ) -> Self:
         """The record of a claim that could not be audited; `details`: by default the message."""
-        first = next((text for text in message.splitlines() if text.strip()), "no message")
+        headline = next((text for text in message.splitlines() if text.strip()), "no message")
         return cls(
             nodeid=nodeid,
             path=path,
             line=line,
             name=_short_name(nodeid),
             status=status,
-            headline=first.strip(),
+            headline=headline.strip(),
             details=details or message,
             seconds=float(seconds),
         )

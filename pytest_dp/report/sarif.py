@@ -103,7 +103,7 @@ def _rule(name: str, title: str, text: str, level: str, severity: str) -> dict[s
 
 def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
     name, _, _, level, _ = _RULES[record.status]
-    blamed = "\n".join(f"{one.place}: {one.message}" for one in record.blame)
+    blamed = "\n".join(f"{leak.place}: {leak.message}" for leak in record.blame)
     about = [record.headline, record.reason, record.counterexample, blamed, record.reproduce]
     if record.status == "weakened":
         about = [record.details]
@@ -111,10 +111,10 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
     related = [
         {
             "id": number,
-            **_location(located(one.file), one.line),
-            "message": {"text": one.message},
+            **_location(located(leak.file), leak.line),
+            "message": {"text": leak.message},
         }
-        for number, one in enumerate(record.blame, 1)
+        for number, leak in enumerate(record.blame, 1)
     ]
     return {
         "ruleId": name,

@@ -45,14 +45,14 @@ class Axis:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round values, about so many."""
+        """Round values, about so many; with fewer than three there may be none."""
         span = self.high - self.low
         if not span > 0:
             return [self.low]
         step = 10 ** math.floor(math.log10(span / about))
         step *= next((m for m in (1, 2, 5, 10) if span / (m * step) <= about), 10)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [k * step for k in range(first, last + 1)]
+        lowest, highest = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [k * step for k in range(lowest, highest + 1)]
 
 
 def svg(height: float, title: str, parts: Iterable[str], width: float = WIDTH) -> str:
@@ -68,9 +68,9 @@ def line(points: Iterable[tuple[float, float]], kind: str) -> str:
     points = list(points)
     if not points:
         return ""
-    first, *others = _seen(points)
+    start, *others = _seen(points)
     drawn = "".join(f"L{_n(x)} {_n(y)}" for x, y in others)
-    return f'<path class="{kind}" d="M{_n(first[0])} {_n(first[1])}{drawn}"/>'
+    return f'<path class="{kind}" d="M{_n(start[0])} {_n(start[1])}{drawn}"/>'
 
 
 def steps(points: Sequence[tuple[float, float]], kind: str) -> str:
@@ -152,8 +152,8 @@ def number(value: float) -> str:
 
 def power_of_ten(exponent: float) -> str:
     """``10⁻⁶``; 1 for the power 0."""
-    whole = round(exponent)
-    return "1" if whole == 0 else f"10{str(whole).translate(_SUPERSCRIPT)}"
+    power = round(exponent)
+    return "1" if power == 0 else f"10{str(power).translate(_SUPERSCRIPT)}"
 
 
 def percent(share: float) -> str:
@@ -171,16 +171,16 @@ def _seen(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     Source: Douglas, Peucker, "Algorithms for the reduction of the number of points required to
     represent a digitized line or its caricature", Cartographica 1973.
     """
-    kept, ahead = {0, len(points) - 1}, [(0, len(points) - 1)]
+    visible, ahead = {0, len(points) - 1}, [(0, len(points) - 1)]
     while ahead:
-        first, last = ahead.pop()
-        between = range(first + 1, last)
-        distances = [_distance(points[i], points[first], points[last]) for i in between]
+        start, end = ahead.pop()
+        between = range(start + 1, end)
+        distances = [_distance(points[i], points[start], points[end]) for i in between]
         if max(distances, default=0.0) > UNSEEN:
             at = between[distances.index(max(distances))]
-            kept.add(at)
-            ahead += [(first, at), (at, last)]
-    return [points[i] for i in sorted(kept)]
+            visible.add(at)
+            ahead += [(start, at), (at, end)]
+    return [points[i] for i in sorted(visible)]
 
 
 def _distance(

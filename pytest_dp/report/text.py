@@ -48,11 +48,11 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     while room < 12 and len(sizes) > 1:  # a narrow terminal: the last columns go first
         room += sizes.pop() + 2
     names = _names(records, max(room, 5))
-    first = max(map(len, [*names, "claim"]))
+    name_width = max(map(len, [*names, "claim"]))
 
     def line(name: str, values: Iterable[str], state: str) -> str:
         numeric = "".join(f"  {value:>{n}}" for value, n in zip(values, sizes, strict=False))
-        return f"{name:{first}}{numeric}  {state}".rstrip()
+        return f"{name:{name_width}}{numeric}  {state}".rstrip()
 
     lines = [(line("", _HEAD[0], ""), ""), (line("claim", _HEAD[1], "status"), "")]
     for record, name, values, state in zip(records, names, columns, states, strict=True):
@@ -162,8 +162,8 @@ def _p_value(record: Record) -> str:
 def _spent(record: Record) -> str:
     if not record.strength or record.lower <= 0 or record.claimed is None:
         return ""
-    spent, most = numbers.lower(record.lower), numbers.claimed(record.claimed)
-    return f"{record.parameter}: at least {spent} of the {most} that it may"
+    spent, claimed = numbers.lower(record.lower), numbers.claimed(record.claimed)
+    return f"{record.parameter}: at least {spent} of the {claimed} that it may"
 
 
 def _catches(record: Record) -> str:

@@ -82,9 +82,9 @@ def violation(result: Result) -> str:
 def _blamed(result: Result) -> list[str]:
     """Lines of code at which privacy leaks, with what holds of each."""
     lines = [""] * bool(result.blame)
-    for one in result.blame:
-        lines.append(f"Leaks at {one.place}, in {one.function}:")
-        lines += [f"  {line}" for line in wrap(one.message, WIDTH - 2, break_on_hyphens=False)]
+    for leak in result.blame:
+        lines.append(f"Leaks at {leak.place}, in {leak.function}:")
+        lines += [f"  {line}" for line in wrap(leak.message, WIDTH - 2, break_on_hyphens=False)]
     return lines
 
 
@@ -175,16 +175,16 @@ def _counts(result: Result, example: Counterexample) -> list[str]:
 
 
 def _ratio_or_most(
-    result: Result, found: Counterexample, p1: float, p2: float
+    result: Result, example: Counterexample, p1: float, p2: float
 ) -> list[tuple[str, str, str]]:
     """What the claim allows: a ratio where that is all it speaks of, else a probability on D."""
     claim = result.claim.promise.guarantee
     if claim.largest_ratio is None:
-        most = claim.most(p2), claim.most(found.intervals[1][1])
+        most = claim.most(p2), claim.most(example.intervals[1][1])
         nearest, surely = numbers.probability(most[0]), numbers.probability(most[1], "up")
         by = written(claim) if len(written(claim)) <= len("eps = 1.0") + 2 else "the claim"
         return [(f"allowed on D by {by}", nearest, f"at most  {surely}")]
-    bound = found.lower
+    bound = example.lower
     allowed, proven = numbers.allowed_and_proven(claim.largest_ratio, bound)
     more = f"at least {proven}" if bound > claim.largest_ratio else f"more than {allowed}"
     return [
@@ -254,25 +254,25 @@ def _pair(example: Counterexample, width: int) -> list[str]:
 
     room = (LINES - 1) * (width - 5)
     shown = describe(example.d1, width=room), describe(example.d2, width=room)
-    first, second = field("D  = ", shown[0], width), field("D' = ", shown[1], width)
+    lines1, lines2 = field("D  = ", shown[0], width), field("D' = ", shown[1], width)
     if example.difference:
         remark = f"({example.difference})"
-        column = max(len(first[-1]) if len(first) == 1 else 0, len(second[-1]), 25) + 3
+        column = max(len(lines1[-1]) if len(lines1) == 1 else 0, len(lines2[-1]), 25) + 3
         if column + len(remark) > width:
-            column = len(second[-1]) + 3
-        if len(second) == 1 and column + len(remark) <= width:
-            second[0] = f"{second[0]:{column}}{remark}"
+            column = len(lines2[-1]) + 3
+        if len(lines2) == 1 and column + len(remark) <= width:
+            lines2[0] = f"{lines2[0]:{column}}{remark}"
         else:
-            second += field(" " * 5, remark, width)
+            lines2 += field(" " * 5, remark, width)
     if any(text.endswith(" records)") for text in shown):  # what is shown of both may be the same
-        own = only_in(example.d1, example.d2), only_in(example.d2, example.d1)
-        for name, records in zip(("D", "D'"), own, strict=True):
+        extra = only_in(example.d1, example.d2), only_in(example.d2, example.d1)
+        for name, records in zip(("D", "D'"), extra, strict=True):
             if records:
-                second += field(f"only in {name}: ", describe(records, width=2 * width), width)
+                lines2 += field(f"only in {name}: ", describe(records, width=2 * width), width)
     if example.params:
         values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
-        second += field("with ", ", ".join(values), width)
-    return first + second
+        lines2 += field("with ", ", ".join(values), width)
+    return lines1 + lines2
 
 
 def _examples(example: Counterexample, width: int) -> list[str]:
@@ -328,12 +328,13 @@ def _apart(result: Result, distance: Distance) -> str:
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
     more = result.claim.promise.guarantee.at_least(numbers.lower(distance.lower))
-    most, least = numbers.upper(distance.allowed.bound), numbers.lower(value)
+    allowed, least = numbers.upper(distance.allowed.bound), numbers.lower(value)
     times = result.claim.promise.guarantee.noise_below(distance.lower)
     share = numbers.probability(1 / times, "up")
     return (
         f"As a whole, outputs on D and D' differ by a {kind} of at least {least}, and the claim "
-        f"allows {most}: {more}. If the noise is Gaussian, it is at most {share} of what is needed."
+        f"allows {allowed}: {more}. If the noise is Gaussian, it is at most {share} of what is "
+        "needed."
     )
 
 

@@ -312,7 +312,7 @@ def _listed(kind: str, fields: Mapping[str, Any]) -> str:
             inside = repr(value).splitlines()
             lines += [f"  {name}={inside[0]}", *(f"  {line}" for line in inside[1:-1]), "  ),"]
         elif name == "blame":
-            lines += [f"  blame={describe(f'{one.place}: {one.message}', 70)}," for one in value]
+            lines += [f"  blame={describe(f'{leak.place}: {leak.message}', 70)}," for leak in value]
         elif name == "notes":
             lines += [f"  note={describe(note, 70)}," for note in value[:MAX_NOTES]]
         else:

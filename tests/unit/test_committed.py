@@ -21,7 +21,16 @@ from pytest_dp.claim import expand
 from pytest_dp.committed import storing
 from pytest_dp.committed.comparing import OTHER, STRONGER, WEAKER, changes
 from pytest_dp.committed.entries import entry
-from pytest_dp.committed.judging import GONE, KEPT, NEW, RENAMED, WEAKENED, Found, judge, matched
+from pytest_dp.committed.judging import (
+    GONE,
+    KEPT,
+    NEW,
+    RENAMED,
+    WEAKENED,
+    Collected,
+    judge,
+    matched,
+)
 from pytest_dp.committed.texts import brief, source_digest, text_of
 from pytest_dp.declaration import queries, replace_special, values
 from pytest_dp.errors import ClaimsFileError
@@ -208,7 +217,7 @@ def test_one_rule_of_groups_is_no_change():
 
 
 def found(name, **keywords):
-    return Found(name, of(**keywords) | {"source": keywords.get("source", "s")})
+    return Collected(name, of(**keywords) | {"source": keywords.get("source", "s")})
 
 
 def test_claims_are_matched_by_what_they_say():
@@ -218,9 +227,9 @@ def test_claims_are_matched_by_what_they_say():
         "a.py::f[eps=3.0]": of(eps=3.0),
     }
     now = [
-        Found("a.py::f[eps=1.0]", of(eps=1.0, alpha=0.1)),
-        Found("a.py::f[eps=1.0-2]", of(eps=1.0, alpha=0.01)),
-        Found("a.py::f[eps=4.0]", of(eps=4.0)),
+        Collected("a.py::f[eps=1.0]", of(eps=1.0, alpha=0.1)),
+        Collected("a.py::f[eps=1.0-2]", of(eps=1.0, alpha=0.01)),
+        Collected("a.py::f[eps=4.0]", of(eps=4.0)),
     ]
     kinds = [(one.kind, one.id) for one in judge(recorded, now, lambda name: True)]
     assert kinds == [
@@ -232,14 +241,14 @@ def test_claims_are_matched_by_what_they_say():
 
 def test_of_two_with_one_source_the_likeliest_is_the_renamed_one():
     recorded = {"a.py::f": of(eps=1.0), "a.py::g": of(eps=2.0)}
-    now = [Found("b.py::h", of(eps=2.0)), Found("a.py::f", of(eps=1.0))]
+    now = [Collected("b.py::h", of(eps=2.0)), Collected("a.py::f", of(eps=1.0))]
     assert {name: claim.id for name, claim in matched(recorded, now)} == {
         "a.py::f": "a.py::f",
         "a.py::g": "b.py::h",
     }
     kinds = [one.kind for one in judge(recorded, now, lambda name: True)]
     assert kinds == [KEPT, RENAMED]
-    now = [Found("b.py::h", {**of(eps=2.0), "source": "another"}), now[1]]
+    now = [Collected("b.py::h", {**of(eps=2.0), "source": "another"}), now[1]]
     kinds = [one.kind for one in judge(recorded, now, lambda name: True)]
     assert kinds == [KEPT, GONE, NEW]
 

@@ -283,7 +283,7 @@ def test_wealth_reaches_the_line_where_the_claim_is_refuted():
 # Axes, lines and numbers
 
 
-@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(2, 8))
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(3, 8))
 def test_ticks_are_a_few_round_values_on_the_axis(low, span, about):
     axis = Axis(low, low + span, 0, 100)
     if axis.high - axis.low < 1e-9 * max(abs(low), 1):
