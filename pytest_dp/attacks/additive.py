@@ -286,7 +286,7 @@ class _Fit:
 
     def _curvature(self, odds: Floats) -> Floats:
         stride = math.ceil(len(odds) * len(self.columns) ** 2 / CURVATURE_WORK)
-        weight = _bending(odds)
+        weight = _curvature_bound(odds)
         sampled = weight[::stride]
         codes: list[Ints] = [c[::stride].astype(np.int64) for c in self.codes]
         cross = np.zeros((len(self.free), len(self.free)))
@@ -307,7 +307,7 @@ class _Fit:
         return self._by_parameter(self._by_parameter(cross).T.copy())
 
 
-def _bending(odds: Floats) -> Floats:
+def _curvature_bound(odds: Floats) -> Floats:
     """Curvature of Jaakkola and Jordan's bound: with it, no step overshoots."""
     size = np.maximum(np.abs(odds), 1e-6)
     bending: Floats = np.tanh(size / 2) / (2 * size)

@@ -31,7 +31,7 @@ def inverse_root(matrix: Floats) -> Floats:
     """
     n = matrix.shape[-1]
     if n <= BLOCK:
-        return _of_a_block(matrix)
+        return _small_inverse_root(matrix)
     if matrix.ndim > 2:
         return np.stack([inverse_root(block) for block in matrix])
     count = -(-n // BLOCK)
@@ -45,7 +45,7 @@ def inverse_root(matrix: Floats) -> Floats:
         column = a[j:, j].copy()
         for k in range(j):
             column -= factor[j:, k] @ factor[j, k].T
-        root[j, j] = _of_a_block(column[0])
+        root[j, j] = _small_inverse_root(column[0])
         factor[j + 1 :, j] = column[1:] @ root[j, j].T
     for i in range(1, count):
         row = np.zeros((i, size, size))
@@ -56,7 +56,7 @@ def inverse_root(matrix: Floats) -> Floats:
     return joined
 
 
-def _of_a_block(matrix: Floats) -> Floats:
+def _small_inverse_root(matrix: Floats) -> Floats:
     root: Floats = np.tril(np.linalg.inv(np.linalg.cholesky(matrix)))
     return root
 

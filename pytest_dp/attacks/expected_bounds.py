@@ -152,7 +152,7 @@ def expected_bounds(
     c1, n1, c2, n2, both = searched
     if hints is None:
         plain, careful = (c1 / n1, c2 / n2), cautious(c1, n1, c2, n2)
-        share = np.sqrt(_uncancelled(c1, c2, both))
+        share = np.sqrt(_uncancelled_share(c1, c2, both))
         p1, p2 = (p + share * (q - p) for p, q in zip(plain, careful, strict=True))
     else:
         rare = (c1 + c2 + 1.0) / (n1 + n2)
@@ -186,10 +186,10 @@ def losses(
 ) -> tuple[Floats, Floats]:
     """What events seem to lose, and the variance of that, from counts as in `expected_bounds`."""
     seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
-    return seen, (1 / (c1 + 0.5) + 1 / (c2 + 0.5)) * _uncancelled(c1, c2, both)
+    return seen, (1 / (c1 + 0.5) + 1 / (c2 + 0.5)) * _uncancelled_share(c1, c2, both)
 
 
-def _uncancelled(c1: Ints | Floats, c2: Ints | Floats, both: Ints | Floats | None) -> Floats:
+def _uncancelled_share(c1: Ints | Floats, c2: Ints | Floats, both: Ints | Floats | None) -> Floats:
     """Of the variance of a loss, what pairs that agree do not cancel, as a share."""
     if both is None:
         return np.ones(len(c1))

@@ -18,7 +18,7 @@ from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
 from pytest_dp.outputs.contents import MAX_READ, was_cut
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.leaves import unread
+from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, concatenated, tabulate
 from pytest_dp.sampling.chunks import Input
@@ -238,7 +238,7 @@ def never_varies(context: Context, pool: Pool) -> bool:
 def cannot_be_read(pool: Pool) -> str:
     """What there is in the outputs that does not show what it holds; empty if all does."""
     outputs = _first_of_each(pool)
-    hidden = unread(outputs.levels)
+    hidden = opaque_types(outputs.levels)
     if not hidden:
         return ""
     types = {type(output).__name__ for output in outputs.raw}

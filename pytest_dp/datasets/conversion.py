@@ -27,7 +27,7 @@ def kind_of(value: Any) -> Kind:
 
 def in_words(value: Any) -> str:
     """What sort of dataset this is: ``"a list"``."""
-    data = _known(value)
+    data = _type_of_dataset(value)
     return data.words(data.detail(value))
 
 
@@ -41,7 +41,7 @@ def records_of(dataset: Any) -> list[Any]:
     ClaimError
         If the object is no dataset.
     """
-    return _known(dataset).records(dataset)
+    return _type_of_dataset(dataset).records(dataset)
 
 
 def only_in(dataset: Any, other: Any) -> list[Any]:
@@ -72,7 +72,7 @@ def rebuilt(example: Any, records: Sequence[Any]) -> Any:
         If the example is no dataset, or cannot hold one of the records, such as 0.5 in an array of
         integers.
     """
-    data = _known(example)
+    data = _type_of_dataset(example)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is lost is looked at here
@@ -95,12 +95,12 @@ def no_dataset(value: Any) -> str:
 
 def length(dataset: Any) -> int:
     """How many records a dataset has."""
-    return _known(dataset).length(dataset)
+    return _type_of_dataset(dataset).length(dataset)
 
 
 def joined_as(dataset: Any) -> str:
     """What has to agree, beside the kind, to join records without converting them; "" if empty."""
-    data = _known(dataset)
+    data = _type_of_dataset(dataset)
     return data.content(dataset) if data.length(dataset) else ""
 
 
@@ -118,7 +118,7 @@ def null_of(example: Any, record: Any) -> Any:
     ClaimError
         If the dataset cannot hold it, or has no missing values.
     """
-    data = _known(example)
+    data = _type_of_dataset(example)
     columns = data.columns(example)
     if record is None:
         try:
@@ -137,7 +137,7 @@ def null_of(example: Any, record: Any) -> Any:
     return data.records(rebuilt(example, [record]))[0]
 
 
-def _known(value: Any) -> DataType:
+def _type_of_dataset(value: Any) -> DataType:
     data = type_of(value)
     if data is None:
         raise ClaimError(f"{describe(value)}, {no_dataset(value)}.")

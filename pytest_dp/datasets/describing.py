@@ -18,7 +18,7 @@ def describe(value: Any, width: int = 60) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """A text of at most so many characters: its start and its end."""
+    """A text of at most `width` characters: its start and its end."""
     if len(text) <= width:
         return text
     tail = max(width - 3, 0) // 3
@@ -44,7 +44,7 @@ def _listed(value: Any, data: DataType, width: int, depth: int) -> str:
     names = data.columns(value)
     if n <= width:
         if names is not None:
-            opening, closing = data.small_brackets or _of_a_table(data)
+            opening, closing = data.small_brackets or _table_brackets(data)
             opening, closing = f"{opening}{{", f"}}{closing}"
             cells = data.cells(value) or [[] for _ in names]
             inside = _columns(names, cells, width, depth + 1)
@@ -59,7 +59,7 @@ def _listed(value: Any, data: DataType, width: int, depth: int) -> str:
         if depth:
             return f"{text[: width - 3 - len(closing)]}...{closing}"
     if names is not None:
-        opening, closing = _of_a_table(data)
+        opening, closing = _table_brackets(data)
         opening = f"{opening}{cut(', '.join(map(str, names)), width // 3)}: "
     note = "" if depth else f" ({n:,} record{'s' if n != 1 else ''})"
     room = width - len(opening + closing + note) - len("... ")
@@ -74,7 +74,7 @@ def _listed(value: Any, data: DataType, width: int, depth: int) -> str:
 
 
 def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
-    """The first records, so many at most, and the last one."""
+    """The first records, at most `limit`, and the last one."""
     if data.unique:
         records = data.records(value)
         return records[: min(limit, n - 1)], records[-1:]
@@ -95,7 +95,7 @@ def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:
     return shown
 
 
-def _of_a_table(data: DataType) -> tuple[str, str]:
+def _table_brackets(data: DataType) -> tuple[str, str]:
     """Brackets around columns by their names, such as those of a structured array."""
     opening, closing = data.brackets
     return opening.removesuffix("["), closing.removeprefix("]")

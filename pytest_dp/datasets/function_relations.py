@@ -62,7 +62,7 @@ class Neighbours(OfFunction):
         wanted = {key(d1), key(d2)}
         taken = []
         for dataset in (d1, d2):
-            neighbours = list(self._taken(dataset))
+            neighbours = list(self._neighbours_of(dataset))
             if any(key(neighbour) in wanted for neighbour in neighbours):
                 return ""
             taken.append(f"{len(neighbours)}")
@@ -74,13 +74,13 @@ class Neighbours(OfFunction):
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
         """The dataset with what the function yields, `MAX_TAKEN` at most."""
         seen = set()
-        for neighbour in self._taken(dataset):
+        for neighbour in self._neighbours_of(dataset):
             content = key(neighbour)
             if content not in seen:
                 seen.add(content)
                 yield Pair(dataset, neighbour, self.difference(dataset, neighbour))
 
-    def _taken(self, dataset: Any) -> Iterator[Any]:
+    def _neighbours_of(self, dataset: Any) -> Iterator[Any]:
         call = f"neighbors={self.called}"
         kind, content = kind_of(dataset), key(dataset)
         returned = _answer(
@@ -123,15 +123,19 @@ class Predicate(OfFunction):
         return f"{self.called}(D, D') or {self.called}(D', D) is true"
 
     def fault(self, d1: Any, d2: Any) -> str:
-        return "" if self._near(d1, d2) or self._near(d2, d1) else f"{self.called} says no"
+        return (
+            ""
+            if self._are_neighbours(d1, d2) or self._are_neighbours(d2, d1)
+            else f"{self.called} says no"
+        )
 
     def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
         return f"neighbours by {self.called}"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        """Those of what a record more, less or other gives that the function accepts.
+        """Pairs that differ in one record, as far as the function accepts them.
 
-        Of what is no dataset: those of `records`.
+        For an input that is no dataset, its pairs with `records`.
         """
         if kind_of(dataset):
             relations = AddRemoveOne(), ReplaceOne()
@@ -151,7 +155,7 @@ class Predicate(OfFunction):
             elif (refused := refused + 1) == MAX_REFUSED:
                 return
 
-    def _near(self, d1: Any, d2: Any) -> bool:
+    def _are_neighbours(self, d1: Any, d2: Any) -> bool:
         call = f"neighbors={self.called}"
         answer = _answer(self.function, (d1, d2), call, "returns whether they are neighbours")
         try:

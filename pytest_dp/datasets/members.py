@@ -176,7 +176,7 @@ class Units:
 
 
 def exchanged(positions: Positions, leaving: Positions, coming: Positions = ()) -> Positions:
-    """The positions without those at some indices; others at the first of these."""
+    """The positions without those at the indices `leaving`, and `coming` at the first of these."""
     if len(leaving) == 1:  # of thousands, quickly
         return (*positions[: leaving[0]], *coming, *positions[leaving[0] + 1 :])
     gone = set(leaving)

@@ -148,6 +148,6 @@ def shown(value: Any) -> str:
     return str(value.__name__) if hasattr(value, "__name__") else repr(value)
 
 
-def of_two_kinds(d1: Any, d2: Any) -> str:
+def different_kinds(d1: Any, d2: Any) -> str:
     """What to say of datasets that cannot exchange records."""
     return f"one is {in_words(d1)}, the other {in_words(d2)}"

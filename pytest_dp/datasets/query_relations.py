@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_dp.datasets.conversion import kind_of, rebuilt, records_of
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.neighbours import Pair, Relation, of_two_kinds
+from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
 from pytest_dp.datasets.records import is_real, key
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError
@@ -30,7 +30,7 @@ class OfQueries(Relation):
             if wrong:
                 return f"{name} holds {describe(wrong[0])}, which is no number"
         if kind_of(d1) != kind_of(d2):
-            return of_two_kinds(d1, d2)
+            return different_kinds(d1, d2)
         if len(d1) != len(d2):
             return f"their lengths are {len(d1)} and {len(d2)}"
         moved = _moves(d1, d2)

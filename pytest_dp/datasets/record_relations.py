@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from pytest_dp.datasets.conversion import kind_of, length, no_dataset, null_of, records_of
 from pytest_dp.datasets.interleaving import diagonally, in_turn
 from pytest_dp.datasets.members import Member, Records, Units, addable, exchanged
-from pytest_dp.datasets.neighbours import Pair, Relation, of_two_kinds
+from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.records import key
 from pytest_dp.datasets.steps import Step, in_words
@@ -82,7 +82,7 @@ class OfRecords(Relation):
             if unfit:
                 return f"in {name}, {unfit}"
         if kind_of(d1) != kind_of(d2):
-            return of_two_kinds(d1, d2)
+            return different_kinds(d1, d2)
         steps = self._between(d1, d2)
         if isinstance(steps, str):
             return steps
@@ -184,7 +184,7 @@ class OfRecords(Relation):
             yield from in_turn(
                 walk(moved, left - 1, (*done, step), (*out, *leave), (*into, *come))
                 for moved, step, leave, come in self._moves(units, positions, new)
-                if self._onwards((*out, *leave), (*into, *come), known)
+                if self._leads_away((*out, *leave), (*into, *come), known)
             )
 
         return walk(positions, self.group, (), (), ())
@@ -199,8 +199,8 @@ class OfRecords(Relation):
             return Records(pool, null)
         return Units(pool, null, self.unit, self.rows_per_unit)
 
-    def _onwards(self, out: Keys, into: Keys, known: set[tuple[Keys, Keys]]) -> bool:
-        """Whether a step leads further away, and elsewhere than those before."""
+    def _leads_away(self, out: Keys, into: Keys, known: set[tuple[Keys, Keys]]) -> bool:
+        """Whether a step leads further away from D, and to no neighbour that was reached before."""
         if self.group == 1:
             return True
         if set(out) & set(into) or (self.unit is not None and len({*out}) < len(out)):
@@ -216,8 +216,8 @@ class OfRecords(Relation):
         """One step away."""
 
 
-class _Coming(OfRecords):
-    """Records that come and go by themselves, or are null for that while."""
+class _Appearing(OfRecords):
+    """Records that come and go by themselves, or are null while they are away."""
 
     __slots__ = ()
     verbs: ClassVar[tuple[str, str]]
@@ -235,7 +235,7 @@ class _Coming(OfRecords):
         ]
 
 
-class AddRemoveOne(_Coming):
+class AddRemoveOne(_Appearing):
     """One record more, or one less; or all rows of one unit."""
 
     __slots__ = ()
@@ -246,7 +246,9 @@ class AddRemoveOne(_Coming):
 
     @property
     def required(self) -> str:
-        what = _what(self, "exactly one record", "all rows of exactly one unit", "records")
+        what = _units_in_words(
+            self, "exactly one record", "all rows of exactly one unit", "records"
+        )
         return f"D' is D with {what} removed or added, in any order"
 
     def _moves(
@@ -273,19 +275,21 @@ class ReplaceOne(OfRecords):
 
     @property
     def required(self) -> str:
-        what = _what(self, "exactly one of them", "the rows of exactly one of them", "of them")
+        what = _units_in_words(
+            self, "exactly one of them", "the rows of exactly one of them", "of them"
+        )
         many = "records" if self.unit is None else "units"
         return f"D and D' have as many {many} and {what} differs, in any order"
 
     def _record_steps(self, only1: int, only2: int) -> list[Step] | str:
-        return [Step("replaced")] * only1 if only1 == only2 else _only(only1, only2)
+        return [Step("replaced")] * only1 if only1 == only2 else _surplus(only1, only2)
 
     def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
         replaced = [Step("replaced", name, n, "", m) for name, n, m in changed if n and m]
         left = [(name, n) for name, n, m in changed if not m]
         came = [(name, m) for name, n, m in changed if not n]
         if len(left) != len(came):
-            return _only(len(left), len(came), "unit")
+            return _surplus(len(left), len(came), "unit")
         return replaced + [Step("replaced", *a, *b) for a, b in zip(left, came, strict=True)]
 
     def _moves(
@@ -305,7 +309,7 @@ class ReplaceOne(OfRecords):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaceSpecial(_Coming):
+class ReplaceSpecial(_Appearing):
     """One record is the null record; or all rows of one unit are.
 
     Attributes
@@ -324,7 +328,9 @@ class ReplaceSpecial(_Coming):
 
     @property
     def required(self) -> str:
-        what = _what(self, "exactly one record", "all rows of exactly one unit", "records")
+        what = _units_in_words(
+            self, "exactly one record", "all rows of exactly one unit", "records"
+        )
         return f"D' is D with {what} turned into the null record, or back"
 
     def _keyword(self) -> Any:
@@ -360,12 +366,12 @@ class ReplaceSpecial(_Coming):
 
 
 def _left(verb: str, member: Member, positions: Positions) -> Move:
-    """To the positions without a member."""
+    """A move to positions that a member has left."""
     return positions, Step(verb, member.name, len(member.at)), (member.key,), ()
 
 
 def _came(verb: str, member: Member, positions: Positions) -> Move:
-    """To the positions with one member more."""
+    """A move to positions with one member more."""
     return positions, Step(verb, member.name, len(member.at)), (), (member.key,)
 
 
@@ -374,7 +380,7 @@ def pair_of(d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
     return Pair(d1, d2, in_words(steps), in_words([step.reversed() for step in steps]))
 
 
-def _what(relation: OfRecords, record: str, rows: str, records: str) -> str:
+def _units_in_words(relation: OfRecords, record: str, rows: str, records: str) -> str:
     if relation.group > 1:
         return f"at most {relation.group} {'units' if relation.unit is not None else records}"
     return record if relation.unit is None else rows
@@ -387,7 +393,7 @@ def _too_far(steps: Sequence[Step]) -> str:
     only1 = sum(step.verb not in ("added", "restored") for step in steps)
     only2 = sum(step.verb not in ("removed", "nulled") for step in steps)
     nulls = any(step.verb in ("nulled", "restored") for step in steps)
-    return _only(only1, only2) + ", null records apart" * nulls
+    return _surplus(only1, only2) + ", null records apart" * nulls
 
 
 _NO_NULL = object()
@@ -396,7 +402,7 @@ _NONE: Counter[Hashable] = Counter()
 _NO_ROWS = (_NONE, "")
 
 
-def _only(only1: int, only2: int, what: str = "record") -> str:
+def _surplus(only1: int, only2: int, what: str = "record") -> str:
     return f"{_count(only1, what)} only in D and {_count(only2, what)} only in D'"
 
 

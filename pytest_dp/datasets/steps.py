@@ -44,7 +44,7 @@ class Step(NamedTuple):
 def in_words(steps: Sequence[Step]) -> str:
     """How D' differs from D: ``"one record removed"``, ``"all 3 rows of user_id=7 removed"``."""
     if steps[0].unit:
-        shown = [_of_unit(step) for step in steps[:_SHOWN]]
+        shown = [_unit_in_words(step) for step in steps[:_SHOWN]]
         more = len(steps) - len(shown)
         return " and ".join([*shown, *([f"{more} more units"] if more else [])])
     verbs = [step.verb for step in steps]
@@ -54,7 +54,7 @@ def in_words(steps: Sequence[Step]) -> str:
     )
 
 
-def _of_unit(step: Step) -> str:
+def _unit_in_words(step: Step) -> str:
     whose = {1: "the one row", 2: "both rows"}.get(step.rows, f"all {step.rows:,} rows")
     text = f"{whose} of {step.unit} {step.verb}"
     if step.by:

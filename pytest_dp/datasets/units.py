@@ -123,9 +123,9 @@ def _read(read: Read, record: Any, dataset: Any, unit: Any) -> Any:
                 f"unit={name_of(unit, 0).partition('=')[0]} raised {said} for {shown}. It is "
                 "called with one record, and returns the unit that owns it."
             ) from error
-        names = _names(record)
+        hint = _suggestion(unit, _names(record))
         raise ClaimError(
-            f"unit={unit!r}: {shown} has no such entry. {_meant(unit, names)}Allowed: the name of "
+            f"unit={unit!r}: {shown} has no such entry. {hint}Allowed: the name of "
             "a column, a key of records that are dicts, an attribute of others, the index in "
             "tuples (unit=0), or a function from a record to its unit."
         ) from error
@@ -142,13 +142,13 @@ def _no_column(example: Any, columns: Sequence[Any], unit: Any) -> ClaimError:
     if unit in list(index):
         hint = "It is the index, which is no data. Write frame.reset_index(). "
     else:
-        hint = _meant(unit, [name for name in columns if isinstance(name, str)])
+        hint = _suggestion(unit, [name for name in columns if isinstance(name, str)])
     return ClaimError(
         f"unit={unit!r}: there is no such column in {describe(example)}. {hint}Its columns: "
         f"{', '.join(map(repr, columns))}."
     )
 
 
-def _meant(name: Any, names: Sequence[str]) -> str:
+def _suggestion(name: Any, names: Sequence[str]) -> str:
     close = get_close_matches(name, names, 3) if isinstance(name, str) else []
     return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""

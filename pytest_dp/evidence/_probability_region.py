@@ -30,7 +30,7 @@ class ProbabilityRegion(NamedTuple):
 
 
 def largest_p_value(known: ProbabilityRegion | None, guarantee: Guarantee, alpha: float) -> float:
-    """Of any point that the guarantee allows."""
+    """The largest p-value of any point of the region that the guarantee allows."""
     if known is None:
         return 1.0
     rows, columns = known.grid.cells
@@ -53,7 +53,7 @@ def largest_p_value(known: ProbabilityRegion | None, guarantee: Guarantee, alpha
 def independent_region(
     c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float
 ) -> ProbabilityRegion | None:
-    """For independent outputs; None if nothing can be proved."""
+    """The region of (p1, p2) for independent outputs; None if nothing can be proved."""
     check_count("c1", c1, n1)
     check_count("c2", c2, n2)
     check_level("alpha", alpha)
@@ -66,7 +66,7 @@ def independent_region(
 def paired_region(
     both: int, only1: int, only2: int, pairs: int, alpha: float
 ) -> ProbabilityRegion | None:
-    """For outputs in pairs; None if nothing can be proved.
+    """The region of (p1, p2) for outputs in pairs; None if nothing can be proved.
 
     That an event is a random part of another one cannot raise what it shows, so that the
     probability of any output in the event need only be bounded from below.
@@ -87,7 +87,7 @@ def paired_region(
 
 
 def probabilities(any_of_both: Floats, q: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Of both inputs, from the parameters of pairs."""
+    """The probabilities of the event on both inputs, from the parameters of pairs."""
     return any_of_both * (1 - b), any_of_both * ((1 - q) * (1 - b) + b)
 
 

@@ -190,7 +190,7 @@ class Ratios(Grid):
         return self._smallest(objective=self.log_ratio, allowed=self.allows, sample=(1, 0))
 
     def p_value(self, eps: float, alpha: float) -> float:
-        """That of all points whose log ratio is `eps` or less; 1.0 instead of more than 0.5."""
+        """The p-value of all points whose log ratio is `eps` or less; 1.0 if it is above 0.5."""
         return self.largest_p_value(lambda i, j, size: self.log_ratio(i, j, size) <= eps, alpha)
 
 

@@ -68,7 +68,7 @@ class Boundary:
 
 @lru_cache(maxsize=16)
 def boundary(guarantee: Guarantee) -> Boundary:
-    """That of a guarantee."""
+    """The boundary of what a guarantee allows."""
     p1 = np.maximum.accumulate(np.minimum(guarantee.most(PLACES), 1.0))
     slope = np.diff(p1) / np.diff(PLACES)
     with np.errstate(divide="ignore", invalid="ignore"):

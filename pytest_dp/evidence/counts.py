@@ -101,7 +101,7 @@ class Bound:
 
     @property
     def loss(self) -> tuple[float, float]:
-        """Two-sided interval of what was counted shows of the parameter if all is known of it."""
+        """Two-sided confidence interval of what the event shows of the parameter."""
         counts, test = self.counts, event_test(self.guarantee)
         if counts.both is not None:
             return test.paired_interval(*counts.in_pairs, counts.n1, self.alpha)
@@ -132,7 +132,7 @@ class Bound:
 
 
 def sharp(kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
-    """By the bound on both probabilities at once, for outputs in pairs or independent ones."""
+    """What the bound on both probabilities at once proves, for paired or independent outputs."""
     test = event_test(guarantee)
     if counts.both is not None:
         pairs = *counts.in_pairs, counts.n1, alpha
@@ -144,14 +144,14 @@ def sharp(kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> Boun
 
 
 def as_published(kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
-    """By two Clopper-Pearson bounds, as in the DP-Sniper paper."""
+    """What two Clopper-Pearson bounds prove, as in the DP-Sniper paper."""
     bound = clopper_pearson.claim_lower(*counts.four, guarantee, alpha)
     p = clopper_pearson.claim_p_value(*counts.four, guarantee)
     return Bound(kind, counts, guarantee, alpha, bound, p)
 
 
 def classical(kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
-    """By StatDP's test and DP-Sniper's bound, with half of alpha each; as many runs on each input.
+    """What StatDP's test and DP-Sniper's bound prove, with half of alpha each; for equal runs.
 
     For other claims than ε alone by what `EventTest.classical` has in their place.
     """

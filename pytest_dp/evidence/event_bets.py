@@ -142,7 +142,7 @@ def all_contingencies(joints: Sequence[Ints | Floats]) -> Floats:
 
 
 def all_contingencies_both_ways(joints: Sequence[Ints | Floats]) -> Floats:
-    """The same of `contingency_both_ways`."""
+    """`contingency_both_ways` of several records; those of two bins come last."""
     wide = [contingency_both_ways(joint) for joint in joints if len(joint) != 2]
     flat = np.array([joint for joint in joints if len(joint) == 2], np.float64).reshape(-1, 4)
     narrow = np.zeros((len(flat), 9))

@@ -139,7 +139,7 @@ class EstimatedDivergences:
         return float(np.max(np.where(mean > 0, stake * (mean - stake * square / 2), 0.0)))
 
     def _correlation(self, paid1: Floats, paid2: Floats) -> Floats:
-        """Of what is paid for both outputs of a pair, as they were drawn."""
+        """The correlation of what is paid for the outputs of a pair, as they were drawn."""
         p, q = self.p, self.q
         product = paid1[..., self.i] * paid2[..., self.j] @ self.weights - (paid1 @ p) * (paid2 @ q)
         spread = _deviation(paid1, p) * _deviation(paid2, q)

@@ -74,17 +74,17 @@ def _divergence(edge: Boundary, f1: Floats, f2: Floats) -> Floats:
         near, far = np.where(falls, at, near), np.where(falls, far, at)
     p2 = (near + far) / 2
     p1 = np.minimum(edge.p1[low] + slope * (p2 - start), f1)
-    return _from(f1, p1) + _from(f2, p2)
+    return _kl_divergence(f1, p1) + _kl_divergence(f2, p2)
 
 
 def _derivative(p1: Floats, p2: Floats, slope: Floats, f1: Floats, f2: Floats) -> Floats:
-    """Of both divergences, along the edge."""
+    """The derivative of the sum of both divergences, along the edge."""
     with np.errstate(all="ignore"):
         part1 = np.where(p1 < f1, (p1 - f1) / (p1 * (1 - p1)) * slope, 0.0)
         part2 = np.where(p2 > f2, (p2 - f2) / (p2 * (1 - p2)), 0.0)
     return part1 + part2
 
 
-def _from(observed: Floats, expected: Floats) -> Floats:
+def _kl_divergence(observed: Floats, expected: Floats) -> Floats:
     divergence: Floats = rel_entr(observed, expected) + rel_entr(1 - observed, 1 - expected)
     return divergence

@@ -152,7 +152,7 @@ def _check(c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
 
 
 def variance(p: Floats, runs: ArrayLike) -> Floats:
-    """Of a log frequency, to first order."""
+    """The variance of a log frequency, to first order."""
     variance: Floats = (1 - p) / (np.asarray(runs) * p)
     return variance
 

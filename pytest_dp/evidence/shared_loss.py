@@ -45,7 +45,7 @@ best one. By hand."""
 
 
 def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
-    """As how many places that lose the same some places of an output are to be found.
+    """The number of places with equal losses that are as hard to find as the given ones.
 
     Parameters
     ----------

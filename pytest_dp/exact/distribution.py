@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.leaves import unread
+from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.branching import Weight
 
@@ -69,7 +69,7 @@ def grouped(
         If nothing shows whether outputs are equal.
     """
     table = tabulate(list(outputs))
-    if unread(table.levels):
+    if opaque_types(table.levels):
         raise NotExact(NO_EQUALITY)
     marks = hashes(table)
     total: dict[int, Weight] = {}

@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.outputs.containers import named
-from pytest_dp.outputs.leaves import LITERAL, NUMBERS, Category, category, exactly
+from pytest_dp.outputs.leaves import LITERAL, NUMBERS, Category, category, large_integer
 
 NUMBER = -1
 """Category code of a leaf that is a number."""
@@ -100,7 +100,7 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
         codes = codes.copy()
         for at in large.tolist():
             if type(flat[at]) in integers:
-                codes[at] = levels.setdefault(exactly(flat[at]), len(levels))
+                codes[at] = levels.setdefault(large_integer(flat[at]), len(levels))
                 numbers[at] = np.nan
     return numbers, codes, levels, number_types
 
@@ -138,7 +138,7 @@ def picked(codes: Ints, keep: Ints | slice) -> Ints:
 
 
 def are_all_numbers(codes: Ints) -> bool:
-    """Whether these codes are known to say so, as those of `all_numbers` do."""
+    """Whether codes are those of `all_numbers`: else they may be numbers, too."""
     return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
 
 

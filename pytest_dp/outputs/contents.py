@@ -40,7 +40,7 @@ class Read(list[Any]):
 
 
 def holds_iterator(output: Any, deep: int = _MAX_ITERATOR_DEPTH) -> bool:
-    """Whether an output can be read only once, or changes with what it was made from."""
+    """Whether an output has an iterator, which can be read only once, or a view of a dict."""
     if isinstance(output, list | tuple):
         return deep > 0 and any(holds_iterator(element, deep - 1) for element in output)
     if isinstance(output, dict):
@@ -92,7 +92,7 @@ def _goes_on(iterator: Iterator[Any]) -> bool:
 
 
 def was_cut(output: Any, deep: int = _MAX_ITERATOR_DEPTH) -> bool:
-    """Whether something that was read out of an output went on."""
+    """Whether an iterator in an output had more elements than were read."""
     if isinstance(output, Read):
         return output.goes_on
     inside = output.values() if isinstance(output, dict) else output

@@ -36,7 +36,7 @@ from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import Category
 from pytest_dp.outputs.quantities import recurring
-from pytest_dp.outputs.rounding import NONE, Merging, Room, clusters, merged, merging, room
+from pytest_dp.outputs.rounding import NO_ROOM, Merging, Room, clusters, merged, merging, room
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.text_features import Reading
 from pytest_dp.reprs import shown
@@ -127,7 +127,9 @@ def search(
     """
     about = features(table, references, on_d) if about is None else about
     exact = any(feature.exact for feature in about)
-    blocks = _whole(table, on_d, exact)  # of equals, what comes first wins: the easiest to read
+    blocks = _single_outputs(
+        table, on_d, exact
+    )  # of equals, what comes first wins: the easiest to read
     for feature in about:
         blocks += [*_numbers(feature, table, on_d), *_categories(feature, table, on_d)]
     events = _best(blocks, rank, (), limit)
@@ -152,7 +154,7 @@ def search(
 
 
 def _rarely_on(on_d: bool, runs: int) -> Rank:
-    """Standard errors by which rare events come more often on an input; two at least."""
+    """A rank of rare events that come more often on one input: standard errors, two at least."""
 
     def rank(c1: Ints, c2: Ints) -> Floats:
         more, less = (c1, c2) if on_d else (c2, c1)
@@ -183,7 +185,7 @@ def _best(
 
 
 def _highest(ranks: Floats, limit: int) -> list[int]:
-    """Where the highest ranks are, but for those that rule an event out."""
+    """Indices of the highest ranks; those of minus infinity are left out."""
     order: list[int] = np.argsort(-ranks, kind="stable")[:limit].tolist()
     return [k for k in order if ranks[k] > -math.inf]
 
@@ -256,7 +258,7 @@ def _recurring(
     yield _Block(c1[at], c2[at], equals, is_single=True)
 
 
-def thresholds(numbers: Floats, around: Room = NONE) -> Floats:
+def thresholds(numbers: Floats, around: Room = NO_ROOM) -> Floats:
     """Cut points for sorted or unsorted numbers: few digits, no more than the spread deserves."""
     finite = numbers[np.isfinite(numbers)]
     if not len(finite):
@@ -276,7 +278,7 @@ def thresholds(numbers: Floats, around: Room = NONE) -> Floats:
 
 
 def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
-    """Each category of a feature, and everything but it."""
+    """Each category of a feature, and its complement."""
     if feature.kind not in ("leaf", "last"):
         return
     codes = feature.columns(table)[1]
@@ -296,7 +298,7 @@ def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]
         yield _Block(*_count(codes == NUMBER, on_d), lambda _: IsNumber(feature))
 
 
-def _whole(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
+def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
     if table.is_extract:  # an output that is gone cannot be written down
         return []
@@ -352,7 +354,7 @@ def pattern_of(table: Table, row: int, near: Merging = ()) -> Pattern:
 
 
 def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> list[Condition]:
-    """Lengths and counts among which numbers are worth a look of their own: the best few."""
+    """Lengths and counts that say most: among their outputs, numbers are searched again."""
     contexts: list[tuple[float, Condition]] = []
     for feature in about:
         if feature.kind not in ("count", "len"):

@@ -170,7 +170,7 @@ class Pattern:
 
 
 def _of_type(wanted: Hashable, types: Named) -> Bools:
-    """Which types are this one, or may be."""
+    """Which types are the wanted one, or unknown."""
     return np.array([name == wanted or UNKNOWN in (name, wanted) for name in types.names], bool)
 
 

@@ -29,13 +29,13 @@ Derived = Literal["reading", "test", "relation", "remainder"]
 """What an object with ``values(table)`` works out, which is the argument."""
 Kind = OfAPlace | Summary | Count | Bits | Derived | Literal["last", "user"]
 PLACE_KINDS: frozenset[Kind] = frozenset(get_args(OfAPlace))
-"""Kinds of which there may be very many."""
+"""Kinds of which outputs have one for each place, or pair of places: there may be very many."""
 INTEGER_KINDS: frozenset[Kind] = frozenset(
     {"argmax", "argmin", "test", *get_args(Count), *get_args(Bits)}
 )
 """Kinds that are whole numbers."""
 _OF_ALL: frozenset[Kind] = frozenset(get_args(Count) + get_args(Summary))
-"""Kinds that take a look at all of an output, which is done only once."""
+"""Kinds that are computed from all leaves of an output; their columns are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _count(category: Any, table: Table) -> Floats:
     return np.bincount(owners, minlength=len(table)).astype(np.float64)
 
 
-def _of_user(argument: Any, table: Table) -> tuple[Floats, Ints]:
+def _user_columns(argument: Any, table: Table) -> tuple[Floats, Ints]:
     function, index = argument
     numbers, codes = function.columns(table)
     return numbers[:, index], codes
@@ -97,7 +97,7 @@ _COLUMNS: dict[str, Callable[[Any, Table], tuple[Floats, Ints]]] = {
     "leaf": lambda place, table: table.leaf(place),
     "last": lambda _, table: table.last(),
     "difference": lambda places, table: difference(table, *places),
-    "user": _of_user,
+    "user": _user_columns,
 }
 """Numbers and category codes, by kind of feature."""
 _NUMBERS: dict[str, Callable[[Any, Table], Floats]] = {
@@ -110,7 +110,7 @@ _NUMBERS: dict[str, Callable[[Any, Table], Floats]] = {
     **{kind: _summarised(kind) for kind in get_args(Summary)},
     **dict.fromkeys(get_args(Derived), lambda what, table: what.values(table)),
 }
-"""The same of kinds that are numbers only."""
+"""Numbers alone, by kind of feature."""
 
 
 def leaf(place: str) -> Feature:

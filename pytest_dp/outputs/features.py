@@ -68,10 +68,10 @@ def features(
     paired : int, optional
         So many outputs on either input, from the start, share their random numbers in order.
     """
-    return _of_places(table, references, on_d, choose(table, on_d, paired))
+    return _place_features(table, references, on_d, choose(table, on_d, paired))
 
 
-def _of_places(
+def _place_features(
     table: Table, references: list[Any], on_d: Bools | None, places: Places
 ) -> list[Feature]:
     lengths = {structure.length for structure in table.structures}
@@ -99,7 +99,7 @@ def all_features(
     are those of `features`.
     """
     places = choose(table, on_d, paired)
-    collected = _of_places(table, references, on_d, places)
+    collected = _place_features(table, references, on_d, places)
     collected += _summaries(table, ("sum", "argmax", "argmin"))
     collected += _levels(table) + _differences(table, on_d, places, paired)
     known = {feature.argument for feature in collected if feature.kind == "difference"}
@@ -177,7 +177,7 @@ def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[F
 
 
 def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
-    """What varies of types and orders."""
+    """Types and orders of keys that vary."""
     tests = OfKind | OfType | Has
     aspects = [
         Feature(str(aspect), "test" if isinstance(aspect, tests) else "reading", aspect)
@@ -187,7 +187,7 @@ def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
 
 
 def _levels(table: Table) -> list[Feature]:
-    """How many numbers lie above a level, for outputs of many: a leak that each has a bit of."""
+    """How many numbers lie above a level, for outputs of many numbers that leak a little each."""
     step = max(1, len(table.codes) // _MAX_QUARTERED)
     part = table if step == 1 else table.rows(np.arange(len(table)) % step == 0)
     is_number = part.codes == NUMBER
@@ -205,13 +205,13 @@ def _levels(table: Table) -> list[Feature]:
 
 
 def _every(table: Table) -> str:
-    """All that is in an output."""
+    """The expression for all elements of an output."""
     kinds = {s.kind for s in table.structures if s.length is not None}
     return "output.values()" if kinds == {"dict"} else "output"
 
 
 def _positions(table: Table) -> Ints:
-    """Which leaf of its output each leaf is."""
+    """The position of each leaf in its output."""
     return np.arange(len(table.codes)) - table.offsets[table.owner]
 
 
@@ -248,7 +248,7 @@ def _difference(place: str, less: str) -> Feature:
 def _traces(
     table: Table, on_d: Bools | None, known: set[tuple[str, str]], places: Places, paired: int
 ) -> list[Feature]:
-    """What is left of numbers where their noise is taken off, if these outputs call for it."""
+    """Relations and remainders in which the noise cancels, if these outputs have any."""
     if on_d is None or not np.any(table.codes == NUMBER):
         return []
     among = list(table.places)
@@ -313,7 +313,7 @@ def _spread(candidates: list[Feature], limit: int) -> list[Feature]:
 
 
 def _gap(numbers: Floats, codes: Ints, on_d: Bools) -> float:
-    """How far apart two samples are, as in `gaps`; of the larger one, some outputs."""
+    """How far apart two samples are, as in `gaps`; the larger one is cut to equal size."""
     rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
     many = min(len(rows1), len(rows2))
     rows = np.concatenate([rows1[:many], rows2[:many]])

@@ -16,7 +16,7 @@ from pytest_dp.arrays import Floats
 from pytest_dp.outputs.columns import NUMBER, UNKNOWN
 from pytest_dp.outputs.containers import ASPECT_TEXTS, Aspect
 from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.text_features import READERS, of_texts
+from pytest_dp.outputs.text_features import READERS, readings_of_texts
 
 MAX_ASPECTS, MAX_KEYS = 64, 16
 """Aspects of forms, the commonest ones, and keys whose position is a feature. More drown what leaks
@@ -126,7 +126,7 @@ def _forms(table: Table) -> list[Form]:
 
 
 def _by_form(table: Table, value: Callable[[Form], float]) -> Floats:
-    """For each output, a number that is worked out from its form."""
+    """For each output, a number that depends on its form."""
     return np.array(list(map(value, _forms(table))), float)[table.forms.which]
 
 
@@ -168,7 +168,7 @@ def _varying(table: Table) -> Iterator[Observed]:
 
 
 def _read_keys(table: Table, places: list[str]) -> Iterator[KeyReading]:
-    """What to read out of keys, if there are too many different ones to speak of each."""
+    """What to read out of keys, if there are too many orders for a feature of each."""
     for place in places[:MAX_MAPPINGS]:
         known = [_keys(form, place) for form in _forms(table)]
         if len(set(known)) <= MAX_ASPECTS:
@@ -176,4 +176,6 @@ def _read_keys(table: Table, places: list[str]) -> Iterator[KeyReading]:
         for which in range(MAX_KEYS_READ):
             texts = [keys[which] for keys in known[:MAX_ORDERS] if which < len(keys)]
             if len(set(texts)) > 1:
-                yield from (KeyReading(place, which, *wanted) for wanted in of_texts(texts))
+                yield from (
+                    KeyReading(place, which, *wanted) for wanted in readings_of_texts(texts)
+                )

@@ -48,13 +48,13 @@ class Grid:
     error: float
 
     def holds(self, numbers: Floats) -> bool:
-        """Whether nearly all of some numbers lie on it."""
+        """Whether nearly all numbers lie on the grid."""
         finite = numbers[np.isfinite(numbers)]
         if not len(finite):
             return True  # nothing that says otherwise
         room = max(ON_GRID * self.step, self.error) + 1e-13 * np.abs(finite)
         return bool(
-            np.mean(np.abs(_around(finite - self.offset, self.step)) <= room) >= MIN_SHARE_ON_GRID
+            np.mean(np.abs(_residue(finite - self.offset, self.step)) <= room) >= MIN_SHARE_ON_GRID
         )
 
 
@@ -109,13 +109,13 @@ def _divisor(numbers: Floats, others: Floats, smallest: Floats) -> Floats:
         going = small > smallest
         if not going.any():
             break
-        rest = np.abs(_around(large, np.where(going, small, 1.0)))
+        rest = np.abs(_residue(large, np.where(going, small, 1.0)))
         large, small = np.where(going, small, large), np.where(going, rest, small)
     return large
 
 
-def _around(numbers: Floats | float, step: Floats | float) -> Floats:
-    """What is left of numbers beyond the nearest multiple of a step."""
+def _residue(numbers: Floats | float, step: Floats | float) -> Floats:
+    """Numbers less the nearest multiple of a step."""
     rest: Floats = np.subtract(numbers, step * np.round(np.divide(numbers, step)))
     return rest
 
@@ -129,7 +129,7 @@ def _fitted(values: Floats, step: float) -> Grid | None:
         multiples = np.round((values - start) / step)
         rest = values - start - step * multiples
         middle = _median_around(rest, step)
-        rest = _around(rest - middle, step)
+        rest = _residue(rest - middle, step)
         on = np.abs(rest) <= ON_GRID * step + 1e-13 * np.abs(values)
         if on.mean() < MIN_SHARE_ON_GRID or on.sum() < MIN_VALUES:
             return None
@@ -138,7 +138,7 @@ def _fitted(values: Floats, step: float) -> Grid | None:
         if len(np.unique(multiples)) < MIN_VALUES:
             return None
         step = float(((values[on] - start) * multiples).sum() / (multiples**2).sum())
-    error = float(np.max(np.abs(_around(values[on] - start, step))))
+    error = float(np.max(np.abs(_residue(values[on] - start, step))))
     error += 4e-16 * float(np.max(np.abs(values[on])))
     step = nice(step, error / float(np.max(np.abs(multiples))))
     if math.frexp(step)[0] == 0.5 and step < SINGLE_DIGITS * float(np.max(np.abs(values))):
@@ -147,10 +147,10 @@ def _fitted(values: Floats, step: float) -> Grid | None:
 
 
 def _median_around(rest: Floats, step: float) -> float:
-    """The value around which remainders lie, modulo a step: the median seen from each of three."""
+    """The value around which residues lie, modulo a step: the best of three local medians."""
     best = (0, 0.0)
     for seen in (rest[0], rest[len(rest) // 2], rest[-1]):
-        near = _around(rest - seen, step)
+        near = _residue(rest - seen, step)
         close = np.abs(near) <= ON_GRID * step
         if close.sum() > best[0]:
             best = int(close.sum()), float(seen + np.median(near[close]))
@@ -158,7 +158,7 @@ def _median_around(rest: Floats, step: float) -> float:
 
 
 def nice(number: float, error: float) -> float:
-    """A number that is easier to write, at most so far away: with few digits, or 1 / k."""
+    """A number within `error` that is easier to write: with few digits, or 1 / k."""
     shorter = [float(f"{number:.{digits}g}") for digits in range(1, 13)]
     inverse = round(1 / number) if 0 < number < 1 else 0
     if inverse:
@@ -181,7 +181,7 @@ class Remainder:
         return self.of(table.leaf(self.place)[0])
 
     def of(self, numbers: Floats) -> Floats:
-        """For all numbers; NaN where there is none, or none that is finite."""
+        """The remainders of numbers; NaN where a number is not finite."""
         with np.errstate(all="ignore"):
             operand = np.log(np.abs(numbers)) if self.log else numbers
             shifted = operand + self.shift if self.shift else operand
@@ -203,7 +203,7 @@ class Remainder:
 
 
 def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
-    """What to look at where the grids of outputs on D and on D' tell them apart.
+    """Remainders by which the grids of outputs on D and on D' tell them apart.
 
     Parameters
     ----------
@@ -240,10 +240,10 @@ def _informative(
 
 
 def _remainder(known: list[Grid]) -> Remainder:
-    """With so many digits that grids differ, but errors do not, and cut where there are none."""
+    """A remainder with digits enough for grids to differ, but not errors, shifted off its ends."""
     step = known[0].step
     offsets = [grid.offset for grid in known]
-    gap = min([step / 10, *(abs(float(_around(a - offsets[0], step))) for a in offsets[1:])])
+    gap = min([step / 10, *(abs(float(_residue(a - offsets[0], step))) for a in offsets[1:])])
     shift = 0.0
     for part in (0.0, 0.5, 0.25, 0.75):
         shift = nice(part * step, 0.01 * step) if part else 0.0

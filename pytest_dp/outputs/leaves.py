@@ -34,7 +34,7 @@ def category(leaf: Any) -> Category:
     if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
         leaf = leaf.item()
     if type(leaf) in LITERAL:
-        return type(leaf).__name__, _as_said(leaf)
+        return type(leaf).__name__, _rounded_text(leaf)
     try:
         address = " at 0x" in repr(leaf)
     except Exception:  # a repr that fails says as little as an address
@@ -42,7 +42,7 @@ def category(leaf: Any) -> Category:
     return type(leaf).__name__, "" if address else without_last_digits(shown(leaf))
 
 
-def _as_said(leaf: Any) -> Any:
+def _rounded_text(leaf: Any) -> Any:
     """A text, or the message of an exception, without the last digits of doubles in it."""
     match leaf:
         case str():
@@ -62,11 +62,11 @@ def written(category: Category) -> str:
     return value or kind
 
 
-def exactly(number: Any) -> Category:
+def large_integer(number: Any) -> Category:
     """The category of a whole number that is too large for a float to hold exactly."""
     return "int", int(number)
 
 
-def unread(categories: Iterable[Category]) -> list[str]:
-    """The types of which objects are all alike here, since nothing shows what they hold."""
+def opaque_types(categories: Iterable[Category]) -> list[str]:
+    """Types whose objects are taken for equal, since their repr does not show what they hold."""
     return sorted({kind for kind, value in categories if value == "" and kind != "str"})

@@ -171,7 +171,7 @@ def recurring(counts: Ints, share: float) -> Bools:
 
 
 def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
-    """Whether something special came so often on one input, and never on the other.
+    """Whether a special value came `times` times on one input, and never on the other.
 
     Special are a number that recurs where hardly any others do, and NaN and any category where most
     are numbers.

@@ -72,7 +72,7 @@ class Relation:
         return self.of([table.leaf(place)[0] for place in self.places])
 
     def of(self, numbers: list[Floats]) -> Floats:
-        """For the numbers at its places."""
+        """Its values for numbers at its places."""
         with np.errstate(all="ignore"):
             if self.product:
                 total = np.ones(len(numbers[0]))
@@ -129,7 +129,7 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
 
 
 def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
-    """The columns that vary among numbers, and outputs where all of them are there; or logs."""
+    """The columns that vary, and their numbers, or logs, in outputs that have all of them."""
     if product:
         side = np.log(np.abs(np.where((side > 0) | (side < 0), side, np.nan)))
     finite = np.isfinite(side)
@@ -177,7 +177,7 @@ def _scaled_alike(numbers: Floats) -> tuple[Floats, Floats]:
 
 
 def _explained(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | None:
-    """The weights of a column less what others make of it, if nearly nothing is left."""
+    """The weights of a column less its regression on others, if nearly nothing is left of it."""
     slopes = np.linalg.lstsq(x[:, by], x[:, j], rcond=1e-9)[0]
     usual = EXACT_RESIDUAL * np.median(np.abs(x[:, j]))
     if not np.median(np.abs(x[:, j] - x[:, by] @ slopes)) <= usual:
@@ -192,7 +192,7 @@ def _explained(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | Non
 
 
 def _scaled(weights: Floats) -> Floats:
-    """With a first coefficient of 1, or whole ones where that is possible."""
+    """The weights as integers where that is possible, else with a first coefficient of 1."""
     at = np.flatnonzero(weights)
     scaled: Floats = weights / weights[at[0]]
     for times in range(1, 13):
@@ -226,7 +226,7 @@ def _equal_shapes(numbers: Floats) -> list[Floats]:
 def _rounded(
     relation: Relation, side: Floats, numbers1: Floats, numbers2: Floats
 ) -> Relation | None:
-    """To digits that are no errors; None if it is the same constant on D and on D'."""
+    """The relation with as many digits as are no errors; None if it does not tell D from D'."""
     values = relation.of(list(side.T))
     middle = float(np.median(values[np.isfinite(values)]))
     error = 20 * float(np.nanquantile(np.abs(values - middle), 0.95))

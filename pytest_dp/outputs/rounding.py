@@ -49,7 +49,7 @@ _GOLDEN_SECTION = 0.3819660112501051
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Up to which distance numbers are equal: so much, and a share of their size."""
+    """The distance up to which numbers are equal: a constant, and a share of their size."""
 
     plain: float = 0.0
     share: float = 0.0
@@ -61,15 +61,15 @@ class Room:
         return np.where(np.isfinite(distance), distance, 0.0)
 
 
-NONE = Room()
+NO_ROOM = Room()
 
 
 def room(feature: Feature, table: Table) -> Room:
-    """Up to which distance two values of a feature are equal but for rounding."""
+    """The distance up to which two values of a feature are equal but for rounding."""
     if feature.exact or feature.kind in _ROUNDED:
-        return NONE
+        return NO_ROOM
     if feature.kind == "relation" and feature.argument.digits is not None:
-        return NONE
+        return NO_ROOM
     numbers, codes = feature.columns(table)
     parts = [numbers[codes == NUMBER]]
     if feature.kind in ("difference", "relation"):
@@ -82,19 +82,19 @@ def room(feature: Feature, table: Table) -> Room:
 
 
 def room_of(numbers: Floats, *made_of: Floats) -> Room:
-    """The same for some numbers, and those that they were made of."""
-    finite = _some(numbers)
+    """The same for numbers, and for those that they were computed from."""
+    finite = _finite_sample(numbers)
     if len(finite) < 2:
-        return NONE
+        return NO_ROOM
     low, high = np.quantile(finite, (0.05, 0.95))
     if not high > low:
         low, high = finite.min(), finite.max()
     with np.errstate(over="ignore"):
         spread = float(high - low)
-    parts = [finite, *map(_some, made_of)]
+    parts = [finite, *map(_finite_sample, made_of)]
     size = max(map(_size, parts))
     if not 0 < size < np.inf or (_are_whole(finite) and _are_whole(numbers)):
-        return NONE
+        return NO_ROOM
     if all(map(_are_single, parts)):
         error, of_spread = SINGLE, LONG_SUM_OF_SPREAD_SINGLE
     else:
@@ -103,20 +103,20 @@ def room_of(numbers: Floats, *made_of: Floats) -> Room:
     return Room(plain, SHORT_SUM * error)
 
 
-def _some(numbers: Floats) -> Floats:
-    """Some of the numbers, but no infinities."""
+def _finite_sample(numbers: Floats) -> Floats:
+    """A sample of the numbers that are finite."""
     sample = numbers[:: max(1, len(numbers) // MAX_ROOM_NUMBERS)]
     return sample[np.isfinite(sample)]
 
 
 def _size(numbers: Floats) -> float:
-    """How large numbers are that are not 0, half of them at most."""
+    """The median size of numbers that are not 0."""
     sizes = np.abs(numbers[numbers != 0])
     return float(np.median(sizes)) if len(sizes) else 0.0
 
 
 def _are_whole(numbers: Floats) -> bool:
-    """Whether numbers are whole, and small enough to be exact."""
+    """Whether all numbers are integers, and small enough to be exact."""
     with np.errstate(invalid="ignore"):
         is_integer = (numbers == np.round(numbers)) & (np.abs(numbers) < MAX_EXACT)
     return bool(np.all(is_integer | ~np.isfinite(numbers)))
@@ -161,7 +161,7 @@ class Clusters:
         return float(self.reach[at]) if at >= 0 else 0.0
 
     def index(self, numbers: Floats) -> Ints:
-        """Which value each number is; -1 if none."""
+        """The position of the value that each number equals; -1 if there is none."""
         if not len(self.values):
             return np.full(len(numbers), -1)
         at = np.minimum(np.searchsorted(self.ends[1], numbers), len(self.values) - 1)
@@ -178,8 +178,8 @@ class Clusters:
 
 
 def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints]:
-    """Different values, in increasing order, as clusters, and how often each of these came."""
-    if around == NONE or len(values) < 1:
+    """Clusters of different values, which are given in increasing order, and their counts."""
+    if around == NO_ROOM or len(values) < 1:
         return Clusters(values, np.stack([values, values])), counts
     with np.errstate(invalid="ignore"):
         reach = around.at(values)
@@ -199,7 +199,7 @@ def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints
 
 
 def between(low: Floats, high: Floats) -> Floats:
-    """A number between two, larger than the one and at most as large as the other."""
+    """A number above `low`, and at most `high`."""
     with np.errstate(all="ignore"):
         cut = low * (1 - _GOLDEN_SECTION) + high * _GOLDEN_SECTION
         return np.where((cut > low) & (cut <= high), cut, high)
@@ -210,7 +210,7 @@ Merging = tuple[tuple[str, Clusters], ...]
 
 
 def merging(table: Table) -> Merging:
-    """Where numbers of outputs are equal but for rounding, by these outputs."""
+    """The clusters of numbers that are equal but for rounding, for each place of these outputs."""
     if table.is_extract or len(table.places) > MAX_MERGED_PLACES:
         return ()
     by_place = []
@@ -220,7 +220,7 @@ def merging(table: Table) -> Merging:
         finite = np.isfinite(values)
         values, counts = values[finite], counts[finite]
         around = room_of(np.repeat(values, counts))
-        if len(values) < 2 or around == NONE:
+        if len(values) < 2 or around == NO_ROOM:
             continue
         near = clusters(values, counts, around)[0]
         by_place.append((place, near))

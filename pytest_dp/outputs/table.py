@@ -222,10 +222,10 @@ def tabulate(outputs: Outputs) -> Table:
     """Take outputs apart; any Python objects will do."""
     if isinstance(outputs, np.ndarray):
         if _in_floats(outputs):
-            return _of_array(outputs, outputs, UNKNOWN, None)
+            return _array_table(outputs, outputs, UNKNOWN, None)
         outputs = list(outputs)
     types = set(map(type, outputs))
-    if types == {np.ndarray} and (table := _of_arrays(outputs)) is not None:
+    if types == {np.ndarray} and (table := _arrays_table(outputs)) is not None:
         return table
     leaves, types, offsets, structures, structure, forms = flatten(outputs, types)
     columns = leaves_of(leaves, types)
@@ -245,7 +245,7 @@ def concatenated(tables: Sequence[Table]) -> Table:
     if any(isinstance(table.raw, np.ndarray) for table in tables):
         combined = tabulate(raw)
     elif set(map(type, raw)) == {np.ndarray}:
-        combined = _of_arrays(raw)
+        combined = _arrays_table(raw)
     levels = {} if combined is None else combined.levels
     new_codes = [_new_codes(table.levels, levels) for table in tables]
     if combined is None:
@@ -290,7 +290,7 @@ def _in_floats(array: npt.NDArray[Any]) -> bool:
     return array.dtype.kind in "biuf"
 
 
-def _of_arrays(outputs: Outputs) -> Table | None:
+def _arrays_table(outputs: Outputs) -> Table | None:
     """Arrays of one shape and type; None for others."""
     shapes = {(output.shape, output.dtype) for output in outputs}
     shape, dtype = next(iter(shapes))
@@ -301,10 +301,10 @@ def _of_arrays(outputs: Outputs) -> Table | None:
         return None
     # As types of the elements of `tolist`, which is how arrays among other things are read.
     number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else named(dtype.type)
-    return _of_array(stack, list(stack), number, (("output", "dtype", str(dtype)),))
+    return _array_table(stack, list(stack), number, (("output", "dtype", str(dtype)),))
 
 
-def _of_array(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hashable) -> Table:
+def _array_table(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hashable) -> Table:
     """Outputs along the first axis, of which all numbers are of this type."""
     n, flat = len(array), array.reshape(-1)
     structure = SCALAR if array.ndim == 1 else of_shape("ndarray", array.shape[1:])

@@ -141,7 +141,7 @@ def readings(place: str, table: Table) -> list[Reading]:
         known = _contents(table, family)
         contents = [known[code] for code in sample if known[code] is not None]
         if len(set(contents)) > 1:
-            wanted = _READ_IN.get(family, of_texts)(contents)
+            wanted = _READ_IN.get(family, readings_of_texts)(contents)
             chosen += [Reading(place, family, *each) for each in wanted]
     return chosen
 
@@ -149,7 +149,7 @@ def readings(place: str, table: Table) -> list[Reading]:
 _Wanted = list[tuple[str, Any]]
 
 
-def _of_integers(integers: list[int]) -> _Wanted:
+def _readings_of_integers(integers: list[int]) -> _Wanted:
     middle = sorted(integers)[len(integers) // 2]
     wanted: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
     wanted += [("modulo", modulus) for modulus in MODULI]
@@ -157,11 +157,11 @@ def _of_integers(integers: list[int]) -> _Wanted:
     return wanted + [("word", i) for i in range(1, words + 1)]
 
 
-def _of_kinds(kinds: list[str]) -> _Wanted:
+def _readings_of_kinds(kinds: list[str]) -> _Wanted:
     return [("is", kind) for kind in sorted(set(kinds))]
 
 
-def of_texts(texts: list[str]) -> _Wanted:
+def readings_of_texts(texts: list[str]) -> _Wanted:
     """What to read out of texts such as these, and with which argument: for `read`."""
     wanted: _Wanted = []
     longest = max(map(len, texts))
@@ -232,4 +232,7 @@ _WRITTEN = {
     "int": "{}",
 }
 """How each family is written: texts, bytes, the kinds and the messages of exceptions, and so on."""
-_READ_IN: dict[str, Callable[[list[Any]], _Wanted]] = {"int": _of_integers, "kind": _of_kinds}
+_READ_IN: dict[str, Callable[[list[Any]], _Wanted]] = {
+    "int": _readings_of_integers,
+    "kind": _readings_of_kinds,
+}

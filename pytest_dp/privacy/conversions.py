@@ -38,12 +38,12 @@ def zcdp_to_delta(rho: float, eps: float) -> float:
     float
         Rounded up, by at most 0.1 % while it is above 1e-20.
     """
-    return guarantee({"rho": rho}).delta_at(_loss(eps))
+    return guarantee({"rho": rho}).delta_at(_checked_eps(eps))
 
 
 def zcdp_to_eps(rho: float, delta: float) -> float:
     """The eps beside delta that follows from rho-zCDP: the inverse of `zcdp_to_delta`."""
-    return guarantee({"rho": rho}).eps_at(_leak(delta))
+    return guarantee({"rho": rho}).eps_at(_checked_delta(delta))
 
 
 def rdp_to_delta(rdp: Rdp, eps: float) -> float:
@@ -60,12 +60,12 @@ def rdp_to_delta(rdp: Rdp, eps: float) -> float:
     eps : float
         At least 0.
     """
-    return guarantee({"rdp": rdp}).delta_at(_loss(eps))
+    return guarantee({"rdp": rdp}).delta_at(_checked_eps(eps))
 
 
 def rdp_to_eps(rdp: Rdp, delta: float) -> float:
     """The eps beside delta that follows from Rényi privacy: the inverse of `rdp_to_delta`."""
-    return guarantee({"rdp": rdp}).eps_at(_leak(delta))
+    return guarantee({"rdp": rdp}).eps_at(_checked_delta(delta))
 
 
 def gdp_to_delta(mu: float, eps: float) -> float:
@@ -74,12 +74,12 @@ def gdp_to_delta(mu: float, eps: float) -> float:
     Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018, Theorem 5.
     The Gaussian mechanism has ``mu = sensitivity / sigma``.
     """
-    return guarantee({"mu": mu}).delta_at(_loss(eps))
+    return guarantee({"mu": mu}).delta_at(_checked_eps(eps))
 
 
 def gdp_to_eps(mu: float, delta: float) -> float:
     """The eps beside delta that follows from mu-Gaussian privacy: the inverse of `gdp_to_delta`."""
-    return guarantee({"mu": mu}).eps_at(_leak(delta))
+    return guarantee({"mu": mu}).eps_at(_checked_delta(delta))
 
 
 def gdp_to_zcdp(mu: float) -> float:
@@ -89,7 +89,7 @@ def gdp_to_zcdp(mu: float) -> float:
 
 def gdp_to_rdp(mu: float, order: float) -> float:
     """The Rényi divergence that follows from mu-Gaussian privacy: ``order * mu**2 / 2``."""
-    return guarantee({"mu": mu}).renyi_at(_order(order))
+    return guarantee({"mu": mu}).renyi_at(_checked_order(order))
 
 
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -134,7 +134,7 @@ def pure_to_rdp(eps: float, order: float) -> float:
     That of randomised response, of which every eps-private pair is a post-processing (Kairouz,
     Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015), so it is exact.
     """
-    return guarantee({"eps": eps}).renyi_at(_order(order))
+    return guarantee({"eps": eps}).renyi_at(_checked_order(order))
 
 
 def pure_to_zcdp(eps: float) -> float:
@@ -166,7 +166,7 @@ def profile_to_rdp(profile: Callable[[float], float], order: float) -> float:
     profile, which has to hold in both directions. It is exact where both directions attain the
     profile. Infinite unless the profile falls to 0.
     """
-    return guarantee({"profile": profile}).renyi_at(_order(order))
+    return guarantee({"profile": profile}).renyi_at(_checked_order(order))
 
 
 def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], float]:
@@ -186,19 +186,19 @@ def tradeoff_to_profile(tradeoff: Callable[[float], float]) -> Callable[[float],
     return guarantee({"tradeoff": tradeoff}).delta_at
 
 
-def _loss(eps: float) -> float:
+def _checked_eps(eps: float) -> float:
     if not 0 <= eps <= 2 * LARGEST_EPS:
         raise ClaimError(f"Invalid eps={eps!r}. Allowed: from 0 to {2 * LARGEST_EPS:g}, in nats.")
     return float(eps)
 
 
-def _leak(delta: float) -> float:
+def _checked_delta(delta: float) -> float:
     if not 0 <= delta < 1:
         raise ClaimError(f"Invalid delta={delta!r}. Allowed: from 0 to below 1, such as 1e-6.")
     return float(delta)
 
 
-def _order(order: float) -> float:
+def _checked_order(order: float) -> float:
     if not 1 <= order < math.inf:
         raise ClaimError(f"Invalid order={order!r}. Allowed: finite, and at least 1 (KL).")
     return float(order)

@@ -72,7 +72,7 @@ class Guarantee(ABC):
     @property
     @abstractmethod
     def region(self) -> Region:
-        """All that it allows, cut out by lines."""
+        """All pairs (Q(S), P(S)) that it allows, cut out by lines."""
 
     @property
     @abstractmethod
@@ -166,7 +166,7 @@ class Guarantee(ABC):
         return f"{self.parameter} {sign} {number}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it says, without what was computed from it."""
+        """The fields alone, without what was computed from them."""
         said = {stated.name for stated in fields(cast("Any", self))}
         return {name: value for name, value in vars(self).items() if name in said}
 

@@ -41,12 +41,12 @@ class Losses:
 
     @classmethod
     def of_nothing(cls) -> Losses:
-        """Of a pair that is the same."""
+        """Losses of two equal distributions: none."""
         return cls(0.0, 0.0, np.ones(1))
 
     @classmethod
     def of_coins(cls, eps: float, times: int) -> Losses:
-        """Of randomised response, the worst pair under pure eps, that many times."""
+        """Losses of randomised response, the worst pair under pure eps, `times` times."""
         from scipy.special import gammaln
 
         heads = np.arange(times + 1)
@@ -56,7 +56,7 @@ class Losses:
 
     @classmethod
     def of_region(cls, region: Region) -> Losses:
-        """Of the pair that attains a region: on each edge the ratio is the slope."""
+        """Losses of the pair that attains a region: on each edge the ratio is the slope."""
         corners = -np.diff(region.intercepts) / np.diff(region.slopes)
         widths = -np.diff(np.concatenate([[1.0], corners, [0.0]]))
         losses, p = np.log(region.slopes[1:]), region.slopes[1:] * widths[1:]
@@ -85,14 +85,14 @@ class Losses:
         return cls(start, step, sums.astype(float), infinite)
 
     def with_step(self, step: float) -> Losses:
-        """The same on another lattice."""
+        """The same losses on another lattice."""
         if step == self.step:
             return self
         losses = self.start + self.step * np.arange(len(self.probabilities), dtype=float)
         return self._on_lattice(losses, self.probabilities, step, self.infinite)
 
     def plus(self, other: Losses) -> Losses:
-        """Of both, one after the other."""
+        """The losses of both mechanisms, one after the other."""
         if not self.step or not other.step:
             return self if other.step == 0 else other
         step = self.step
@@ -108,7 +108,7 @@ class Losses:
         )
 
     def times(self, k: int) -> Losses:
-        """That many times in a row."""
+        """The losses of `k` runs in a row."""
         if k == 1:
             return self
         half = self.times(k // 2)

@@ -43,7 +43,7 @@ class Region:
 
     @classmethod
     def below(cls, slopes: Floats, intercepts: Floats) -> Region:
-        """What lines leave that hold in both directions: each also holds for the complement."""
+        """The region below lines, in both directions: each also holds for the complement."""
         with np.errstate(all="ignore"):
             mirrored = 1 - (1 - intercepts) / slopes + 4e-16
         x = np.concatenate([[0.0], slopes, 1 / slopes])
@@ -56,7 +56,7 @@ class Region:
 
     @classmethod
     def of_sticks(cls, eps: Floats, delta: Floats) -> Region:
-        """What hockey sticks leave that hold in both directions."""
+        """The region that hockey sticks allow, in both directions."""
         return cls.below(np.exp(eps), delta)
 
     def most(self, q: Floats) -> Floats:
@@ -114,7 +114,7 @@ def rounded_up(p: Floats) -> Floats:
 
 
 def _integral(x: Floats, power: float) -> Floats:
-    """Of x^power, between neighbours."""
+    """The integral of x^power, between neighbours."""
     return np.diff(np.log(x) if power == -1 else x ** (power + 1) / (power + 1))
 
 
@@ -146,12 +146,12 @@ def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]
     floor = max(delta[-1], 1e-30)
     end = next((eps for eps, value in zip(coarse, delta, strict=True) if value <= floor), ASKED)
     fine = (end * np.linspace(0.0, 1.0, 251)[1:-1] ** 1.5).tolist()
-    fine.append(_first_at(function, floor, end))
+    fine.append(_end_of_fall(function, floor, end))
     eps = np.array(sorted({*coarse, *fine}))
     return eps, np.array([float(function(at)) for at in eps.tolist()])
 
 
-def _first_at(function: Callable[[float], float], floor: float, end: float) -> float:
+def _end_of_fall(function: Callable[[float], float], floor: float, end: float) -> float:
     """The smallest eps from which a profile falls no further."""
     low, high = 0.0, end
     for _ in range(60):

@@ -157,7 +157,7 @@ def _profile(function: Any, _: Any) -> Guarantee:
     from pytest_dp.privacy.profiles import Region
 
     profile = PrivacyProfile(function)
-    eps, delta = _asked("profile", lambda: profile.sticks)
+    eps, delta = _evaluated("profile", lambda: profile.sticks)
     points = list(zip(eps.tolist(), delta.tolist(), strict=True))
     _check_probabilities("profile", "eps", points)
     for (_, value), (at, after) in pairwise(points):
@@ -185,7 +185,7 @@ def _tradeoff(function: Any, _: Any) -> Guarantee:
     from pytest_dp.privacy.profiles import quantiles
 
     asked = quantiles()
-    values = _asked("tradeoff", lambda: [float(function(x)) for x in asked])
+    values = _evaluated("tradeoff", lambda: [float(function(x)) for x in asked])
     points = list(zip(asked, values, strict=True))
     _check_probabilities("tradeoff", "x", points)
     rules = "Allowed: a convex function that falls, such as lambda x: max(0, 0.9 - x)."
@@ -216,7 +216,7 @@ def _check_callable(name: str, value: Any, kind: str) -> None:
         raise _invalid(name, value, f"Allowed: a function {kind}.")
 
 
-def _asked(name: str, values: Callable[[], Any]) -> Any:
+def _evaluated(name: str, values: Callable[[], Any]) -> Any:
     """What a user's function returns, or an error that says what it raised."""
     try:
         return values()

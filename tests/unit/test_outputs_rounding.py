@@ -14,7 +14,7 @@ from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.feature import Feature, leaf
-from pytest_dp.outputs.rounding import NONE, between, clusters, merged, merging, room, room_of
+from pytest_dp.outputs.rounding import NO_ROOM, between, clusters, merged, merging, room, room_of
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 
@@ -57,11 +57,11 @@ def test_single_precision_has_larger_errors():
 
 
 def test_whole_numbers_and_bits_have_no_errors():
-    assert room_of(np.array([1.0, 2e15, 2e15 + 1, 3.0])) == NONE
+    assert room_of(np.array([1.0, 2e15, 2e15 + 1, 3.0])) == NO_ROOM
     table = tabulate([0.1, 0.2, 0.30000000000000004] * 5)
-    assert room(Feature("log2(lowest bit of output)", "lowest bit", "output"), table) == NONE
-    assert room(replace(OUTPUT, exact=True), table) == NONE
-    assert room(OUTPUT, table) != NONE
+    assert room(Feature("log2(lowest bit of output)", "lowest bit", "output"), table) == NO_ROOM
+    assert room(replace(OUTPUT, exact=True), table) == NO_ROOM
+    assert room(OUTPUT, table) != NO_ROOM
 
 
 def test_differences_are_as_inexact_as_what_they_are_made_of():
