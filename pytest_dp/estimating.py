@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from pytest_dp.analytic.agreement import against
+from pytest_dp.analytic.agreement import evidence_against
 from pytest_dp.analytic.comparing import Case, compared, largest_of
 from pytest_dp.analytic.experiments import Table
 from pytest_dp.analytic.outcomes import outcomes_of
@@ -20,10 +21,10 @@ from pytest_dp.auditors import audit
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.evidence.clopper_pearson import delta_lower
-from pytest_dp.exact.agreement import unlike
+from pytest_dp.exact.agreement import evidence_against_distribution
 from pytest_dp.exact.distribution import Distribution, NotExact
 from pytest_dp.exact.enumerating import TOO_MANY, enumerated
-from pytest_dp.exact.losses import Both, both, delta_of, eps_at
+from pytest_dp.exact.losses import PairProbabilities, delta_of, eps_at, pair_probabilities
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
 from pytest_dp.outputs.hashing import hashes
@@ -39,22 +40,27 @@ from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 
 ALPHA = 0.05
-"""Of bounds by samples, where none is given."""
+"""Default error of bounds by samples, as of claims."""
 NO_CLAIM = 1e-3
-"""What is claimed of a mechanism, in nats, for an auditor to look for as much as it can find."""
+"""Epsilon of a claim, in nats, that hardly any mechanism keeps, so that an auditor looks for the
+largest loss. Chosen by hand; nothing depends on it finely."""
 CLOSED_FORM_SHARE = 0.5
-"""Share of the time for what needs no samples."""
-FEW = 1_000
-"""Outputs of which each may be enumerated."""
+"""Share of the time for enumeration and closed forms; the rest is for samples, where these fail.
+Chosen by hand."""
+MAX_OUTPUTS = 1_000
+"""Outputs that are enumerated where there is a closed form as well. More take longer. Chosen by
+hand."""
 REFUSALS = (
     *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
     *(ArithmeticError, np.linalg.LinAlgError),  # numbers beyond what floats can hold
 )
 REAL, REFUTED = 400, math.log(1_000)
-"""Real runs with which what is known is compared, and evidence by which it is refuted."""
+"""Real runs to which a value without samples is compared, and the log of an e-value that refutes
+it. More runs find smaller differences, and take longer; chosen by hand. The evidence refutes a
+true value with probability at most 1 in 1,000."""
 Checks = tuple[Callable[[Sequence[Any]], float], Callable[[Sequence[Any]], float]]
 """Logarithms of e-values, by outputs on D and on D'."""
-Stick = Callable[[float], tuple[float, float]]
+DeltaBounds = Callable[[float], tuple[float, float]]
 """Bounds on δ by ε."""
 
 
@@ -75,12 +81,12 @@ class LossEstimate(Estimate):
     pair : (D, D')
         Where it is largest.
     reason : str
-        Why it is by samples; else empty.
+        Why it is by samples, if it is; else empty.
     """
 
     pair: tuple[Any, Any] = (None, None)
     reason: str = ""
-    _sticks: tuple[Stick, ...] = field(default=(), repr=False, compare=False)
+    _deltas: tuple[DeltaBounds, ...] = field(default=(), repr=False, compare=False)
 
     def profile(self, eps: float) -> tuple[float, float]:
         """Bounds on the smallest δ with which the mechanism is (ε, δ)-private on these pairs.
@@ -103,8 +109,8 @@ class LossEstimate(Estimate):
         """
         if not 0 <= eps < math.inf:
             raise ValueError(f"eps must be a finite number of nats, at least 0, not {eps!r}.")
-        bands = [stick(float(eps)) for stick in self._sticks]
-        return max(lower for lower, _ in bands), max(upper for _, upper in bands)
+        bounds = [delta(float(eps)) for delta in self._deltas]
+        return max(lower for lower, _ in bounds), max(upper for _, upper in bounds)
 
 
 def estimate(
@@ -156,10 +162,10 @@ def estimate(
     >>> from pytest_dp import estimate
     >>> def noisy_count(records, rng):
     ...     return len(records) + rng.laplace(scale=0.5)
-    >>> found = estimate(noisy_count, pairs=[([0], [])])
-    >>> print(round(found.value, 6), found.mode)
+    >>> loss = estimate(noisy_count, pairs=[([0], [])])
+    >>> print(round(loss.value, 6), loss.mode)
     2.0 analytic
-    >>> lower, upper = found.profile(1.0)
+    >>> lower, upper = loss.profile(1.0)
     >>> print(round(lower, 4), round(upper, 4))
     0.3934 0.3935
     """
@@ -178,10 +184,10 @@ def estimate(
     (claim,) = claims
     call = prepare(mechanism, claim.arguments)
     call = replace(call, pristine=Pristine((call.mechanism, call.params)))
-    whole = replace(claim, promise=resolved(claim.promise))
+    resolved_claim = replace(claim, promise=resolved(claim.promise))
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
-    pairs = source_of(whole, seed or 0, written).given
+    pairs = source_of(resolved_claim, seed or 0, written).given
     seconds = CLOSED_FORM_SHARE * float(claim.effort.get("max_seconds", 60.0))
     try:
         return _known(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
@@ -192,30 +198,31 @@ def estimate(
 def _known(
     call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline, *, check: bool
 ) -> LossEstimate:
-    """What is lost on pairs, by enumeration or in closed form.
+    """The loss on pairs, by enumeration or in closed form.
 
     Raises
     ------
     CannotInstrument, CannotCopy, OutOfTime
-        If it is known in neither way, or real runs do not bear it out.
+        If neither is possible, or outputs of real runs refute it.
     """
-    found = [_of_pair(call, d1, d2, deadline) for d1, d2 in pairs]
-    worst, checks = max(found, key=lambda each: each[0].value)
+    checked = [_of_pair(call, d1, d2, deadline) for d1, d2 in pairs]
+    worst, checks = max(checked, key=lambda row: row[0].value)
     if check:
-        real = [_real(call, data, deadline) for data in worst.pair]
-        if all(map(all_raised, real)):
-            raise CannotInstrument("it always raises")  # which an audit tells
-        for outputs, against in zip(real, checks, strict=True):
-            if against(outputs) >= REFUTED:
+        outputs = [_real_outputs(call, data, deadline) for data in worst.pair]
+        if all(map(all_raised, outputs)):
+            raise CannotInstrument("it always raises")  # the audit of samples says so
+        for on_input, evidence_of in zip(outputs, checks, strict=True):
+            if evidence_of(on_input) >= REFUTED:
                 raise CannotInstrument("real runs give other outputs than those that are traced")
-    estimates = [each for each, _ in found]
-    mode: Mode = "analytic" if any(each.mode == "analytic" for each in estimates) else "exact"
-    sticks = [stick for each in estimates for stick in each._sticks]  # noqa: SLF001
-    error = max(each.error for each in estimates)
-    return replace(worst, error=error, mode=mode, pairs=len(pairs), _sticks=tuple(sticks))
+    estimates = [of_pair for of_pair, _ in checked]
+    modes = {of_pair.mode for of_pair in estimates}
+    mode: Mode = "analytic" if "analytic" in modes else "exact"
+    deltas = tuple(delta for of_pair in estimates for delta in of_pair._deltas)  # noqa: SLF001
+    error = max(of_pair.error for of_pair in estimates)
+    return replace(worst, error=error, mode=mode, pairs=len(pairs), _deltas=deltas)
 
 
-def _real(call: Call, data: Any, deadline: Deadline) -> Sequence[Any]:
+def _real_outputs(call: Call, data: Any, deadline: Deadline) -> Sequence[Any]:
     """Outputs of real runs of a copy."""
     copied, (data,) = call.copied(data)
     with interruptible(deadline, None):
@@ -223,7 +230,7 @@ def _real(call: Call, data: Any, deadline: Deadline) -> Sequence[Any]:
 
 
 def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEstimate, Checks]:
-    """What is lost on a pair, and what tells whether outputs agree with that, on each input."""
+    """The loss on a pair, and for each input a test of this loss by outputs of real runs."""
     try:
         outcomes = [outcomes_of(call, data, deadline) for data in (d1, d2)]
         cases = compared(*outcomes)
@@ -234,57 +241,57 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEsti
             pass
         raise
     largest = largest_of(cases)
-    sticks = tuple(_lazily(partial(profile, cases, forward=way)) for way in (True, False))
+    deltas = tuple(
+        _delta_bounds(cache(partial(profile, cases, forward=forward))) for forward in (True, False)
+    )
     value = max(largest.forward, largest.backward)
-    found = LossEstimate(value, largest.error, "analytic", (d1, d2), "", sticks)
-    checks = partial(against, outcomes[0]), partial(against, outcomes[1])
-    if not _are_few(cases):
-        return found, checks
-    try:  # floats as they are drawn, in place of real numbers
-        return _enumerated(call, d1, d2, deadline)
-    except NotExact:
-        return found, checks
+    in_closed_form = LossEstimate(value, largest.error, "analytic", (d1, d2), "", deltas)
+    on_d, on_d2 = (partial(evidence_against, on_input) for on_input in outcomes)
+    if _are_few(cases):
+        with suppress(NotExact):  # floats as they are drawn, in place of real numbers
+            return _enumerated(call, d1, d2, deadline)
+    return in_closed_form, (on_d, on_d2)
 
 
-def _lazily(make: Callable[[], Profile]) -> Stick:
-    """A profile that is made when it is first asked for."""
-    made = cache(make)
-    return lambda eps: made().delta(eps)
+def _delta_bounds(make_profile: Callable[[], Profile]) -> DeltaBounds:
+    return lambda eps: make_profile().delta(eps)
 
 
 def _are_few(cases: Sequence[Case]) -> bool:
     """Whether there are few outputs, all of which have a probability."""
-    tables = [[each for each in case.experiments if isinstance(each, Table)] for case in cases]
-    return all(
-        len(found) == len(case.experiments) and math.prod(len(table.p) for table in found) <= FEW
-        for case, found in zip(cases, tables, strict=True)
-    )
+    for case in cases:
+        tables = [table for table in case.experiments if isinstance(table, Table)]
+        outputs = math.prod(len(table.p) for table in tables)
+        if len(tables) < len(case.experiments) or outputs > MAX_OUTPUTS:
+            return False
+    return True
 
 
 def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEstimate, Checks]:
-    """By all outcomes.
+    """The loss on a pair by all outcomes and their probabilities; and tests of it.
 
     Raises
     ------
     NotExact
-        If they are not known to the last one.
+        If some outcomes are not known.
     """
-    first, second = (enumerated(call, data, deadline) for data in (d1, d2))
-    pair = both(first, second)
+    on_d, on_d2 = (enumerated(call, data, deadline) for data in (d1, d2))
+    pair = pair_probabilities(on_d, on_d2)
     if any(pair.residuals):
         raise NotExact(TOO_MANY)
-    losses = [eps_at(0.0, turned) for turned in (pair, pair.turned)]
-    value, error = max(each.upper for each in losses), max(each.error for each in losses)
-    sticks = tuple(partial(_enumerated_delta, turned) for turned in (pair, pair.turned))
-    checks = partial(_unlike, first), partial(_unlike, second)
-    return LossEstimate(value, error, "exact", (d1, d2), "", sticks), checks
+    directions = pair, pair.swapped
+    losses = [eps_at(0.0, direction) for direction in directions]
+    value, error = max(loss.upper for loss in losses), max(loss.error for loss in losses)
+    deltas = tuple(partial(_enumerated_delta, direction) for direction in directions)
+    checks = partial(_evidence, on_d), partial(_evidence, on_d2)
+    return LossEstimate(value, error, "exact", (d1, d2), "", deltas), checks
 
 
-def _unlike(distribution: Distribution, outputs: Sequence[Any]) -> float:
-    return unlike(hashes(tabulate(outputs)), distribution)
+def _evidence(distribution: Distribution, outputs: Sequence[Any]) -> float:
+    return evidence_against_distribution(hashes(tabulate(outputs)), distribution)
 
 
-def _enumerated_delta(pair: Both, eps: float) -> tuple[float, float]:
+def _enumerated_delta(pair: PairProbabilities, eps: float) -> tuple[float, float]:
     lower, upper, _ = delta_of(HockeyStick(eps, 0.0), pair)
     return max(lower, 0.0), min(max(upper, 0.0), 1.0)
 
@@ -296,16 +303,16 @@ def _sampled(
     n_jobs: int | None,
     keywords: dict[str, Any],
 ) -> LossEstimate:
-    """By an attack that is learned on some samples, and counted on others."""
+    """The loss of an attack that is learned on some samples, and counted on others."""
     keywords = {**keywords, "eps": NO_CLAIM, "method": "dpsniper"}
     result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
     low, high = result.loss or (0.0, 0.0)
     low = max(low, 0.0)
     example = result.counterexample
     pair = (None, None) if example is None else (example.d1, example.d2)
-    sticks = (partial(_counted_delta, example, keywords["alpha"]),)
+    deltas = (partial(_counted_delta, example, keywords["alpha"]),)
     high = max(high, low)
-    return LossEstimate((low + high) / 2, (high - low) / 2, "sampled", pair, reason, sticks)
+    return LossEstimate((low + high) / 2, (high - low) / 2, "sampled", pair, reason, deltas)
 
 
 def _counted_delta(example: Counterexample | None, alpha: float, eps: float) -> tuple[float, float]:

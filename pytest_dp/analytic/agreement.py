@@ -43,7 +43,7 @@ ROUNDING = 1e-6
 to their size: what rounding may do. Chosen by hand; nothing depends on it finely."""
 
 
-def against(outcomes: Sequence[Outcome], outputs: Sequence[Any]) -> float:
+def evidence_against(outcomes: Sequence[Outcome], outputs: Sequence[Any]) -> float:
     """Evidence that real outputs do not follow the law of the outcomes.
 
     Parameters

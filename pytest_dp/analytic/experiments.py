@@ -52,7 +52,7 @@ class Cells:
     low: Floats
     high: Floats
 
-    def turned(self) -> Cells:
+    def swapped(self) -> Cells:
         """The same with P and Q exchanged."""
         return Cells(self.q, self.p, -self.high, -self.low)
 

@@ -194,7 +194,7 @@ def _kind(case: Case, forward: bool) -> Kind:
     for experiment, times, largest in _distinct(case.experiments, forward):
         cells = experiment.cells(CELLS) if len(cut) < MAX_DISTINCT else None
         if cells is not None:
-            cut.append((cells if forward else cells.turned(), times))
+            cut.append((cells if forward else cells.swapped(), times))
         else:
             uncut += times * largest
     if not cut:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_dp.analytic.agreement import against
+from pytest_dp.analytic.agreement import evidence_against
 from pytest_dp.analytic.comparing import Case, compared, largest_of
 from pytest_dp.analytic.outcomes import Outcome, outcomes_of
 from pytest_dp.analytic.profiles import Profile, eps_at, gaussian, profile
@@ -190,7 +190,7 @@ def _contradicted(analysed: Analysed, real: tuple[Outputs, Outputs]) -> bool:
     """Whether real outputs speak against what was traced."""
     number = _max_checked(analysed.outcomes[0])
     return any(
-        against(outcomes, list(outputs[:number])) >= REFUTED
+        evidence_against(outcomes, list(outputs[:number])) >= REFUTED
         for outcomes, outputs in zip(analysed.outcomes, real, strict=True)
     )
 

@@ -28,10 +28,10 @@ from pytest_dp.auditors.proposals import (
     known_pairs,
     proposal,
 )
-from pytest_dp.exact.agreement import unlike
+from pytest_dp.exact.agreement import evidence_against_distribution
 from pytest_dp.exact.distribution import Distribution, NotExact
 from pytest_dp.exact.enumerating import TOO_SLOW, enumerated
-from pytest_dp.exact.losses import both, delta_of, eps_at
+from pytest_dp.exact.losses import delta_of, eps_at, pair_probabilities
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy import Guarantee
@@ -90,10 +90,10 @@ class Enumeration:
         return self.closed_forms.estimate(context, pool, arms, violated)
 
     def _proposals(self, number: int, guarantee: Guarantee, alpha: float) -> Iterator[Proposal]:
-        if not all(distribution.whole for distribution in self.known[number]):
+        if not all(distribution.only_integers for distribution in self.known[number]):
             return  # 0.3 and 0.1 + 0.2 are no leak, unless their bits are asked for
-        pair = both(*self.known[number])
-        for stick, way in itertools.product(guarantee.hockey_sticks, (pair, pair.turned)):
+        pair = pair_probabilities(*self.known[number])
+        for stick, way in itertools.product(guarantee.hockey_sticks, (pair, pair.swapped)):
             delta, _, worst = delta_of(stick, way)
             excess = delta - stick.delta
             if excess > MIN_EXCESS * (1 + stick.delta):
@@ -153,13 +153,13 @@ def estimate(
             continue
         if reason:
             return None, reason
-        pair = both(*distributions)
-        losses += [eps_at(guarantee.delta, way) for way in (pair, pair.turned)]
+        pair = pair_probabilities(*distributions)
+        losses += [eps_at(guarantee.delta, way) for way in (pair, pair.swapped)]
         outcomes = max(outcomes, len(pair.marks))
     if not losses:
         return None, TOO_FEW
     value = max(loss.upper for loss in losses)
-    beside, error = max(loss.beside for loss in losses), max(loss.error for loss in losses)
+    beside, error = max(loss.extra_delta for loss in losses), max(loss.error for loss in losses)
     if beside > MAX_BESIDE or error > MAX_ERROR:
         return None, f"{beside:.2g} of the probability was not enumerated"
     if value > guarantee.claimed * ABOVE and not violated:
@@ -183,7 +183,7 @@ def _disagreement(arm: Arm, distributions: tuple[Distribution, Distribution]) ->
     marks = hashes(table)
     for side, distribution in zip((on_d, ~on_d), distributions, strict=True):
         raised = _raised_alone(marks, distribution)
-        if raised or unlike(marks[side], distribution) >= REFUTED:
+        if raised or evidence_against_distribution(marks[side], distribution) >= REFUTED:
             return raised or OTHER_OUTPUTS
     return ""
 

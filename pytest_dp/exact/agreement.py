@@ -1,4 +1,4 @@
-"""Whether outputs of real runs look as they were enumerated."""
+"""A goodness-of-fit test of an enumerated distribution, by outputs of real runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_dp.evidence.goodness_of_fit import log_e_value
 from pytest_dp.exact.distribution import Distribution
 
 
-def unlike(marks: Ints, distribution: Distribution) -> float:
+def evidence_against_distribution(marks: Ints, distribution: Distribution) -> float:
     """Evidence that outputs with these hashes are not of a distribution: the log of an e-value."""
     order = np.argsort(distribution.marks)
     of_outcomes = distribution.marks[order]

@@ -1,4 +1,4 @@
-"""The choices of a run, and the values that they are made for."""
+"""The choices between the paths of a run, and the values for which these are made."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from pytest_dp.exact.domains import Domain, Evenly
-from pytest_dp.exact.drawn import Drawn
 from pytest_dp.exact.lazy import Lazy
+from pytest_dp.exact.open_draw import OpenDraw
 from pytest_dp.randomness.branching import Path, Weight
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
 
 RAREST = 1e-15
-"""Weight of a path that is not followed any further: it is counted as not known. A single float of
-those that a uniform draw may be has less."""
+"""Weight below which a path is abandoned, and counts as residual. A lower value follows paths to
+single values of uniform floats, which are too many; a higher one leaves more residual."""
 MAX_EAGER = 64
-"""Ways that a draw of a whole number goes at once; of more values, only as it is asked."""
+"""Values of a whole number that are branches at once; of more, only as they are compared. A higher
+number makes paths of values that no comparison tells apart. Chosen by hand."""
 MAX_BITS = 16
-"""Random bits that are enumerated where they are asked for as bytes."""
-
-
-ALL_BYTES = [Fraction(1, 256)] * 256
+"""Random bits that are enumerated where they are asked for as bytes, which cannot be lazy: more
+would be more paths than `enumerating.MAX_WORK` allows."""
+BYTE_WEIGHTS = [Fraction(1, 256)] * 256
 
 
 class Abandoned(CannotInstrument):
@@ -29,7 +29,7 @@ class Abandoned(CannotInstrument):
 
 
 class Choices(Instrument):
-    """An instrument that goes one of several ways, as its path says.
+    """An instrument that chooses among branches as its path says.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ class Choices(Instrument):
         self.start(Path())
 
     def start(self, path: Path) -> None:
-        """A new run begins."""
+        """Begin a new run."""
         self.path, self.inexact, self.abandoned, self.refusal = path, 0, False, ""
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """Which way the run goes.
+        """The branch that the run takes.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Choices(Instrument):
         return tuple(self.path.taken)
 
     def give_up(self) -> NoReturn:
-        """End the run: what it would give is not known.
+        """End the run, whose output stays unknown.
 
         Raises
         ------
@@ -79,18 +79,18 @@ class Choices(Instrument):
         self.abandoned = True
         raise Abandoned("too rare")
 
-    def one_of(self, domain: Domain) -> Lazy:
-        """A value that is not known yet."""
-        return Lazy(Drawn(domain, self))
+    def value_from(self, domain: Domain) -> Lazy:
+        """A lazy value that may be any of a domain."""
+        return Lazy(OpenDraw(domain, self))
 
-    def below(self, count: int, first: int = 0) -> Any:
-        """A whole number among `count`, each as likely."""
+    def integer(self, count: int, low: int = 0) -> Any:
+        """One of `count` whole numbers from `low` on, all equally likely."""
         if count <= MAX_EAGER:
-            return first + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
-        return Lazy(Drawn(Evenly(first, first + count), self), whole=True)
+            return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
+        return Lazy(OpenDraw(Evenly(low, low + count), self), discrete=True)
 
-    def some_bytes(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         """Random bytes, if they are few."""
         if 8 * count > MAX_BITS:
             self.refuse(f"{8 * count} random bits as bytes")
-        return bytes(self.choose(ALL_BYTES) for _ in range(count))
+        return bytes(self.choose(BYTE_WEIGHTS) for _ in range(count))

@@ -1,4 +1,4 @@
-"""``float(x)`` of a draw, which Python would ask for a number at once."""
+"""``float(x)`` of a draw, for which Python itself would need a number at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_dp.sampling.shadowing import StandsFor
 
 
 class _Converting(StandsFor):
-    """Draws stay draws."""
+    """A stand-in for ``float`` that leaves draws as they are."""
 
     def __call__(self, *args: Any) -> Any:
         if len(args) == 1 and type(args[0]) is Lazy:
@@ -18,4 +18,4 @@ class _Converting(StandsFor):
 
 
 NAMES = {"float": _Converting.of(float)}
-"""What the functions of a mechanism find under these names."""
+"""Stand-ins by the names under which a mechanism finds them."""

@@ -29,18 +29,18 @@ class Distribution:
     Attributes
     ----------
     outcomes : tuple
-        One output of each kind.
+        One of each set of equal outputs.
     marks : ndarray of int
-        Their hashes (`pytest_dp.outputs.hashing`), by which others are found to be equal to them.
+        Their hashes (`pytest_dp.outputs.hashing`), which are those of equal outputs.
     weights : tuple of Fraction or float
-        Probabilities, at least.
+        Lower bounds on their probabilities.
     residual : float
-        What is left: the probability of what was not enumerated, whatever it is.
+        The probability of outputs that were not enumerated.
     rounding : float
         Relative error of any of the weights; 0 where all are fractions.
     runs : int
         Of the mechanism.
-    whole : bool
+    only_integers : bool
         Whether all numbers in outputs are whole: others may differ by rounding alone.
     """
 
@@ -50,7 +50,7 @@ class Distribution:
     residual: float
     rounding: float
     runs: int
-    whole: bool = True
+    only_integers: bool = True
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -61,25 +61,25 @@ class Distribution:
 def grouped(
     outputs: Sequence[Any], weights: Sequence[Weight], residual: Weight, rounding: float, runs: int
 ) -> Distribution:
-    """Outputs of paths, the equal ones together.
+    """The distribution of the outputs of paths, of which some may be equal.
 
     Raises
     ------
     NotExact
-        If nothing shows whether outputs are equal.
+        If outputs cannot be compared by value.
     """
     table = tabulate(list(outputs))
     if opaque_types(table.levels):
         raise NotExact(NO_EQUALITY)
     marks = hashes(table)
     total: dict[int, Weight] = {}
-    first: dict[int, Any] = {}
+    outcomes: dict[int, Any] = {}
     for mark, output, weight in zip(marks.tolist(), outputs, weights, strict=True):
         total[mark] = total.get(mark, 0) + weight
-        first.setdefault(mark, output)
+        outcomes.setdefault(mark, output)
     return Distribution(
-        tuple(first.values()),
-        np.array(list(first), np.int64),
+        tuple(outcomes.values()),
+        np.array(list(outcomes), np.int64),
         tuple(total.values()),
         float(residual),
         rounding,

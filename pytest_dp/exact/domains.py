@@ -1,4 +1,4 @@
-"""What a draw may be, in increasing order: each value has a number, and sets of numbers a mass."""
+"""Domains of draws: values in increasing order, each with a number; intervals have a mass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Domain(Protocol):
         """The value with a number."""
 
     def mass(self, start: int, stop: int) -> Weight:
-        """The probability of values from one number up to another, times some constant."""
+        """The probability of values from one number up to another, times a constant."""
 
     def middle(self, start: int, stop: int) -> int:
         """A number that has about half of the mass on either side."""
@@ -40,7 +40,7 @@ class Domain(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Evenly:
-    """Numbers from `first` to `last`, all as likely, and as values what is made of them."""
+    """Whole numbers from `first` to before `last`, all equally likely; or values made of them."""
 
     first: int
     last: int
@@ -50,17 +50,17 @@ class Evenly:
         return number
 
     def mass(self, start: int, stop: int) -> Weight:
-        """How many there are."""
+        """How many values there are."""
         return Fraction(stop - start)
 
     def middle(self, start: int, stop: int) -> int:
-        """Half of them."""
+        """The middle of the numbers."""
         return (start + stop) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Spaced(Evenly):
-    """Every so many-th whole number, all as likely."""
+    """The whole numbers ``offset + step * number``, all equally likely."""
 
     step: int
     offset: int
@@ -71,12 +71,23 @@ class Spaced(Evenly):
 
 
 def residues(domain: Evenly, start: int, stop: int, modulus: int) -> list[tuple[int, Spaced]]:
-    """The parts of whole numbers that leave the same remainder, each with it."""
-    found = []
-    for first in range(start, min(start + modulus, stop)):
-        value, step = domain.value(first), domain.value(first + modulus) - domain.value(first)
-        found.append((value % modulus, Spaced(0, -((first - stop) // modulus), step, value)))
-    return found if len({remainder for remainder, _ in found}) == len(found) else []
+    """Each remainder, with the part of the domain that leaves it; empty if two are the same."""
+    parts = []
+    for number in range(start, min(start + modulus, stop)):
+        value, step = domain.value(number), domain.value(number + modulus) - domain.value(number)
+        parts.append((value % modulus, Spaced(0, -((number - stop) // modulus), step, value)))
+    return parts if len({remainder for remainder, _ in parts}) == len(parts) else []
+
+
+def first_where(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The smallest number above `low` for which a condition holds, as it does from there on.
+
+    It holds at `high`, where it is not asked for. (`bisect` takes no negative numbers.)
+    """
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 BITS = 53
@@ -95,17 +106,16 @@ class _Uniform(Evenly):
 
 UNIFORM = _Uniform(0, 1 << BITS)
 UNIFORM_ABOVE_0 = _Uniform(1, 1 << BITS)
-"""Where a generator draws again for a zero."""
-
-
+"""Uniform floats of generators that draw again for a zero."""
 NARROW = 1e-3
-"""Where differences of a distribution function would lose digits."""
+"""Width below which an interval's mass is computed by its density: differences of a distribution
+function lose digits there, and Simpson's rule loses them on wider intervals."""
 ROOT_2, ROOT_2_PI = math.sqrt(2), math.sqrt(2 * math.pi)
 
 
 @dataclass(frozen=True, slots=True)
 class Smooth:
-    """Floats in an interval, with the mass of a distribution that has a density.
+    """Floats in an interval, with the masses of a distribution that has a density.
 
     Parameters
     ----------
@@ -133,14 +143,14 @@ class Smooth:
         return _number(self.highest) + 1
 
     def value(self, number: int) -> Any:
-        """The float with a number: numbers of floats increase with them."""
+        """The float with a number: its bits, as a whole number that increases with the float."""
         size = float(struct.unpack("<d", struct.pack("<q", abs(number)))[0])
         return size if number >= 0 else -size
 
     def mass(self, start: int, stop: int) -> Weight:
-        """By the distribution function, its complement on the right, or, where narrow, the density.
+        """By the distribution function, or its complement on the right; or by the density.
 
-        Simpson's rule is accurate to 1e-15 there.
+        The latter in narrow intervals, where Simpson's rule is accurate to 1e-15.
         """
         low = self.value(start)
         high = math.inf if stop >= self.last else self.value(stop)
@@ -155,14 +165,8 @@ class Smooth:
     def middle(self, start: int, stop: int) -> int:
         """By bisection."""
         half = self.mass(start, stop) / 2
-        low, high = start, stop
-        while high - low > 1:
-            between = (low + high) // 2
-            if self.mass(start, between) < half:
-                low = between
-            else:
-                high = between
-        return high if high < stop else low
+        middle = first_where(start, stop, lambda number: self.mass(start, number) >= half)
+        return min(middle, stop - 1)
 
 
 def _number(value: float) -> int:

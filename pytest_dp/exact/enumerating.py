@@ -1,4 +1,4 @@
-"""Every way that a mechanism can go on one input, and the distribution of what it returns."""
+"""Enumeration: every path that a mechanism can take on an input, and its output's distribution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_dp.exact.conversions import NAMES
 from pytest_dp.exact.distribution import Distribution, NotExact, grouped
 from pytest_dp.exact.instrument import Branching
 from pytest_dp.exact.lazy import PLAIN
-from pytest_dp.exact.maths import functions_of_draws
+from pytest_dp.exact.math_functions import functions_of_draws
 from pytest_dp.randomness.branching import Path, Weight, explored
 from pytest_dp.randomness.requests import Request, Site, stack
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -23,17 +23,22 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
 
 ENOUGH = 1e-12
-"""Probability that may be left out."""
+"""Probability that may stay unknown. A smaller value takes more runs, a larger one makes losses
+less exact. Chosen by hand, below the δ of any use."""
 MAX_WORK = 8_192
-"""Runs, and for each ten choices one more."""
+"""Runs, and for each ten choices one more. With more, more mechanisms are enumerated, and it takes
+longer until others are given up. Chosen by hand."""
 PROGRESS = ((64, 0.1), (256, 0.65), (1_024, 0.95))
-"""What has to be known after so much work, for more of it to be worth while."""
+"""The probability that has to be known after so much work, for the enumeration to go on. Higher
+values give up sooner what would take too long, and some of what would not. Chosen by hand."""
 ROUNDING = 1e-13
 """Relative error of a weight that is no fraction, for each choice on its path (approximate)."""
 LOOP = 6
-"""Draws of one run in the same line that make it a loop, if other runs have fewer there."""
-LOOKED_AT = 8
-"""The draws of one run in so many are counted by their lines."""
+"""Draws of a run in one line that make it a rejection loop, if other runs have fewer there: this is
+told as the reason. Chosen by hand."""
+COUNTED_EVERY = 8
+"""The draws of every so many-th run are counted by their lines: counting in more of them takes
+time. Chosen by hand."""
 REJECTION, TOO_MANY, TOO_SLOW = "rejection loop", "too many paths", "runs take too long"
 
 
@@ -43,11 +48,11 @@ def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WO
     Parameters
     ----------
     call : Call
-        Each run is one of a new copy.
+        Each run is of a new copy.
     data : object
     deadline : Deadline
     max_work : int, optional
-        Runs at most, and for each ten choices one less; what is left then is residual.
+        See `MAX_WORK`; what is not enumerated then is residual.
 
     Returns
     -------
@@ -56,17 +61,17 @@ def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WO
     Raises
     ------
     NotExact
-        If its paths cannot be followed, are too many, or take too long.
+        If its paths cannot be enumerated, are too many, or take too long.
     """
     try:
-        return _followed(_Paths(call, data, {}), deadline, max_work)
+        return _distribution(_Paths(call, data, {}), deadline, max_work)
     except NotExact as reason:
         if str(reason) != PLAIN:
             raise
-    return _followed(_Paths(call, data, NAMES), deadline, max_work)  # which takes longer
+    return _distribution(_Paths(call, data, NAMES), deadline, max_work)  # which takes longer
 
 
-def _followed(paths: _Paths, deadline: Deadline, max_work: int) -> Distribution:
+def _distribution(paths: _Paths, deadline: Deadline, max_work: int) -> Distribution:
     try:
         with instrumented(paths.instrument, deadline), functions_of_draws():
             for _, _, left in explored(paths.run):
@@ -100,7 +105,6 @@ class _Paths:
 
     def __init__(self, call: Call, data: Any, names: Mapping[str, Any]) -> None:
         self.names = names
-        self._next: tuple[float, float]
         self.call, self.data = replace(call, made=Made()), Input(data)  # no runs of the audit
         self.instrument = _Counting()
         self.outputs: list[Any] = []
@@ -109,14 +113,14 @@ class _Paths:
         self.abandoned: Weight = 0
         self.runs = self.inexact = self.choices = 0
         self._steps = iter(PROGRESS)
-        self._next = next(self._steps)
+        self._next: tuple[float, float] = next(self._steps)
         self._draws: list[Counter[Site]] = []
 
     def run(self, path: Path) -> None:
-        """Follow one path."""
+        """Run the mechanism along a path."""
         instrument = self.instrument
         instrument.start(path)
-        instrument.counted = None if self.runs % LOOKED_AT else Counter()
+        instrument.counted = None if self.runs % COUNTED_EVERY else Counter()
         self.runs += 1
         output = None
         try:
@@ -126,7 +130,7 @@ class _Paths:
         except CannotInstrument:
             if not instrument.abandoned:
                 raise
-        if instrument.refusal:  # and the mechanism went on
+        if instrument.refusal:  # the mechanism may have caught it
             raise CannotInstrument(instrument.refusal)
         self.choices += len(path.taken)
         if instrument.counted is not None:
@@ -154,7 +158,7 @@ class _Paths:
         return left <= ENOUGH or work >= max_work
 
     def distribution(self) -> Distribution:
-        """What the outputs are, and how likely."""
+        """The outputs and their probabilities."""
         residual, rounding = max(self.left, 0) + self.abandoned, self.inexact * ROUNDING
         return grouped(self.outputs, self.weights, residual, rounding, self.runs)
 
@@ -170,7 +174,7 @@ class _Paths:
 
 
 class _Counting(Branching):
-    """Counts the draws in each line, where somebody wants to know."""
+    """Counts the draws in each line, where `counted` is a counter."""
 
     def __init__(self) -> None:
         self.counted: Counter[Site] | None = None

@@ -1,4 +1,4 @@
-"""Answers draws by all that they may be: on each run, along one path."""
+"""An instrument that answers draws by lazy values, which branch: each run follows one path."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from numpy.random import Generator, RandomState
 
 from pytest_dp.exact.choices import Choices
 from pytest_dp.exact.lazy import HELD, Lazy
-from pytest_dp.exact.numpys import drawn_by_numpy
-from pytest_dp.exact.pythons import PythonDraws
+from pytest_dp.exact.numpy_draws import drawn_by_numpy
+from pytest_dp.exact.python_draws import PythonDraws
 from pytest_dp.outputs.contents import attributes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.requests import Request
 
-DEEP = 6
-"""Levels of an output at which draws are looked for."""
+MAX_DEPTH = 6
+"""Levels of containers in an output at which draws are replaced by numbers. More of them take time
+with every run. Chosen by hand."""
 
 
 class Branching(Choices):
-    """Every draw is each of its values, on one path or another."""
+    """Answers each draw by a value that takes every possible value on a path or another."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +43,7 @@ class Branching(Choices):
             self.refuse(f"{request} is not enumerated")
         return method(*request.args, **request.keywords)
 
-    def settled(self, output: Any, deep: int = DEEP) -> Any:
+    def settled(self, output: Any, depth: int = MAX_DEPTH) -> Any:
         """An output with a number in place of each draw that it holds.
 
         Raises
@@ -53,30 +54,30 @@ class Branching(Choices):
         if type(output) is Lazy:
             return output.value(HELD)
         if isinstance(output, np.ndarray):
-            return self._settled_array(output, deep) if output.dtype.hasobject else output
-        if not deep or isinstance(output, str | bytes | int | float | Raised | None):
+            return self._settled_array(output, depth) if output.dtype.hasobject else output
+        if not depth or isinstance(output, str | bytes | int | float | Raised | None):
             return output
         if isinstance(output, list):
-            output[:] = [self.settled(each, deep - 1) for each in output]
+            output[:] = [self.settled(member, depth - 1) for member in output]
             return output
         if isinstance(output, tuple | set | frozenset):
-            known = [self.settled(each, deep - 1) for each in output]
-            return type(output)(*known) if hasattr(output, "_fields") else type(output)(known)
+            members = [self.settled(member, depth - 1) for member in output]
+            return type(output)(*members) if hasattr(output, "_fields") else type(output)(members)
         if isinstance(output, dict):
             for key, value in output.items():
-                output[key] = self.settled(value, deep - 1)
+                output[key] = self.settled(value, depth - 1)
             return output
         for name, value in (attributes(output) or {}).items():
-            settled = self.settled(value, deep - 1)
+            settled = self.settled(value, depth - 1)
             if settled is not value:
                 object.__setattr__(output, name, settled)
         return output
 
-    def _settled_array(self, output: Any, deep: int) -> Any:
-        """Of numbers again, where it would be without draws in it."""
-        holds = any(type(each) is Lazy for each in output.flat)
-        values = [self.settled(each, deep - 1) for each in output.flat]
-        if holds:
+    def _settled_array(self, output: Any, depth: int) -> Any:
+        """An array of objects; one of numbers, if draws were why it was none."""
+        has_draws = any(type(element) is Lazy for element in output.flat)
+        values = [self.settled(element, depth - 1) for element in output.flat]
+        if has_draws:
             return np.array(values).reshape(output.shape)
         for place, value in enumerate(values):
             output.flat[place] = value

@@ -1,19 +1,20 @@
-"""Draws that are known only as far as they were asked, and what is computed from one of them."""
+"""Lazy draws: numbers that are computed from a draw whose value is known as far as needed."""
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from pytest_dp.exact.draw_arrays import each
-from pytest_dp.exact.drawn import Drawn
-from pytest_dp.exact.functions import UNARY, applied, unary
+from pytest_dp.exact.draw_arrays import elementwise
+from pytest_dp.exact.numpy_functions import UNARY, applied, unary
+from pytest_dp.exact.open_draw import OpenDraw
 
-HELD, HASHED, TWO = (
+HELD, HASHED, COMPARED = (
     "output holds a continuous draw",
     "hash of a draw",
     "two continuous draws compared",
@@ -21,48 +22,61 @@ HELD, HASHED, TWO = (
 BITWISE = "bits of a draw"
 PLAIN = "a continuous draw as a plain float"
 COMBINED = "arithmetic of two continuous draws"
-MAX_WHOLE = 1 << 16
-"""Values of a draw of whole numbers that it may be split into, one by one."""
+TEXT = "text of a continuous draw"
+MAX_VALUES = 1 << 16
+"""Values of a whole number that are branches, where its value is needed: more are refused at once,
+as `enumerating.MAX_WORK` would not allow them."""
+Function = Callable[[Any], Any]
+Operator = Callable[[Any, Any], Any]
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _at_most(of: Callable[[Any], Any], most: Any) -> Callable[[Any], Any]:
-    return lambda x: of(x) <= most
+def _operators(by: Operator) -> tuple[Operator, Operator]:
+    """Methods for an operator with the lazy number on its left, and on its right."""
+    return (
+        lambda self, other: self.combined(by, other),
+        lambda self, other: self.combined(by, other, left=False),
+    )
 
 
-def _below(of: Callable[[Any], Any], bound: Any) -> Callable[[Any], Any]:
-    return lambda x: of(x) < bound
+def _comparison(by: Operator, reflected: Operator) -> Operator:
+    """The method for a comparison; of two lazy numbers, the continuous one compares."""
+
+    def compare(self: Lazy, other: Any) -> Any:
+        if type(other) is Lazy and self.discrete and not other.discrete:
+            return reflected(other, self)
+        return self.compared(by, other)
+
+    return compare
 
 
 class Lazy:
-    """A monotone function of one draw: asking it anything splits what the draw may be.
+    """A monotone function of one draw: whatever is asked of it splits what the draw may be.
 
     Parameters
     ----------
-    drawn : Drawn
-    of : callable, optional
-        The function, of Python's or numpy's numbers.
-    whole : bool
-        Whether it has few values, such as whole numbers, so that it may be used in any way.
+    draw : OpenDraw
+    function : callable, optional
+        Of Python's or numpy's numbers.
+    discrete : bool
+        Whether it has few values, such as whole numbers, each of which may become a branch.
     """
 
-    __slots__ = ("_drawn", "_of", "whole")
+    __slots__ = ("_draw", "_function", "discrete")
     __array_priority__ = 1000
     _is_draw = True
 
     def __init__(
-        self, drawn: Drawn, of: Callable[[Any], Any] = _same, *, whole: bool = False
+        self, draw: OpenDraw, function: Function = _identity, *, discrete: bool = False
     ) -> None:
-        self._drawn, self._of, self.whole = drawn, of, whole
-
-    # What it looks like.
+        self._draw, self._function, self.discrete = draw, function, discrete
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return type(self._of(self._drawn.domain.value(self._drawn.start)))
+        return type(self._function(self._draw.domain.value(self._draw.start)))
 
     def __deepcopy__(self, memo: Any) -> Lazy:
         return self
@@ -74,37 +88,37 @@ class Lazy:
         self._refuse("copy of a draw")
 
     def _refuse(self, reason: str) -> NoReturn:
-        self._drawn.chooser.refuse(reason)
+        self._draw.chooser.refuse(reason)
 
     def of_type(self, kind: type) -> Lazy:
-        """A whole number that is one of Python's, or one of numpy's."""
-        return self if kind is int else Lazy(self._drawn, kind, whole=True)
-
-    # Its value.
+        """A whole number in another type: one of Python, or one of numpy."""
+        return self if kind is int else Lazy(self._draw, kind, discrete=True)
 
     def value(self, reason: str) -> Any:
-        """Its value, where it has few: each is a way to go.
+        """Its value, where it has few: there is a branch for each.
 
         Parameters
         ----------
         reason : str
-            Why this is no mechanism to enumerate, where it has not.
+            Why the mechanism cannot be enumerated, where it has many.
         """
-        drawn, of = self._drawn, self._of
+        draw, function = self._draw, self._function
         while True:
-            at_start, at_end = drawn.ends(of)
+            at_start, at_end = draw.ends(function)
             if at_start == at_end:
                 return at_start
-            if not self.whole or (drawn.is_whole and abs(at_end - at_start) > MAX_WHOLE):
+            if not self.discrete or (draw.is_whole and abs(at_end - at_start) > MAX_VALUES):
                 self._refuse(reason)
-            if drawn.split_again():
+            if draw.split_again():
                 continue
-            smallest, largest = sorted((at_start, at_end))
-            middle = of(drawn.domain.value(drawn.domain.middle(drawn.start, drawn.stop)))
-            left = drawn.stop - drawn.start
-            between = smallest <= middle < largest
-            drawn.holds(_at_most(of, middle) if between else _below(of, largest))
-            if drawn.stop - drawn.start == left:
+            low, high = sorted((at_start, at_end))
+            middle = function(draw.domain.value(draw.domain.middle(draw.start, draw.stop)))
+            count = draw.stop - draw.start
+            if low <= middle < high:
+                draw.holds(partial(_is_at_most, function, middle))
+            else:
+                draw.holds(partial(_is_below, function, high))
+            if draw.stop - draw.start == count:
                 self._refuse("a draw that may not be a number")
 
     def __hash__(self) -> int:
@@ -117,13 +131,13 @@ class Lazy:
         return float(self.value(PLAIN))
 
     def __str__(self) -> str:
-        return str(self.value("text of a continuous draw"))
+        return str(self.value(TEXT))
 
     def __repr__(self) -> str:
-        return repr(self.value("text of a continuous draw"))
+        return repr(self.value(TEXT))
 
     def __format__(self, how: str) -> str:
-        return format(self.value("text of a continuous draw"), how)
+        return format(self.value(TEXT), how)
 
     def __int__(self) -> int:
         return int(self.__trunc__().value(HELD))
@@ -131,45 +145,29 @@ class Lazy:
     def __bool__(self) -> bool:
         return bool(self != 0)
 
-    # Comparisons.
-
-    def _compare(self, by: Callable[[Any, Any], Any], other: Any) -> Any:
+    def compared(self, by: Operator, other: Any) -> Any:
+        """A comparison with a number, or with a draw of few values."""
         if isinstance(other, np.ndarray):
             return NotImplemented
         if other is self:  # as sorting does
             return by(0, 0)
         if type(other) is Lazy:
-            other = self._one_of_two(other, TWO)
-        of = self._of
-        held = self._drawn.holds(lambda x: by(of(x), other))
-        numpys = isinstance(other, np.generic) or issubclass(self.__class__, np.generic)
-        return np.bool_(held) if numpys else held
+            other = self._value_of(other, COMPARED)
+        function = self._function
+        holds = self._draw.holds(lambda x: by(function(x), other))
+        is_numpy = isinstance(other, np.generic) or issubclass(self.__class__, np.generic)
+        return np.bool_(holds) if is_numpy else holds
 
-    def _one_of_two(self, other: Lazy, reason: str) -> Any:
+    def _value_of(self, other: Lazy, reason: str) -> Any:
         """The value of another draw beside this one, if it has few."""
-        if not other.whole:
+        if not other.discrete:
             self._refuse(reason)
         return other.value(reason)
 
-    def __lt__(self, other: Any) -> Any:
-        if type(other) is Lazy and self.whole and not other.whole:
-            return other > self
-        return self._compare(operator.lt, other)
-
-    def __le__(self, other: Any) -> Any:
-        if type(other) is Lazy and self.whole and not other.whole:
-            return other >= self
-        return self._compare(operator.le, other)
-
-    def __gt__(self, other: Any) -> Any:
-        if type(other) is Lazy and self.whole and not other.whole:
-            return other < self
-        return self._compare(operator.gt, other)
-
-    def __ge__(self, other: Any) -> Any:
-        if type(other) is Lazy and self.whole and not other.whole:
-            return other <= self
-        return self._compare(operator.ge, other)
+    __lt__ = _comparison(operator.lt, operator.gt)
+    __le__ = _comparison(operator.le, operator.ge)
+    __gt__ = _comparison(operator.gt, operator.lt)
+    __ge__ = _comparison(operator.ge, operator.le)
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, np.ndarray):
@@ -183,46 +181,31 @@ class Lazy:
         equal = self == other
         return equal if equal is NotImplemented else type(equal)(not equal)
 
-    # Arithmetic.
-
-    def _then(self, function: Callable[[Any], Any], *, whole: bool = False) -> Lazy:
-        of, drawn = self._of, self._drawn
-        result = Lazy(drawn, lambda x: function(of(x)), whole=self.whole or whole)
+    def increasing(self, function: Function, *, discrete: bool = False) -> Lazy:
+        """A monotone function of it; `discrete` if that has few values."""
+        inner, draw = self._function, self._draw
+        result = Lazy(draw, lambda x: function(inner(x)), discrete=self.discrete or discrete)
         at_start, at_end = result.ends()  # raises what it would, as for a division by 0
-        # No number: as infinity times 0 at the end of a logarithm. Anywhere else it would be all.
-        if at_start != at_start and drawn.stop - drawn.start > 1:
-            drawn.apart(drawn.start)
-        if at_end != at_end and drawn.stop - drawn.start > 1:
-            drawn.apart(drawn.stop - 1)
+        # An end may be NaN, such as infinity times 0 at the end of a logarithm: it is split off.
+        if at_start != at_start and draw.stop - draw.start > 1:
+            draw.apart(draw.start)
+        if at_end != at_end and draw.stop - draw.start > 1:
+            draw.apart(draw.stop - 1)
         return result
 
-    def combined(self, by: Callable[[Any, Any], Any], other: Any, *, left: bool = True) -> Any:
-        """An operation with a number, or with a draw of few values; `left`: this one is first."""
+    def combined(self, by: Operator, other: Any, *, left: bool = True) -> Any:
+        """An operation with a number, or a draw of few values, on its right, or on its left."""
         if isinstance(other, np.ndarray) or not isinstance(other, int | float | np.number | Lazy):
             return NotImplemented
         if type(other) is Lazy:
-            if self.whole and not other.whole:
+            if self.discrete and not other.discrete:
                 return other.combined(by, self.value(COMBINED), left=not left)
-            other = self._one_of_two(other, COMBINED)
-        return self._then((lambda x: by(x, other)) if left else (lambda x: by(other, x)))
+            other = self._value_of(other, COMBINED)
+        return self.increasing((lambda x: by(x, other)) if left else (lambda x: by(other, x)))
 
-    def __add__(self, other: Any) -> Any:
-        return self.combined(operator.add, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self.combined(operator.add, other, left=False)
-
-    def __sub__(self, other: Any) -> Any:
-        return self.combined(operator.sub, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self.combined(operator.sub, other, left=False)
-
-    def __mul__(self, other: Any) -> Any:
-        return self.combined(operator.mul, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.combined(operator.mul, other, left=False)
+    __add__, __radd__ = _operators(operator.add)
+    __sub__, __rsub__ = _operators(operator.sub)
+    __mul__, __rmul__ = _operators(operator.mul)
 
     def __truediv__(self, other: Any) -> Any:
         return self.combined(operator.truediv, other)
@@ -236,17 +219,17 @@ class Lazy:
     def __floordiv__(self, other: Any) -> Any:
         result = self.combined(operator.floordiv, other)
         if type(result) is Lazy:
-            result.whole = True
+            result.discrete = True
         return result
 
     def __mod__(self, other: Any) -> Any:
         if type(other) is Lazy or not isinstance(other, int | float | np.number):
             return NotImplemented
-        if self._of in (_same, np.int64) and isinstance(other, int) and other > 0:
-            remainder = self._drawn.residue(other)
+        if self._function in (_identity, np.int64) and isinstance(other, int) and other > 0:
+            remainder = self._draw.residue(other)
             if remainder is not None:
-                return self._of(remainder)
-        (self // other).value(HELD)  # on each of its values, what remains is monotone
+                return self._function(remainder)
+        (self // other).value(HELD)  # for each value of the quotient, the remainder is monotone
         return self.combined(operator.mod, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
@@ -287,7 +270,7 @@ class Lazy:
         return self.combined(operator.pow, other, left=False)
 
     def __neg__(self) -> Any:
-        return self._then(operator.neg)
+        return self.increasing(operator.neg)
 
     def __pos__(self) -> Any:
         return self
@@ -296,59 +279,52 @@ class Lazy:
         return -self if self < 0 else self
 
     def __trunc__(self) -> Any:
-        return self._then(_if_finite(int), whole=True)
+        return self.increasing(_if_finite(int), discrete=True)
 
     def __floor__(self) -> Any:
-        return self._then(_if_finite(math.floor), whole=True)
+        return self.increasing(_if_finite(math.floor), discrete=True)
 
     def __ceil__(self) -> Any:
-        return self._then(_if_finite(math.ceil), whole=True)
+        return self.increasing(_if_finite(math.ceil), discrete=True)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self._then(_if_finite(lambda x: round(x, digits)), whole=True)
+        return self.increasing(_if_finite(lambda x: round(x, digits)), discrete=True)
 
     def _away_from_zero(self) -> Any:
         """Itself, known to be below or above 0; or 0."""
         if self < 0:
             return self
-        return self if self > 0 else self._drawn.ends(self._of)[0]
-
-    # Functions of numpy.
+        return self if self > 0 else self.ends()[0]
 
     def __getattr__(self, name: str) -> Any:
-        """What numpy looks for on objects in arrays; anything else, numbers have not either."""
+        """Attributes that numpy looks for on objects in arrays, and those of few values."""
         if name in UNARY:
             return lambda: unary(name, self)
         if name in ("real", "item", "conjugate"):
             return self if name == "real" else lambda: self
         if name == "round":
-            return lambda decimals=0, out=None: self._rounded(decimals)  # noqa: ARG005
-        if self.whole and not name.startswith("__"):
+            return lambda decimals=0, out=None: self.increasing(  # noqa: ARG005
+                lambda x: np.round(x, decimals), discrete=True
+            )
+        if self.discrete and not name.startswith("__"):
             return getattr(self.value(f".{name} of a draw"), name)
         raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
 
-    def _rounded(self, decimals: int) -> Any:
-        return self._then(lambda x: np.round(x, decimals), whole=True)
+    def through(self, function: Function, lowest: float | None) -> Any:
+        """An increasing function of Python, such as ``math.log``, defined from `lowest` on.
 
-    def increasing(self, function: Callable[[Any], Any], *, whole: bool = False) -> Lazy:
-        """An increasing function of it; `whole` if it has few values."""
-        return self._then(function, whole=whole)
-
-    def through(self, function: Callable[[Any], Any], lowest: float | None) -> Any:
-        """Through an increasing function of Python's, such as ``math.log``, that begins somewhere.
-
-        At its beginning, and where it is too large for a float, it is infinite.
+        It is infinite at the start of its domain, and where it is too large for a float.
         """
         if lowest is not None and self < lowest:
-            return function(self._drawn.ends(self._of)[0])  # raises, as it would
-        return self._then(_unlimited(function))
+            return function(self.ends()[0])  # raises, as it would
+        return self.increasing(_unlimited(function))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if method != "__call__" or set(keywords) - {"dtype", "casting", "where"}:
             self._refuse(f"np.{ufunc.__name__}.{method} of a draw")
-        if any(isinstance(given, np.ndarray) and given.ndim for given in inputs):
-            return each(ufunc, list(inputs))
-        plain = [given[()] if isinstance(given, np.ndarray) else given for given in inputs]
+        if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
+            return elementwise(ufunc, list(inputs))
+        plain = [value[()] if isinstance(value, np.ndarray) else value for value in inputs]
         result = applied(ufunc.__name__, self, plain)
         if result is NotImplemented:
             self._refuse(f"np.{ufunc.__name__} of a draw")
@@ -356,14 +332,22 @@ class Lazy:
 
     def ends(self) -> tuple[Any, Any]:
         """Its values at both ends of what the draw may be."""
-        return self._drawn.ends(self._of)
+        return self._draw.ends(self._function)
 
 
-def _if_finite(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _is_at_most(function: Function, bound: Any, x: Any) -> Any:
+    return function(x) <= bound
+
+
+def _is_below(function: Function, bound: Any, x: Any) -> Any:
+    return function(x) < bound
+
+
+def _if_finite(function: Function) -> Function:
     return lambda x: function(x) if math.isfinite(x) else x
 
 
-def _unlimited(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _unlimited(function: Function) -> Function:
     def apply(x: Any) -> Any:
         try:
             return function(x)

@@ -1,4 +1,4 @@
-"""What two distributions lose: exactly where both are known, else with sure bounds."""
+"""The loss between two distributions: exact where both are fully known, else between bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_dp.privacy import HockeyStick
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class PairProbabilities:
     """Probabilities of the same outcomes on two inputs.
 
     Attributes
@@ -21,9 +21,9 @@ class Both:
     marks : ndarray of int
         Of each outcome.
     p, q : ndarray of float
-        Its probability on D and on D', as far as it is known.
+        Lower bounds on its probability on D and on D'.
     residuals : (float, float)
-        What is not known, which any outcome may have.
+        The probability on D and on D' that was not enumerated, which any outcomes may have.
     rounding : float
         Relative error of the probabilities.
     """
@@ -35,19 +35,19 @@ class Both:
     rounding: float
 
     @property
-    def turned(self) -> Both:
-        """The other direction."""
-        return Both(self.marks, self.q, self.p, self.residuals[::-1], self.rounding)
+    def swapped(self) -> PairProbabilities:
+        """The other direction: D' in the place of D."""
+        return PairProbabilities(self.marks, self.q, self.p, self.residuals[::-1], self.rounding)
 
 
-def both(on_d: Distribution, on_d2: Distribution) -> Both:
-    """Outcomes of either distribution, by their hashes."""
+def pair_probabilities(on_d: Distribution, on_d2: Distribution) -> PairProbabilities:
+    """The probabilities of all outcomes of two distributions, by their hashes."""
     marks = np.union1d(on_d.marks, on_d2.marks)
     p, q = np.zeros(len(marks)), np.zeros(len(marks))
     p[np.searchsorted(marks, on_d.marks)] = on_d.probabilities
     q[np.searchsorted(marks, on_d2.marks)] = on_d2.probabilities
     rounding = max(on_d.rounding, on_d2.rounding) + FLOATS
-    return Both(marks, p, q, (on_d.residual, on_d2.residual), rounding)
+    return PairProbabilities(marks, p, q, (on_d.residual, on_d2.residual), rounding)
 
 
 FLOATS = 2.0**-50
@@ -56,16 +56,16 @@ FLOATS = 2.0**-50
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What is known of a guarantee's parameter, from one direction of a pair.
+    """Bounds on eps in one direction of a pair.
 
     Attributes
     ----------
     lower : float
-        The parameter is at least this large: surely.
+        Eps is at least this large.
     upper : float
-        It is at most this large beside a further delta of `beside`.
-    beside : float
-        What outputs may have that were not enumerated; 0 where all were.
+        It is at most this large, with a delta that is larger by `extra_delta`.
+    extra_delta : float
+        By outputs that were not enumerated; 0 where all were.
     error : float
         Of `upper`, by rounding.
     marks : ndarray of int
@@ -74,13 +74,13 @@ class Loss:
 
     lower: float
     upper: float
-    beside: float
+    extra_delta: float
     error: float
     marks: Ints
 
 
-def delta_of(stick: HockeyStick, pair: Both) -> tuple[float, float, Bools]:
-    """What P exceeds ``exp(eps) Q`` by, on the worst set of outcomes: at least, and at most.
+def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float, Bools]:
+    """Bounds on how much P exceeds ``exp(eps) Q`` on the worst set of outcomes.
 
     Returns
     -------
@@ -96,30 +96,30 @@ def delta_of(stick: HockeyStick, pair: Both) -> tuple[float, float, Bools]:
     return p - factor * (q + on_d2) - slack, p - factor * q + on_d + slack, worst
 
 
-def eps_at(delta: float, pair: Both) -> Loss:
-    """The smallest eps at which P is covered beside `delta`, in nats.
+def eps_at(delta: float, pair: PairProbabilities) -> Loss:
+    """The smallest eps for which P exceeds ``exp(eps) Q`` by at most `delta`, in nats.
 
     Source: the hockey-stick divergence is piecewise linear in exp(eps), with a corner at each ratio
     of probabilities.
     """
     on_d, on_d2 = pair.residuals
-    nearly = 1 - pair.rounding
-    lower, worst = _eps(delta, pair.p * nearly, pair.q / nearly, on_d2)
-    beside = on_d + math.exp(min(lower, 700.0)) * on_d2
-    upper, _ = _eps(delta + beside, pair.p, pair.q, 0.0)
-    return Loss(lower, max(upper, lower), beside, 2 * pair.rounding, pair.marks[worst])
+    shrink = 1 - pair.rounding
+    lower, worst = _eps(delta, pair.p * shrink, pair.q / shrink, on_d2)
+    extra_delta = on_d + math.exp(min(lower, 700.0)) * on_d2
+    upper, _ = _eps(delta + extra_delta, pair.p, pair.q, 0.0)
+    return Loss(lower, max(upper, lower), extra_delta, 2 * pair.rounding, pair.marks[worst])
 
 
-def _eps(delta: float, p: Floats, q: Floats, more: float) -> tuple[float, Bools]:
-    """Logarithm of the largest (P(S) - delta) / (Q(S) + more), and the set S."""
+def _eps(delta: float, p: Floats, q: Floats, residual: float) -> tuple[float, Bools]:
+    """Logarithm of the largest (P(S) - delta) / (Q(S) + residual), and the set S."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(p > 0, p / q, 0.0)
     order = np.argsort(-ratio, kind="stable")
-    left, right = np.cumsum(p[order]) - delta, np.cumsum(q[order]) + more
-    if not len(p) or not (left > 0).any():
+    numerator, denominator = np.cumsum(p[order]) - delta, np.cumsum(q[order]) + residual
+    if not len(p) or not (numerator > 0).any():
         return 0.0, np.zeros(len(p), bool)
     with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = np.where(left > 0, left / right, 0.0)
+        quotient = np.where(numerator > 0, numerator / denominator, 0.0)
     best = int(np.argmax(quotient))
     worst = np.zeros(len(p), bool)
     worst[order[: best + 1]] = True

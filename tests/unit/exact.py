@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from pytest_dp.exact.enumerating import enumerated
-from pytest_dp.exact.losses import both, eps_at
+from pytest_dp.exact.losses import eps_at, pair_probabilities
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline
@@ -30,5 +30,7 @@ def probabilities(mechanism, data=0, **params):
 
 
 def loss(mechanism, data, data2, delta=0.0, **params):
-    pair = both(distribution(mechanism, data, **params), distribution(mechanism, data2, **params))
-    return max((eps_at(delta, pair), eps_at(delta, pair.turned)), key=lambda loss: loss.lower)
+    pair = pair_probabilities(
+        distribution(mechanism, data, **params), distribution(mechanism, data2, **params)
+    )
+    return max((eps_at(delta, pair), eps_at(delta, pair.swapped)), key=lambda loss: loss.lower)

@@ -12,7 +12,7 @@ from test_analytic_linear import TRACED
 from test_analytic_ways import fresh_answer, released, sparse_vector
 
 from benchmarks.mechanisms import histogram, one_time_rappor, rappor
-from pytest_dp.analytic.agreement import against
+from pytest_dp.analytic.agreement import evidence_against
 from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.outcomes import outcomes_of
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -69,7 +69,7 @@ KINDS = [
     ("mechanism", "data"), KINDS, ids=lambda each: getattr(each, "__name__", "")
 )
 def test_real_outputs_agree(mechanism, data):
-    assert against(traced(mechanism, data), outputs(mechanism, data)) < REFUTED
+    assert evidence_against(traced(mechanism, data), outputs(mechanism, data)) < REFUTED
 
 
 def shared_draw(x, rng):
@@ -105,7 +105,7 @@ def now_and_then_nothing(x, rng):
     "other", [shared_draw, constant, dependent_signs, wider, moved, now_and_then_nothing]
 )
 def test_other_outputs_do_not(other):
-    assert against(traced(vector, 1), outputs(other, 1, 6_000)) >= REFUTED
+    assert evidence_against(traced(vector, 1), outputs(other, 1, 6_000)) >= REFUTED
 
 
 def test_other_coins_do_not():
@@ -115,15 +115,15 @@ def test_other_coins_do_not():
     def alike(x, rng):
         return rng.random(4) < 0.35
 
-    assert against(traced(coins, 0), outputs(coins, 0)) < REFUTED
-    assert against(traced(coins, 0), outputs(alike, 0)) >= REFUTED
+    assert evidence_against(traced(coins, 0), outputs(coins, 0)) < REFUTED
+    assert evidence_against(traced(coins, 0), outputs(alike, 0)) >= REFUTED
 
 
 def test_other_ways_do_not():
     def sooner(answers, rng):
         return sparse_vector(answers, rng, scale=1.0)
 
-    assert against(traced(sparse_vector, [0, 0, 0]), outputs(sooner, [0, 0, 0])) >= REFUTED
+    assert evidence_against(traced(sparse_vector, [0, 0, 0]), outputs(sooner, [0, 0, 0])) >= REFUTED
 
 
 def test_whole_numbers_are_checked():
@@ -131,8 +131,8 @@ def test_whole_numbers_are_checked():
     laws = [replace(law, parameter=0.6) for law in known.laws]
     assert laws[0] == Law("geometric", 0.6)
     wrong = replace(known, laws=laws)
-    assert against([wrong], outputs(geometric, 4)) >= REFUTED
-    assert against([known], [0.5]) == math.inf
+    assert evidence_against([wrong], outputs(geometric, 4)) >= REFUTED
+    assert evidence_against([known], [0.5]) == math.inf
 
 
 def three_draws(x, rng):
@@ -146,22 +146,26 @@ def rare(x, rng):
 
 def test_without_closed_form_by_simulation():
     for mechanism, data in ((three_draws, 1), (released, [1, 0, 1]), (clipped, 0.3)):
-        assert against(traced(mechanism, data), outputs(mechanism, data)) < REFUTED
+        assert evidence_against(traced(mechanism, data), outputs(mechanism, data)) < REFUTED
     moved = [value + 0.4 for value in outputs(three_draws, 1)]
-    assert against(traced(three_draws, 1), moved) >= REFUTED
+    assert evidence_against(traced(three_draws, 1), moved) >= REFUTED
     other = outputs(released, [1, 1, 1])
-    assert against(traced(released, [1, 0, 1]), other) >= REFUTED
+    assert evidence_against(traced(released, [1, 0, 1]), other) >= REFUTED
 
 
 def test_what_is_too_rare_to_simulate_is_refused():
     with pytest.raises(CannotInstrument, match="too rarely"):
-        against(traced(rare, 0), [*outputs(rare, 0, 100), *[12.5] * 20])
+        evidence_against(traced(rare, 0), [*outputs(rare, 0, 100), *[12.5] * 20])
 
 
 def test_e_values_of_correct_traces():
     known = traced(lambda data, rng: histogram(data, 1.0, rng), [1, 2])
     found = [
-        math.exp(against(known, outputs(lambda d, rng: histogram(d, 1.0, rng), [1, 2], 60, seed)))
+        math.exp(
+            evidence_against(
+                known, outputs(lambda d, rng: histogram(d, 1.0, rng), [1, 2], 60, seed)
+            )
+        )
         for seed in range(100)
     ]
     assert np.mean(found) < 1 + 3 * np.std(found) / 10

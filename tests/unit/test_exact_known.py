@@ -79,12 +79,12 @@ def exactly(mechanism, data, data2, truth, /, **params):
 def test_randomised_response(mechanism, k):
     for eps in (0.1, 2.0):
         known = exactly(mechanism, 0, 1, eps, k=k, eps=eps)
-        assert known.beside == 0
+        assert known.extra_delta == 0
 
 
 def test_an_endless_loop_that_hardly_goes_on():
     known = exactly(direct_encoding, 0, 1, 1.0, k=4, eps=1.0)
-    assert 0 < known.beside < 1e-11
+    assert 0 < known.extra_delta < 1e-11
 
 
 def symmetric_unary(x, rng, bits, eps):
@@ -139,7 +139,7 @@ def test_diffprivlib():
     geometric = mechanisms.Geometric(epsilon=1.0)
     known = loss(geometric.randomise, 3, 4)
     assert 1.0 - 1e-6 < known.lower < 1.0 + 1e-6
-    assert known.beside < 1e-11
+    assert known.extra_delta < 1e-11
 
 
 def exact_bernoulli(n, d):

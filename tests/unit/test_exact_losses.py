@@ -11,7 +11,7 @@ import pytest
 from exact import loss
 
 from pytest_dp.exact.distribution import grouped
-from pytest_dp.exact.losses import both, delta_of, eps_at
+from pytest_dp.exact.losses import delta_of, eps_at, pair_probabilities
 from pytest_dp.privacy import HockeyStick
 
 RNG = np.random.default_rng(16)
@@ -25,7 +25,7 @@ def random_pair(outcomes, residual=0.0, disjoint=False):
             weights[0] = 0.0
         kept = [k for k in range(outcomes) if weights[k] > 0]
         made.append(grouped(kept, [float(weights[k]) for k in kept], residual, 0.0, 1))
-    return both(*made)
+    return pair_probabilities(*made)
 
 
 def sets(pair):
@@ -69,7 +69,7 @@ def test_bounds_are_sure_wherever_the_residual_is():
             truth = np.maximum(p - math.exp(0.3) * q, 0).sum()
             assert lower - 1e-12 <= truth <= upper + 1e-12
             # What is stated is (upper, beside)-privacy.
-            assert np.maximum(p - math.exp(low.upper) * q, 0).sum() <= low.beside + 1e-12
+            assert np.maximum(p - math.exp(low.upper) * q, 0).sum() <= low.extra_delta + 1e-12
 
 
 def test_equal_outcomes_are_one():

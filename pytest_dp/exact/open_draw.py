@@ -1,4 +1,4 @@
-"""One draw of a run, and how it is split."""
+"""A draw of a run as a set of values that are still possible, which comparisons split."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
-from pytest_dp.exact.domains import Domain, Evenly, residues
+from pytest_dp.exact.domains import Domain, Evenly, first_where, residues
 from pytest_dp.randomness.branching import Weight
 
 MAX_RESIDUES = 64
-"""Remainders that are ways to go."""
+"""Remainders of a whole number that are branches; where there are more, each value is one. A larger
+number makes more paths of what may not matter. Chosen by hand."""
 
 
 class Chooser(Protocol):
-    """Decides which way a run goes, or gives up."""
+    """Chooses the branch that a run takes, or ends it."""
 
     splits: dict[tuple[int, ...], tuple[int, list[Weight]]]
     """Where draws were split before, and the masses of both parts, by the choices before."""
 
     def choose(self, weights: list[Weight]) -> int:
-        """The number of the way."""
+        """The number of the branch."""
 
     def so_far(self) -> tuple[int, ...]:
         """The choices of this run."""
 
     def refuse(self, reason: str) -> NoReturn:
-        """Give up."""
+        """End the run: it cannot be enumerated."""
 
 
-class Drawn:
-    """One draw of a run: the numbers of its domain that are still possible.
+class OpenDraw:
+    """A draw of a run: the interval of its domain, by numbers, that is still possible.
 
     Parameters
     ----------
@@ -49,14 +50,14 @@ class Drawn:
         """Whether it is a whole number itself."""
         return isinstance(self.domain, Evenly) and isinstance(self.domain.value(0), int)
 
-    def ends(self, of: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """What a monotone function may be at most, and at least: at both ends."""
-        return of(self.domain.value(self.start)), of(self.domain.value(self.stop - 1))
+    def ends(self, function: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """A function of the smallest and of the largest possible value."""
+        return function(self.domain.value(self.start)), function(self.domain.value(self.stop - 1))
 
     def holds(self, condition: Callable[[Any], Any]) -> bool:
-        """Whether a condition on the value holds, which it does from some number on, or up to it.
+        """Whether a condition on the value holds, which it does from a number on, or up to one.
 
-        If it is open, both ways are gone, and each leaves a part of what was possible.
+        If that is open, the draw is split: there is a branch for each part of what was possible.
         """
         value = self.domain.value
         at_start = bool(condition(value(self.start)))
@@ -68,7 +69,7 @@ class Drawn:
         return at_start if self._first_part(before) else not at_start
 
     def split_again(self) -> bool:
-        """Whether it is split here as in an earlier run that began like this one; then it is."""
+        """Split the draw as in an earlier run that began like this one; whether there was one."""
         before = self.chooser.so_far()
         if before not in self.chooser.splits:
             return False
@@ -76,10 +77,9 @@ class Drawn:
         return True
 
     def apart(self, number: int) -> None:
-        """Know whether it is the first, or the last, of what is possible."""
-        mass, whole = self.domain.mass, self.domain.mass(self.start, self.stop)
-        alone = mass(number, number + 1) / whole
-        if self.chooser.choose([1 - alone, alone]):
+        """Split off the first, or the last, of the possible numbers."""
+        share = self.domain.mass(number, number + 1) / self.domain.mass(self.start, self.stop)
+        if self.chooser.choose([1 - share, share]):
             self.start, self.stop = number, number + 1
         elif number == self.start:
             self.start += 1
@@ -87,7 +87,7 @@ class Drawn:
             self.stop -= 1
 
     def residue(self, modulus: int) -> int | None:
-        """The remainder of a whole number, if there are few; each is a way to go."""
+        """The remainder of a whole number, if there are few; there is a branch for each."""
         domain = self.domain
         if not isinstance(domain, Evenly) or not self.is_whole:
             return None
@@ -100,7 +100,7 @@ class Drawn:
         return remainder
 
     def _first_part(self, before: tuple[int, ...]) -> bool:
-        """Go on with one part; whether that is the first."""
+        """Go on with one of the two parts; whether that is the first."""
         high, parts = self.chooser.splits[before]
         if self.chooser.choose(parts):
             self.start = high
@@ -109,14 +109,11 @@ class Drawn:
         return True
 
     def _split(self, condition: Callable[[Any], Any], at_start: bool) -> tuple[int, list[Weight]]:
-        """The first number from which a condition is another than at the start, and both masses."""
-        value = self.domain.value
-        low, high = self.start, self.stop - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if bool(condition(value(middle))) == at_start:
-                low = middle
-            else:
-                high = middle
-        mass, whole = self.domain.mass, self.domain.mass(self.start, self.stop)
-        return high, [mass(self.start, high) / whole, mass(high, self.stop) / whole]
+        """The number from which a condition differs from the start, and the share of both parts."""
+
+        def differs(number: int) -> bool:
+            return bool(condition(self.domain.value(number))) != at_start
+
+        high = first_where(self.start, self.stop - 1, differs)
+        mass, total = self.domain.mass, self.domain.mass(self.start, self.stop)
+        return high, [mass(self.start, high) / total, mass(high, self.stop) / total]

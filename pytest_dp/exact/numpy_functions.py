@@ -1,4 +1,4 @@
-"""Functions of numpy on draws: the monotone ones, and those that are monotone in parts."""
+"""Functions of numpy on lazy draws: monotone ones, and those that are monotone in parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def applied(name: str, draw: Any, inputs: list[Any]) -> Any:
-    """A ufunc of inputs of which one is a draw; NotImplemented where it cannot be known.
+    """A ufunc of inputs among which there is a draw; NotImplemented where it is not monotone.
 
     Parameters
     ----------
@@ -23,17 +23,17 @@ def applied(name: str, draw: Any, inputs: list[Any]) -> Any:
     if name in UNARY:
         return unary(name, draw)
     if name in BINARY:
-        one, other = inputs
-        if one is draw or name in CHOICES:
-            result = BINARY[name](one, other)
-        else:  # a number of numpy's, whose own method would ask for this again
-            result = getattr(draw, TURNED[name])(one)
+        left, right = inputs
+        if left is draw or name in CHOICES:
+            result = BINARY[name](left, right)
+        else:  # a number of numpy, whose method would call this again
+            result = getattr(draw, REFLECTED[name])(left)
         return np.bool_(result) if name in COMPARISONS else result
     if name in IN_PARTS:
         return IN_PARTS[name](draw)
     if name == "clip":
-        given, low, high = inputs
-        return _larger(low, _smaller(high, given))
+        value, low, high = inputs
+        return _larger(low, _smaller(high, value))
     return NotImplemented
 
 
@@ -44,7 +44,7 @@ def unary(name: str, draw: Any) -> Any:
     low = LOWEST.get(name)
     if low is not None and draw < low:
         return np.float64(math.nan)
-    return draw.increasing(getattr(np, name), whole=name in ROUNDING)
+    return draw.increasing(getattr(np, name), discrete=name in ROUNDING)
 
 
 def _is_nan(draw: Any) -> Any:
@@ -66,12 +66,12 @@ def _sign(draw: Any) -> Any:
     return np.float64(-1.0 if draw < 0 else 1.0 if draw > 0 else 0.0)
 
 
-def _larger(one: Any, other: Any) -> Any:
-    return one if one >= other else other
+def _larger(left: Any, right: Any) -> Any:
+    return left if left >= right else right
 
 
-def _smaller(one: Any, other: Any) -> Any:
-    return one if one <= other else other
+def _smaller(left: Any, right: Any) -> Any:
+    return left if left <= right else right
 
 
 ROUNDING = {"floor", "ceil", "rint", "trunc"}
@@ -80,7 +80,7 @@ LOWEST: dict[str, float] = {
     **dict.fromkeys(("log", "log2", "log10", "sqrt"), 0.0),
     "log1p": -1.0,
 }
-"""Functions that increase from somewhere on, and are no numbers below."""
+"""Increasing functions, with the start of their domains: below, they are NaN."""
 IN_PARTS: dict[str, Callable[[Any], Any]] = {
     "absolute": abs,
     "fabs": abs,
@@ -117,7 +117,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "float_power": operator.pow,
 }
 BINARY = {**COMPARISONS, **ARITHMETIC, **CHOICES}
-TURNED = {
+REFLECTED = {
     "less": "__gt__",
     "less_equal": "__ge__",
     "greater": "__lt__",
@@ -133,4 +133,4 @@ TURNED = {
     "power": "__rpow__",
     "float_power": "__rpow__",
 }
-"""Methods of the second input, where the first is a number."""
+"""Methods of the right input, where the left one is a number."""

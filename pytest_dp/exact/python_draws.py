@@ -1,4 +1,4 @@
-"""What Python's generators, `secrets` and the operating system draw, as values that branch."""
+"""Draws of Python's generators, `secrets` and the operating system, as lazy values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pytest_dp.exact.domains import EXPONENTIAL, NORMAL, UNIFORM
 
 
 class PythonDraws(random.Random):
-    """The methods of Python's generators, on draws that branch.
+    """The methods of Python's generators, on lazy values.
 
-    Those that are written in terms of uniform numbers and of whole ones are Python's own.
+    Methods that Python writes in terms of uniform and whole numbers are inherited.
     """
 
     def __new__(cls, instrument: Choices) -> Self:  # noqa: ARG004
@@ -20,25 +20,25 @@ class PythonDraws(random.Random):
 
     def __init__(self, instrument: Choices) -> None:
         super().__init__(0)
-        self._asked = instrument
+        self._choices = instrument
 
     def random(self) -> Any:
-        return self._asked.one_of(UNIFORM)
+        return self._choices.value_from(UNIFORM)
 
     def getrandbits(self, k: int, /) -> Any:
-        return self._asked.below(1 << k) if k else 0
+        return self._choices.integer(1 << k) if k else 0
 
     randbits = getrandbits
 
     def _randbelow(self, n: int) -> Any:
         if n <= 0:
             raise ValueError("Upper bound must be positive.")
-        return self._asked.below(n)
+        return self._choices.integer(n)
 
     randbelow = _randbelow
 
     def randbytes(self, n: int) -> bytes:
-        return self._asked.some_bytes(n)
+        return self._choices.random_bytes(n)
 
     urandom = randbytes
 
@@ -54,9 +54,9 @@ class PythonDraws(random.Random):
         return base64.urlsafe_b64encode(self.token_bytes(nbytes)).rstrip(b"=").decode()
 
     def expovariate(self, lambd: float = 1.0) -> Any:
-        return self._asked.one_of(EXPONENTIAL) / lambd
+        return self._choices.value_from(EXPONENTIAL) / lambd
 
     def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
-        return mu + self._asked.one_of(NORMAL) * sigma
+        return mu + self._choices.value_from(NORMAL) * sigma
 
     normalvariate = gauss

@@ -1,4 +1,4 @@
-"""Functions of `math` on draws, while a mechanism is enumerated."""
+"""Functions of `math` on lazy draws, while a mechanism is enumerated."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LOWEST: dict[str, float | None] = {
     "log1p": -1.0,
     **dict.fromkeys(("exp", "exp2", "expm1", "tanh", "atan", "sinh", "asinh", "cbrt", "erf")),
 }
-"""Increasing functions, and where they begin."""
+"""Increasing functions, with the start of their domains; None if that is the whole line."""
 
 
 @contextmanager
 def functions_of_draws() -> Iterator[None]:
-    """Let functions of `math` take draws; whatever else they are given, they are as they were."""
+    """Let functions of `math` take draws; of other arguments they are what they were."""
     before = {name: vars(math)[name] for name in LOWEST if hasattr(math, name)}
     for name, function in before.items():
         setattr(math, name, _taking_draws(function, LOWEST[name]))
