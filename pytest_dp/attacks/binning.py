@@ -50,11 +50,9 @@ class ByScore:
 
     @property
     def width(self) -> int:
-        """How many bins there are."""
         return len(self.cuts) + 1
 
     def bins(self, table: Table) -> BinNumbers:
-        """The bin of every output, shape (n,)."""
         return np.searchsorted(self.cuts, scores(self.model, table)).astype(np.uint8)
 
 
@@ -66,11 +64,9 @@ class ByEvent:
 
     @property
     def width(self) -> int:
-        """How many bins there are."""
         return 2
 
     def bins(self, table: Table) -> BinNumbers:
-        """The bin of every output, shape (n,)."""
         return self.event.mask(table).astype(np.uint8)
 
 
@@ -88,11 +84,9 @@ class ByOutcomes:
 
     @property
     def width(self) -> int:
-        """How many bins there are."""
         return 2
 
     def bins(self, table: Table) -> BinNumbers:
-        """The bin of every output, shape (n,)."""
         return np.isin(hashes(table), np.array(self.marks, np.int64)).astype(np.uint8)
 
 

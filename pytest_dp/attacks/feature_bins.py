@@ -118,7 +118,6 @@ class OutputCategories:
         return len(self.known) + 1
 
     def codes(self, table: Table) -> BinCodes:
-        """The bin of every output, shape (n,)."""
         marks = hashes(merged(table, self.near))
         at = np.minimum(np.searchsorted(self.known, marks), len(self.known) - 1)
         return np.where(self.known[at] == marks, at, len(self.known)).astype(np.uint16)

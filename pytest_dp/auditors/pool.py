@@ -16,8 +16,8 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.datasets import describe
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
-from pytest_dp.outputs.contents import MAX_READ, was_cut
 from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.iterators import MAX_READ, was_cut
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, concatenated, tabulate

@@ -11,7 +11,7 @@ from pytest_dp.exact.choices import Choices
 from pytest_dp.exact.lazy import HELD, Lazy
 from pytest_dp.exact.numpy_draws import drawn_by_numpy
 from pytest_dp.exact.python_draws import PythonDraws
-from pytest_dp.outputs.contents import attributes
+from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.requests import Request
 

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pytest_dp.outputs.contents import Read, attributes
+from pytest_dp.outputs.attributes import attributes
+from pytest_dp.outputs.iterators import IteratorElements
 from pytest_dp.outputs.leaves import NUMBERS
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
@@ -84,7 +85,7 @@ def _length_of(container: Any) -> int | None:
 
 def kind_of(container: Any) -> str:
     """The name of a container's type; for the elements of an iterator, the iterator's type."""
-    return container.kind if isinstance(container, Read) else named(type(container))
+    return container.kind if isinstance(container, IteratorElements) else named(type(container))
 
 
 def named(kind: type) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.contents import attributes
+from pytest_dp.outputs.attributes import attributes
 from pytest_dp.reprs import shown
 
 

@@ -14,6 +14,7 @@ from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentrated
 from pytest_dp.privacy.conversions import pure_to_gdp
 from pytest_dp.privacy.functional import PrivacyProfile
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
+from pytest_dp.privacy.implication import smallest_rho
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Floats
@@ -62,7 +63,7 @@ def smallest(claim: Guarantee, parts: Parts) -> Guarantee:
     if isinstance(claim, ApproximateDP):
         value, met = _eps(claim.delta, parts)
     elif isinstance(claim, ZeroConcentratedDP):
-        value = math.fsum(times * _rho(part) for part, times in parts)
+        value = math.fsum(times * smallest_rho(part) for part, times in parts)
     elif isinstance(claim, GaussianDP):
         value = _mu(parts)
     elif isinstance(claim, RenyiDP):
@@ -99,13 +100,6 @@ def _no_such_claim(claim: Guarantee, parts: Parts) -> str:
         f"the same or more. Write the claim as eps= and delta=, or claim {notion}= of "
         "each part."
     )
-
-
-def _rho(part: Guarantee) -> float:
-    """The smallest rho that a part has; infinite if it has none."""
-    if isinstance(part, ZeroConcentratedDP | GaussianDP | ApproximateDP):
-        return part.renyi_at(1.0)
-    return math.inf
 
 
 def _mu(parts: Parts) -> float:
@@ -208,7 +202,7 @@ def _without_leak(part: Guarantee) -> Guarantee:
 
 def _by_divergence(parts: Parts) -> Guarantee | None:
     """What bounds on divergences add up to, if all parts have some."""
-    rho = math.fsum(times * _rho(part) for part, times in parts)
+    rho = math.fsum(times * smallest_rho(part) for part, times in parts)
     if rho < math.inf:
         return ZeroConcentratedDP(rho)
     orders = {order for part, _ in parts if isinstance(part, RenyiDP) for order, _ in part.bounds}

@@ -32,14 +32,14 @@ def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
     if isinstance(weaker, RenyiDP):
         return all(stronger.renyi_at(order) <= bound * TOLERANCE for order, bound in weaker.bounds)
     if isinstance(weaker, ZeroConcentratedDP):
-        return _rho(stronger) <= weaker.rho * TOLERANCE
+        return smallest_rho(stronger) <= weaker.rho * TOLERANCE
     if isinstance(weaker, GaussianDP):
         return _mu(stronger) <= weaker.mu * TOLERANCE
     return False
 
 
-def _rho(guarantee: Guarantee) -> float:
-    """The smallest rho known to follow.
+def smallest_rho(guarantee: Guarantee) -> float:
+    """The smallest rho known to follow from a guarantee; infinite if none is.
 
     The divergence per order of pure privacy is largest at order 1, that of Gaussian privacy is the
     same at all orders (Bun, Steinke, "Concentrated Differential Privacy", TCC 2016).
@@ -49,7 +49,7 @@ def _rho(guarantee: Guarantee) -> float:
 
 
 def _mu(guarantee: Guarantee) -> float:
-    """The smallest mu known to follow."""
+    """The smallest mu known to follow; infinite if none is."""
     if isinstance(guarantee, GaussianDP):
         return guarantee.mu
     if isinstance(guarantee, ApproximateDP) and not guarantee.delta:

@@ -17,7 +17,7 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.claim import Arguments
 from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.outputs.contents import holds_iterator, is_iterator, read_out
+from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import rows

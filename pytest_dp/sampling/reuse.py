@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.contents import attributes, opens
+from pytest_dp.outputs.attributes import attributes, opens
 
 FIRST_OUTPUTS, LAST_OUTPUTS = 8, 2
 """Outputs that are looked at all the way down; of the others, only what they are themselves. More

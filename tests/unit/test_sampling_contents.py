@@ -11,7 +11,8 @@ import pytest
 from zoo import Colour
 
 from pytest_dp import audit
-from pytest_dp.outputs.contents import MAX_READ, attributes, holds_iterator, read_out, was_cut
+from pytest_dp.outputs.attributes import attributes
+from pytest_dp.outputs.iterators import MAX_READ, holds_iterator, read_out, was_cut
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling.calling import Call
 

@@ -1,14 +1,11 @@
-"""What objects hold, and what is handed out only once."""
+"""Iterators in outputs: their elements can be read only once, and are read when they come."""
 
 from __future__ import annotations
 
 import copy
-import enum
-import sys
 from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from functools import lru_cache
 from itertools import islice
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,9 +16,10 @@ more time for each run; smaller: what comes later goes unseen (users are told). 
 _MAX_ITERATOR_DEPTH = 3
 """Levels of containers in which iterators are looked for. More cost time for every output; deeper
 iterators are only compared by their types. By hand."""
+_END = object()
 
 
-class Read(list[Any]):
+class IteratorElements(list[Any]):
     """The elements of an iterator, in the order in which it gave them.
 
     Attributes
@@ -69,7 +67,7 @@ def read_out(
     kind: Any = type(output)
     if not is_iterator(kind):
         return output
-    read = Read()
+    read = IteratorElements()
     read.kind = kind.__name__
     try:
         iterator = iter(output)
@@ -83,62 +81,15 @@ def read_out(
 
 def _goes_on(iterator: Iterator[Any]) -> bool:
     try:
-        next(iterator)
-    except StopIteration:
-        return False
+        return next(iterator, _END) is not _END
     except (Exception, SystemExit):  # which would have been read, had it come before
         return True
-    return True
 
 
 def was_cut(output: Any, deep: int = _MAX_ITERATOR_DEPTH) -> bool:
     """Whether an iterator in an output had more elements than were read."""
-    if isinstance(output, Read):
+    if isinstance(output, IteratorElements):
         return output.goes_on
     inside = output.values() if isinstance(output, dict) else output
     is_container = isinstance(output, list | tuple | dict)
     return is_container and deep > 0 and any(was_cut(element, deep - 1) for element in inside)
-
-
-@lru_cache(maxsize=512)
-def opens(kind: Any) -> bool:
-    """Whether objects of this type are looked into, attribute by attribute.
-
-    Not if they are made to be called, like functions, and not members of an enumeration, nor what
-    the standard library keeps inside its own objects.
-    """
-    if issubclass(kind, type | ModuleType | enum.Enum | BaseException) or "__call__" in dir(kind):
-        return False
-    module = kind.__module__
-    if module.partition(".")[0] in sys.stdlib_module_names and module not in _OPEN_MODULES:
-        return False
-    return kind.__dictoffset__ != 0 or any(vars(base).get("__slots__") for base in kind.__mro__)
-
-
-_OPEN_MODULES = ("types", "argparse")
-"""Those of the standard library with objects that are made to hold attributes."""
-
-
-def attributes(instance: Any) -> dict[str, Any] | None:
-    """The attributes of an object by name: the public ones, or all if there are no others.
-
-    None if it is not one to look into, or has none.
-    """
-    kind: Any = type(instance)
-    if not opens(kind):
-        return None
-    fields: dict[str, Any] = {}
-    for base in kind.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else tuple(slots):
-            full = f"_{base.__name__.lstrip('_')}{name}" if _is_mangled(name) else name
-            if name not in ("__dict__", "__weakref__") and hasattr(instance, full):
-                fields[full] = getattr(instance, full)
-    fields.update(getattr(instance, "__dict__", {}))
-    public = {name: value for name, value in fields.items() if not name.startswith("_")}
-    chosen = public or fields
-    return {name: chosen[name] for name in sorted(chosen)} or None
-
-
-def _is_mangled(name: str) -> bool:
-    return name.startswith("__") and not name.endswith("__")

@@ -1,0 +1,53 @@
+"""Objects as the attributes that they hold."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+
+@lru_cache(maxsize=512)
+def opens(kind: Any) -> bool:
+    """Whether objects of this type are looked into, attribute by attribute.
+
+    Not if they are made to be called, like functions, and not members of an enumeration, nor what
+    the standard library keeps inside its own objects.
+    """
+    if issubclass(kind, type | ModuleType | enum.Enum | BaseException) or "__call__" in dir(kind):
+        return False
+    module = kind.__module__
+    if module.partition(".")[0] in sys.stdlib_module_names and module not in _OPEN_MODULES:
+        return False
+    return kind.__dictoffset__ != 0 or any(vars(base).get("__slots__") for base in kind.__mro__)
+
+
+_OPEN_MODULES = ("types", "argparse")
+"""Those of the standard library with objects that are made to hold attributes."""
+
+
+def attributes(instance: Any) -> dict[str, Any] | None:
+    """The attributes of an object by name: the public ones, or all if there are no others.
+
+    None if it is not one to look into, or has none.
+    """
+    kind: Any = type(instance)
+    if not opens(kind):
+        return None
+    fields: dict[str, Any] = {}
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            full = f"_{base.__name__.lstrip('_')}{name}" if _is_mangled(name) else name
+            if name not in ("__dict__", "__weakref__") and hasattr(instance, full):
+                fields[full] = getattr(instance, full)
+    fields.update(getattr(instance, "__dict__", {}))
+    public = {name: value for name, value in fields.items() if not name.startswith("_")}
+    chosen = public or fields
+    return {name: chosen[name] for name in sorted(chosen)} or None
+
+
+def _is_mangled(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
