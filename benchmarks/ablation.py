@@ -24,6 +24,7 @@ import pkgutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def load_all() -> None:
             importlib.import_module(module.name)
 
 
+@cache
 def importers(module: str, name: str) -> list[tuple[Any, str]]:
     """Modules that hold a name because they import it from a module, and what they call it.
 

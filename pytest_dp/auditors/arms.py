@@ -149,7 +149,7 @@ def learn(context: Context, arm: Arm) -> None:
     by_score = ByScore(model, cuts_of(odds, pace_of(context.guarantee).bins))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
     joint.insert(0, _joint(bins, on_d, by_score.width))
-    record = Record(joint, arm.record.soft, not arm.coupled, _on_average(odds, bins, by_score.cuts))
+    record = Record(joint, not arm.coupled, _on_average(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
     arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, outputs.pairs
 

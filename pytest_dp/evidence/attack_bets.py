@@ -100,6 +100,12 @@ class Attacks:
         return edges
 
 
+def no_attacks(bins: int, rungs: int) -> Attacks:
+    """Nothing to bet on."""
+    nothing = np.zeros((1, bins, 0))
+    return Attacks(nothing, nothing, np.zeros((rungs, 0)), np.zeros(0))
+
+
 def soft_attacks(joint: Floats, prices: Floats) -> Floats:
     """How much of each bin to bet on so that small edges grow fastest, shape (prices, b).
 

@@ -25,17 +25,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.evidence.attack_bets import SHARPNESS, Attacks, against_sticks
+from pytest_dp.evidence.attack_bets import SHARPNESS, Attacks, against_sticks, no_attacks
 from pytest_dp.evidence.divergence_bets import against_divergences
 from pytest_dp.evidence.event_bets import FRACTIONS, EventBets, by_rung, independent
 from pytest_dp.privacy import Guarantee
 
-SHARE_UNDER_EPS, SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.1, 0.5, 0.7
-"""Share of the prior that attacks have, under claims of eps alone, with a delta, and of
-divergences; events have the rest. A larger share adds its logarithm to what attacks win, and takes
-from events as much. By hand."""
+SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.5, 0.7
+"""Share of the prior that attacks have, under claims with a delta, and of divergences; events have
+the rest. A larger share adds its logarithm to what attacks win, and takes from events as much. By
+hand. Under claims of eps alone attacks gained nothing (a share of 0.1 took 1.00 times the samples
+of 0: benchmarks/README.md), so that there is none."""
 PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
-"""Prior of fractions of soft attacks beyond pure eps, falling from the largest: what is rare, and
+"""Prior of fractions of attacks, falling from the largest: what is rare, and
 what shares its random numbers, asks for large ones; with small ones hardly anything is won. By
 hand."""
 APART_MARGIN = 1.0
@@ -55,9 +56,6 @@ class Record:
     joint : list of ndarray, shape (b, b)
         How many pairs of outputs fell into each pair of bins, that on D first: one for each
         binning. Attacks go by the first.
-    soft : ndarray, shape (rungs, attacks, fractions), or None
-        Log growth that soft attacks have earned, for each rung, attack and fraction: known for
-        claims of eps alone, once there was a bet.
     apart : bool
         Whether outputs on both inputs are drawn independently.
     scores : ndarray, shape (b,), or None
@@ -66,7 +64,6 @@ class Record:
     """
 
     joint: list[Floats]
-    soft: Floats | None = None
     apart: bool = False
     scores: Floats | None = None
 
@@ -87,6 +84,7 @@ class Wager:
     hard : ndarray, shape (rungs, bets)
         Log weights.
     soft : ndarray, shape (rungs, attacks, fractions)
+        The same of attacks, of which there are none under claims of eps alone.
     cash : ndarray, shape (rungs,)
     attacks : Attacks
         In bins of the first binning.
@@ -146,9 +144,9 @@ class Ledger:
         bounds = [dict(rung.divergences) for rung in ladder]
         self.bounds = np.array([[by.get(o, math.inf) for o in self.orders] for by in bounds])
         self.pure = guarantee.largest_ratio is not None
-        self.sharpness = SHARPNESS[:1] if self.pure or width > 1 else SHARPNESS
+        self.sharpness = SHARPNESS[:1] if width > 1 else SHARPNESS
         beyond = SHARE_UNDER_DIVERGENCES if self.orders else SHARE_UNDER_DELTA
-        self.soft_share = SHARE_UNDER_EPS if self.pure else beyond
+        self.soft_share = 0.0 if self.pure else beyond
 
     def wager(self, record: Record, cash: float) -> Wager:
         """Stake on every bet what the record speaks for, and keep the rest.
@@ -161,9 +159,10 @@ class Ledger:
         """
         rungs = np.flatnonzero(self.log_wealth < self.enough)
         attacks, growth = self._attacks(record, rungs)
-        soft = growth + math.log(self.soft_share / math.prod(growth.shape[1:]))
-        if not self.pure:
-            soft += np.log(PREFERENCE / PREFERENCE.mean())
+        soft = growth
+        if growth.size:
+            prior = self.soft_share / math.prod(growth.shape[1:]) * PREFERENCE / PREFERENCE.mean()
+            soft = growth + np.log(prior)
         hard = self.events.growth(record.joint, record.apart, rungs)
         hard += math.log((1 - self.soft_share) / max(hard.shape[1], 1))
         unstaked = np.full(len(rungs), math.log(cash))
@@ -192,33 +191,25 @@ class Ledger:
         self.log_wealth = self.log_wealth.copy()
         self.log_wealth[rungs] += earned
         self.highest = np.maximum(self.highest, self.log_wealth)
-        if self.pure:
-            record.soft = self._earned(record, soft.shape).copy()
-            record.soft[rungs] += soft
         record.joint = [old + new for old, new in zip(record.joint, batch, strict=True)]
 
     def _attacks(self, record: Record, rungs: Ints) -> tuple[Attacks, Floats]:
         """Attacks to bet on, and what speaks for each: log growth, by rung and fraction.
 
-        That is what they have earned, for claims of eps alone. What was estimated for others
-        improves so much with the record that what the last estimate would have paid on all of it
-        says more, less what it is flattered by.
+        What was estimated for them improves so much with the record that what the last estimate
+        would have paid on all of it says more than what they have earned, less what it is flattered
+        by.
         """
         joint = record.joint[0]
-        if self.orders:
+        if self.pure:
+            attacks = no_attacks(len(joint), len(rungs))
+        elif self.orders:
             bounds = self.bounds[rungs]
             attacks = against_divergences(joint, record.increasing_scores, self.orders, bounds)
         else:
             sticks = self.prices[rungs], self.delta[rungs]
             attacks = against_sticks(joint, *sticks, self.sharpness)
-        if self.pure:
-            shape = len(rungs), attacks.r.shape[1], len(FRACTIONS)
-            return attacks, self._earned(record, shape)[rungs]
         return attacks, attacks.growth(joint) - attacks.optimism[:, None]
-
-    def _earned(self, record: Record, shape: tuple[int, ...]) -> Floats:
-        """What soft attacks have earned, for all rungs."""
-        return np.zeros((len(self.rungs), *shape[1:])) if record.soft is None else record.soft
 
     @property
     def lower(self) -> float:

@@ -44,7 +44,7 @@ def test_bets_that_know_the_batch_would_raise_false_alarms(monkeypatch):
     def too_late(self, wager, record, draw):
         batch = draw()
         known = [one.astype(float) for one in batch]
-        peeked = self.wager(type(record)([50 * one for one in known], record.soft), cash=1.0)
+        peeked = self.wager(type(record)([50 * one for one in known]), cash=1.0)
         settle(self, peeked, record, lambda: batch)
 
     monkeypatch.setattr(Ledger, "settle", too_late)
