@@ -1,7 +1,7 @@
-"""Every way that a mechanism can go, one run for each: instead of drawing, it branches.
+"""Every path that a mechanism can take, one run for each: instead of drawing, it branches.
 
 An instrument that has several answers asks its `Path` which to give. A new run follows the choices
-of an earlier one up to some point, and takes another there; the likeliest of what is left is next.
+of an earlier one up to a point, and makes another one there; the likeliest paths come first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Weight = Fraction | float
 
 
 class Path:
-    """The choices in one run: those that are given, and after them the heaviest ones.
+    """The choices in one run: a prefix, and after it the heaviest ones.
 
     Parameters
     ----------
-    given : tuple of int
-        Choices to be made first.
+    prefix : tuple of int
+        Choices of the beginning.
 
     Attributes
     ----------
@@ -29,26 +29,26 @@ class Path:
     weight : Fraction or float
         The product of their weights.
     left_out : list of (weight, tuple of int)
-        The beginnings of paths that were open, and not taken.
+        The prefixes of the paths that were not taken.
     """
 
-    def __init__(self, given: tuple[int, ...] = ()) -> None:
-        self._given = given
+    def __init__(self, prefix: tuple[int, ...] = ()) -> None:
+        self._prefix = prefix
         self.taken: list[int] = []
         self.weight: Weight = Fraction(1)
         self.left_out: list[tuple[Weight, tuple[int, ...]]] = []
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """Which of several ways to go; those of weight 0 are never gone.
+        """The number of the branch to take, never one of weight 0.
 
         Parameters
         ----------
         weights : sequence of Fraction or float
-            What each takes of the weight of the path so far.
+            The share of each branch in the weight of the path so far.
         """
         at = len(self.taken)
-        if at < len(self._given):
-            choice = self._given[at]
+        if at < len(self._prefix):
+            choice = self._prefix[at]
         else:
             choice = max(range(len(weights)), key=weights.__getitem__)
             before = tuple(self.taken)
@@ -63,30 +63,31 @@ class Path:
 
 
 def explored(run: Callable[[Path], Any]) -> Iterator[tuple[Path, Any, Weight]]:
-    """Runs of ever less weight.
+    """Runs along all paths, the likeliest of those that are known next.
 
     Parameters
     ----------
     run : callable
-        ``run(path)`` runs the mechanism along a path; what it returns is passed on.
+        ``run(path)`` runs the mechanism along a path; what it returns is yielded.
 
     Yields
     ------
     path : Path
     result : object
     left : Fraction or float
-        The weight of what was not run yet; after the last path, 0.
+        The weight of the paths that were not run yet; after the last one, 0.
     """
     ahead: list[tuple[float, int, Weight, tuple[int, ...]]] = [(-1, 0, Fraction(1), ())]
     left: Weight = Fraction(1)
     number = 0
     while ahead:
-        _, _, weight, given = heapq.heappop(ahead)
-        path = Path(given)
+        _, _, weight, prefix = heapq.heappop(ahead)
+        path = Path(prefix)
         result = run(path)
         left -= weight
-        for other, choices in path.left_out:
+        for weight_left_out, prefix_left_out in path.left_out:
             number += 1
-            heapq.heappush(ahead, (-float(other), number, other, choices))
-            left += other
+            entry = -float(weight_left_out), number, weight_left_out, prefix_left_out
+            heapq.heappush(ahead, entry)
+            left += weight_left_out
         yield path, result, left if ahead else Fraction(0)

@@ -1,6 +1,6 @@
-"""Stand-ins for what modules offer, while a mechanism runs: ``np.random.laplace``, `secrets`, ...
+"""Stand-ins for functions and classes of modules: ``np.random.laplace``, `secrets`, ...
 
-Other threads keep what they had: their draws are nobody's noise.
+They are in place while a mechanism runs, and for its thread only: other threads call the originals.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.System
 SYSTEMS = Source("SystemRandom", random.SystemRandom)
 
 _RUNNING: list[tuple[Instrument, int]] = []
-"""The instruments that are in place, each with its thread; the last one is asked."""
-Place = tuple[Any, str, Any, Any]
-"""An object, the name of an attribute, what it is, and what stands for it."""
+"""The instruments in place, each with its thread; the last one is asked."""
+Place = tuple[Any, str, Any]
+"""A module or class, the name of an attribute, and its stand-in."""
 
 
 @contextmanager
@@ -56,8 +56,8 @@ def running() -> Instrument | None:
 def _replaced(instrument: Instrument, places: _Places) -> Iterator[None]:
     drawn_past_methods()  # by what ran before
     _RUNNING.append((instrument, threading.get_ident()))
-    kept = [(space, {name: space[name] for name in new}) for space, new in places.of_modules]
-    before = [(owner, name, vars(owner).get(name)) for owner, name, _ in places.of_classes]
+    names = [(space, {name: space[name] for name in new}) for space, new in places.of_modules]
+    attributes = [(owner, name, vars(owner).get(name)) for owner, name, _ in places.of_classes]
     for space, new in places.of_modules:  # all names at once: this is done around each run
         space.update(new)
     for owner, name, replacement in places.of_classes:
@@ -65,9 +65,9 @@ def _replaced(instrument: Instrument, places: _Places) -> Iterator[None]:
     try:
         yield
     finally:
-        for space, old in kept:
-            space.update(old)
-        for owner, name, value in before:
+        for space, originals in names:
+            space.update(originals)
+        for owner, name, value in attributes:
             if value is None:  # it was inherited
                 delattr(owner, name)
             else:
@@ -77,7 +77,7 @@ def _replaced(instrument: Instrument, places: _Places) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """What to put into the namespaces of modules, and what to set on classes."""
+    """Stand-ins for the namespaces of modules, and for attributes of classes."""
 
     of_modules: list[tuple[dict[str, Any], dict[str, Any]]]
     of_classes: list[tuple[type, str, Any]]
@@ -96,7 +96,7 @@ def _places() -> _Places:
 def _sorted_by_owner(places: Iterable[Place]) -> _Places:
     modules: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
     of_classes = []
-    for owner, name, _, replacement in places:
+    for owner, name, replacement in places:
         if isinstance(owner, type):
             of_classes.append((owner, name, replacement))
         else:
@@ -105,7 +105,7 @@ def _sorted_by_owner(places: Iterable[Place]) -> _Places:
 
 
 def _asking(source: Source, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that asks the instrument in place; of other threads, the original is called."""
+    """A function that asks the instrument; in other threads, it calls the original."""
 
     @functools.wraps(function)
     def ask(*args: Any, **keywords: Any) -> Any:
@@ -121,7 +121,7 @@ def _asking(source: Source, name: str, function: Callable[..., Any]) -> Callable
 def _functions() -> tuple[Place, ...]:
     """Functions of modules that draw on a global generator."""
     return tuple(
-        (module, name, function, _asking(source, name, function))
+        (module, name, _asking(source, name, function))
         for module, owner, source in (
             (np.random, np.random.mtrand._rand, NUMPY),  # noqa: SLF001
             (random, random._inst, PYTHONS),  # noqa: SLF001
@@ -133,38 +133,37 @@ def _functions() -> tuple[Place, ...]:
 
 @functools.cache
 def _further() -> tuple[Place, ...]:
-    """What draws on the operating system, and a few functions of ``np.random`` that remain."""
+    """Functions that draw on the operating system, and a few of ``np.random`` that remain."""
     places: list[Place] = [
-        (secrets, name, vars(secrets)[name], _asking(SECRETS, name, vars(secrets)[name]))
+        (secrets, name, _asking(SECRETS, name, vars(secrets)[name]))
         for name in sorted(SYSTEM & vars(secrets).keys())
     ]
-    places.append((os, "urandom", os.urandom, _asking(OS, "urandom", os.urandom)))
+    places.append((os, "urandom", _asking(OS, "urandom", os.urandom)))
     for name, method in (("sample", "random_sample"), ("ranf", "random_sample"), ("seed", "seed")):
         function = vars(np.random)[name]  # no methods of its global generator, as the others are
-        places.append((np.random, name, function, _asking(NUMPY, method, function)))
+        places.append((np.random, name, _asking(NUMPY, method, function)))
     cls = random.SystemRandom
-    methods = [(name, getattr(cls, name)) for name in sorted(PYTHON)]
-    places += [(cls, name, method, _method(name, method)) for name, method in methods]
+    places += [(cls, name, _method(name, getattr(cls, name))) for name in sorted(PYTHON)]
     below: Any = cls._randbelow  # type: ignore[attr-defined]
-    places.append((cls, "_randbelow", below, _method("randbelow", below)))
+    places.append((cls, "_randbelow", _method("randbelow", below)))
     return tuple(places)
 
 
 def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a method, whose first argument is the generator."""
+    """A method that asks the instrument; its first argument is the generator."""
 
     @functools.wraps(function)
-    def ask(own: Any, *args: Any, **keywords: Any) -> Any:
+    def ask(generator: Any, *args: Any, **keywords: Any) -> Any:
         instrument = running()
         if instrument is None:
-            return function(own, *args, **keywords)
+            return function(generator, *args, **keywords)
         return instrument.attribute(SYSTEMS, name)(*args, **keywords)
 
     return ask
 
 
-class _InPlace(type):
-    """A class of generators, of which instances are stand-ins while an instrument is in place."""
+class _GeneratorClass(type):
+    """A class of generators whose instances are stand-ins while an instrument is in place."""
 
     original: type
     name: str
@@ -178,8 +177,8 @@ class _InPlace(type):
     def __getattr__(cls, name: str) -> Any:
         return getattr(cls.original, name)
 
-    def __instancecheck__(cls, thing: Any) -> bool:
-        return isinstance(thing, cls.original)
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.original)
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, cls.original)
@@ -192,20 +191,19 @@ def _made(instrument: Instrument, source: Source, args: Any, keywords: Any) -> A
 
 @functools.cache
 def _makers() -> tuple[Place, ...]:
-    """What makes generators: classes, and ``np.random.default_rng``."""
+    """Classes and functions that make generators."""
     classes: tuple[tuple[Any, str, str], ...] = (
         (np.random, "Generator", "np.random.Generator"),
         (np.random, "RandomState", "np.random.RandomState"),
         (random, "Random", "random.Random"),
     )
     places: list[Place] = []
-    for module, name, told in classes:
-        original = getattr(module, name)
-        replacement = _InPlace(name, (), {"original": original, "name": told})
-        places.append((module, name, original, replacement))
-    places.append((np.random, "default_rng", np.random.default_rng, _default_rng))
+    for module, name, shown_name in classes:
+        attributes = {"original": getattr(module, name), "name": shown_name}
+        places.append((module, name, _GeneratorClass(name, (), attributes)))
+    places.append((np.random, "default_rng", _default_rng))
     inner = np.random._generator  # noqa: SLF001  by "from numpy.random import"
-    places.append((inner, "default_rng", np.random.default_rng, _default_rng))
+    places.append((inner, "default_rng", _default_rng))
     return tuple(places)
 
 

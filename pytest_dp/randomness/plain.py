@@ -1,4 +1,4 @@
-"""Generators that draw, of every kind that there are stand-ins for."""
+"""Real generators, of every kind that there are stand-ins for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plain(kind: type, words: bytes) -> Any:
 
 
 class _PythonGenerator(random.Random):
-    """Has what `secrets` and ``os.urandom`` offer as well."""
+    """A generator with the functions of `secrets` and ``os.urandom`` as well."""
 
     def randbelow(self, bound: int) -> int:
         return self.randrange(bound)
@@ -41,5 +41,5 @@ class _PythonGenerator(random.Random):
 
 
 def answered(generator: Any, request: Request) -> Any:
-    """What a generator gives for a request."""
+    """The answer of a generator to a request."""
     return getattr(generator, request.method)(*request.args, **request.keywords)

@@ -1,4 +1,4 @@
-"""What mechanisms ask of random generators, and in which lines."""
+"""Requests of mechanisms for random numbers, and the lines of code that make them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator, RandomState
 
 PASSED_ON = {"seed", "get_state", "set_state", "getstate", "setstate", "spawn", "bit_generator"}
-"""Public attributes of generators that are no draws."""
+"""Public attributes of generators that do not draw."""
 
 
 def _draws_of(cls: type) -> frozenset[str]:
@@ -41,14 +41,14 @@ SYSTEM = PYTHON | {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something that random numbers are asked of.
+    """A generator, or a module that draws.
 
     Attributes
     ----------
     name : str
         As in code: ``"rng"``, ``"np.random"``, ``"random"``, ``"secrets"``, ``"self.rng"``.
     kind : type
-        The class whose methods it has; of what the operating system draws, `random.SystemRandom`.
+        The class whose methods it has; `random.SystemRandom` for the operating system.
     """
 
     name: str
@@ -68,7 +68,7 @@ _DRAWS: dict[type, frozenset[str]] = {
 }
 KINDS = tuple(_DRAWS)
 RNG = Source("rng", Generator)
-"""Of the generator that a mechanism is given."""
+"""The generator that is an argument of a mechanism."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Request:
         Raises
         ------
         TypeError
-            If they are none that the method takes.
+            If the method does not take them.
         """
         signature = _signature(self.source.kind, self.method)
         bound = signature.bind(*self.args, **self.keywords)
@@ -118,9 +118,9 @@ class Request:
         return bound.arguments
 
     def __str__(self) -> str:
-        given = [repr(value) for value in self.args]
-        given += [f"{name}={value!r}" for name, value in self.keywords.items()]
-        return f"{self.source.name}.{self.method}({', '.join(given)})"
+        arguments = [repr(value) for value in self.args]
+        arguments += [f"{name}={value!r}" for name, value in self.keywords.items()]
+        return f"{self.source.name}.{self.method}({', '.join(arguments)})"
 
 
 _OF_SECRETS: dict[str, Callable[..., Any]] = {

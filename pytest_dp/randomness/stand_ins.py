@@ -1,4 +1,4 @@
-"""Generators that are none: what is asked of them goes to an instrument."""
+"""Stand-ins for generators, which pass every request on to an instrument."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ COPYING = {
     "__reduce_ex__",
     "__setstate__",
 }
-"""By which copies are made, and written down."""
+"""Attributes by which objects are copied and pickled."""
 
 
 class CannotInstrument(BaseException):
-    """A mechanism does with its generators what no stand-in can do; the message says what.
+    """A mechanism uses its generators in a way that no stand-in supports; the message says how.
 
-    No `Exception`, as those of a mechanism are outputs, or are caught by it.
+    It is no `Exception`, because these are outputs of a mechanism, or are caught by it.
     """
 
 
 class Instrument:
-    """Answers what is asked of stand-ins. To be subclassed.
+    """Answers the requests to stand-ins. To be subclassed.
 
     Attributes
     ----------
     refusal : str
-        Why what it was asked cannot be answered; empty as long as it could.
+        Why a request was refused; empty as long as none was.
     """
 
     def __init__(self) -> None:
         self.refusal = ""
 
     def refuse(self, reason: str) -> NoReturn:
-        """Give up; known to whoever runs the mechanism, though this may be caught by it.
+        """Give up. The refusal is recorded, as the mechanism may catch the exception.
 
         Raises
         ------
@@ -53,17 +53,17 @@ class Instrument:
         raise CannotInstrument(self.refusal)
 
     def draw(self, request: Request) -> Any:
-        """What a mechanism is given for a draw.
+        """The answer to a request for random numbers.
 
         Raises
         ------
         CannotInstrument
-            If there is no answer.
+            If there is none.
         """
         raise NotImplementedError
 
     def other(self, source: Source, name: str) -> Any:
-        """What it is given for any other attribute: by default, nothing.
+        """Any attribute that does not draw: by default, it is refused.
 
         Raises
         ------
@@ -76,9 +76,9 @@ class Instrument:
         """Called where a mechanism makes a generator, or seeds one; a new one has no `seed`."""
 
     def attribute(self, source: Source, name: str) -> Any:
-        """What stands for an attribute of a generator.
+        """The stand-in for an attribute of a generator.
 
-        After a refusal, that of one which draws: what is run is thrown away, but has to end.
+        After a refusal, that of a real generator: the run is discarded, but has to end.
         """
         if self.refusal:
             return getattr(plain(source.kind, bytes(32)), name)
@@ -89,13 +89,13 @@ class Instrument:
         return self.other(source, name)
 
     def make(self, source: Source, *args: Any, **keywords: Any) -> None:
-        """Take note of a generator that is made, or seeded, with these arguments."""
-        given = tuple(seed for seed in (*args, *keywords.values()) if seed is not None)
-        self.created(source, given)
+        """Record that a generator is made, or seeded, with these arguments."""
+        seed = tuple(value for value in (*args, *keywords.values()) if value is not None)
+        self.created(source, seed)
 
 
 class _StandIn:
-    """Whatever is asked of an instance goes to its instrument."""
+    """Passes every request on to its instrument."""
 
     _asked: tuple[Instrument, Source]
 
@@ -136,18 +136,18 @@ _CLASSES: dict[type, type] = {
 
 
 _UNUSED = PCG64(0)
-"""Of all stand-ins: what they give comes from elsewhere."""
+"""The bit generator of all stand-ins, from which nothing draws but compiled code (see below)."""
 _UNUSED_STATE = _UNUSED.state
 
 
 def stand_in(instrument: Instrument, source: Source) -> Any:
-    """What looks like a generator of the kind of `source`, also to `isinstance`."""
+    """An object that is a generator of the kind of `source` to `isinstance`."""
     cls: Any = _CLASSES[source.kind]
-    made = cls.__new__(cls)
-    object.__setattr__(made, "_asked", (instrument, source))
+    generator = cls.__new__(cls)
+    object.__setattr__(generator, "_asked", (instrument, source))
     if not issubclass(cls, random.Random):
-        super(_StandIn, made).__init__(_UNUSED)
-    return made
+        super(_StandIn, generator).__init__(_UNUSED)
+    return generator
 
 
 def drawn_past_methods() -> bool:

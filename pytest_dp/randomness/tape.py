@@ -1,15 +1,15 @@
-"""Runs of which every draw is known, and can be replaced.
+"""Tapes: recordings of every draw of a run, in which draws can be replaced.
 
-Each line of code draws from a stream of its own. Two runs on the same streams, on other inputs or
-with another value for one draw, so have the same noise wherever they draw in the same lines, and
-in each line as long as they draw there the same.
+Each line of code draws from a stream of its own. So two runs on the same streams, on other inputs
+or with another value for a draw, have the same noise wherever they draw in the same lines, and in
+each line as long as they make the same requests there.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from pytest_dp.randomness.requests import Request, Site, Source, stack
 from pytest_dp.randomness.stand_ins import Instrument
 
 Replacement = Callable[["Draw", "Draws"], Any]
-"""Makes the value of a draw anew, from the one that it would have."""
+"""``replacement(draw, other)``: another value for a draw; `other` are streams for this alone."""
 Replaced = Callable[["Draw"], Replacement | None]
-"""Which draws are made anew, and how."""
+"""The replacement of a draw, if it is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Draw:
     stack : tuple of Site
         The line that draws, and those that lead to it.
     value : object
-        A copy of what the mechanism was given; of methods that work in place, of what was changed.
+        A copy of the answer; for methods that work in place, of what they changed.
     """
 
     number: int
@@ -80,7 +80,7 @@ class Draws:
         self._generators: dict[tuple[Any, ...], Any] = {}
 
     def of(self, request: Request, where: tuple[Site, ...]) -> Any:
-        """What the next draw in a line is, of a stream that only this line uses."""
+        """The next draw in a line, from the stream of this line."""
         key = (request.source.name, request.source.kind, where)
         if key not in self._generators:
             # The same on every machine, wherever the files are.
@@ -91,15 +91,14 @@ class Draws:
 
 
 class Tape(Instrument):
-    """Answers draws from streams of its own, and keeps them.
+    """Answers draws from streams of the lines of code, and records them.
 
     Parameters
     ----------
     seed : int
         Of the streams: equal seeds give equal noise in equal lines.
-    replaced : mapping of int to callable, or callable, optional
-        Numbers of draws that get another value, made by ``replacement(draw, other)``; `other` are
-        streams that are used for nothing else. Or what tells the replacement of a draw, if any.
+    replaced : callable, optional
+        Tells the replacement of a draw, if it is replaced.
 
     Attributes
     ----------
@@ -108,15 +107,10 @@ class Tape(Instrument):
     seeded : list of Seeded
     """
 
-    def __init__(
-        self, seed: int, replaced: Mapping[int, Replacement] | Replaced | None = None
-    ) -> None:
+    def __init__(self, seed: int, replaced: Replaced | None = None) -> None:
         super().__init__()
         self._streams, self._other = Draws(seed), Draws(~seed)
-        replaced = replaced or {}
-        numbers = replaced if isinstance(replaced, Mapping) else {}
-        by_number: Replaced = lambda draw: numbers.get(draw.number)  # noqa: E731
-        self._replacement = by_number if isinstance(replaced, Mapping) else replaced
+        self._replaced = replaced
         self.draws: list[Draw] = []
         self.seeded: list[Seeded] = []
 
@@ -127,7 +121,7 @@ class Tape(Instrument):
         number = len(self.draws)
         in_place = request.args[0] if value is None and request.args else None
         draw = Draw(number, request, where, _copied(in_place if value is None else value))
-        replacement = self._replacement(draw)
+        replacement = None if self._replaced is None else self._replaced(draw)
         if replacement is not None:
             value = replacement(draw, self._other)
             draw = Draw(number, request, where, _copied(value))
@@ -135,7 +129,7 @@ class Tape(Instrument):
         return value
 
     def created(self, source: Source, seed: tuple[Any, ...]) -> None:
-        """Keep where a generator was made or seeded."""
+        """Record where a generator was made or seeded."""
         self.seeded.append(Seeded(source, seed, stack()))
 
 

@@ -95,8 +95,14 @@ def test_every_source_is_seen_and_repeats(mechanism):
 
 @pytest.mark.parametrize("mechanism", EVERY_SOURCE.values(), ids=EVERY_SOURCE)
 def test_a_draw_can_be_replaced(mechanism):
-    output = run(mechanism, Tape(1, {0: lambda draw, other: other.of(draw.request, draw.stack)}))
-    other = run(mechanism, Tape(1, {1: lambda draw, other: 0}))
+    replacement = {
+        0: lambda draw, other: other.of(draw.request, draw.stack),
+        1: lambda draw, other: 0,
+    }
+    output, other = (
+        run(mechanism, Tape(1, lambda draw, n=n: replacement[n] if draw.number == n else None))
+        for n in (0, 1)
+    )
     assert other == run(mechanism, Tape(1))
     if mechanism is not shuffled:  # what is changed in place is shuffled a second time
         assert output != other
