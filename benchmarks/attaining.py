@@ -47,7 +47,7 @@ def envelope(rho: float) -> Law:
     """Laws that use up all that rho allows any event (and have more divergence than it allows)."""
     tail = np.geomspace(1e-12, 1e-3, 200)
     q = np.unique(np.concatenate([[0.0], tail, np.linspace(1e-3, 1, 1_000)]))
-    p = np.minimum(ZeroConcentratedDP(rho).most(q), 1.0)
+    p = np.minimum(ZeroConcentratedDP(rho).largest_probability(q), 1.0)
     p[0] = 0.0
     return np.diff(p), np.diff(q)
 
@@ -68,7 +68,7 @@ RHO = ZeroConcentratedDP(MU**2 / 2)
 
 def allowed_by_rho(x: float) -> float:
     """The trade-off function of all that rho = 0.125 allows any event."""
-    return 1 - float(RHO.most(x))
+    return 1 - float(RHO.largest_probability(x))
 
 
 @dataclass(frozen=True, slots=True)

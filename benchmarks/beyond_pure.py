@@ -47,7 +47,7 @@ def envelope(rho: float) -> tuple[np.ndarray, np.ndarray]:
     """
     tail = np.geomspace(1e-12, 1e-3, 200)
     q = np.unique(np.concatenate([[0.0], tail, np.linspace(1e-3, 1, 1_000)]))
-    p = np.minimum(ZeroConcentratedDP(rho).most(q), 1.0)
+    p = np.minimum(ZeroConcentratedDP(rho).largest_probability(q), 1.0)
     p[0] = 0.0
     return p, q
 

@@ -136,14 +136,14 @@ def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Ran
     sticks, test = guarantee.hockey_sticks, event_test(guarantee)
 
     def of_runs(runs: int) -> Rank:
-        fewest = max(5.0, runs * min(stick.most(rarest) for stick in sticks))
+        fewest = max(5.0, runs * min(stick.largest_probability(rarest) for stick in sticks))
 
         def rank(c1: Ints, c2: Ints) -> Floats:
             high, low = np.maximum(c1, c2), np.minimum(c1, c2)
             score = test.score(high, low, runs)
             excess = score - LUCK
             seldom, often = np.maximum(high - 4 * np.sqrt(high), 0.1), low + 4 * np.sqrt(low) + 4.0
-            allowed = np.min([stick.most(often, runs) for stick in sticks], axis=0)
+            allowed = np.min([stick.largest_probability(often, runs) for stick in sticks], axis=0)
             short = np.minimum(np.log(seldom / allowed), 0.0)
             ranks = np.where(excess > 0, excess, short - 1.0 + TIE_WEIGHT * score)
             return np.where(c1 + c2 >= min(fewest, runs), ranks, -np.inf)

@@ -40,7 +40,7 @@ def largest_p_value(known: ProbabilityRegion | None, guarantee: Guarantee, alpha
     while (low < high).any():
         middle = np.minimum((low + high) // 2, rows - 1)
         p1, p2 = known.corner(middle, every)
-        allowed = (p1 <= guarantee.most(p2)) & (low < high)
+        allowed = (p1 <= guarantee.largest_probability(p2)) & (low < high)
         low, high = np.where(allowed, middle + 1, low), np.where(allowed, high, middle)
         high = np.maximum(low, high)
 

@@ -44,7 +44,7 @@ class Boundary:
     slope: Floats
     spread: Floats
 
-    def most_at(self, p2: ArrayLike) -> Floats:
+    def largest_probability_at(self, p2: ArrayLike) -> Floats:
         """The largest p1 that is allowed, approximately."""
         return np.asarray(np.interp(np.asarray(p2, dtype=np.float64), PLACES, self.p1))
 
@@ -69,7 +69,7 @@ class Boundary:
 @lru_cache(maxsize=16)
 def boundary(guarantee: Guarantee) -> Boundary:
     """The boundary of what a guarantee allows."""
-    p1 = np.maximum.accumulate(np.minimum(guarantee.most(PLACES), 1.0))
+    p1 = np.maximum.accumulate(np.minimum(guarantee.largest_probability(PLACES), 1.0))
     slope = np.diff(p1) / np.diff(PLACES)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.log(_INNER * (1 - _INNER)) + 2 * np.log(slope[1:] / (p1[1:-1] - p1[0]))

@@ -1,7 +1,7 @@
 """How unlikely counts are under a claim at best: the log likelihood ratio that ranks events.
 
-The probabilities that a guarantee allows form a convex set, `p1 <= most(p2)`. Of these, the closest
-to two frequencies lies on its boundary, where the derivative of the likelihood changes its sign.
+The probabilities that a guarantee allows form a convex set. Of these, the closest to two
+frequencies lies on its boundary, where the derivative of the likelihood changes its sign.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def score(c1: ArrayLike, c2: ArrayLike, runs: int, guarantee: Guarantee) -> Floa
     result = np.zeros(counts1.shape)
     edge = boundary(guarantee)
     f1, f2 = counts1 / runs, counts2 / runs
-    violating = f1 > edge.most_at(f2)
+    violating = f1 > edge.largest_probability_at(f2)
     if violating.any():
         result[violating] = runs * _divergence(edge, f1[violating], f2[violating])
     return result

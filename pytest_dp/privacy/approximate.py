@@ -68,7 +68,7 @@ class ApproximateDP(Guarantee):
     def renyi_at(self, order: float) -> float:
         return math.inf if self.delta else pure_to_renyi(self.eps, order)
 
-    def most(self, q: Number) -> Number:
+    def largest_probability(self, q: Number) -> Number:
         import numpy as np
 
         straight = (math.exp(self.eps) * np.asarray(q) + self.delta) * (1 + 1e-15)

@@ -149,7 +149,7 @@ class GaussianDP(WithoutEps):
         error = 2e-15 * (4 + near * near + far * far) * (above + paid)
         return min(max(above - paid, 0.0) + error + math.ulp(0.0), 1.0)
 
-    def most(self, q: Number) -> Number:
+    def largest_probability(self, q: Number) -> Number:
         import numpy as np
         from scipy.special import ndtr, ndtri
 

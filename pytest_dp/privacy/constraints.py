@@ -26,7 +26,7 @@ class HockeyStick(NamedTuple):
     eps: float
     delta: float
 
-    def most(self, q: Any, runs: float = 1.0) -> Any:
+    def largest_probability(self, q: Any, runs: float = 1.0) -> Any:
         """The largest probability of an event with probability `q` on the other input.
 
         The same for arrays, and for counts of so many runs.

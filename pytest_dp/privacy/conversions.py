@@ -175,7 +175,7 @@ def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], 
     Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
     """
     read = guarantee({"profile": profile})
-    return lambda x: 1 - read.most(float(x))
+    return lambda x: 1 - read.largest_probability(float(x))
 
 
 def tradeoff_to_profile(tradeoff: Callable[[float], float]) -> Callable[[float], float]:

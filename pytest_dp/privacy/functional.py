@@ -129,7 +129,7 @@ class _Repeated:
 
     def __call__(self, x: float) -> float:
         for _ in range(self.k):
-            x = self.of.most(x)
+            x = self.of.largest_probability(x)
         return 1 - x
 
 

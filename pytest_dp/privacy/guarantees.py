@@ -113,15 +113,15 @@ class Guarantee(ABC):
         """A bound on the divergence of an order, 1 or above, rounded up; infinite if unbounded."""
 
     @abstractmethod
-    def most(self, q: Number) -> Number:
+    def largest_probability(self, q: Number) -> Number:
         """The largest P(S) that is allowed where Q(S) = q, rounded up: 1 minus the trade-off."""
 
     @abstractmethod
     def shown_by(self, p: Number, q: Number) -> Number:
         """What an event proves of the parameter by P(S) = p and Q(S) = q, rounded down.
 
-        It is more than `claimed` where p > most(q); 0 where p <= q; infinite where the
-        guarantee is broken at any value. The event's complement is heard as well.
+        It is more than `claimed` where p is above `largest_probability` of q; 0 where p <= q;
+        infinite where the guarantee is broken at any value. The event's complement counts as well.
         """
 
     @abstractmethod
@@ -199,7 +199,7 @@ class Curve(WithoutEps):
     def delta_at(self, eps: float) -> float:
         return self.region.delta_at(eps)
 
-    def most(self, q: Number) -> Number:
+    def largest_probability(self, q: Number) -> Number:
         import numpy as np
 
-        return as_given(q, self.region.most(np.asarray(q, float)))
+        return as_given(q, self.region.largest_probability(np.asarray(q, float)))

@@ -59,7 +59,7 @@ class Region:
         """The region that hockey sticks allow, in both directions."""
         return cls.below(np.exp(eps), delta)
 
-    def most(self, q: Floats) -> Floats:
+    def largest_probability(self, q: Floats) -> Floats:
         """The largest p for each q, rounded up."""
         falls, widths = -np.diff(self.intercepts), np.diff(self.slopes)
         corners = (falls / widths)[::-1]

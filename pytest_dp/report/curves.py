@@ -39,12 +39,14 @@ def _allowed(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> P
     low, high = 0.0, 1.0  # around where both rates are the same, which is where many bend most
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if middle + guarantee.most(middle) < 1 else (low, middle)
+        low, high = (
+            (middle, high) if middle + guarantee.largest_probability(middle) < 1 else (low, middle)
+        )
     at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [low]])
     if event is not None:
         centre, reach = event[0][1], 4 * (event[0][2] - event[0][0])
         at = np.concatenate([at, np.linspace(max(centre - reach, 0), min(centre + reach, 1), 9)])
-    least = 1 - guarantee.most(at)
+    least = 1 - guarantee.largest_probability(at)
     at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
     order = np.lexsort((-least, at))
     at, least = at[order], np.clip(least[order], 0, 1)

@@ -136,7 +136,7 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     if example.bet_counts is None or example.bet_runs is None:
         return proof
     (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
-    if n1 == 0 or n2 == 0 or c1 / n1 <= claim.most(c2 / n2):
+    if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(c2 / n2):
         return proof  # S alone does not explain it
     here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
     often = f"S came {here} times on D, and never in {numbers.count(n2)} on D'"
@@ -144,7 +144,7 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
         ratio = numbers.ratio(c1 * n2 / (n1 * c2), digits=2)
         often = f"S came {ratio} times as often on D ({here}) as on D' ({there})"
     if claim.largest_ratio is None:
-        most = numbers.probability(claim.most(c2 / n2), "up")
+        most = numbers.probability(claim.largest_probability(c2 / n2), "up")
         allowed = f"{written(claim)} allows a probability of {most} on D"
     else:
         ratio = numbers.ratio_of(claim.largest_ratio)
@@ -180,7 +180,7 @@ def _ratio_or_most(
     """What the claim allows: a ratio where that is all it speaks of, else a probability on D."""
     claim = result.claim.promise.guarantee
     if claim.largest_ratio is None:
-        most = claim.most(p2), claim.most(example.intervals[1][1])
+        most = claim.largest_probability(p2), claim.largest_probability(example.intervals[1][1])
         nearest, surely = numbers.probability(most[0]), numbers.probability(most[1], "up")
         by = written(claim) if len(written(claim)) <= len("eps = 1.0") + 2 else "the claim"
         return [(f"allowed on D by {by}", nearest, f"at most  {surely}")]

@@ -59,7 +59,7 @@ def test_no_more_than_alpha_of_audits_at_the_claim_are_wrong(name, prove, monkey
     claim, audits, n = KEPT[name], AUDITS, 5_000
     rng = np.random.default_rng(23)
     p2 = np.array([0.3, 0.1])
-    hits1, hits2 = (rng.binomial(n, p, (audits, 2)) for p in (claim.most(p2), p2))
+    hits1, hits2 = (rng.binomial(n, p, (audits, 2)) for p in (claim.largest_probability(p2), p2))
     tested = [
         held_out.Tested(*(counted(c1, c2, n, n) for c1, c2 in zip(one, two, strict=True)))
         for one, two in zip(hits1, hits2, strict=True)
@@ -77,7 +77,7 @@ def test_no_more_than_alpha_of_audits_at_the_claim_are_wrong(name, prove, monkey
 def test_no_more_than_alpha_of_audits_of_pairs_are_wrong(name, monkeypatch):
     monkeypatch.setattr(_region, "NODES", 50)
     claim, audits, n, p2 = KEPT[name], AUDITS, 5_000, 0.3
-    p1 = float(claim.most(p2))
+    p1 = float(claim.largest_probability(p2))
     together = np.random.default_rng(29).multinomial(n, [p2, p1 - p2, 0, 1 - p1], audits)
     tested = [
         held_out.Tested(counted(both + only1, both, n, n, int(both)), None, share=0.98)

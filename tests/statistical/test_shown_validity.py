@@ -61,7 +61,7 @@ def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha
     """At the boundary and inside, at every level."""
     p_values = at_counts(event_test(claim).p_value, n1, n2, alpha)
     worst = [
-        worst_level(p_values, chances(n1, share * claim.most(PLACES), n2, PLACES))
+        worst_level(p_values, chances(n1, share * claim.largest_probability(PLACES), n2, PLACES))
         for share in (1.0, 0.9, 0.4)
     ]
     assert max(worst) <= 1
@@ -96,7 +96,7 @@ def test_both_directions_and_published_p_values_are_valid(claim):
         return at_counts(of_counts, runs, runs)
 
     two_sided, published = p_value(classical), p_value(as_published)
-    weights = chances(runs, claim.most(PLACES), runs, PLACES)
+    weights = chances(runs, claim.largest_probability(PLACES), runs, PLACES)
     assert worst_level(two_sided, weights) <= 1
     assert worst_level(two_sided.T, weights) <= 1
     assert worst_level(published, weights) <= 1
@@ -109,7 +109,7 @@ def test_both_directions_and_published_p_values_are_valid(claim):
 def test_exact_size_at_moderate_counts_is_near_alpha(claim, p2):
     """Each c1 has a largest rejected c2, and no larger c1 has a smaller one."""
     runs, alpha, size, high = 500, 0.02, 0.0, -1
-    p1 = float(claim.most(p2))
+    p1 = float(claim.largest_probability(p2))
     first, last = (int(q) for q in stats.binom.ppf((alpha * 1e-2, 1 - alpha * 1e-2), runs, p1))
     for c1 in range(first, last + 1):
         while high < runs and event_test(claim).p_value(c1, runs, high + 1, runs, alpha) <= alpha:
@@ -141,7 +141,7 @@ def test_bounds_of_pairs_hold(claim, pairs, alpha):
     shares = np.concatenate([rng.dirichlet([0.4] * 4, 400), rng.dirichlet([5, 5, 0.3, 5], 100)])
     # A boundary case of each: as much only on the first as the claim allows.
     both, _, only2, _ = shares.T
-    most = claim.most(both + only2)
+    most = claim.largest_probability(both + only2)
     fits = (most - both >= 0) & (most + only2 <= 1)
     exact = np.stack([both, most - both, only2, 1 - most - only2], axis=1)[fits]
     for law in np.concatenate([shares, exact]):
@@ -151,7 +151,7 @@ def test_bounds_of_pairs_hold(claim, pairs, alpha):
         p1, p2 = np.array(law[0] + law[1]), np.array(law[0] + law[2])
         truth = max(float(event_test(claim).shows(p1, p2)), 0.0)
         assert weights[bounds > truth + 1e-9].sum() <= alpha
-        if p1 <= claim.most(p2):
+        if p1 <= claim.largest_probability(p2):
             order = np.sort(np.unique(p_values))[:-1]
             for level in order:
                 assert weights[p_values <= level].sum() <= level * (1 + 1e-9)
@@ -162,7 +162,7 @@ def test_simulated_misses_of_pairs_at_large_counts(claim):
     """Nested events of shared noise, exactly at the claim."""
     alpha, pairs, audits = 0.1, 20_000, 200
     p2 = 0.4
-    p1 = float(claim.most(p2))
+    p1 = float(claim.largest_probability(p2))
     rng = np.random.default_rng(11)
     together = rng.multinomial(pairs, [p2, p1 - p2, 0.0, 1 - p1], size=audits)
     lower = event_test(claim).paired_lower
@@ -178,8 +178,8 @@ def test_broken_claims_are_rejected(claim):
     """Twice what is claimed, at 10,000 runs and alpha = 1e-6; once what is claimed is not."""
     runs, p2 = 10_000, 0.2
     for factor, broken in ((2.0, True), (1.0, False)):
-        p1 = float(claim.times(factor).most(p2)) * (1 - 1e-9)
-        if p1 < 1.2 * float(claim.most(p2)) and broken:
+        p1 = float(claim.times(factor).largest_probability(p2)) * (1 - 1e-9)
+        if p1 < 1.2 * float(claim.largest_probability(p2)) and broken:
             continue
         c1, c2 = round(runs * p1), round(runs * p2)
         assert (event_test(claim).p_value(c1, runs, c2, runs, 1e-6) <= 1e-6) == broken

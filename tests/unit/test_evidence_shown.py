@@ -278,12 +278,15 @@ def test_variances_are_those_of_the_terms(claim):
     edge = boundary(claim)
     p1, p2 = np.array([0.15, 0.3, 0.5, 0.9]), np.array([1e-3, 0.01, 0.05, 0.1])
     first, second = edge.variances(p1, 100, p2, 1_000)
-    floor, step = claim.most(0.0), 1e-3 * p2
-    rise = np.log((claim.most(p2 + step) - floor) / (claim.most(p2 - step) - floor)) / (2 * step)
+    floor, step = claim.largest_probability(0.0), 1e-3 * p2
+    rise = np.log(
+        (claim.largest_probability(p2 + step) - floor)
+        / (claim.largest_probability(p2 - step) - floor)
+    ) / (2 * step)
     assert second == pytest.approx(p2 * (1 - p2) / 1_000 * rise**2, rel=0.05)
     known = p1 > floor + 1e-9
     assert first[known] == pytest.approx((p1 * (1 - p1) / (p1 - floor) ** 2 / 100)[known], rel=1e-9)
-    assert edge.most_at(p2) == pytest.approx(claim.most(p2), rel=1e-3)
+    assert edge.largest_probability_at(p2) == pytest.approx(claim.largest_probability(p2), rel=1e-3)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=of)

@@ -188,10 +188,13 @@ def test_what_a_claim_allows_is_its_trade_off_function(guarantee):
     assert allowed[0][0] == 0.0
     assert allowed[-1] == (1.0, 0.0)
     for x, y in allowed:
-        assert y == pytest.approx(1 - guarantee.most(x), abs=1e-5) or (x, y) == (0, 1)
+        assert y == pytest.approx(1 - guarantee.largest_probability(x), abs=1e-5) or (x, y) == (
+            0,
+            1,
+        )
     at = np.linspace(0, 1, 501)
     between = np.interp(at, *zip(*allowed, strict=True))
-    assert between[1:] == pytest.approx(1 - guarantee.most(at)[1:], abs=2e-3)
+    assert between[1:] == pytest.approx(1 - guarantee.largest_probability(at)[1:], abs=2e-3)
 
 
 @pytest.mark.parametrize("both", [None, 1_300])

@@ -117,7 +117,7 @@ def test_concentration_is_the_largest_over_all_orders():
 @every
 def test_an_event_proves_more_than_claimed_exactly_where_it_is_not_allowed(name):
     claim = EVERY[name]
-    most = claim.most(Q)
+    most = claim.largest_probability(Q)
     assert np.all(most >= Q)
     outside, inside = np.minimum(most * 1.004 + 1e-12, 1.0), most - 0.004 * (most - Q)
     beyond = most < 1 - 1e-3
@@ -136,13 +136,13 @@ def test_what_is_proven_refutes_all_that_is_weaker(name, p, q, factor):
     p, q = max(p, q), min(p, q)
     shown = claim.shown_by(p, q)
     assert isinstance(shown, float)
-    if p > claim.most(q) + 1e-30:
+    if p > claim.largest_probability(q) + 1e-30:
         assert shown > claim.claimed * (1 - 1e-6)
     weaker = claim.times(factor)
-    assert weaker.most(q) >= claim.most(q) * (1 - 1e-9)
+    assert weaker.largest_probability(q) >= claim.largest_probability(q) * (1 - 1e-9)
     assert weaker.claimed >= claim.claimed
     if shown > weaker.claimed * (1 + 1e-9):
-        assert p > claim.most(q) * (1 - 1e-9) - 1e-30
+        assert p > claim.largest_probability(q) * (1 - 1e-9) - 1e-30
 
 
 @every
@@ -153,10 +153,10 @@ def test_a_curve_is_that_of_its_hockey_sticks(name):
     assert np.all(np.diff(delta) <= 0)
     assert np.all((delta >= 0) & (delta <= 1))
     for eps, value in zip(losses, delta, strict=True):
-        assert np.all(claim.most(Q) <= (np.exp(eps) * Q + value) * (1 + 2e-3))
+        assert np.all(claim.largest_probability(Q) <= (np.exp(eps) * Q + value) * (1 + 2e-3))
     lowest = np.min(np.exp(losses[:, None]) * Q + delta[:, None], axis=0)
     early = Q < 0.2  # where sticks of eps >= 0 are the ones that count
-    assert np.all(claim.most(Q)[early] >= (1 - 2e-3) * lowest[early])
+    assert np.all(claim.largest_probability(Q)[early] >= (1 - 2e-3) * lowest[early])
 
 
 @every
@@ -185,7 +185,7 @@ def test_guarantees_are_values_that_travel(name):
     sent = pickle.dumps(claim)
     assert len(sent) < 400, "what was computed stays at home"
     there = pickle.loads(sent)
-    assert there.most(0.1) == claim.most(0.1)
+    assert there.largest_probability(0.1) == claim.largest_probability(0.1)
     if name != "profile":  # a bound method of another value is another function
         assert there == claim
 
@@ -215,8 +215,10 @@ def test_approximate():
     assert claim.times(2) == ApproximateDP(2.0, 0.01)
     assert ApproximateDP(0.0, 0.1).times(2.0) == ApproximateDP(math.log(2), 0.1)
     assert ApproximateDP(0.0, 0.1).times(0.5) == ApproximateDP(0.0, 0.1)
-    assert claim.most(0.1) == pytest.approx(math.e / 10 + 0.01)
-    np.testing.assert_allclose(ApproximateDP(1.0).most(np.array([0.0, 0.1])), [0, math.e / 10])
+    assert claim.largest_probability(0.1) == pytest.approx(math.e / 10 + 0.01)
+    np.testing.assert_allclose(
+        ApproximateDP(1.0).largest_probability(np.array([0.0, 0.1])), [0, math.e / 10]
+    )
 
 
 def test_delta_of_approximate_privacy_at_another_eps_is_attained():
@@ -301,8 +303,8 @@ def test_concentrated_privacy_is_the_exact_region_of_coins(rho):
         middle = (low + high) / 2
         broken = concentration(middle, q) > rho
         low, high = np.where(broken, low, middle), np.where(broken, middle, high)
-    assert np.all(low <= claim.most(q))
-    assert np.all(claim.most(q) <= low + 1e-3 * np.minimum(low, 1 - low) + 1e-13)
+    assert np.all(low <= claim.largest_probability(q))
+    assert np.all(claim.largest_probability(q) <= low + 1e-3 * np.minimum(low, 1 - low) + 1e-13)
 
 
 def test_renyi_of_several_orders():
@@ -330,13 +332,13 @@ def test_renyi_privacy_is_the_exact_region_of_coins(claim):
                 for order, eps in claim.bounds
             )
             low, high = (middle, high) if allowed else (low, middle)
-        assert low <= claim.most(q) <= low + 1e-3 * min(low, 1 - low)
+        assert low <= claim.largest_probability(q) <= low + 1e-3 * min(low, 1 - low)
 
 
 @pytest.mark.parametrize("name", ["profile", "tradeoff"])
 def test_functions_of_a_gaussian_are_its_guarantee(name):
     claim = EVERY[name]
-    most, exact = claim.most(Q), GAUSSIAN.most(Q)
+    most, exact = claim.largest_probability(Q), GAUSSIAN.largest_probability(Q)
     assert np.all(most >= exact)
     assert np.all(most <= exact * (1 + 3e-3))
     for eps in (0.0, 0.1, 1.0, 2.0):
@@ -357,7 +359,7 @@ def test_kullback_leibler_bound_of_a_profile_is_that_of_its_mechanism():
 @pytest.mark.parametrize("name", ["profile", "tradeoff"])
 def test_groups_of_functions(name):
     group = EVERY[name].group(2)
-    most, exact = group.most(Q), GAUSSIAN.group(2).most(Q)
+    most, exact = group.largest_probability(Q), GAUSSIAN.group(2).largest_probability(Q)
     assert np.all((most >= exact) & (most <= exact * (1 + 3e-3)))
 
 

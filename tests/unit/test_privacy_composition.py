@@ -133,9 +133,9 @@ def test_pure_parts_as_gaussian_privacy(coins):
     mu = smallest(GaussianDP(0.01), parts).mu
     assert mu <= math.sqrt(sum(times * pure_to_gdp(eps) ** 2 for eps, times in coins)) * (1 + 1e-9)
     q = np.concatenate([np.geomspace(1e-12, 0.01, 300), np.linspace(0.01, 0.99, 5000)])
-    allowed = PrivacyProfile(composed(parts).function).most(q)
-    assert np.all(GaussianDP(mu * (1 + 1e-3)).most(q) >= allowed * (1 - 1e-3))
-    assert np.any(GaussianDP(mu * 0.99).most(q) < allowed)
+    allowed = PrivacyProfile(composed(parts).function).largest_probability(q)
+    assert np.all(GaussianDP(mu * (1 + 1e-3)).largest_probability(q) >= allowed * (1 - 1e-3))
+    assert np.any(GaussianDP(mu * 0.99).largest_probability(q) < allowed)
 
 
 def test_renyi_privacy_adds_up_order_by_order():
@@ -157,7 +157,7 @@ GAUSSIAN = GaussianDP(0.25)
     [
         GAUSSIAN,
         PrivacyProfile(GAUSSIAN.delta_at),
-        TradeOff(lambda x: 1 - GAUSSIAN.most(x)),
+        TradeOff(lambda x: 1 - GAUSSIAN.largest_probability(x)),
     ],
     ids=["mu", "profile", "tradeoff"],
 )

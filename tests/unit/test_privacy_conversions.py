@@ -190,8 +190,11 @@ def test_pure_privacy_is_randomised_response(eps):
     assert privacy.pure_to_zcdp(eps) <= eps * eps / 2
     mu = privacy.pure_to_gdp(eps)
     x = np.concatenate([np.geomspace(1e-12, 0.5), 1 - np.geomspace(1e-12, 0.5)])
-    assert np.all(GaussianDP(mu).most(x) >= ApproximateDP(eps).most(x) * (1 - 1e-12))
-    assert GaussianDP(mu * (1 - 1e-6)).most(q) < p
+    assert np.all(
+        GaussianDP(mu).largest_probability(x)
+        >= ApproximateDP(eps).largest_probability(x) * (1 - 1e-12)
+    )
+    assert GaussianDP(mu * (1 - 1e-6)).largest_probability(q) < p
 
 
 @pytest.mark.parametrize("eps", [1e-9, 1e-4, 0.01, 0.5, 0.9])
@@ -243,7 +246,7 @@ def test_profiles_and_trade_off_functions_are_the_same_thing():
         exact = GaussianDP(0.5).delta_at(eps)
         assert exact <= profile(eps) <= exact * 1.02
     for x in (0.0, 1e-6, 0.1, 0.5, 0.9):
-        exact = 1 - GaussianDP(0.5).most(x)
+        exact = 1 - GaussianDP(0.5).largest_probability(x)
         assert exact - 2e-4 <= tradeoff(x) <= exact
 
 
