@@ -193,7 +193,10 @@ def test_guarantees_are_values_that_travel(name):
 @every
 def test_numbers_and_arrays_are_answered_alike(name):
     claim = EVERY[name]
-    for ask, asked in ((claim.most, (Q,)), (claim.shown_by, (np.minimum(2 * Q, 1), Q))):
+    for ask, asked in (
+        (claim.largest_probability, (Q,)),
+        (claim.shown_by, (np.minimum(2 * Q, 1), Q)),
+    ):
         answers = ask(*asked)
         assert answers.shape == Q.shape
         for i in (0, 10, 30):
