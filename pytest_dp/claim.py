@@ -134,7 +134,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         promised = _guarantee(given, arguments.params)
         group = int(_value("group", given.get("group", 1), arguments.params))
         promise = Promise(promised, of_group(relation, group, inputs), inputs, pairs, group)
-        one_unit = _guarantee(_of_one_unit(given), arguments.params)
+        one_unit = _guarantee(_without_group(given), arguments.params)
         check_parts(replace(promise, guarantee=one_unit), given.get("composes", ()))
         claims.append(Claim(promise, arguments, effort, label))
     return claims
@@ -185,7 +185,7 @@ def _promised(mechanism: Any, claimed: Promise) -> list[Guarantee]:
             f"composes: {name} has no claim of its own. Put @dp_claim(...) on it, or leave it out "
             "if it does not touch the data."
         )
-    expanded = [expand(_of_one_unit(declaration.keywords)) for declaration in declared]
+    expanded = [expand(_without_group(declaration.keywords)) for declaration in declared]
     promises = [claims[0].promise for claims in expanded if len(claims) == 1]
     if not promises:
         raise ClaimError(
@@ -206,7 +206,7 @@ def _promised(mechanism: Any, claimed: Promise) -> list[Guarantee]:
     return [promise.guarantee for promise in alike]
 
 
-def _of_one_unit(keywords: Mapping[str, Any]) -> dict[str, Any]:
+def _without_group(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """A claim without its group."""
     return {name: value for name, value in keywords.items() if name != "group"}
 

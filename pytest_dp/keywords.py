@@ -25,7 +25,8 @@ CLASSIFIERS = ("additive", "logistic", "mlp")
 PRIVACY = ("eps", "delta", "rho", "mu", "rdp", "profile", "tradeoff", "group")
 """The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
 MAX_STATED = 512
-"""Pairs that are taken from a generator, which may have no end."""
+"""Pairs that are taken from a generator, which may have no end: no audit has samples for more. By
+hand."""
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 

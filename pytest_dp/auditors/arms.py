@@ -136,20 +136,20 @@ def learn(context: Context, arm: Arm) -> None:
             by_event = ByEvent(event)
             if by_event not in binnings:
                 binnings.append(by_event)
-                joint.append(_joint(by_event.bins(unseen), on_d[held_out], 2))
+                joint.append(_joint_counts(by_event.bins(unseen), on_d[held_out], 2))
     if arm.proposed is not None:
         binnings.append(arm.proposed)
-        joint.append(_joint(arm.proposed.bins(table), on_d, arm.proposed.width))
+        joint.append(_joint_counts(arm.proposed.bins(table), on_d, arm.proposed.width))
     model, about = _model(context, arm, table, on_d, 2 * max_pairs, outputs.coupled)
     if context.settings.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, outputs.examples())
     final = scores(model, table)
     for half in (lower, ~lower):
-        odds[half] = _on_the_scale_of(odds[half], final[half])
+        odds[half] = rescaled(odds[half], final[half])
     by_score = ByScore(model, cuts_of(odds, pace_of(context.guarantee).bins))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
-    joint.insert(0, _joint(bins, on_d, by_score.width))
-    record = Record(joint, not arm.coupled, _on_average(odds, bins, by_score.cuts))
+    joint.insert(0, _joint_counts(bins, on_d, by_score.width))
+    record = Record(joint, not arm.coupled, _mean_scores(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
     arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, outputs.pairs
 
@@ -164,7 +164,7 @@ def make_room(context: Context, arm: Arm) -> None:
     arm.outputs.keep_only(list(dict.fromkeys(about)))
 
 
-def _on_the_scale_of(odds: Floats, scale: Floats) -> Floats:
+def rescaled(odds: Floats, scale: Floats) -> Floats:
     """Scores of one model in place of those of another that have the same rank."""
     inverse, counts = np.unique(odds, return_inverse=True, return_counts=True)[1:]
     middle = np.cumsum(counts) - (counts + 1) // 2  # equal scores stay equal
@@ -172,7 +172,7 @@ def _on_the_scale_of(odds: Floats, scale: Floats) -> Floats:
     return mapped
 
 
-def _on_average(odds: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
+def _mean_scores(odds: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
     """The score of outputs in each bin; of an empty one, where it begins, or ends."""
     width = len(cuts) + 1
     sizes = np.bincount(bins, minlength=width)
@@ -182,7 +182,7 @@ def _on_average(odds: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
     return mean
 
 
-def _joint(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
+def _joint_counts(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
     return joint_counts(bins[on_d], bins[~on_d], width).astype(np.float64)
 
 

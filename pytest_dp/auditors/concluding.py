@@ -77,7 +77,7 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
         known = [winner]
     else:
         _note_searched(game)
-    shown = _counted(shown_of, known, game)
+    shown = _shown_fields(shown_of, known, game)
     bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
     game.late |= shown_of.late
     if bets["estimate"] is None:  # last, as it may take some of the samples that are left
@@ -105,7 +105,7 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
     )
 
 
-def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
+def _shown_fields(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
     """Fields of the result: the strongest attack, counted on held-out samples, and the bound.
 
     Parameters
@@ -120,10 +120,10 @@ def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
     context, violated = game.context, played.refuted
     outcome: dict[str, Any] = {"lower": played.ledger.lower}
     bet = known[0].outputs.pairs
-    distance = _apart(game, known[0]) if violated else None
+    distance = _divergence(game, known[0]) if violated else None
     if distance is not None:
         outcome["lower"] = max(outcome["lower"], distance.lower)
-    best = _shown(game, known)
+    best = _strongest(game, known)
     if best is None:
         return outcome
     witness, tested = best.witness, best.tested
@@ -138,15 +138,15 @@ def _counted(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
     if violated:
         with contextlib.suppress(OutOfTime):
             example = _counterexample(game, best, bounded, bet)
-            longer = _compared(game) if game is played else ""
+            longer = _length_note(game) if game is played else ""
             diagnosis = (*example.diagnosis, longer) if longer else example.diagnosis
             outcome["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
         outcome["lower"] = max([outcome["lower"], *(bound.lower for bound in bounded)])
-    outcome["pictures"] = _pictured(game, best, bounded, outcome.get("counterexample"))
+    outcome["pictures"] = _pictures(game, best, bounded, outcome.get("counterexample"))
     return outcome
 
 
-def _pictured(
+def _pictures(
     game: Game, best: Strongest, bounded: list[Bound], example: Counterexample | None
 ) -> Pictures:
     """What there is to draw of the strongest attack, and of the event that breaks the claim."""
@@ -209,7 +209,7 @@ def _note_if_late(game: Game) -> None:
             context.sampler.note(f"the margin takes about {about:,} runs, {context.a_run} each")
 
 
-def _compared(game: Game) -> str:
+def _length_note(game: Game) -> str:
     """Whether inputs that are shorter lose less, by a few more samples; empty if not."""
     known = [arm for arm in game.seen if arm.binnings]
     worst = max(known, key=lambda arm: arm.earned)
@@ -222,7 +222,7 @@ def _compared(game: Game) -> str:
     return grows(others, worst)
 
 
-def _apart(game: Game, winner: Arm) -> Distance | None:
+def _divergence(game: Game, winner: Arm) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
     alpha = divergence.ALPHA_SHARE * game.context.alpha
     try:
@@ -235,7 +235,7 @@ def _apart(game: Game, winner: Arm) -> Distance | None:
         return None
 
 
-def _shown(game: Game, known: list[Arm]) -> Strongest | None:
+def _strongest(game: Game, known: list[Arm]) -> Strongest | None:
     """The strongest attack, on held-out samples; None if there is no time for them."""
     try:
         left = game.context.max_samples

@@ -79,14 +79,14 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     pair, event = context.pairs[0], None
     if example:
         pair, event = Pair(example.d1, example.d2, params=example.params), example.event
-    wanted = _wanted(context, result)
+    wanted = _runs_wanted(context, result)
     deadline = Deadline(
         max(context.deadline.remaining(), OVERTIME_SHARE * context.settings.max_seconds)
     )
     try:
         for side, data in enumerate(pair.inputs):
             original = (example.counts[side], example.runs[side]) if example else (0, 0)
-            copied = _on_copies(context, Input(data), side, wanted, deadline)
+            copied = _copied_outputs(context, Input(data), side, wanted, deadline)
             if copied is not None:
                 _check(context, copied, event, original)
     except (CannotCopy, OutOfTime):
@@ -115,7 +115,7 @@ def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
             )
 
 
-def _wanted(context: Context, result: AuditResult) -> int:
+def _runs_wanted(context: Context, result: AuditResult) -> int:
     """Runs on each input: what is kept shows in about as many as it took to be taken for a leak."""
     left = context.max_samples - context.sampler.runs
     allowed = min(max(LEFT_SHARE * left, context.to_confirm / 2), left / 2)
@@ -135,7 +135,7 @@ class _Copied:
     run: Ints
 
 
-def _on_copies(
+def _copied_outputs(
     context: Context, item: Input, side: int, wanted: int, deadline: Deadline
 ) -> _Copied | None:
     copies = min(MAX_COPIES, max(wanted // 4, 4))
@@ -161,11 +161,12 @@ def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, i
     table = tabulate(joined(copied.outputs))
     copies, runs = int(copied.copy[-1]) + 1, int(copied.run[-1]) + 1
     if homogeneity.repeats(hashes(table), copied.copy) < NOT_IID:
-        _refuse(context, f"it repeats what it gave before ({_repeated(copied.outputs)})")
-    for inside in _halves(table, event):
+        _refuse(context, f"it repeats what it gave before ({_examples_of(copied.outputs)})")
+    for inside in _binary_events(table, event):
         if homogeneity.pairs_agree(inside.reshape(copies, runs)) < NOT_IID:
             _refuse(
-                context, f"what a copy of it gave once it gives again ({_repeated(copied.outputs)})"
+                context,
+                f"what a copy of it gave once it gives again ({_examples_of(copied.outputs)})",
             )
         by_copy = np.bincount(copied.copy, inside, copies).astype(np.int64)
         by_run = np.bincount(copied.run, inside, runs).astype(np.int64)
@@ -185,12 +186,12 @@ def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, i
             )
 
 
-def _repeated(outputs: list[Outputs]) -> str:
+def _examples_of(outputs: list[Outputs]) -> str:
     """Two outputs each of the first copies."""
     return "; ".join(f"{shown(copy[0])}, {shown(copy[-1])}" for copy in outputs[:3])
 
 
-def _halves(table: Table, event: Any) -> Iterator[Bools]:
+def _binary_events(table: Table, event: Any) -> Iterator[Bools]:
     """Which outputs are in the event, and in about the upper half at each place."""
     if isinstance(event, Event):
         yield event.mask(table)

@@ -168,7 +168,7 @@ def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
     _check(context, model, about, table)
     score = scores(model, table)
     cuts = cuts_for(score, len(on_d) // 2)
-    left = _left(context)
+    left = _samples_left(context)
 
     def rank_of(searched: int) -> Rank:
         return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, context.plan(left))
@@ -176,9 +176,9 @@ def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
     event = readable(rival, table, on_d, about, rank_of, NEARLY)
     runs = max(1, int(min(CHOICE_SHARE * context.max_samples, left / 2, MAX_CHOICE) / 2))
     profile = Profile(model, cuts.at, event)
-    places = _placed(context, pool, rival, profile, runs)
+    places = _score_intervals(context, pool, rival, profile, runs)
     profiles = Profiles.of(places[0], places[1], len(cuts.levels), coupled=pool.coupled)
-    plan = context.plan(_left(context))
+    plan = context.plan(_samples_left(context))
     reading = None
     if event is not None:
         c1, c2 = profiles.inside
@@ -190,11 +190,11 @@ def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
     return None if witness is None else with_examples(witness, table)
 
 
-def _left(context: Context) -> float:
+def _samples_left(context: Context) -> float:
     return max(2.0, min(context.to_test, context.affordable()))
 
 
-def _placed(
+def _score_intervals(
     context: Context, pool: Pool, rival: Rival, profile: Profile, runs: int
 ) -> list[Intervals]:
     """Where held-out outputs on either input lie."""

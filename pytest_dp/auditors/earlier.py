@@ -66,19 +66,19 @@ def remind(arm: Arm, known: Sequence[Learned]) -> None:
 def _digest(pair: Pair) -> str:
     """The same for equal inputs, in every process; empty where that cannot be known."""
     try:
-        inside = _written((key(pair.d1), key(pair.d2), key(dict(pair.params))))
+        inside = _stable_repr((key(pair.d1), key(pair.d2), key(dict(pair.params))))
     except Exception:  # records are the user's objects: their repr may raise
         return ""
     hides = without_addresses(inside) != inside  # what an object holds
     return "" if hides else hashlib.sha256(inside.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _written(content: Hashable) -> str:
+def _stable_repr(content: Hashable) -> str:
     """The repr of a key, but for its sets: their order is another in every process."""
     if isinstance(content, frozenset):
-        return f"{{{', '.join(sorted(map(_written, content)))}}}"
+        return f"{{{', '.join(sorted(map(_stable_repr, content)))}}}"
     if isinstance(content, tuple):
-        return f"({', '.join(map(_written, content))})"
+        return f"({', '.join(map(_stable_repr, content))})"
     return repr(content)
 
 

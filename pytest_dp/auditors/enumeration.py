@@ -164,12 +164,12 @@ def estimate(
         return None, f"{beside:.2g} of the probability was not enumerated"
     if value > guarantee.claimed * ABOVE and not violated:
         return None, "a loss above the claim that the bets do not confirm"
-    basis = f"{outcomes:,} outcome{'' if outcomes == 1 else 's'}{_left_out(enumeration)}"
+    basis = f"{outcomes:,} outcome{'' if outcomes == 1 else 's'}{_missing_outcomes(enumeration)}"
     pairs = len(losses) // 2
     return Estimate(float(value), error + beside, "exact", pairs=pairs, basis=basis), ""
 
 
-def _left_out(enumeration: Enumeration) -> str:
+def _missing_outcomes(enumeration: Enumeration) -> str:
     """What is missing of the outcomes, if anything is."""
     residual = max(law.residual for laws in enumeration.known.values() for law in laws)
     return f", all but a probability of {residual:.0e}" if residual else ""
@@ -182,13 +182,13 @@ def _disagreement(arm: Arm, distributions: tuple[Distribution, Distribution]) ->
     table, on_d = arm.outputs.table()
     marks = hashes(table)
     for side, distribution in zip((on_d, ~on_d), distributions, strict=True):
-        raised = _raised_alone(marks, distribution)
+        raised = _raised_only_enumerated(marks, distribution)
         if raised or evidence_against_distribution(marks[side], distribution) >= REFUTED:
             return raised or OTHER_OUTPUTS
     return ""
 
 
-def _raised_alone(marks: Ints, distribution: Distribution) -> str:
+def _raised_only_enumerated(marks: Ints, distribution: Distribution) -> str:
     """What only enumerated runs raise, however seldom: it may be for want of a real generator."""
     for outcome, mark in zip(distribution.outcomes, distribution.marks, strict=True):
         if isinstance(outcome, Raised) and mark not in marks:

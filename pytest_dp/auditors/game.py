@@ -63,7 +63,7 @@ class Game:
     """An audit under way.
 
     In each round (`play`), a pair of inputs is picked whose edge may be the largest. If it is new,
-    a first batch is only looked at (`_look`); otherwise all bets on the next batch are placed
+    a first batch is only looked at (`_look_first`); otherwise all bets on the next batch are placed
     before it is drawn (`_bet`). Then what the pair has taught is brought up to date (`_learn`), and
     it is asked whether enough is known (`_knows_enough`).
 
@@ -130,25 +130,27 @@ class Game:
         budget = min(max_runs, (1 - RESERVE) * context.max_samples)
         while not self.ledger.refuted:
             arm = self._doubtful or self.bandit.next_arm()  # doubts keep it from ending
-            size = self._size(arm)
+            size = self._batch_size(arm)
             if context.sampler.runs + 2 * size > budget:
                 size = int(budget - context.sampler.runs) // 2
                 if size < MIN_BATCH:
                     return
             if not arm.binnings:
-                self._look(arm, size, deadline)
+                self._look_first(arm, size, deadline)
             else:
                 self._bet(arm, size, deadline)
             if self._has_outgrown(arm):
                 self._learn(arm, deadline)
-            arm.hope = max(hope(arm.record, context.guarantee, arm.learned), self._promised(arm))
+            arm.hope = max(
+                hope(arm.record, context.guarantee, arm.learned), self._proposed_edge(arm)
+            )
             if arm.hope < least_hope:
                 return
             if self._knows_enough():
                 self.satisfied = True
                 return
 
-    def _promised(self, arm: Arm) -> float:
+    def _proposed_edge(self, arm: Arm) -> float:
         """The edge that was proposed, until it should have won."""
         proposal = self.proposals.get(arm.number)
         return proposal.edge if proposal is not None and proposal.is_open(arm.drawn) else 0.0
@@ -216,7 +218,7 @@ class Game:
         """Whether the claim's margin is reached and nothing is in doubt; asked now and then."""
         if self.drawn < self._next_check or self.ledger.refuted:
             return False
-        if any(map(self._promised, self.seen)):
+        if any(map(self._proposed_edge, self.seen)):
             return False
         context, bandit = self.context, self.bandit
         shows_progress = context.sampler.progress is not None
@@ -245,7 +247,7 @@ class Game:
         """Pairs of outputs so far."""
         return self.bandit.drawn
 
-    def _size(self, arm: Arm) -> int:
+    def _batch_size(self, arm: Arm) -> int:
         """How many pairs of outputs the next batch has."""
         bandit, size = self.bandit, FIRST_BATCH
         if arm.drawn:
@@ -256,9 +258,9 @@ class Game:
             missing = self.ledger.enough - self.ledger.log_e_value
             enough = OF_THE_MISSING * missing / rate
             size = max(MIN_BATCH, int(np.clip(enough, self.pace.least_batch * size, size)))
-        return self._at_most(size)
+        return self._limited_to_time(size)
 
-    def _at_most(self, size: int) -> int:
+    def _limited_to_time(self, size: int) -> int:
         """So many pairs of outputs, or fewer if the mechanism is slow."""
         context = self.context
         affordable = context.runs_within(BATCH_TIME_SHARE * context.settings.max_seconds / 2, size)
@@ -271,7 +273,7 @@ class Game:
         )
         return min(size, max(MIN_BATCH, affordable))
 
-    def _look(self, arm: Arm, size: int, deadline: Deadline) -> None:
+    def _look_first(self, arm: Arm, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
         privacy_param, inputs = self.context.privacy_param, self.pool.inputs
         if self.coupled:
@@ -337,6 +339,6 @@ class Game:
         size = pairs - arm.drawn
         left = self.context.max_samples - self.context.sampler.runs - 2 * MIN_COPY_RUNS
         affordable = min(left, self.context.affordable()) / 4
-        if 0 < size <= affordable and self._at_most(size) == size:
+        if 0 < size <= affordable and self._limited_to_time(size) == size:
             self._draw(arm, size, self.context.deadline)
             within(self.context.deadline.remaining(), partial(learn, self.context, arm))

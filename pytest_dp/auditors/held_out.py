@@ -73,13 +73,13 @@ class Tested:
 def count(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
     """Count in `total` held-out samples; None if there is not one for each input."""
     if not witness.coupled:
-        return _count_apart(context, pool, witness, total)
+        return _count_independent(context, pool, witness, total)
     before = context.sampler.runs
     try:
         return _count_pairs(context, pool, witness, total // 2)
     except CannotCouple as reason:
         context.sampler.note(f"counted again without shared random numbers, as {reason}")
-        tested = _count_apart(context, pool, witness, total - (context.sampler.runs - before))
+        tested = _count_independent(context, pool, witness, total - (context.sampler.runs - before))
         return None if tested is None else replace(tested, share=1 - PAIRED_SHARE)
 
 
@@ -117,7 +117,7 @@ def _tally(witness: Witness) -> Tally:
     return Tally(witness.attack, witness.event, witness.middle)
 
 
-def _count_apart(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
+def _count_independent(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
     """Count in independent samples, more of them on the input that needs more."""
     share = 0.5
     if context.fixed_c is None:

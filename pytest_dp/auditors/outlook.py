@@ -77,17 +77,20 @@ def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: fl
     float
         In the claim's parameter, with 95 % power; infinite if nothing would have been.
     """
-    bets = PlannedBets(guarantee, _runs(arms, available), alpha)
+    bets = PlannedBets(guarantee, _pairs_drawn(arms, available), alpha)
     losses = [largest_shown(arm.record, guarantee) for arm in arms]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED_PAIRS].tolist()
     largest: float = losses[order[0]]
-    if largest >= guarantee.claimed and not any(_telling(arm) for arm in arms):
+    if largest >= guarantee.claimed and not any(_tells_apart(arm) for arm in arms):
         return math.inf  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
-    return min(_caught(arms[k], bets) * max(1.0, largest / max(losses[k], MIN_LOSS)) for k in order)
+    return min(
+        _smallest_caught(arms[k], bets) * max(1.0, largest / max(losses[k], MIN_LOSS))
+        for k in order
+    )
 
 
-def _caught(arm: Arm, bets: PlannedBets) -> float:
+def _smallest_caught(arm: Arm, bets: PlannedBets) -> float:
     """The smallest loss on a pair of inputs that would have been caught.
 
     The largest of three: what a single event shows, if it is as likely as the clearest one; what
@@ -97,7 +100,7 @@ def _caught(arm: Arm, bets: PlannedBets) -> float:
     p1, shared = clearest_event(arm.record)
     least = smallest_event(p1, bets, shared)
     if guarantee.eps is not None:
-        least = max(least, smallest_shared_loss(_sharing(arm), bets, shared))
+        least = max(least, smallest_shared_loss(_places_sharing(arm), bets, shared))
     curves = _curves(arm)
     by_divergences = smallest_divergence_scale(arm.record, bets)
     times = min(smallest_scale(curves, bets), by_divergences)
@@ -116,7 +119,7 @@ def _caught(arm: Arm, bets: PlannedBets) -> float:
 
 def tells_apart(arms: list[Arm]) -> bool:
     """Whether any event that was tried tells the two inputs of a pair apart."""
-    return any(map(_telling, arms))
+    return any(map(_tells_apart, arms))
 
 
 def in_doubt(
@@ -138,7 +141,10 @@ def in_doubt(
     won = math.sqrt(2 * wealth_for(alpha))  # standard errors of a gain that refutes the claim
     # What a pair with the loss that is caught gains, and in proportion one that is at the margin.
     enough = (
-        won / math.sqrt(_runs(arms, available)) * (margin - 1) / (guarantee.noise_below(caught) - 1)
+        won
+        / math.sqrt(_pairs_drawn(arms, available))
+        * (margin - 1)
+        / (guarantee.noise_below(caught) - 1)
     )
     doubts: list[tuple[float, Arm]] = []
     for arm in arms:
@@ -174,14 +180,14 @@ def runs_to_margin(available: int, guarantee: Guarantee, alpha: float, margin: f
     return 0
 
 
-def _runs(arms: list[Arm], available: int) -> float:
+def _pairs_drawn(arms: list[Arm], available: int) -> float:
     """Pairs of outputs that the worst pair of inputs would have been given."""
     return sum(arm.drawn for arm in arms if arm.number < available) / (
         1 + OTHER_PAIRS_SHARE * (available - 1)
     )
 
 
-def _telling(arm: Arm) -> bool:
+def _tells_apart(arm: Arm) -> bool:
     return any(steps.shift.max(initial=0.0) > 0 for steps in _curves(arm))
 
 
@@ -197,7 +203,7 @@ def suspicion_of(arm: Arm, guarantee: Guarantee) -> float:
     return float(np.max(mean / deviation * np.sqrt(runs))) if len(mean) else 0.0
 
 
-def _sharing(arm: Arm) -> float:
+def _places_sharing(arm: Arm) -> float:
     """As how many places of an output share what is lost."""
     table, on_d = arm.outputs.table()
     places = list(table.places)

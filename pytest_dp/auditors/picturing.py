@@ -129,19 +129,19 @@ def outputs_of(event: Any, table: Table, on_d: Bools) -> Histogram | None:
     runs = int(sides[0].sum()), int(sides[1].sum())
     if isinstance(event, Attack):
         signed, inside = event.sign * scores(event.model, table), event.hits(table)[0]
-        bars = _of_numbers(signed, np.isfinite(signed), sides, inside, [event.threshold])
+        bars = _number_bars(signed, np.isfinite(signed), sides, inside, [event.threshold])
         return Histogram("score(output)", runs, tuple(bars))
     if not isinstance(event, Event):
         return None
     inside = event.mask(table)
     feature = getattr(event.conditions[0], "feature", None)
     if feature is None:
-        return Histogram("output", runs, tuple(_of_kinds(*_outputs(table), sides, inside)))
+        return Histogram("output", runs, tuple(_kind_bars(*_outputs(table), sides, inside)))
     numbers, codes = feature.columns(table)
     finite = (codes == NUMBER) & np.isfinite(numbers)
     ends = [end for c in event.conditions for end in _ends(c) if c.feature == feature]  # type: ignore[union-attr]
-    bars = _of_numbers(numbers, finite, sides, inside, ends)
-    others = _of_kinds(*_categories(numbers, codes, table), sides, inside, ~finite)
+    bars = _number_bars(numbers, finite, sides, inside, ends)
+    others = _kind_bars(*_categories(numbers, codes, table), sides, inside, ~finite)
     return Histogram(feature.text, runs, (*bars, *others))
 
 
@@ -157,7 +157,7 @@ def _ends(condition: Any) -> list[float]:
     return [condition.value] if isinstance(condition, Equals) else []
 
 
-def _of_numbers(
+def _number_bars(
     numbers: Floats, which: Bools, sides: tuple[Bools, Bools], inside: Bools, ends: list[float]
 ) -> list[Bar]:
     """Bars for the numbers at `which`: each value by itself where they are few, else ranges."""
@@ -221,7 +221,7 @@ def _outputs(table: Table) -> tuple[Ints, list[str]]:
 
 def _categories(numbers: Floats, codes: Ints, table: Table) -> tuple[Ints, list[str]]:
     """What stands in place of a finite number, and how it is written."""
-    names = {code: _flat(written(level)) for level, code in table.levels.items()}
+    names = {code: _one_line(written(level)) for level, code in table.levels.items()}
     size = max(names, default=-1) + 1
     labels = [names.get(code, "") for code in range(size)] + ["nan", "inf", "-inf", "(absent)"]
     special = np.select([np.isnan(numbers), numbers > 0], [size, size + 1], size + 2)
@@ -229,13 +229,13 @@ def _categories(numbers: Floats, codes: Ints, table: Table) -> tuple[Ints, list[
     return kind, labels
 
 
-def _flat(text: str) -> str:
+def _one_line(text: str) -> str:
     """A text without line breaks, cut off where it gets long."""
     flat = " ".join(text.split())
     return flat if len(flat) <= LABEL else f"{flat[: LABEL - 3]}..."
 
 
-def _of_kinds(
+def _kind_bars(
     kind: Ints,
     labels: list[str],
     sides: tuple[Bools, Bools],

@@ -129,14 +129,14 @@ class Pool:
         `start` and `stop` pick a part of the samples, by their number on each input.
         """
         drawn = (self.drawn[i] for i in (contender.input1, contender.input2))
-        tables = [concatenated(_up_to(stop, batches)) for batches in drawn]
+        tables = [concatenated(_leading_batches(stop, batches)) for batches in drawn]
         runs = min(map(len, tables))
         stop = runs if stop is None else min(stop, runs)
         parts = [table.between(start, stop) for table in tables]
         return concatenated(parts), np.arange(2 * (stop - start)) < stop - start
 
 
-def _up_to(stop: int | None, batches: list[Table]) -> list[Table]:
+def _leading_batches(stop: int | None, batches: list[Table]) -> list[Table]:
     """The batches that the first so many samples are in."""
     if stop is None:
         return batches
@@ -211,7 +211,7 @@ def always_raises(context: Context, pool: Pool) -> None:
 def never_varies(context: Context, pool: Pool) -> bool:
     """Whether nothing ever varied that can be read. That is said, and so is what cannot be read."""
     unreadable = cannot_be_read(pool)
-    if any(map(was_cut, _first_of_each(pool).raw)):
+    if any(map(was_cut, _first_outputs(pool).raw)):
         context.sampler.note(
             f"only the first {MAX_READ:,} elements of an iterator were read, and nothing is known "
             "of the others: return a list, or use features="
@@ -226,7 +226,7 @@ def never_varies(context: Context, pool: Pool) -> bool:
     if not unreadable:
         hint = (
             "is a return missing?"
-            if _first_of_each(pool).raw[0] is None
+            if _first_outputs(pool).raw[0] is None
             else "missing noise, a fixed seed or a cache?"
         )
         context.sampler.note(
@@ -237,7 +237,7 @@ def never_varies(context: Context, pool: Pool) -> bool:
 
 def cannot_be_read(pool: Pool) -> str:
     """What there is in the outputs that does not show what it holds; empty if all does."""
-    outputs = _first_of_each(pool)
+    outputs = _first_outputs(pool)
     hidden = opaque_types(outputs.levels)
     if not hidden:
         return ""
@@ -251,6 +251,6 @@ def cannot_be_read(pool: Pool) -> str:
     return f"{what} cannot be read"
 
 
-def _first_of_each(pool: Pool) -> Table:
+def _first_outputs(pool: Pool) -> Table:
     """The first outputs on each input."""
     return tabulate(joined([tables[0].raw[:32] for tables in pool.drawn if tables]))

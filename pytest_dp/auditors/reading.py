@@ -91,17 +91,17 @@ def read(
     """
     about = quantities(context.settings, table, arm.references, on_d, arm.outputs.coupled)
     clearly = rank_for(context.guarantee, rarest=0.0)
-    clearest = _read(context, arm, (table, on_d), about, clearly, KEPT_RANK, planned)
+    clearest = _searched_event(context, arm, (table, on_d), about, clearly, KEPT_RANK, planned)
     falls_short = clearest is None or not clearest.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
         by_bound = _by_bound(context, planned)
-        strongest = _read(context, arm, (table, on_d), about, by_bound, NEARLY, planned)
+        strongest = _searched_event(context, arm, (table, on_d), about, by_bound, NEARLY, planned)
         if strongest is not None and (clearest is None or strongest.expected > clearest.expected):
             return strongest
     return clearest
 
 
-def _read(
+def _searched_event(
     context: Context,
     arm: Arm,
     outputs: tuple[Table, Bools],
@@ -117,7 +117,7 @@ def _read(
     event = readable(arm, part, sides, about, rank_of, kept_rank)
     if event is None:
         return None
-    event = _rounder(event, part, sides, _by_bound(context, planned)(runs // 2))
+    event = _rounded(event, part, sides, _by_bound(context, planned)(runs // 2))
     inside = event.mask(table)
     c1, c2 = (int((inside & ~known & side).sum()) for side in (on_d, ~on_d))
     unseen = choice_of(c1, runs - runs // 2, c2, runs - runs // 2, context.plan(planned))
@@ -129,7 +129,7 @@ def _read(
     return Read(event, unseen, expected, float(excess[0]) * math.sqrt(2), _is_small(table))
 
 
-def _rounder(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
+def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     """The event with fewer digits, where it is worth as much like that.
 
     What shows most clearly in the runs at hand need not be what the held-out ones, of which there

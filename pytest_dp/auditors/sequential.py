@@ -60,17 +60,19 @@ def audit(context: Context) -> AuditResult:
             raise context.hung(out) from None
     enumeration = enumerate_pairs(context)
     if not context.settings.coupled:
-        return _played(Game(context, BET_KEY, 1.0, enumeration, coupled=False), enumeration)
+        return _play_and_conclude(
+            Game(context, BET_KEY, 1.0, enumeration, coupled=False), enumeration
+        )
     try:
         game = Game(context, BET_KEY, COUPLED_SHARE, enumeration, coupled=True)
-        return _played(game, enumeration)
+        return _play_and_conclude(game, enumeration)
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
         game = Game(context, RESTART_KEY, 1 - COUPLED_SHARE, enumeration, coupled=False)
-        return _played(game, enumeration)
+        return _play_and_conclude(game, enumeration)
 
 
-def _played(game: Game, enumeration: Enumeration) -> AuditResult:
+def _play_and_conclude(game: Game, enumeration: Enumeration) -> AuditResult:
     try:
         game.play(game.context.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:

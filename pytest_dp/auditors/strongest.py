@@ -93,18 +93,18 @@ def strongest(
     if refuted:
         left = min(left, max(MAX_SHOWN, SHOWN_PER_BET * 2 * sum(arm.drawn for arm in arms)))
     planned = max(left, held_out.MIN_ON_A_SIDE)
-    choices = [_choice(context, arm, planned) for arm in arms]
+    choices = [_best_threshold(context, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].expected)
     arm, choice = arms[best], choices[best]
     readable = _read_in_time(context, arm, planned, choice.expected if refuted else -math.inf)
     if refuted:
-        witness = _of_refuted(context, arm, choice, readable)
+        witness = _witness_of_refutation(context, arm, choice, readable)
     else:
         event, reading, _ = taken_apart(readable)
         witness = witness_of(arm, _model_of(arm), choice, event, reading)
     if witness is None:
         return None
-    total = _enough(context, witness, left) if refuted else left
+    total = _samples_needed(context, witness, left) if refuted else left
     try:
         tested = held_out.count(context, pool, witness, total)
     except OutOfTime as out:
@@ -133,7 +133,7 @@ def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> R
         return None
 
 
-def _of_refuted(
+def _witness_of_refutation(
     context: Context, arm: Arm, choice: Choice, readable: Read | None
 ) -> Witness | None:
     """What shows best that the claim is broken: the attack of the largest bound, or the clearest.
@@ -157,10 +157,10 @@ def _of_refuted(
             witness = Witness(arm, None, event, reading.sign, reading.p1, reading.p2)
         elif clearest is not None:
             witness = witness_of(arm, model, clearest.choice, None, None)
-    return None if witness is None else replace(witness, middle=_middle(arm))
+    return None if witness is None else replace(witness, middle=_median_event(arm))
 
 
-def _choice(context: Context, arm: Arm, left: int) -> Choice:
+def _best_threshold(context: Context, arm: Arm, left: int) -> Choice:
     """The threshold of the pair's score with the largest bound to expect."""
     binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
     counts1, counts2 = joint.sum(1), joint.sum(0)
@@ -174,7 +174,7 @@ def _choice(context: Context, arm: Arm, left: int) -> Choice:
     return clearest.choice if best is None or best.expected == -math.inf else best
 
 
-def _middle(arm: Arm) -> Attack | None:
+def _median_event(arm: Arm) -> Attack | None:
     """The event of a score above the middle one of the record."""
     binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
     if not len(binning.cuts):
@@ -211,7 +211,7 @@ def _clearest(arm: Arm, sticks: Sequence[HockeyStick]) -> _Clearest | None:
     return _Clearest(choice, c1, c2, float(excess[down][k]))
 
 
-def _enough(context: Context, witness: Witness, left: int) -> int:
+def _samples_needed(context: Context, witness: Witness, left: int) -> int:
     """Samples that show clearly what the witness is worth, of those that are left.
 
     A clear picture may take its share of the time; to show that the claim is broken, all of it.
@@ -259,8 +259,8 @@ def grows(arms: list[Arm], worst: Arm) -> str:
 
     By the samples of the past, two standard errors apart (approximate).
     """
-    losses = [loss for loss in map(_loss, arms) if loss is not None]
-    here = _loss(worst)
+    losses = [loss for loss in map(_loss_interval, arms) if loss is not None]
+    here = _loss_interval(worst)
     if not losses or here is None:
         return ""
     highest = max(0.0, *(high for _, high in losses))
@@ -281,7 +281,7 @@ def length_of(arm: Arm) -> int | None:
         return None
 
 
-def _loss(arm: Arm) -> tuple[float, float] | None:
+def _loss_interval(arm: Arm) -> tuple[float, float] | None:
     """Two standard errors around the loss of the cut that tells most; None if it is unknown."""
     cut = _clearest(arm, ALIKE)
     if cut is None or min(cut.c1, cut.c2) < MIN_COUNTED:

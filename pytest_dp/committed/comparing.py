@@ -22,7 +22,10 @@ from pytest_dp.settings import SEARCHES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 _CURVE_TOLERANCE = 1e-6
+"""Relative difference of deltas that were computed in two ways: larger values let a promise become
+weaker by so much. Chosen by hand."""
 _ROUNDING = 1e-9
+"""Relative difference of numbers that machines round differently."""
 
 
 class Change(NamedTuple):
@@ -64,8 +67,8 @@ def changes(old: Entry, new: Entry) -> list[Change]:
         *_relation(old.get("relation", {}), new.get("relation", {})),
         *_group(old.get("group", 1), new.get("group", 1)),
         *_inputs(old, new),
-        *_named("params", old, new),
-        *_named("drawn", old, new),
+        *_param_changes("params", old, new),
+        *_param_changes("drawn", old, new),
         *_composes(old.get("composes", []), new.get("composes", [])),
         *_effort(old.get("effort", {}), new["effort"]),
     ]
@@ -154,19 +157,19 @@ def _inputs(old: Entry, new: Entry) -> Iterator[Change]:
         if old.get("inputs") != new.get("inputs"):
             yield Change("inputs", _source(old), _source(new), OTHER)
         return
-    lost, gained = _without(before, after), _without(after, before)
+    lost, gained = _difference(before, after), _difference(after, before)
     if not lost and not gained:
         return
     count = f"{len(before)} example{'s' * (len(before) != 1)}"
     if lost and gained:
-        yield Change("inputs", _some(lost), _some(gained), OTHER)
+        yield Change("inputs", _abbreviated(lost), _abbreviated(gained), OTHER)
     elif lost:
-        yield Change("inputs", count, f"{len(after)}, without {_some(lost)}", WEAKER)
+        yield Change("inputs", count, f"{len(after)}, without {_abbreviated(lost)}", WEAKER)
     else:
-        yield Change("inputs", count, f"{len(after)}, with {_some(gained)}", STRONGER)
+        yield Change("inputs", count, f"{len(after)}, with {_abbreviated(gained)}", STRONGER)
 
 
-def _without(texts: list[str], others: list[str]) -> list[str]:
+def _difference(texts: list[str], others: list[str]) -> list[str]:
     """Those of some examples that are not among others."""
     left = Counter(map(content_of, others))
     missing = []
@@ -179,7 +182,7 @@ def _without(texts: list[str], others: list[str]) -> list[str]:
     return missing
 
 
-def _some(texts: list[str]) -> str:
+def _abbreviated(texts: list[str]) -> str:
     more = f" and {len(texts) - 2} more" if len(texts) > 2 else ""
     return ", ".join(texts[:2]) + more
 
@@ -189,7 +192,7 @@ def _source(given: Entry) -> str:
     return str(given.get("inputs") or f"{count} example{'s' * (count != 1)}")
 
 
-def _named(what: str, old: Entry, new: Entry) -> Iterator[Change]:
+def _param_changes(what: str, old: Entry, new: Entry) -> Iterator[Change]:
     before, after = old.get(what, {}), new.get(what, {})
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):

@@ -25,7 +25,8 @@ from pytest_dp.settings import Settings
 Entry = dict[str, Any]
 
 CURVE = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-"""Where a guarantee that is a function is asked for its delta, in nats."""
+"""Where a guarantee that is a function is asked for its delta, in nats: more values make longer
+entries, between them a promise may become weaker unseen. Chosen by hand."""
 ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
 """Effort that an entry names in any case; of the rest, what is not usual."""
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
@@ -64,8 +65,8 @@ def entry(
         "relation": _relation(looked_up),
         "inputs": _inputs(promise),
         "examples": examples(looked_up, written=examples(promise) is not None),
-        "params": {name: _told(v) for name, v in claim.arguments.params.items()},
-        "drawn": {name: _told(v) for name, v in claim.arguments.drawn.items()},
+        "params": {name: _text_or_digest(v) for name, v in claim.arguments.params.items()},
+        "drawn": {name: _text_or_digest(v) for name, v in claim.arguments.drawn.items()},
         "composes": sorted(f"{_name(part)} x {times}" for part, times in composes),
         "group": promise.group if promise.group > 1 else None,
         "effort": _effort(settings) | ({"strict": True} if strict else {}),
@@ -123,29 +124,29 @@ def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
     Datasets that are not `written` in the claim itself may be anybody's data, which is not to stand
     in a file of the project: of these, a digest and how many records there are.
     """
-    as_text = _told if written else _counted
+    as_text = _text_or_digest if written else _digest_and_size
     if promise.pairs is not None:
         pairs = promise.pairs if isinstance(promise.pairs, tuple) else None
         if pairs is None:
             return None
-        return [_told(pair) if written else f"#{digest(text_of(pair))}" for pair in pairs]
+        return [_text_or_digest(pair) if written else f"#{digest(text_of(pair))}" for pair in pairs]
     inputs = promise.inputs
     if isinstance(inputs, Queries):
         return [f"queries({text_of(length)})" for length in inputs.lengths]
     if isinstance(inputs, Values):
-        return [f"value {_told(option)}" for option in inputs.options]
+        return [f"value {_text_or_digest(option)}" for option in inputs.options]
     if isinstance(inputs, list | tuple):
         return [as_text(dataset) for dataset in inputs]
     if is_strategy(inputs):
-        return [f"strategy {_told(inputs)}"]
+        return [f"strategy {_text_or_digest(inputs)}"]
     return None
 
 
-def _told(value: Any) -> str:
+def _text_or_digest(value: Any) -> str:
     return brief(text_of(value))
 
 
-def _counted(value: Any) -> str:
+def _digest_and_size(value: Any) -> str:
     data = type_of(value)
     count = None if data is None else data.length(value)
     many = "" if count is None else f" ({count:,} record{'s' * (count != 1)})"
@@ -165,7 +166,7 @@ def _inputs(promise: Promise) -> str | None:
         return given
     if examples(promise) is not None:
         return None
-    return _told(given)
+    return _text_or_digest(given)
 
 
 def _relation(promise: Promise) -> Entry | None:
@@ -181,12 +182,12 @@ def _effort(settings: Settings) -> Entry:
     for name in SOMETIMES:
         value = getattr(settings, name)
         if name == "search":
-            texts = [part if isinstance(part, str) else _told(part) for part in value]
+            texts = [part if isinstance(part, str) else _text_or_digest(part) for part in value]
             if sorted(texts) != sorted(usual.search):
                 effort[name] = sorted(texts)
         elif value is not getattr(usual, name) and value != getattr(usual, name):
             plain = isinstance(value, bool | int | float | str)
-            effort[name] = value if plain else _told(value)
+            effort[name] = value if plain else _text_or_digest(value)
     return effort
 
 

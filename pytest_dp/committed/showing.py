@@ -64,7 +64,7 @@ def _headline(judgement: Judgement, file: str) -> str:
         lost = _lost(judgement)
         is_less = "is less than" if lost[0].verdict == WEAKER else "is not what"
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-        return f"{_in_short(lost[0])}{more} {is_less} {file} has on record"
+        return f"{_short_text(lost[0])}{more} {is_less} {file} has on record"
     if judgement.kind == HIDDEN and collected is not None:
         return f"not audited ({collected.hidden}); {file} has it on record"
     if judgement.kind == GONE:
@@ -80,7 +80,7 @@ def _lost(judgement: Judgement) -> list[Change]:
     return sorted(lost, key=lambda change: change.verdict != WEAKER)
 
 
-def _in_short(change: Change) -> str:
+def _short_text(change: Change) -> str:
     if change.what == "promise":
         return f"{change.before} -> {change.after}"
     return str(change)
@@ -115,7 +115,7 @@ def summary(judged: Iterable[Judgement], file: str) -> list[str]:
         if judgement.kind == RENAMED and judgement.collected is not None:
             lines += [f"  renamed: {judgement.id}", f"       to: {judgement.collected.id}"]
         elif judgement.kind == STRONGER and judgement.collected is not None:
-            said = "; ".join(map(_in_short, judgement.changes)) or "it is audited again"
+            said = "; ".join(map(_short_text, judgement.changes)) or "it is audited again"
             line = f"  stronger: {judgement.id}: {said}"
             lines += wrap(line, WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
     if any(judgement.kind in (RENAMED, STRONGER) for judgement in judged) and not any(

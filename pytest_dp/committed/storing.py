@@ -18,6 +18,7 @@ from pytest_dp.writing import write_whole
 VERSION = 1
 """Of the format; what a newer one says is not guessed at."""
 _WIDE = 92
+"""Characters of an entry that is written on one line."""
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)
 
 
@@ -43,7 +44,7 @@ def load(file: Path) -> dict[str, Entry]:
             "both, as a claim is a block of its own; then run pytest --dp-update."
         )
     try:
-        content = json.loads(text, object_pairs_hook=_once)
+        content = json.loads(text, object_pairs_hook=_unique_keys)
     except _TwiceError as twice:
         raise ClaimsFileError(
             f"{file.name} says {twice} twice, as after a merge. Delete one of the two, then run "
@@ -59,7 +60,7 @@ class _TwiceError(Exception):
     """A key of an object that it has already."""
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for name, value in pairs:
         if name in mapping:

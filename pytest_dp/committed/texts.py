@@ -19,10 +19,11 @@ from pytest_dp.reprs import shown
 from pytest_dp.sampling.streams import definition_of
 
 SHORT = 60
-"""Characters that a text may have before a digest takes the place of its end."""
+"""Characters that a text may have before a digest takes the place of its end. Chosen by hand."""
 MANY = 1_000
-"""Entries of a list from which on its own repr is taken, which is quick."""
+"""Entries of a list from which on its own repr is taken, which is quick. By hand."""
 _DEEP = 20
+"""Levels of nested containers that are written, as some hold themselves. Chosen by hand."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 

@@ -69,13 +69,13 @@ def ordered(pairs: Sequence[Pair]) -> list[Pair]:
             values.setdefault(column, {}).setdefault(key(value), at)
             if is_real(value):
                 numbers.setdefault(column, []).append((value, at))
-    columns = [_of_column(values[column], numbers.get(column, [])) for column in values]
+    columns = [_column_cases(values[column], numbers.get(column, [])) for column in values]
     chosen = dict.fromkeys([*cases.values(), *in_turn(columns)])
     corners = dict.fromkeys(list(chosen)[:MAX_CORNERS])
     return [pairs[at] for at in corners | dict.fromkeys(range(len(pairs)))]
 
 
-def _of_column(values: Mapping[Hashable, int], numbers: list[tuple[float, int]]) -> list[int]:
+def _column_cases(values: Mapping[Hashable, int], numbers: list[tuple[float, int]]) -> list[int]:
     """The pairs that show the cases of one column."""
     special = [("nan",), key(math.inf), key(-math.inf)]
     shown = [values[case] for case in special if case in values]

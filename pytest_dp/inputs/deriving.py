@@ -57,13 +57,16 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     """
     _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
-    sources = sorted(_pooled(examples), key=lambda source: len(source[1]))
+    sources = sorted(_pools(examples), key=lambda source: len(source[1]))
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
     large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE]
     parts = [(pool, relation.part(pool, rows)) for pool, rows in large]
     small = [source for source in sources if source not in large]
     seen: set[frozenset[int]] = set()
-    ways = [_walk([*small, *parts], offered, relation, seen), _walk(large, offered, relation, seen)]
+    ways = [
+        _new_pairs([*small, *parts], offered, relation, seen),
+        _new_pairs(large, offered, relation, seen),
+    ]
     if not large:
         return _not_empty(leading(ways[0]), examples, relation)
     of_part, of_whole = list(islice(ways[0], OF_PART)), list(islice(ways[1], OF_WHOLE))
@@ -85,7 +88,7 @@ def leading(pairs: Iterator[Pair]) -> Derived:
     return Derived(given, chain(following, pairs), note * bool(following))
 
 
-def _walk(
+def _new_pairs(
     sources: Sequence[tuple[Pool, Positions]],
     offered: Mapping[Pool, Sequence[Positions]],
     relation: OfRecords,
@@ -120,7 +123,7 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     Those of two examples by a predicate, then each example with each of its neighbours, in turn.
     """
     if not examples:
-        raise _none(examples)
+        raise _no_examples(examples)
     known = [
         record for data in examples for record in (records_of(data) if kind_of(data) else [data])
     ]
@@ -161,7 +164,7 @@ def _not_empty(pairs: Derived, examples: Sequence[Any], relation: Relation) -> D
     )
 
 
-def _none(examples: Sequence[Any]) -> ClaimError:
+def _no_examples(examples: Sequence[Any]) -> ClaimError:
     return ClaimError(
         f"inputs={examples!r} holds no dataset. Write at least one, such as inputs=[[1, 0]]."
     )
@@ -169,7 +172,7 @@ def _none(examples: Sequence[Any]) -> ClaimError:
 
 def _check(examples: Sequence[Any], relation: OfRecords) -> None:
     if not examples:
-        raise _none(examples)
+        raise _no_examples(examples)
     for at, example in enumerate(examples):
         if not kind_of(example):
             raise ClaimError(
@@ -184,7 +187,7 @@ def _check(examples: Sequence[Any], relation: OfRecords) -> None:
             )
 
 
-def _pooled(examples: Sequence[Any]) -> list[tuple[Pool, Positions]]:
+def _pools(examples: Sequence[Any]) -> list[tuple[Pool, Positions]]:
     """Each example as positions in the pool of its kind."""
     kinds = [(*kind_of(example), joined_as(example)) for example in examples]
     for at, (name, detail, content) in enumerate(kinds):

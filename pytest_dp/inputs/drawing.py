@@ -198,7 +198,7 @@ def draws(
         yield _drawn(strategy, (), random, constants)
     count = 100
     while True:
-        yield from _given(strategy, random.getrandbits(64), count)
+        yield from _drawn_by_given(strategy, random.getrandbits(64), count)
         count = min(2 * count, MAX_BATCH)
 
 
@@ -255,7 +255,9 @@ def _as_drawn(value: Any, data: Any, start: int = 0) -> Drawn:
     )
 
 
-def _given(strategy: st.SearchStrategy[Any], number: int, count: int) -> list[Drawn | None]:
+def _drawn_by_given(
+    strategy: st.SearchStrategy[Any], number: int, count: int
+) -> list[Drawn | None]:
     """So many values, or fewer if there are not as many, by what is public of Hypothesis."""
     values: list[Drawn | None] = []
 

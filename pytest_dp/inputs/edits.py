@@ -103,14 +103,14 @@ class Edits:
 
     def drop(self) -> Iterator[Choices]:
         """Without a member."""
-        members = self._cut(self._made)
+        members = self._members(self._made)
         if members:
             gone = self._group(self._made, members)
-            yield from self._with(members, {}, gone, -len(gone))
+            yield from self._spliced(members, {}, gone, -len(gone))
 
     def add(self) -> Iterator[Choices]:
         """With a member of the other value."""
-        theirs = self._cut(self._donor)
+        theirs = self._members(self._donor)
         if not theirs:
             return
         labels = [part.label for part in theirs[0]]
@@ -119,16 +119,16 @@ class Edits:
                 come = self._group(self._donor, theirs)
                 before = members[self._pick(len(members))]
                 new = self._columns(come, before)
-                yield from self._with(members, new, [], len(come))
+                yield from self._spliced(members, new, [], len(come))
                 return
 
     def swap(self) -> Iterator[Choices]:
         """With a member of the other value in place of one."""
-        members, theirs = self._cut(self._made), self._cut(self._donor)
+        members, theirs = self._members(self._made), self._members(self._donor)
         if members and theirs and len(members[0]) == len(theirs[0]):
             gone, come = self._group(self._made, members), self._group(self._donor, theirs)
             new = self._columns(come, gone[0])
-            yield from self._with(members, new, gone, len(come) - len(gone))
+            yield from self._spliced(members, new, gone, len(come) - len(gone))
 
     def change(self) -> Iterator[Choices]:
         """With another choice in one place, or in all members that agree in it."""
@@ -177,7 +177,7 @@ class Edits:
             choices[at] += step
         yield choices
 
-    def _cut(self, made: Made) -> list[Member]:
+    def _members(self, made: Made) -> list[Member]:
         """Members of a value: mostly as many as it has records, if it has some."""
         ways = [_without_end(made, members) for members in cuts(made.whole)]
         if kind_of(made.value) and self._pick(4):
@@ -214,7 +214,7 @@ class Edits:
             for n, part in enumerate(at)
         }
 
-    def _with(
+    def _spliced(
         self, members: Sequence[Member], new: dict[int, Choices], gone: Sequence[Member], more: int
     ) -> Iterator[Choices]:
         """The choices with some put in and some left out; also where a number says how many."""

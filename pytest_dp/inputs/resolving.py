@@ -26,8 +26,8 @@ leave fewer samples for each. Chosen by hand."""
 def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
     """Look up a name, then call a function, then take what a generator yields."""
     returns = "queries(...), values([...]) or a list of example datasets, or yields these"
-    name = _named(given)
-    given, origin = _called("inputs", given, root, returns)
+    name = _name_of(given)
+    given, origin = _looked_up("inputs", given, root, returns)
     given = _leading("inputs", name, given, MAX_EXAMPLES, "datasets", notes)
     if isinstance(given, Queries | Values | list) or type(given) is tuple or is_strategy(given):
         return given
@@ -43,8 +43,8 @@ def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
     """The same for pairs, which are checked to be two inputs each."""
     if isinstance(given, tuple) or is_strategy(given):  # read when the claim was
         return given
-    name = _named(given)
-    given, origin = _called("pairs", given, root, "a list of pairs (D, D'), or yields them")
+    name = _name_of(given)
+    given, origin = _looked_up("pairs", given, root, "a list of pairs (D, D'), or yields them")
     if is_strategy(given):
         return given
     given = _leading("pairs", name, given, MAX_STATED, "pairs", notes)
@@ -57,13 +57,13 @@ def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
         ) from error
 
 
-def _named(given: Any) -> str:
+def _name_of(given: Any) -> str:
     return repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
 
 
-def _called(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[Any, str]:
+def _looked_up(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[Any, str]:
     """What a name and a function stand for, and how to begin a sentence about it."""
-    name = _named(given)
+    name = _name_of(given)
     origin = f"{keyword}="
     if isinstance(given, str):
         origin = f"{keyword}={name} is "
@@ -74,7 +74,7 @@ def _called(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[
     try:
         given = given()
     except Exception as error:
-        raise _raised(keyword, name, error, returns) from error
+        raise _call_error(keyword, name, error, returns) from error
     _refuse_strategies(given, name)
     return given, f"{keyword}={name}: the function returned "
 
@@ -87,16 +87,16 @@ def _leading(keyword: str, name: str, given: Any, limit: int, what: str, notes: 
     try:
         taken.extend(islice(given, limit))
     except Exception as error:
-        raise _raised(keyword, name, error, f"yields {what}") from error
+        raise _call_error(keyword, name, error, f"yields {what}") from error
     if len(taken) == limit:
         notes.append(f"took the first {limit} {what} that {keyword}={name} yields")
     return taken
 
 
-def _raised(keyword: str, name: str, error: Exception, returns: str) -> ClaimError:
+def _call_error(keyword: str, name: str, error: Exception, returns: str) -> ClaimError:
     return ClaimError(
-        f"{keyword}={name}: the function raised {_said(error)}. It is called without arguments, "
-        f"and returns {returns}."
+        f"{keyword}={name}: the function raised {_error_text(error)}. It is called without "
+        f"arguments, and returns {returns}."
     )
 
 
@@ -133,7 +133,7 @@ def _look_up(name: str, root: Path | None, keyword: str) -> Any:
             file = getattr(sys.modules[module], "__file__", None) or "built in"
             raise ClaimError(
                 f"{keyword}={name!r}: there is no {part!r}; the module {module!r} is {file}. "
-                f"{_meant(part, dir(value))}Write the name of something that it defines."
+                f"{_suggestion(part, dir(value))}Write the name of something that it defines."
             ) from error
     return value
 
@@ -164,7 +164,7 @@ def _module(module: str, name: str, root: Path | None) -> Any:
         looked = f"on sys.path{f' and in {root}' if root else ''}"
     raise ClaimError(
         f"{name}: there is no module {module!r}; looked {looked}. "
-        f"{_meant(last, _modules_in(folders))}Write the module as in an import statement."
+        f"{_suggestion(last, _modules_in(folders))}Write the module as in an import statement."
     )
 
 
@@ -180,7 +180,7 @@ def _from_file(module: str, file: Path, name: str) -> Any:
         del sys.modules[module]
         if not isinstance(error, Exception):
             raise
-        raise _broken(module, name, error) from error
+        raise _import_error(module, name, error) from error
     return loaded
 
 
@@ -193,12 +193,12 @@ def _imported(module: str, name: str) -> Any:
         # Otherwise it is the module that asks for another one that is not there.
         if missing and f"{module}.".startswith(f"{missing}."):
             return None
-        raise _broken(module, name, error) from error
+        raise _import_error(module, name, error) from error
 
 
-def _broken(module: str, name: str, error: BaseException) -> ClaimError:
+def _import_error(module: str, name: str, error: BaseException) -> ClaimError:
     return ClaimError(
-        f"{name}: importing {module!r} raised {_said(error)}. Correct the module "
+        f"{name}: importing {module!r} raised {_error_text(error)}. Correct the module "
         "so that it can be imported, or name another one."
     )
 
@@ -212,12 +212,12 @@ def _modules_in(folders: list[str]) -> set[str]:
     return names
 
 
-def _meant(name: str, names: Iterable[str]) -> str:
+def _suggestion(name: str, names: Iterable[str]) -> str:
     close = get_close_matches(name, names, 3)
     return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception:  # whatever the user's exception does

@@ -66,11 +66,11 @@ def collected(config: pytest.Config) -> Iterator[str]:
         yield claim
         versions = [list(group) for _, group in groupby(of_claim, key=lambda run: run.identity)]
         for version in sorted(versions, key=lambda group: max(run.started for run in group)):
-            yield f"  {_told(version)}"
+            yield f"  {_version_line(version)}"
     yield from (f"WARNING: {problem}" for problem in store.problems)
 
 
-def _told(runs: list[Run]) -> str:
+def _version_line(runs: list[Run]) -> str:
     """One version of a mechanism and its claim."""
     evidence = total(runs)
     alpha = min(run.alpha for run in runs)

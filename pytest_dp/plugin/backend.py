@@ -12,7 +12,8 @@ import joblib
 import pytest
 
 PATIENCE = 30.0
-"""Seconds in which a cluster has to answer."""
+"""Seconds in which a cluster has to answer: some take a while to start, and one that is not there
+should not keep a run waiting. Chosen by hand."""
 
 
 class Cluster(NamedTuple):

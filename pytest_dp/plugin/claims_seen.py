@@ -118,7 +118,7 @@ class Seen:
         for item in before:
             gone = "deselected" if id(item) in self._announced else "removed"
             state = "collected" if id(item) in left else gone
-            self.tests[item.nodeid] = _told(item, state)
+            self.tests[item.nodeid] = _described(item, state)
         return outcome
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
@@ -151,7 +151,7 @@ class Seen:
             output[OUTPUT] = json.dumps(self.tests)
 
 
-def _told(item: pytest.Item, state: str) -> dict[str, Any]:
+def _described(item: pytest.Item, state: str) -> dict[str, Any]:
     from pytest_dp.claim import Claim
     from pytest_dp.plugin.check import place
 

@@ -12,7 +12,7 @@ from typing import Self
 import pytest
 
 PATIENCE = 2.0
-"""Seconds before anything is shown."""
+"""Seconds before anything is shown: quick audits need no progress. Chosen by hand."""
 
 
 class Progress:

@@ -30,9 +30,10 @@ LEFT, RIGHT = 60.0, WIDTH - 10
 """Where axes begin and end."""
 FAINT = 0.06
 """Distance from what the claim allows below which it could hardly be seen: then the surroundings of
-the event are enlarged."""
+the event are enlarged. Chosen by hand."""
 HIGHEST_FLOOR = -6.0
-"""Decimal logarithm of the lowest p-value that is drawn, at most; else twice that of alpha."""
+"""Decimal logarithm of the lowest p-value that is drawn, at most; else twice that of alpha. Chosen
+by hand: what is lower tells a reader nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +76,17 @@ def trade_off(pictures: Pictures, claim: Claimed) -> Drawing:
     window = _window(pictures)
     enlarged = window != (0.0, 1.0, 0.0, 1.0)
     x, y = Axis(window[0], window[1], LEFT, RIGHT), Axis(window[2], window[3], 230.0, 12.0)
-    allowed = _within(pictures.allowed, window)
+    allowed = _clipped(pictures.allowed, window)
     left, right, bottom, _ = window
-    ends = [(at, _at(pictures.allowed, at)) for at in (left, right)]  # which an axis cuts off
+    ends = [
+        (at, _height_at(pictures.allowed, at)) for at in (left, right)
+    ]  # which an axis cuts off
     below = [(left, bottom), ends[0], *allowed, ends[1], (right, bottom)]
     parts = [area([(x(a), y(b)) for a, b in below], "dp-forbidden")]
     parts.append(line([(x(a), y(b)) for a, b in allowed], "dp-claim"))
     if pictures.attack:
         attack = sorted(pictures.attack, key=lambda point: (point[0], -point[1]))
-        parts.append(line([(x(a), y(b)) for a, b in _within(attack, window)], "dp-attack"))
+        parts.append(line([(x(a), y(b)) for a, b in _clipped(attack, window)], "dp-attack"))
     if pictures.event is not None:
         (low1, at1, high1), (low2, at2, high2) = pictures.event
         parts.append(bar(x(low1), y(high2), x(high1) - x(low1), y(low2) - y(high2), "dp-uncertain"))
@@ -93,7 +96,7 @@ def trade_off(pictures: Pictures, claim: Claimed) -> Drawing:
     return Drawing(
         "Telling D from D'",
         svg(266, _title(pictures), parts),
-        _of_trade_off(pictures, enlarged, claim.violated),
+        _trade_off_caption(pictures, enlarged, claim.violated),
     )
 
 
@@ -107,7 +110,7 @@ def _title(pictures: Pictures) -> str:
     )
 
 
-def _of_trade_off(pictures: Pictures, enlarged: bool, violated: bool) -> str:
+def _trade_off_caption(pictures: Pictures, enlarged: bool, violated: bool) -> str:
     said = ["The claim rules out what is shaded."]
     if pictures.event is not None:
         said.append("Dot: fresh runs, in a box of what they leave possible.")
@@ -126,21 +129,21 @@ def _window(pictures: Pictures) -> tuple[float, float, float, float]:
     if pictures.event is None:
         return unit_square
     positives, negatives = pictures.event
-    allowed = _at(pictures.allowed, positives[1])
+    allowed = _height_at(pictures.allowed, positives[1])
     gap = abs(allowed - negatives[1])
     if gap >= FAINT:
         return unit_square
-    return *_around(positives, gap), *_around(negatives, gap)
+    return *_rate_window(positives, gap), *_rate_window(negatives, gap)
 
 
-def _around(rate: Interval, gap: float) -> tuple[float, float]:
+def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
     low, at, high = rate
     reach = max(1.5 * (high - low), 2.5 * gap, 1e-5)
     start = min(max(at - reach, 0.0), max(1 - 2 * reach, 0.0))
     return start, min(start + 2 * reach, 1.0)
 
 
-def _at(points: Points, x: float) -> float:
+def _height_at(points: Points, x: float) -> float:
     """The height of a line at x."""
     for (x1, y1), (x2, y2) in pairwise(points):
         if x1 <= x <= x2:
@@ -148,17 +151,17 @@ def _at(points: Points, x: float) -> float:
     return points[-1][1]
 
 
-def _within(points: Points | list[tuple[float, float]], window: tuple[float, ...]) -> Points:
+def _clipped(points: Points | list[tuple[float, float]], window: tuple[float, ...]) -> Points:
     """A falling line, cut off where it leaves the window."""
     left, right, bottom, top = window
     mirrored = tuple(sorted((y, x) for x, y in points))
     inside = [p for p in points if left <= p[0] <= right and bottom <= p[1] <= top]
     for x in (left, right):
-        y = _at(tuple(points), x)
+        y = _height_at(tuple(points), x)
         if bottom <= y <= top:
             inside.append((x, y))
     for y in (bottom, top):
-        x = _at(mirrored, y)
+        x = _height_at(mirrored, y)
         if left <= x <= right:
             inside.append((x, y))
     return tuple(sorted(set(inside), key=lambda point: (point[0], -point[1])))
@@ -186,7 +189,7 @@ def evidence(points: Points, claim: Claimed) -> Drawing:
             level - 5,
             f"alpha {number(claim.alpha)}",
         ),
-        *_beside(claimed, 174, "claimed"),
+        *_label_beside(claimed, 174, "claimed"),
     ]
     parts += across(x, 180, f"tested {claim.parameter}", x.ticks(5), number)
     exponents = [tick for tick in y.ticks(4) if tick == round(tick)]
@@ -203,7 +206,7 @@ def evidence(points: Points, claim: Claimed) -> Drawing:
     return Drawing(f"Evidence against {claim.parameter}", svg(216, title, parts), caption)
 
 
-def _beside(x: float, y: float, said: str) -> list[str]:
+def _label_beside(x: float, y: float, said: str) -> list[str]:
     """Words beside a vertical line, on the side where there is room."""
     if x > (LEFT + RIGHT) / 2:
         return [text(x - 5, y, said, "dp-end")]

@@ -12,12 +12,12 @@ from pytest_dp.results.pictures import Bar, Histogram
 LEFT, RIGHT = 14.0, WIDTH - 10
 """Where pictures begin and end."""
 HEIGHT = 78.0
-"""Of the highest bar, where bars are upright."""
+"""Of the highest bar, where bars are upright, in units of the picture."""
 MARKS = "abcdefghijkl"
 """Letters for bars that are not numbers, beside an axis of numbers."""
 RARE = 0.04
 """Share of the highest bar below which bars of the event could hardly be seen: then the scale is
-logarithmic."""
+logarithmic. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,9 @@ def fragment(record: Record) -> str:
     """One claim, to be shown within another page, such as a notebook."""
     verdict = f'<p class="{_CLASSES[record.status]} dp-verdict">{_text(_verdict(record))}</p>'
     name = f"<p>{_name(record.name)}</p>"
-    return f'<style>{_part("page.css")}</style><div class="dp">{name}{verdict}{_told(record)}</div>'
+    return (
+        f'<style>{_part("page.css")}</style><div class="dp">{name}{verdict}{_details(record)}</div>'
+    )
 
 
 def _document(title: str, body: str) -> str:
@@ -169,12 +171,12 @@ def _folded(number: int, record: Record) -> str:
         f"<details{is_open}><summary>"
         f'<span class="dp-verdict {_CLASSES[record.status]}">{_text(_verdict(record))}</span> '
         f"{_name(record.name)}</summary>\n"
-        f'<div id="claim-{number}"><p class="dp-soft">{_text(_place(record))}</p>{_told(record)}'
+        f'<div id="claim-{number}"><p class="dp-soft">{_text(_place(record))}</p>{_details(record)}'
         "</div></details>\n"
     )
 
 
-def _told(record: Record) -> str:
+def _details(record: Record) -> str:
     begun = " ".join(record.details.split()).startswith(record.headline)
     parts = [] if begun else [f"<p>{_text(record.headline)}</p>"]
     if record.details:

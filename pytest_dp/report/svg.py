@@ -15,9 +15,9 @@ from html import escape
 WIDTH = 360.0
 """Width of a picture, in the units in which text is 11 high: a narrow phone shows it as it is."""
 SHORTEST, LONGEST = 1e-3, 1e7
-"""Sizes of numbers that are written without an exponent."""
+"""Sizes of numbers that are written without an exponent: others do not fit below an axis."""
 UNSEEN = 0.25
-"""Distance that makes no difference to the eye."""
+"""Distance, in units of the picture, that makes no difference to the eye. Chosen by hand."""
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -68,7 +68,7 @@ def line(points: Iterable[tuple[float, float]], kind: str) -> str:
     points = list(points)
     if not points:
         return ""
-    start, *others = _seen(points)
+    start, *others = _simplified(points)
     drawn = "".join(f"L{_n(x)} {_n(y)}" for x, y in others)
     return f'<path class="{kind}" d="M{_n(start[0])} {_n(start[1])}{drawn}"/>'
 
@@ -165,7 +165,7 @@ def percent(share: float) -> str:
     return f"{value:.{min(digits, 6)}f} %"
 
 
-def _seen(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _simplified(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """A line of fewer points that is nowhere further than `UNSEEN` from all of them.
 
     Source: Douglas, Peucker, "Algorithms for the reduction of the number of points required to

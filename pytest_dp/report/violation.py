@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 WIDTH = 76
 LINES = 6
-"""Longest that one input or event may get."""
+"""Longest that one input or event may get: a failure should fit on a screen. Chosen by hand."""
 MAX_PASTED = 300
-"""Characters of a pair that is shown as source; longer ones are in the result."""
+"""Characters of a pair that is shown as source; longer ones are in the result. By hand."""
 
 
 def headline(result: Result) -> str:
@@ -314,7 +314,7 @@ def _evidence(result: Result, example: Counterexample | None = None) -> list[str
             "There was no effort left to show a counterexample: raise max_samples or max_seconds."
         )
     elif example.divergence is not None and result.lower == example.divergence.lower:
-        said.append(_apart(result, example.divergence))
+        said.append(_divergence_text(result, example.divergence))
     elif result.lower > max(1.005 * example.lower, result.claimed):
         more = result.claim.promise.guarantee.at_least(numbers.lower(result.lower))
         said.append(f"A learned attack on the same pair, with another S, shows {more}.")
@@ -323,7 +323,7 @@ def _evidence(result: Result, example: Counterexample | None = None) -> list[str
     return [f"  {line}" for text in said for line in wrap(text, WIDTH - 2)]
 
 
-def _apart(result: Result, distance: Distance) -> str:
+def _divergence_text(result: Result, distance: Distance) -> str:
     """What is broken by all of the outputs, and not by any event."""
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"

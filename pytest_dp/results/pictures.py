@@ -13,7 +13,7 @@ Points = tuple[tuple[float, float], ...]
 Interval = tuple[float, float, float]
 """The lower end, what was counted, the upper end."""
 DIGITS = 6
-"""Significant digits of what is drawn."""
+"""Significant digits of what is drawn: more make reports larger and look the same."""
 
 
 @dataclass(frozen=True, slots=True)

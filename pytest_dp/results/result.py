@@ -17,11 +17,11 @@ Verdict = Literal["violated", "no violation", "inconclusive"]
 
 STRONG, FAIR = 1.25, 2.0
 """How many times too small noise has to be, at most, to be caught by a strong pass, or a fair one.
-"""
+Chosen by hand."""
 MAX_NOTES = 4
-"""Notes that are shown of a result at most; `AuditResult.notes` has them all."""
+"""Notes that are shown of a result at most; `AuditResult.notes` has them all. By hand."""
 EXACTLY = 1 + 1e-9
-"""What rounding may add."""
+"""Factor that rounding may add to a loss that equals the claim."""
 
 
 @dataclass(frozen=True, slots=True)

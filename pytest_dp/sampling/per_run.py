@@ -100,14 +100,14 @@ class Runs:
         self._idle = idle
         self._before = [self._state(k) for k in range(len(self._sources))]
         # Of `np.random` it is a value of its own, which takes time to write down.
-        self._at = {k: _plain(self._before[k]) for k in idle if k != 1}
+        self._at = {k: _comparable(self._before[k]) for k in idle if k != 1}
         self._left_alone = False
         restarts = [
             _restarts(source, child(sequence, SOURCE_CHILD + k), count)
             for k, source in enumerate(self._sources)
             if k not in idle
         ]
-        self.restart: Restart = restarts[0] if len(restarts) == 1 else _all_of(restarts)
+        self.restart: Restart = restarts[0] if len(restarts) == 1 else _combined(restarts)
 
     def __enter__(self) -> Self:
         return self
@@ -124,14 +124,16 @@ class Runs:
     def starts(self) -> list[Any]:
         """Where all sources are, right after a restart, for `ends`."""
         return [
-            GLOBAL.words() or _plain(state_of(source)) if k == 1 else _plain(state_of(source))
+            GLOBAL.words() or _comparable(state_of(source))
+            if k == 1
+            else _comparable(state_of(source))
             for k, source in enumerate(self._sources)
         ]
 
     def ends(self, starts: list[Any]) -> dict[int, Any]:
         """Where those sources are that were used since, as values to compare."""
         return {
-            k: _plain(state_of(self._sources[k]))
+            k: _comparable(state_of(self._sources[k]))
             for k, now in enumerate(self.starts())
             if now != starts[k]
         }
@@ -144,15 +146,15 @@ class Runs:
     def _is_idle(self, k: int) -> bool:
         now = self._state(k)
         if k == 1:
-            return now is self._before[k] or bool(_plain(now) == _plain(self._before[k]))
-        return bool(_plain(now) == self._at[k])
+            return now is self._before[k] or bool(_comparable(now) == _comparable(self._before[k]))
+        return bool(_comparable(now) == self._at[k])
 
     def _state(self, k: int) -> Any:
         source = self._sources[k]
         return GLOBAL.state() if source is GLOBAL.source else state_of(source)
 
 
-def _plain(state: Any) -> Any:
+def _comparable(state: Any) -> Any:
     """A value that is equal exactly for equal states, and stays what it is."""
     # Only those of `random` are tuples of numbers; in others are arrays, which == cannot compare.
     return state if type(state) is tuple and type(state[0]) is int else pickle.dumps(state)
@@ -199,7 +201,7 @@ def _run_sequence(sequence: np.random.SeedSequence, run: int, spawned: int | Non
     return copied
 
 
-def _all_of(restarts: list[Restart]) -> Restart:
+def _combined(restarts: list[Restart]) -> Restart:
     def restart(run: int) -> None:
         for restart in restarts:
             restart(run)
@@ -226,7 +228,7 @@ def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Rest
 
 
 def _restarts_numbers(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    seeds = _words(sequence, count)
+    seeds = _random_words(sequence, count)
     if isinstance(source, random.Random):
         numbers = [int.from_bytes(row.tobytes(), "little") for row in seeds]
         return lambda run: source.seed(numbers[run])
@@ -236,7 +238,9 @@ def _restarts_numbers(source: Any, sequence: np.random.SeedSequence, count: int)
     return lambda run: reseed(source, np.random.SeedSequence(seeds[run].tolist()))
 
 
-def _words(sequence: np.random.SeedSequence, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _random_words(
+    sequence: np.random.SeedSequence, count: int
+) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """128 random bits for each run."""
     return np.random.Philox(sequence).random_raw(2 * count).reshape(count, 2)
 
@@ -247,7 +251,7 @@ def _restarts_philox(bits: Any, sequence: np.random.SeedSequence, count: int) ->
     state: dict[str, Any] = {**bits.state, "state": inner, "has_uint32": 0, "uinteger": 0}
     # Python numbers are read twice as fast as arrays.
     state |= {"buffer": [0] * 4, "buffer_pos": 4}
-    keys = _words(sequence, count).tolist()
+    keys = _random_words(sequence, count).tolist()
 
     def restart(run: int) -> None:
         inner["key"] = keys[run]
@@ -260,7 +264,7 @@ def _restarts_pcg(bits: Any, sequence: np.random.SeedSequence, count: int) -> Re
     """Each run has a random state of 128 bits; they differ but for a chance of 2^-128 a pair."""
     inner = {"state": 0, "inc": type(bits)(sequence).state["state"]["inc"]}
     state = {"bit_generator": type(bits).__name__, "state": inner, "has_uint32": 0, "uinteger": 0}
-    starts = [high << 64 | low for high, low in _words(sequence, count).tolist()]
+    starts = [high << 64 | low for high, low in _random_words(sequence, count).tolist()]
 
     def restart(run: int) -> None:
         inner["state"] = starts[run]
@@ -284,7 +288,7 @@ def _is_twister(source: np.random.RandomState) -> bool:
     return type(source._bit_generator) is np.random.MT19937  # noqa: SLF001
 
 
-def _again(call: Call, data: Any, runs: Runs, run: int) -> Any:
+def _rerun(call: Call, data: Any, runs: Runs, run: int) -> Any:
     """The output of one run."""
     return call.draw(data, 1, runs.rng, lambda _: runs.restart(run))[0]
 
@@ -346,7 +350,7 @@ def _attempt(
 def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Runs) -> None:
     """Make some of the runs again: the outputs have to stay."""
     for run in checked:
-        if not same(outputs[run], _again(call, data, runs, run)):
+        if not same(outputs[run], _rerun(call, data, runs, run)):
             raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
 
 
@@ -380,7 +384,7 @@ def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int,
     """The output of a run, safe from later ones, and where it left the sources that it used."""
     runs.restart(run)
     starts = runs.starts()
-    output = _again(call, data, runs, run)
+    output = _rerun(call, data, runs, run)
     with contextlib.suppress(Exception):  # locks, files, connections
         output = copy.deepcopy(output)
     return output, runs.ends(starts)

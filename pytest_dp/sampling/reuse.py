@@ -29,13 +29,13 @@ def is_reused(outputs: Sequence[Any]) -> bool:
     """
     if never_changes(outputs[0]) and never_changes(outputs[-1]):
         return False
-    if _recur([_owner(part) for part in _parts(output)] for output in outputs):
+    if _share_objects([_owner(part) for part in _parts(output)] for output in outputs):
         return True
     last = max(FIRST_OUTPUTS, len(outputs) - LAST_OUTPUTS)
-    return _recur(list(held(out)) for out in (*outputs[:FIRST_OUTPUTS], *outputs[last:]))
+    return _share_objects(list(held(out)) for out in (*outputs[:FIRST_OUTPUTS], *outputs[last:]))
 
 
-def _recur(owners: Iterable[list[Any]]) -> bool:
+def _share_objects(owners: Iterable[list[Any]]) -> bool:
     """Whether any two outputs hold the same object."""
     seen: dict[int, Any] = {}  # which keeps them alive, so that no other object gets their id
     for objects in owners:

@@ -114,7 +114,7 @@ def _streams(sequence: np.random.SeedSequence) -> dict[Source, _Streams]:
     return {
         RNG: _Streams(_philox, seeds[0], (ANY_ARGUMENTS, EQUAL_ARGUMENTS)),
         NUMPY: _Streams(_legacy, seeds[1], (ANY_ARGUMENTS, EQUAL_ARGUMENTS_LEGACY)),
-        PYTHONS: _Streams(_plain, seeds[2], (ANY_ARGUMENTS_PYTHON, EQUAL_ARGUMENTS_PYTHON)),
+        PYTHONS: _Streams(_python_random, seeds[2], (ANY_ARGUMENTS_PYTHON, EQUAL_ARGUMENTS_PYTHON)),
     }
 
 
@@ -126,7 +126,7 @@ def _legacy(sequence: np.random.SeedSequence) -> np.random.RandomState:
     return np.random.RandomState(np.random.MT19937(sequence))
 
 
-def _plain(sequence: np.random.SeedSequence) -> random.Random:
+def _python_random(sequence: np.random.SeedSequence) -> random.Random:
     return random.Random(sequence.generate_state(4).tobytes())
 
 
@@ -188,13 +188,13 @@ class Log(Instrument):
         if name in streams.bound:
             self._calls.update(_pickled((args, keywords)))
         if not by_row:
-            return self._next_of_a_row(streams, name, args, keywords, values)
+            return self._noise_of_row(streams, name, args, keywords, values)
         if self._replaced is not None:
             replacement = getattr(streams.replacement, name)(*args, **keywords)
             values[self._replaced] = replacement[self._replaced]
         return values
 
-    def _next_of_a_row(
+    def _noise_of_row(
         self, streams: _Streams, name: str, args: tuple[Any, ...], keywords: Any, value: Any
     ) -> Any:
         row, self._one_by_one = self._one_by_one // max(self._per_row, 1), self._one_by_one + 1
@@ -248,13 +248,13 @@ def draw_row_aligned(
     """
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     log = Log(sequence, count)
-    with _untouched(call, sequence) as runs:
-        outputs, digest = _drawn(call, data, log, runs)
+    with _guarded_sources(call, sequence) as runs:
+        outputs, digest = _logged_call(call, data, log, runs)
     if choose.random() < RERUN_CHUNK_SHARE:
         copied, data = call.spare(data)
         replaced = _half(count, choose)
-        with _untouched(copied, sequence) as runs:
-            again, _ = _drawn(copied, data, log.replacing(replaced), runs)
+        with _guarded_sources(copied, sequence) as runs:
+            again, _ = _logged_call(copied, data, log.replacing(replaced), runs)
         _check_rows(outputs, again, ~replaced)
     return outputs, digest
 
@@ -271,8 +271,8 @@ def try_row_aligned(
     """
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     logs = [Log(sequence, count) for _ in calls]
-    with _untouched(calls[0][0], sequence) as runs:
-        drawn = [_drawn(*call, log, runs) for call, log in zip(calls, logs, strict=True)]
+    with _guarded_sources(calls[0][0], sequence) as runs:
+        drawn = [_logged_call(*call, log, runs) for call, log in zip(calls, logs, strict=True)]
         if drawn[0][1] != drawn[1][1]:
             raise CannotCouple(DIFFERENT_NOISE)
         for call, log, (outputs, _) in zip(calls, logs, drawn, strict=True):
@@ -280,7 +280,7 @@ def try_row_aligned(
                 raise OutOfTime
             even = np.arange(count) % 2 == 0
             replaced = even if count == FIRST_TRIAL_DRAWS else _half(count, choose)
-            again, _ = _drawn(*call, log.replacing(replaced), runs)
+            again, _ = _logged_call(*call, log.replacing(replaced), runs)
             _check_rows(outputs, again, ~replaced)
 
 
@@ -290,13 +290,13 @@ def _half(count: int, choose: np.random.Generator) -> Bools:
     return chosen
 
 
-def _untouched(call: Call, sequence: np.random.SeedSequence) -> Runs:
+def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> Runs:
     """No generator starts afresh, and none may be used: what a log records comes from others."""
     sources = range(1, 3 + len(call.captured.generators))
     return Runs(sequence, 1, call.captured, frozenset(sources))
 
 
-def _drawn(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]:
+def _logged_call(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]:
     """The outputs of a call, and a digest of the noise in it."""
     with functions_replaced(log):
         outputs = call.rows(data, log.rows, log.recorder)

@@ -52,13 +52,13 @@ def look_shared(row_keys: Keys, looks: int = 0) -> bool:
     has to be rarer.
     """
     chance = EVEN_P_VALUE * P_VALUE_DISCOUNT**looks
-    return any(_evenness(values) < chance for values in _seen_in_two_ways(row_keys))
+    return any(_evenness(values) < chance for values in _values_and_distances(row_keys))
 
 
 def are_shared(calls: list[Keys]) -> bool:
     """Whether rows of the same call agree far more often than rows of different ones."""
     sizes = [len(call) for call in calls]
-    for values in _seen_in_two_ways(np.concatenate(calls)):
+    for values in _values_and_distances(np.concatenate(calls)):
         together = _pairs(values)
         within = sum(_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
         if within >= MIN_ROWS and 2 * within > together:
@@ -66,7 +66,7 @@ def are_shared(calls: list[Keys]) -> bool:
     return False
 
 
-def _seen_in_two_ways(row_keys: Keys) -> list[Keys]:
+def _values_and_distances(row_keys: Keys) -> list[Keys]:
     """Values, and their distances from the middle, as numbers that can be compared."""
     apart = row_keys - row_keys.mean()
     spread = float(np.abs(apart).max()) or 1.0

@@ -45,7 +45,7 @@ USE_WORKERS_FROM = 0.25
 
 MAX_RAISED_IN_A_ROW = 200
 """Runs in a row that raise, after many that did not, before a mechanism counts as used up: fewer
-may be chance, more waste time. Chosen by hand; `_usable` says how seldom chance does it."""
+may be chance, more waste time. Chosen by hand; `_refuse_used_up` says how seldom chance does it."""
 
 Progress = Callable[[int, float, float | None], None]
 """Is told runs, seconds, and the smallest true loss that would be caught by now, where known."""
@@ -129,7 +129,7 @@ class Sampler(Subject):
         self, input1: Input, input2: Input, deadline: Deadline, rows: int | None = None
     ) -> bool:
         """As `Subject.can_couple`; processes start up meanwhile, if there will be work for them."""
-        self._foresee()
+        self._decide_if_slow()
         return super().can_couple(input1, input2, deadline, rows)
 
     def _try_larger(self, draws: list[Draw], deadline: Deadline) -> None:
@@ -145,7 +145,7 @@ class Sampler(Subject):
             if not self.can_couple(draw.given, following.given, deadline, rows):
                 raise CannotCouple(self._refused)
 
-    def _foresee(self) -> None:
+    def _decide_if_slow(self) -> None:
         """Decide, once and for all, whether the mechanism is slow; workers start up meanwhile.
 
         By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
@@ -156,11 +156,11 @@ class Sampler(Subject):
                 workers.start(self.n_jobs)
 
     def _outputs(self, given: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
-        return self._in_process([(given, [[chunk]])], _themselves, deadline)[0][0]
+        return self._in_process([(given, [[chunk]])], _identity, deadline)[0][0]
 
     def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
         """The outputs of each draw; errors are those of `measure`."""
-        return [joined(parts) for parts in self.measure(draws, _themselves, deadline)]
+        return [joined(parts) for parts in self.measure(draws, _identity, deadline)]
 
     def measure(
         self, draws: list[Draw], function: Callable[[Outputs], T], deadline: Deadline
@@ -190,7 +190,7 @@ class Sampler(Subject):
         Exception
             What the function raises.
         """
-        self._foresee()
+        self._decide_if_slow()
         self._try_larger(draws, deadline)
         works = [self._work(draw) for draw in draws]
         if self._worth_sharing(sum(d.count for d in draws)):
@@ -209,9 +209,9 @@ class Sampler(Subject):
     def _in_process(
         self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline
     ) -> list[list[T]]:
-        return [self._here(given, groups, function, deadline) for given, groups in works]
+        return [self._measure_here(given, groups, function, deadline) for given, groups in works]
 
-    def _here(
+    def _measure_here(
         self,
         given: Input,
         groups: list[Group],
@@ -222,7 +222,7 @@ class Sampler(Subject):
         running = iter(chunks)
 
         def heed(done: Done) -> None:
-            self._heed(given, next(running), summarised(done))
+            self._account(given, next(running), summarised(done))
 
         ran = self.runner.run(self.call, given, chunks, deadline)
         return list(measured(ran, groups, function, heed, deadline))
@@ -250,7 +250,7 @@ class Sampler(Subject):
                 if any(seen(summary.fingerprint, chunk) for chunk, summary in ran):
                     raise workers.CannotShare(workers.OUT_OF_REACH)
                 for chunk, summary in ran:
-                    self._heed(works[index][0], chunk, summary)
+                    self._account(works[index][0], chunk, summary)
                 if shared.error is not None:
                     raise shared.error
                 results[index] += shared.values
@@ -285,21 +285,21 @@ class Sampler(Subject):
             self._packed = packed, Comparison(trial)
         return self._packed
 
-    def _heed(self, given: Input, chunk: Chunk, summary: Summary) -> None:
+    def _account(self, given: Input, chunk: Chunk, summary: Summary) -> None:
         """Account for a chunk, and look whether the mechanism is still usable."""
         if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
             raise CannotCouple(DIFFERENT_NOISE)
         self._count(summary.runs, summary.seconds)
         if summary.changed_input and not self._copies:
             self._use_copies()
-        self._usable(given, summary)
-        self._same_kind(summary)
+        self._refuse_used_up(given, summary)
+        self._refuse_other_kind(summary)
         now = time.monotonic()
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
             self.progress(self.runs, now - self._started, self.caught)
 
-    def _same_kind(self, summary: Summary) -> None:
+    def _refuse_other_kind(self, summary: Summary) -> None:
         """Refuse arrays that hold numbers in one call and something else in another."""
         self._kind = self._kind or summary.kind
         if summary.kind and summary.kind != self._kind:
@@ -309,7 +309,7 @@ class Sampler(Subject):
                 "depends on the others. Return a list, or np.array(..., dtype=object)."
             )
 
-    def _usable(self, given: Input, summary: Summary) -> None:
+    def _refuse_used_up(self, given: Input, summary: Summary) -> None:
         """Refuse a mechanism that worked and then stopped: its runs are not independent."""
         worked, raised, streak = self._worked.get(given, (0, 0, 0))
         worked, raised = worked + summary.worked, raised + summary.raised
@@ -329,5 +329,5 @@ class Sampler(Subject):
             )
 
 
-def _themselves(outputs: Outputs) -> Outputs:
+def _identity(outputs: Outputs) -> Outputs:
     return outputs

@@ -195,7 +195,7 @@ def share_out(
         )
         for sent in results:
             try:
-                yield _received(sent)
+                yield _unpickled(sent)
             except GeneratorExit:  # joblib would kill the processes, with a warning
                 wanted = False
                 with contextlib.suppress(Exception):
@@ -256,10 +256,10 @@ def _work(
 ) -> bytes:
     """One job, in a worker. Errors are sent back: if they were raised, joblib would end it."""
     with _ONE_AT_A_TIME:
-        return _worked(order, sent, groups, until, allowed)
+        return _run_job(order, sent, groups, until, allowed)
 
 
-def _worked(
+def _run_job(
     order: Order, sent: bytes, groups: list[Group], until: tuple[float, float], allowed: float
 ) -> bytes:
     now = time.time()
@@ -273,13 +273,13 @@ def _worked(
 
     try:
         call, trial = _loaded(order, deadline)
-        function, given = _function(order.function), _received(sent)
+        function, given = _function(order.function), _unpickled(sent)
         chunks = list(itertools.chain.from_iterable(groups))
         ran = order.runner.run(call, given, chunks, deadline)
         values.extend(measured(ran, groups, function, heed, deadline))
-        return _sent(Shared(trial, summaries, values))
+        return _pickled(Shared(trial, summaries, values))
     except CannotShare as reason:
-        return _sent(Shared(trial, summaries, [], reason))
+        return _pickled(Shared(trial, summaries, [], reason))
     except Exception as error:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
         return _sent_error(Shared(trial, summaries, values, error))
@@ -287,10 +287,10 @@ def _worked(
 
 def _sent_error(shared: Shared) -> bytes:
     try:
-        sent = _sent(shared)
-        _received(sent)  # errors of some classes fall apart only there
+        sent = _pickled(shared)
+        _unpickled(sent)  # errors of some classes fall apart only there
     except CannotShare as reason:
-        return _sent(replace(shared, values=[], error=reason))
+        return _pickled(replace(shared, values=[], error=reason))
     return sent
 
 
@@ -300,7 +300,7 @@ def _loaded(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
     key = hashlib.sha256(packed + str(order.runner.seed).encode()).digest()
     if key not in _LOADED:
         _LOADED.clear()
-        call, given, chunk = _received(packed)
+        call, given, chunk = _unpickled(packed)
         call = call.of(call.mechanism, call.params)
         _LOADED[key] = call, trial_of(order.runner, call, given, chunk, deadline)
     return _LOADED[key]
@@ -309,17 +309,17 @@ def _loaded(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
 @functools.lru_cache(maxsize=1)
 def _function(sent: bytes) -> Callable[[Outputs], Any]:
     """In a worker: the function of the jobs before, if this is the same."""
-    return _received(sent)  # type: ignore[no-any-return]
+    return _unpickled(sent)  # type: ignore[no-any-return]
 
 
-def _sent(obj: Any) -> bytes:
+def _pickled(obj: Any) -> bytes:
     try:
         return bytes(cloudpickle.dumps(obj))
     except Exception as error:  # whatever pickling raises
         raise _cannot_travel(error) from None
 
 
-def _received(sent: bytes) -> Any:
+def _unpickled(sent: bytes) -> Any:
     try:
         return cloudpickle.loads(sent)
     except Exception as error:

@@ -10,7 +10,7 @@ from pytest_dp.attacks.binning import (
     joint_counts,
 )
 from pytest_dp.attacks.scores import scores
-from pytest_dp.auditors.arms import _on_the_scale_of, hope
+from pytest_dp.auditors.arms import hope, rescaled
 from pytest_dp.auditors.paired_outputs import PairedOutputs, room_of
 from pytest_dp.evidence.betting import Record
 from pytest_dp.outputs.events import Between, Event
@@ -65,7 +65,7 @@ def test_a_reader_without_binnings_keeps_what_it_is_told_to():
 
 def test_scores_of_another_model_keep_their_ranks_and_ties():
     found, scale = np.array([0.1, 0.3, 0.1, 0.2]), np.array([4.0, 1.0, 3.0, 2.0])
-    mapped = _on_the_scale_of(found, scale)
+    mapped = rescaled(found, scale)
     assert mapped.tolist() == [2.0, 4.0, 2.0, 3.0]
 
 
