@@ -1,4 +1,8 @@
-"""Audits by betting in few words, of mechanisms right at their claim."""
+"""Audits by betting in few words, of mechanisms right at their claim.
+
+Only of the pairs that follow from the claim: those that are searched for are in
+`test_search_type_one`.
+"""
 
 from __future__ import annotations
 
@@ -26,5 +30,6 @@ AT_THEIR_CLAIM = {
 
 def run(name, claimed, true, seed, **more):
     mechanism, params, inputs = AT_THEIR_CLAIM[name]
-    keywords = {"vectorized": "size", "n_jobs": 1, "seed": seed, **QUIET, **inputs, **more}
+    keywords = {"vectorized": "size", "n_jobs": 1, "seed": seed, "search": (), **QUIET, **inputs}
+    keywords |= more
     return audit(mechanism, eps=claimed, params=params(true), method="sequential", **keywords)

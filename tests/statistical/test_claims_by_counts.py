@@ -36,6 +36,9 @@ KEPT = {name: guarantee(keywords) for name, keywords in of_noise(SIGMA).items()}
 EXACT = [name for name in KEPT if name != "profile"]
 
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+
 # Audits at the boundary of the claim, by their counts
 
 
@@ -98,7 +101,7 @@ def mechanism(sigma):
 
 
 def audited(mechanism, keywords, **more):
-    common = {"pairs": [([1], [0])], "vectorized": True, "max_samples": 60_000, "n_jobs": 1}
+    common = {"pairs": [([1], [0])], "vectorized": True, "max_samples": 40_000, "n_jobs": 1}
     return audit(mechanism, **keywords, **common, **more)
 
 

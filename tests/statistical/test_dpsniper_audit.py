@@ -18,12 +18,15 @@ ALPHA = 0.2
 """Large, as then fewer audits tell a bound that fails twice as often as it may."""
 
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+
 @pytest.fixture(scope="module")
 def small_audits():
-    """16 audits of each mechanism, half of them with a claim that nearly is the bound."""
+    """12 audits of each mechanism, half of them with a claim that nearly is the bound."""
     found = {}
     for name in AT_THEIR_CLAIM:
-        for seed in range(16):
+        for seed in range(12):
             common = {"alpha": ALPHA, "max_samples": 4_000, "coupled": seed % 4 < 2}
             found[name, seed] = run(name, 1.0 if seed % 2 else 0.75, 1.0, seed, **common)
     return found
@@ -31,11 +34,11 @@ def small_audits():
 
 @pytest.mark.slow
 def test_the_bound_exceeds_the_truth_no_more_often_than_alpha(small_audits):
-    """Twice as often passes one of 17 tests. The bounds alone are in `unit`, by enumeration."""
+    """Twice as often passes one of seven tests. The bounds alone are in `unit`, by enumeration."""
     too_high = {key: r.eps_lower for key, r in small_audits.items() if r.eps_lower > 1.0}
     assert len(too_high) <= most(len(small_audits), ALPHA)
     for name in AT_THEIR_CLAIM:
-        assert sum(key[0] == name for key in too_high) <= most(16, ALPHA)
+        assert sum(key[0] == name for key in too_high) <= most(12, ALPHA)
     # A bound of 0 would do as well.
     for name in AT_THEIR_CLAIM:
         bounds = [r.eps_lower for key, r in small_audits.items() if key[0] == name]
@@ -84,9 +87,9 @@ def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled)
 
     def above():
         common = {"eps": 1e-3, "alpha": 0.05, "max_samples": 2_000, "coupled": coupled}
-        return sum(sniped(says_nothing, seed=k, **common).eps_lower > 0 for k in range(12))
+        return sum(sniped(says_nothing, seed=k, **common).eps_lower > 0 for k in range(8))
 
-    assert above() <= 3
+    assert above() <= 2
 
     def peek(context, pool, witness):
         table, first = pool.table(witness.rival)
@@ -102,7 +105,7 @@ def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled)
 
     assert pool.SEARCH_KEY != pool.TEST_KEY != pool.PAIRED_TEST_KEY != pool.SEARCH_KEY
     monkeypatch.setattr(dpsniper, "_test", peek)
-    assert above() >= 7
+    assert above() >= 5
 
 
 class Remembered:
@@ -371,7 +374,7 @@ def slow_enough(records, rng):
 
 
 def test_a_result_does_not_depend_on_the_number_of_processes():
-    common = {"vectorized": None, "max_samples": 60_000}
+    common = {"vectorized": None, "max_samples": 12_000}
     one, two = (sniped(slow_enough, 1.0, 7, n_jobs=jobs, **common) for jobs in (1, 2))
     assert told(one) == told(two)
 

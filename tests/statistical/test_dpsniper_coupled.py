@@ -27,6 +27,9 @@ from pytest_dp.sampling.sampler import Sampler
 ALPHA = 0.1
 
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+
 @pytest.mark.parametrize("name", ["laplace", "geometric"])
 def test_the_bound_of_pairs_exceeds_the_truth_no_more_often_than_alpha(name):
     """Where nearly all noise is shared; `test_dpsniper_audit` has larger losses.

@@ -14,7 +14,7 @@ from benchmarks.exact_random import compare, compiled, known, program
 from pytest_dp import audit
 from pytest_dp.exact.distribution import NotExact
 
-ALPHA, AUDITS = 0.05, 25
+ALPHA, AUDITS = 0.05, 16
 QUIET = {"n_jobs": 1, "max_samples": 1_500, "alpha": ALPHA}
 
 

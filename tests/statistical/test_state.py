@@ -15,6 +15,9 @@ RECORDS = {"neighbors": "add_remove_one", "inputs": [[1] * n for n in range(1, 6
 TRUTH_KEPT = np.exp(0.9) / (1 + np.exp(0.9))
 
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+
 def verdict(make, method, seed, **keywords):
     common = {"eps": 1.0, "n_jobs": 1, "max_samples": 10_000, **RECORDS}
     try:
@@ -71,9 +74,9 @@ def memo_of_a_bit():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("make", [memo, cached, cached_on_the_class, memo_of_a_bit])
 def test_a_memo_is_an_error_and_no_verdict(make, method):
-    found = [verdict(make, method, seed) for seed in range(5)]
+    found = [verdict(make, method, seed) for seed in range(3)]
     assert "violated" not in found
-    assert found.count("error") >= 3  # by chance a bit may be the same on all inputs
+    assert found.count("error") >= 2  # by chance a bit may be the same on all inputs
 
 
 def permanent_response():
@@ -91,9 +94,9 @@ def permanent_response():
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_kept_and_then_randomised_again_is_an_error(method):
     pairs = {"pairs": [(0, 1)], "neighbors": None, "inputs": None}
-    found = [verdict(permanent_response, method, seed, **pairs) for seed in range(8)]
+    found = [verdict(permanent_response, method, seed, **pairs) for seed in range(5)]
     assert "violated" not in found
-    assert found.count("error") >= 2
+    assert found.count("error") >= 1
 
 
 def test_the_reason_and_the_remedy_are_given():
