@@ -137,7 +137,7 @@ def test_correct_mechanisms_of_the_literature_pass(name):
 
 def test_a_correct_mechanism_with_outputs_of_two_kinds_passes():
     case = BY_NAME["NumericalSVT"]
-    keywords = {**case.keywords(0.7, many=True), "max_samples": 2_000}
+    keywords = {**case.keywords(0.7, many=True), "max_samples": 4_000, "search": ()}
     result = audit(case.vectorized, **keywords, seed=1, n_jobs=1)
     assert result.verdict == "no violation"
     assert 0.7 < result.resolution < 6.0
