@@ -9,9 +9,7 @@ import pytest
 from pytest_dp import audit
 
 USERS = np.random.default_rng(0).integers(0, 1_000, 2_500)
-VISITS = pd.DataFrame(
-    {"user_id": USERS, "paid": np.arange(2_500) % 97, "city": ["a", "b"] * 1_250}
-)
+VISITS = pd.DataFrame({"user_id": USERS, "paid": np.arange(2_500) % 97, "city": ["a", "b"] * 1_250})
 MOST = int(VISITS["user_id"].value_counts().max())
 CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "unit": "user_id", "inputs": [VISITS]}
 CLAIM |= {"n_jobs": 1, "max_seconds": 100}
