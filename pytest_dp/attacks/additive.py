@@ -320,7 +320,7 @@ def _root(curvature: Floats, precision: Floats) -> Floats:
     posterior = np.empty((*precision.shape[:-1], n, n))
     posterior[:] = curvature
     diagonal = posterior.reshape(*precision.shape[:-1], n * n)[..., :: n + 1]
-    # The ridge keeps quantities apart that say the same; the intercept has no prior.
+    # The ridge makes it invertible where quantities coincide; the intercept has no prior.
     diagonal += 1e-6 * diagonal.max()
     diagonal[..., :-1] += precision
     return inverse_root(posterior)

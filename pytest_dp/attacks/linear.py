@@ -152,7 +152,7 @@ class Classified:
         rows = self.design.matrix(table)
         if not len(rows):
             return np.zeros(0)
-        # What a classifier cannot tell (outputs unlike any before) points nowhere.
+        # NaN, as for outputs unlike any before, says nothing about the input.
         likelier = np.nan_to_num(self.chances(rows), nan=0.5)
         odds: Floats = logit(np.clip(likelier, 1e-12, 1 - 1e-12))
         return odds

@@ -35,7 +35,7 @@ class Array(OfLibrary):
         return self.module.concatenate(datasets)
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
-        # An empty list of indices would be one of floats.
+        # NumPy takes an empty list of indices for one of floats.
         return rows[list(positions)] if positions else rows[:0].copy()
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:

@@ -78,7 +78,7 @@ def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], li
     if data.unique:
         records = data.records(value)
         return records[: min(limit, n - 1)], records[-1:]
-    # Not all records are made: there may be millions.
+    # Only these records are converted: there may be millions.
     rows = data.joined([value])
     head = data.records(data.taken(rows, range(min(limit, max(n - 1, 0)))))
     return head, data.records(data.taken(rows, [n - 1] if n else []))

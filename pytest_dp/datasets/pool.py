@@ -70,7 +70,7 @@ class Pool:
         added = sorted({at for at in positions if at >= self._native})
         if not added:
             return self._type.taken(self._rows, positions)
-        # Added records come from no dataset: they are made to fit.
+        # Added records come from no dataset, and are converted to the types of the example.
         added_rows = rebuilt(self.example, [self.records[at] for at in added])
         natives = [at for at in positions if at < self._native]
         rows = self._type.joined([*self._parts(natives), added_rows])

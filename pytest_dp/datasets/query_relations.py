@@ -118,5 +118,5 @@ class AllQueries(OfQueries):
 def _moves(d1: Any, d2: Any) -> list[float]:
     """By how much each answer differs."""
     answers = zip(records_of(d1), records_of(d2), strict=False)
-    # Larger less smaller: unsigned integers wrap around, and inf - inf is NaN.
+    # The smaller from the larger: unsigned integers would wrap around, and inf - inf is NaN.
     return [max(a, b) - min(a, b) if a != b else 0.0 for a, b in answers]

@@ -36,7 +36,7 @@ def log_tail(t: int, c2: int, runs: int) -> float:
     terms = before.window(t, last)
     if last < runs:
         terms = np.append(terms, _geometric(float(terms[-1]), before.step(last)))
-    # What the log factorials may have lost to rounding, as a multiple of their size.
+    # A bound on the rounding errors of the log factorials.
     rounding = 16 * 2.0**-52 * math.lgamma(2 * runs + 2)
     return min(0.0, float(logsumexp(terms)) + rounding)
 

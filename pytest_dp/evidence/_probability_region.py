@@ -35,7 +35,7 @@ def largest_p_value(known: ProbabilityRegion | None, guarantee: Guarantee, alpha
         return 1.0
     rows, columns = known.grid.cells
     every = np.arange(columns)
-    # In each column a cell is allowed if those before it are: where is the first that is not?
+    # In each column the allowed cells come first: bisection finds how many there are.
     low, high = np.zeros(columns, np.intp), np.full(columns, rows)
     while (low < high).any():
         middle = np.minimum((low + high) // 2, rows - 1)

@@ -94,7 +94,7 @@ class Attacks:
         share = joint[i, j] / joint.sum()
         pays = self.paid1[:, i] + self.paid2[:, j]
         mean, square = share @ pays, share @ pays**2
-        # What was seen as often as never is not known to be certain.
+        # One more pair of outputs could change the variance by this much.
         variance = np.maximum(square - mean**2, 0) + square / joint.sum()
         edges: Floats = (mean - self.r) / np.sqrt(np.maximum(variance, MIN_LOSS**2))
         return edges

@@ -36,12 +36,12 @@ the rest. A larger share adds its logarithm to what attacks win, and takes from 
 hand. Under claims of eps alone attacks gained nothing (a share of 0.1 took 1.00 times the samples
 of 0: benchmarks/README.md), so that there is none."""
 PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
-"""Prior of fractions of attacks, falling from the largest: what is rare, and
-what shares its random numbers, asks for large ones; with small ones hardly anything is won. By
-hand."""
+"""Prior of fractions of attacks, falling from the largest: what is rare, and what shares its random
+numbers, asks for large ones; with small ones hardly anything is won. By hand."""
 APART_MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones before an audit
-changes to them. Larger: later; smaller: by chance. By hand."""
+changes to them. Larger: later; smaller: by chance. Never to change costs up to 1.31 times the
+samples (benchmarks/README.md); the margin itself is by hand."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
 """What is bet against, as shares of the claim's parameter: the lower bound is one of these. More
 take time in proportion; fewer make the bound coarser. By hand."""

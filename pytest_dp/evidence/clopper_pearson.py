@@ -74,7 +74,7 @@ def upper(count: int, runs: int, alpha: float) -> float:
     check_level("alpha", alpha)
     if count == runs:
         return 1.0
-    # The complement's own inverse: 1 - alpha would round a small alpha away.
+    # The inverse of the complement: with 1 - alpha, a small alpha would be rounded away.
     bound = float(betainccinv(count + 1, runs - count, alpha))
     return 1.0 if math.isnan(bound) else bound
 

@@ -160,7 +160,7 @@ def largest_shown(record: Record, guarantee: Guarantee) -> float:
     if guarantee.divergences and record.joint:
         apart = EstimatedDivergences(record)
         for order, _ in guarantee.divergences:
-            # Of a large order's moment, most may come of outputs too rare to be seen yet.
+            # Outputs that are too rare to be seen yet may make up most of a moment of large order.
             seen = max(apart.divergence(order), order * apart.divergence(1.0))
             distance = seen * (2 - apart.certain) ** 2
             largest = max(largest, guarantee.shown_by_divergence(order, distance))

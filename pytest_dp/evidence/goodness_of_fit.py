@@ -38,7 +38,7 @@ def log_e_value(counts: Ints, probabilities: Floats, outside: int, residual: flo
     if (seen[allowed == 0] > 0).any():
         return math.inf
     seen, allowed = seen[allowed > 0], allowed[allowed > 0]
-    # Half around the known distribution, half anywhere: what is rare and comes counts at once.
+    # Half around the known distribution, half uniform: rare outcomes that come count at once.
     prior = (len(allowed) * allowed / allowed.sum() + 1) / 4
     mixed = gammaln(prior.sum()) - gammaln(prior.sum() + seen.sum())
     mixed += float(np.sum(gammaln(prior + seen) - gammaln(prior)))

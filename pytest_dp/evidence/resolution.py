@@ -268,7 +268,7 @@ def shown_by_events(record: Record, guarantee: Guarantee) -> float:
     sure = np.log(np.maximum(above, np.finfo(float).tiny)) + loss - 1.5 * error - eps
     k = int(np.argmax(sure.max(axis=0)))
     p, q, room = float(c1[k] / runs[k]), float(c2[k] / runs[k]), math.exp(error[k] / 2)
-    # Whatever is rarer, the event or what it leaves out, has that room.
+    # The rarer of the event and its complement may be off by this factor.
     return guarantee.shown_by(min(p * room, 1 - (1 - p) / room), max(q / room, 1 - (1 - q) * room))
 
 

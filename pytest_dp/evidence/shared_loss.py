@@ -137,7 +137,7 @@ def _smallest(places: int, bets: PlannedBets, shared: float) -> float:
         return chances
 
     def caught(loss: float) -> bool:
-        # What learning gets wrong blurs what it gets right: each of the places loses little.
+        # Errors of what is learned add noise: the loss counts for less, the more is to be learned.
         loss /= math.sqrt(1 + 2 * unknown / loss**2)
         return bets.catch(points(0.5), points(0.5 * math.exp(-loss / places)), alike)
 

@@ -251,7 +251,7 @@ def runs_for_power(
     def enough(runs: int) -> bool:
         return _chance(*_rejections(p1, runs, eps, alpha), p2, runs) >= power
 
-    # Evidence per run, as in `score`, says where to start.
+    # The search starts where the evidence per run, as in `score`, is enough.
     size = 1_000_000_000
     evidence = float(score(np.array([p1 * size]), np.array([p2 * size]), size, eps)[0]) / size
     low = high = min(limit, max(1, round(1.5 * math.log(2 / alpha) / max(evidence, 1e-12))))
@@ -329,7 +329,7 @@ def _rejections(p1: float, runs: int, eps: float, alpha: float) -> tuple[Floats,
         return nothing
     low = first_where(lambda c1: log_p_value(c1, 0, runs, eps) <= target, low, high)
     hits = np.arange(low, high + 1)
-    # The limit is all but straight over 10 standard deviations of c1: a few points do.
+    # The limit is nearly linear over 10 standard deviations of c1: a few points are enough.
     points = np.unique(np.linspace(low, high, 11).round().astype(int)) if hits.size > 40 else hits
     limits = np.empty(points.size)
     for i, c1 in enumerate(points.tolist()):

@@ -247,7 +247,7 @@ def _recurring(
         np.searchsorted(side, values.ends[1], "right") - np.searchsorted(side, values.ends[0])
         for side in (numbers1, numbers2)
     )
-    # Outputs on both inputs may share their noise: then all numbers come twice, once on each.
+    # Where outputs on both inputs share their noise, all numbers may come twice, once on each.
     often = recurring(counts, 0.002) | recurring(np.maximum(c1, counts - c1), 1.0)
     at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[:MAX_VALUES]]
     commonest, rooms = values.values[at], values.reach[at]
@@ -315,7 +315,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
 
     blocks = [_Block(c1, c2, lambda k: OneOf((pattern(k),)))]
     for order in (np.argsort(-(c1 + 0.5) / (c2 + 0.5)), np.argsort(-(c2 + 0.5) / (c1 + 0.5))):
-        # A person reads a set of five outputs; the likeliest ones carry the weight.
+        # The likeliest outputs show most, and a set of many is hard to read.
         common = [k for k in order if c1[k] + c2[k] >= 0.01 * len(table)][:MAX_IN_A_SET]
         if len(common) > 1:
             sizes = np.arange(2, len(common) + 1)

@@ -196,7 +196,7 @@ def _levels(table: Table) -> list[Feature]:
         return []
     levels = {float(f"{level:.3g}") for level in np.quantile(finite, _QUARTERS)}
     every = _every(table)
-    # What is equal to a level but for rounding is not below it.
+    # Numbers that equal a level but for rounding count as above it.
     around = room_of(finite)
     return [
         Feature(f"sum(x >= {at:g} for x in {every})", "above", at - float(around.at(at)))

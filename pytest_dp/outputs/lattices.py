@@ -70,7 +70,7 @@ def grids(numbers: Floats) -> list[Grid | None]:
     with np.errstate(all="ignore"):
         for column, steps in _candidates(numbers).items():
             values = np.unique(numbers[:, column][np.isfinite(numbers[:, column])])
-            # Over many steps the error of one adds up, and people choose steps with few digits.
+            # An error of the step adds up over many steps; people choose steps with few digits.
             short = [nice(step, ON_GRID * step) for step in steps]
             fits = (_fitted(values, step) for step in dict.fromkeys([*short, *steps]))
             coarsest[column] = next((grid for grid in fits if grid is not None), None)

@@ -261,7 +261,7 @@ def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> lis
                 if not least <= r**2 <= 1 - EXACT_RESIDUAL**2:
                     continue
                 ratio = float(np.std(usable[:, i]) / np.std(usable[:, j]))
-                # Either may be the other and some more noise; by so much the weight is open.
+                # Either number may have noise of its own: the weight is known up to this room.
                 room = ratio * (1 - abs(r) + 3 * math.sqrt((1 - r**2) / len(usable)))
                 weight = 1.0 if abs(ratio - 1) <= room else nice(ratio, room)
                 pair = places[columns[i]], places[columns[j]]

@@ -198,7 +198,7 @@ def _widest(values: Floats) -> Floats:
     ordered = np.take_along_axis(columns, order, axis=1)
     ends = np.ones((width, rows), bool)
     ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
-    # Both samples are equally large, so that sums over a column are 0: one running sum will do.
+    # Both samples are equally large, so that each column sums to 0: one running sum does for all.
     ahead = np.cumsum(np.where(order < rows // 2, 1, -1).ravel())
     at = np.flatnonzero(ends)
     lead, below = ahead[at], at % rows + 1

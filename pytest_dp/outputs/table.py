@@ -299,7 +299,7 @@ def _arrays_table(outputs: Outputs) -> Table | None:
     stack = np.concatenate(outputs).reshape(len(outputs), *shape)
     if not _in_floats(stack):
         return None
-    # As types of the elements of `tolist`, which is how arrays among other things are read.
+    # The type of the elements of `tolist`, as where arrays stand in other containers.
     number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else named(dtype.type)
     return _array_table(stack, list(stack), number, (("output", "dtype", str(dtype)),))
 
