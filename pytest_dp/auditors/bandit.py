@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.auditors.outlook import PROPOSED_SUSPICION, suspicion_of
 from pytest_dp.auditors.paired_outputs import MIN_ROOM, TOTAL_ROOM, PairedOutputs
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.stopping import PROPOSED_SUSPICION, suspicion_of
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource, Tried
 from pytest_dp.privacy import Guarantee

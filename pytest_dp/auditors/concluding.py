@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_dp.auditors import divergence, enumeration, held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.game import RESERVE, Game
-from pytest_dp.auditors.outlook import runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
 from pytest_dp.auditors.pool import cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.auditors.smaller import smallest
+from pytest_dp.auditors.shrinking import smallest
+from pytest_dp.auditors.stopping import runs_to_margin, tells_apart, would_catch
 from pytest_dp.auditors.strongest import (
     MIN_SHOWN,
     Strongest,
@@ -31,6 +32,8 @@ from pytest_dp.evidence.counts import Bound
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
+
+T = TypeVar("T")
 
 PAIRS_TO_CHOOSE, PAIRS_TO_COMPARE = 4_000, 400
 """Pairs of outputs by which the event to show is chosen, and losses on inputs are compared: more
@@ -120,10 +123,10 @@ def _shown_fields(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
     context, violated = game.context, played.refuted
     outcome: dict[str, Any] = {"lower": played.ledger.lower}
     bet = known[0].outputs.pairs
-    distance = _divergence(game, known[0]) if violated else None
+    distance = _in_time(game, partial(_divergence, game, known[0])) if violated else None
     if distance is not None:
         outcome["lower"] = max(outcome["lower"], distance.lower)
-    best = _strongest(game, known)
+    best = _in_time(game, partial(_strongest, game, known))
     if best is None:
         return outcome
     witness, tested = best.witness, best.tested
@@ -222,28 +225,27 @@ def _length_note(game: Game) -> str:
     return grows(others, worst)
 
 
-def _divergence(game: Game, winner: Arm) -> Distance | None:
-    """How far apart the outputs on the pair that was bet on best are as a whole."""
-    alpha = divergence.ALPHA_SHARE * game.context.alpha
+def _in_time(game: Game, compute: Callable[[], T]) -> T | None:
+    """What is computed to be shown; None if there is no time for it."""
     try:
-        game.look_closer(winner, PAIRS_TO_CHOOSE)
-        return divergence.count(game.context, game.pool, winner, alpha)
+        return compute()
     except OutOfTime as out:
-        if out.stack and not game.refuted:  # what is refuted stays so, shown or not
-            raise game.context.hung(out) from None
+        if not game.refuted:  # what is refuted stays so, shown or not
+            game.context.refuse_hung(out)
         game.late = True
         return None
+
+
+def _divergence(game: Game, winner: Arm) -> Distance | None:
+    """How far apart the outputs on the pair that was bet on best are as a whole."""
+    game.look_closer(winner, PAIRS_TO_CHOOSE)
+    alpha = divergence.ALPHA_SHARE * game.context.alpha
+    return divergence.count(game.context, game.pool, winner, alpha)
 
 
 def _strongest(game: Game, known: list[Arm]) -> Strongest | None:
-    """The strongest attack, on held-out samples; None if there is no time for them."""
-    try:
-        left = game.context.max_samples
-        if game.satisfied:
-            left = max(MIN_SHOWN, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
-        return strongest(game.context, game.pool, known, game.refuted, left)
-    except OutOfTime as out:
-        if out.stack and not game.refuted:  # what is refuted stays so, shown or not
-            raise game.context.hung(out) from None
-        game.late = True
-        return None
+    """The strongest attack, on held-out samples."""
+    left = game.context.max_samples
+    if game.satisfied:
+        left = max(MIN_SHOWN, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
+    return strongest(game.context, game.pool, known, game.refuted, left)

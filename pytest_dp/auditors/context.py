@@ -152,12 +152,19 @@ class Context:
         cost = self.sampler.seconds_a_run or 0.0
         return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
 
-    def hung(self, out: OutOfTime) -> MechanismError:
-        """The error for a mechanism that does not return."""
-        return MechanismError(
-            f"{self.short_name} hangs: a run did not return within "
-            f"max_seconds={self.settings.max_seconds:g}. It was here:\n{out.stack}"
-        )
+    def refuse_hung(self, out: OutOfTime) -> None:
+        """Refuse a mechanism that does not return, if that is why there was no time.
+
+        Raises
+        ------
+        MechanismError
+            If it is.
+        """
+        if out.stack:
+            raise MechanismError(
+                f"{self.short_name} hangs: a run did not return within "
+                f"max_seconds={self.settings.max_seconds:g}. It was here:\n{out.stack}"
+            ) from None
 
     def not_iid(self, event: str, shares: tuple[float, ...]) -> MechanismError:
         """The error for a mechanism whose runs are not independent."""

@@ -18,12 +18,12 @@ from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
-from pytest_dp.auditors.earlier import learned_by, remind
 from pytest_dp.auditors.enumeration import Enumeration
-from pytest_dp.auditors.outlook import MIN_AT_MARGIN, in_doubt, would_catch
 from pytest_dp.auditors.pace import pace_of
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.proposals import Proposal
+from pytest_dp.auditors.stopping import MIN_AT_MARGIN, in_doubt, would_catch
+from pytest_dp.auditors.warm_start import learned_by, remind
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.outputs.outcome import all_raised

@@ -56,8 +56,7 @@ def audit(context: Context) -> AuditResult:
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
     except OutOfTime as out:
-        if out.stack:
-            raise context.hung(out) from None
+        context.refuse_hung(out)
     enumeration = enumerate_pairs(context)
     if not context.settings.coupled:
         return _play_and_conclude(
@@ -76,7 +75,6 @@ def _play_and_conclude(game: Game, enumeration: Enumeration) -> AuditResult:
     try:
         game.play(game.context.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
-        if out.stack:
-            raise game.context.hung(out) from None
+        game.context.refuse_hung(out)
         game.late = True
     return conclude(game, enumeration)

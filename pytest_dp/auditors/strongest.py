@@ -25,7 +25,7 @@ from pytest_dp.auditors import held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.reading import Read, excess_of, read, taken_apart
+from pytest_dp.auditors.readable_event import Read, excess_of, read, taken_apart
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import HockeyStick

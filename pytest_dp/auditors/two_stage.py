@@ -51,8 +51,7 @@ def search_then_test(
         contenders, best = search(context, pool)
         tested = test(context, pool, best) if best is not None else None
     except OutOfTime as out:
-        if out.stack:
-            raise context.hung(out) from None
+        context.refuse_hung(out)
         context.sampler.note(
             "stopped before the test, as too little of "
             f"max_seconds={context.settings.max_seconds:g} was left for it: raise max_seconds",

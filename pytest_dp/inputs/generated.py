@@ -16,14 +16,14 @@ from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.records import key
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.corners import ordered
+from pytest_dp.inputs.corner_cases import ordered
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, shrunk
 from pytest_dp.inputs.pair_strategies import FIRST_FEW, MAX_DRAWN, MAX_REJECTED, Pairs, drawing
 from pytest_dp.inputs.sources import Tried, content
 
 UP_FRONT = 24
 """Pairs that every auditor looks at; where pairs are listed, at least as many as those. More leave
-fewer samples for each, fewer leave out corner cases (see `corners`). Chosen by hand."""
+fewer samples for each, fewer leave out corner cases (see `corner_cases`). Chosen by hand."""
 POOL = 200
 """Pairs that are drawn to choose these from: more take longer, fewer show fewer corner cases.
 Chosen by hand."""

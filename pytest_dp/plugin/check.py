@@ -17,10 +17,10 @@ from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.keywords import read
 from pytest_dp.plugin.accumulated import Kept
 from pytest_dp.plugin.failure import relative, represent
+from pytest_dp.plugin.last_violations import remember, remembered
 from pytest_dp.plugin.names import AUDITED, MARKER, asked
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
-from pytest_dp.plugin.remembered import remember, remembered
 from pytest_dp.report.junit import properties
 from pytest_dp.report.record import Record
 from pytest_dp.report.violation import headline, violation

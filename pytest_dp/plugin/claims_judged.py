@@ -12,7 +12,7 @@ import pytest
 
 from pytest_dp.committed.entries import Entry
 from pytest_dp.committed.judging import GONE, Collected, Judgement, judge, mechanism_of, updated
-from pytest_dp.committed.showing import keywords_of, message, summary
+from pytest_dp.committed.messages import keywords_of, message, summary
 from pytest_dp.committed.storing import alone, damaged, load
 from pytest_dp.committed.storing import write as store
 from pytest_dp.errors import ClaimsFileError, WeakenedClaim

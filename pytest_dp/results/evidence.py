@@ -33,7 +33,7 @@ class Evidence:
     runs, samples : int
         How many runs there were, and how many samples they bet on.
     learned : tuple
-        What the next run can begin with; see `pytest_dp.auditors.earlier`.
+        What the next run can begin with; see `pytest_dp.auditors.warm_start`.
     """
 
     log_e_values: tuple[float, ...] = ()

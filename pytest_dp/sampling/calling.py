@@ -20,7 +20,7 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.reprs import shown, without_addresses
-from pytest_dp.sampling import rows
+from pytest_dp.sampling import shared_noise
 from pytest_dp.sampling.captured import NO_GENERATORS, Captured, find
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.reuse import held, is_reused
@@ -220,14 +220,14 @@ class Call:
 
     def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
         count = len(outputs)
-        if count < rows.MIN_ROWS:
+        if count < shared_noise.MIN_ROWS:
             return
         equal = _all_equal(outputs)
         if equal:
             if self.made.constant >= MIN_CONSTANT_CALLS:
                 return
-        elif count > MAX_CHECKED_ROWS < self.made.runs or not rows.look_shared(
-            rows.keys(outputs), self.made.looks
+        elif count > MAX_CHECKED_ROWS < self.made.runs or not shared_noise.look_shared(
+            shared_noise.keys(outputs), self.made.looks
         ):
             return
         # By what further calls return, as these were what raised the suspicion.
@@ -239,7 +239,7 @@ class Call:
         if equal:
             shared = all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])
         else:
-            shared = rows.are_shared([rows.keys(call) for call in calls])
+            shared = shared_noise.are_shared([shared_noise.keys(call) for call in calls])
         self.made.constant += equal
         self.made.looks += not equal
         if shared:

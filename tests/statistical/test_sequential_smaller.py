@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.auditors import smaller
+from pytest_dp.auditors import shrinking
 
 
 def crowded(records: list[int], rng: np.random.Generator) -> float:
@@ -17,8 +17,8 @@ def crowded(records: list[int], rng: np.random.Generator) -> float:
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is."""
-    monkeypatch.setattr(smaller, "MAX_SECONDS", 120.0)
-    monkeypatch.setattr(smaller, "TIME_SHARE", 1.0)
+    monkeypatch.setattr(shrinking, "MAX_SECONDS", 120.0)
+    monkeypatch.setattr(shrinking, "TIME_SHARE", 1.0)
 
 
 EXAMPLES = [list(map(int, np.random.default_rng(k).integers(20, 90, 25))) for k in range(2)]

@@ -97,7 +97,7 @@ from collections import OrderedDict
 from datetime import date
 from decimal import Decimal
 import numpy as np
-from pytest_dp.auditors.earlier import _digest
+from pytest_dp.auditors.warm_start import _digest
 from pytest_dp.datasets.relations import Pair
 class Hidden:
     __eq__ = object.__eq__

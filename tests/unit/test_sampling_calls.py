@@ -15,7 +15,7 @@ from zoo import Broken
 from pytest_dp import audit
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling import rows
+from pytest_dp.sampling import shared_noise
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.sampler import Draw
@@ -314,17 +314,17 @@ def test_same(one, other, equal):
 def test_rows_that_agree_by_chance_are_hardly_ever_looked_into_and_never_refused(values):
     rng = np.random.default_rng(values)
     calls = [rng.integers(-values, values + 1, size=200).astype(float) for _ in range(400)]
-    assert sum(map(rows.look_shared, calls)) <= 6
-    assert not any(rows.look_shared(call, 3) for call in calls)
-    assert not any(rows.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
+    assert sum(map(shared_noise.look_shared, calls)) <= 6
+    assert not any(shared_noise.look_shared(call, 3) for call in calls)
+    assert not any(shared_noise.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
 
 
 @pytest.mark.parametrize("looks", [0, 3])
 def test_rows_that_come_in_twos_are_looked_into_however_often_others_were(looks):
     noise = np.random.default_rng(1).laplace(size=100)
-    assert rows.look_shared(np.repeat(noise, 2), looks)
-    assert rows.look_shared(np.concatenate([noise, -noise]), looks)
-    assert rows.look_shared(np.tile(np.round(noise, 3), 3), looks)
+    assert shared_noise.look_shared(np.repeat(noise, 2), looks)
+    assert shared_noise.look_shared(np.concatenate([noise, -noise]), looks)
+    assert shared_noise.look_shared(np.tile(np.round(noise, 3), 3), looks)
 
 
 @pytest.mark.parametrize("rare", [None, "none"])
