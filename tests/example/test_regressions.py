@@ -36,7 +36,7 @@ class Broken(NamedTuple):
     """Caught with half of them or a little more; fewer than the claims allow."""
 
 
-FEW = 4_000
+FEW = 8_000
 """Samples enough to see false alarms; `make demo` audits as the claims say."""
 ALONE = ("-p", "no:cacheprovider", "--dp-jobs=1")
 """Other tests run beside these: no workers."""
