@@ -88,7 +88,7 @@ def test_reruns_of_a_failure_do_not_turn_it_green(stats):
 
 def test_workers_keep_it_too(stats):
     stats.write("test_other.py", laplace("sums", 1.0))
-    stats.run_apart("--dp-profile=nightly", "-n", "2")
+    nightly(stats, "-n", "2")
     assert len(files(stats)) == 2
 
 

@@ -110,10 +110,10 @@ def test_junit_under_xdist_holds_the_headline(shared):
 
 
 BUSY = """
-@dp_claim(eps=1.0, pairs=[([1], [])], max_samples=1500{more})
+@dp_claim(eps=1.0, pairs=[([1], [])], max_samples=600{more})
 def {name}(d, rng):
     open("pid-" + str(os.getpid()), "a").close()
-    time.sleep(0.0003)
+    time.sleep(0.0005)
     return len(d) + rng.laplace(scale={scale})
 """
 EAGER = """

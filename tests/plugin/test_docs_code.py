@@ -16,7 +16,7 @@ from projects import laplace
 
 import pytest_dp
 
-EFFORT = ("--dp-max-samples=1000", "--dp-margin=2", "--dp-jobs=1")
+EFFORT = ("--dp-max-samples=500", "--dp-margin=2", "--dp-jobs=1")
 BROKEN_ON_PURPOSE = "README.md", "docs/tutorial.md"
 """Pages that show a failure; what they print is compared by tests of their own."""
 SHELL = ("git", "cd", ".")

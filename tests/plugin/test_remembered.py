@@ -11,7 +11,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.datasets.relations import Pair
 
 STATS = """
-@dp_claim(eps=1.0, neighbors="add_remove_one", inputs={inputs}, max_samples=20_000)
+@dp_claim(eps=1.0, neighbors="add_remove_one", inputs={inputs}, max_samples=12_000)
 def noisy(records, rng):
     return len(records) + rng.laplace(scale={scale} if 9 in records else 1.0)
 """
