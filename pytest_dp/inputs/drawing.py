@@ -387,10 +387,15 @@ def _shrunk(
             failing: Any = "still fails"
             data.mark_interesting(failing)
 
+    def is_interesting(data: Any) -> bool:
+        if time.monotonic() >= until:  # or it would go on trying, in vain
+            raise RunIsComplete
+        return bool(data.status is Status.INTERESTING)
+
     allowed = settings(QUIET, phases=[Phase.generate, Phase.shrink])
     runner = ConjectureRunner(test, settings=allowed, random=Random(0), ignore_limits=True)
     with suppress(RunIsComplete):
         start: Any = runner.cached_test_function(drawn.choices)
         if start.status is Status.INTERESTING:
-            runner.shrink(start, lambda data: data.status is Status.INTERESTING)
+            runner.shrink(start, is_interesting)
     return smallest

@@ -183,10 +183,9 @@ def test_what_is_no_less_passes(shop, name):
     ("options", "failing"),
     [
         ([], [COUNT, TOTAL]),
-        (["-n", "1"], [COUNT, TOTAL]),
         (["-n", "2"], [COUNT, TOTAL]),
         (["-k", "count"], [COUNT]),
-        (["-k", "visitors", "-n", "1"], []),
+        (["-k", "visitors"], []),
         (["-m", "not dp_claim"], []),
         ([TESTS_FILE], []),
         ([VISITORS], []),

@@ -19,11 +19,11 @@ def stats(project):
     return project
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_all_kinds_at_once(stats, workers):
     names = {kind: f"out/dp.{kind}" for kind in ("json", "sarif", "gitlab")}
     options = [f"--dp-{kind}={name}" for kind, name in names.items()]
-    result = stats.run_apart(*options, *workers)
+    result = stats.run(*options, *workers)
     assert result.ret == 1
     found = {kind: json.loads((stats.root / name).read_text()) for kind, name in names.items()}
     assert [claim["status"] for claim in found["json"]["claims"]] == ["no violation", "violated"]

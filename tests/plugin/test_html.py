@@ -43,7 +43,7 @@ def test_a_report_with_pictures(project):
 def test_it_is_the_same_from_xdist(project):
     project.write("test_shop.py", *SHOP)
     project.run("--dp-html=alone.html")
-    project.run_apart("--dp-html=shared.html", "-n2", "-p", "no:cacheprovider")
+    project.run("--dp-html=shared.html", "-n2")
     alone, shared = (
         (project.root / f"{name}.html").read_text(encoding="utf-8") for name in ("alone", "shared")
     )

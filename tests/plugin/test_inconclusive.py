@@ -57,9 +57,7 @@ def test_quiet(mixed):
     assert result.outlines[-1].startswith("2 passed, 2 warnings, 2 inconclusive in ")
 
 
-@pytest.mark.parametrize(
-    "options", [["-n", "1"], ["--reruns", "2"], ["-n", "1", "--reruns", "2", "-v"]]
-)
+@pytest.mark.parametrize("options", [["--reruns", "2"], ["-n", "1", "--reruns", "2", "-v"]])
 def test_other_plugins(mixed, options):
     result = mixed.run(*options)
     assert result.ret == 0

@@ -65,7 +65,7 @@ def test_claims_on_record_of_other_shares_are_not_missed(shop):
 
 
 def test_under_xdist(shop):
-    result = shop.run_apart("--dp-shard=2/2", "-n", "2")
+    result = shop.run("--dp-shard=2/2", "-n", "2")
     assert result.ret == 0
     result.assert_outcomes(passed=2)
 

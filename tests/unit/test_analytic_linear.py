@@ -200,8 +200,9 @@ def test_equal_parts_are_put_together_as_distinct_ones_are(eps):
 
 def test_of_very_many_parts_the_smallest_are_bounded():
     shifts = [0.3, *(1e-4 * (1 + k) for k in range(80))]
-    lower, upper = profile(moved(*shifts), forward=True).delta(0.25)
+    every = profile(moved(*shifts), forward=True)
+    lower, upper = every.delta(0.25)
     least, most = profile(moved(*shifts[:1], *shifts[-60:]), forward=True).delta(0.25)
     assert least - 1e-3 <= lower <= upper
     assert upper >= most - 1e-3
-    assert upper < profile(moved(*shifts), forward=True).delta(0.24)[1] < 1
+    assert upper < every.delta(0.24)[1] < 1

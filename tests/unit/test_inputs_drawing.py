@@ -119,15 +119,20 @@ def test_values_are_shrunk_inside_of_their_strategy():
 
 def test_shrinking_ends_in_time(monkeypatch):
     drawn = next(one for one in draws(NUMBERS, 1) if one and len(one.value) > 20)
-    now = [0.0]
+    now, late = [0.0], []
 
     def slowly(numbers):
         now[0] += 1.0
         return len(numbers) > 1
 
+    def making(numbers):
+        late.append(now[0] >= 3.5)
+        return numbers
+
     monkeypatch.setattr(drawing.time, "monotonic", lambda: now[0])
-    small = shrunk(NUMBERS, drawn, slowly, 3.5)
+    small = shrunk(NUMBERS.map(making), drawn, slowly, 3.5)
     assert now[0] == 4.0
+    assert late.count(True) <= 1, "nothing is tried any more"
     assert 2 < len(small.value) <= len(drawn.value)
 
 

@@ -181,7 +181,7 @@ nested = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(nested, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_events_agree_with_themselves(values, random):
     outputs = [random.choice(values) for _ in range(40)]

@@ -102,7 +102,7 @@ def test_no_coin_that_keeps_zero_concentrated_privacy_breaks_its_delta(rho, eps,
         assert privacy.zcdp_to_delta(rho, eps) >= excess
 
 
-def coins_within(broken, n=1000):
+def coins_within(broken, n=400):
     """The largest p for each of many q, by bisection on what is broken."""
     q = np.exp(-(np.linspace(0.02, 8, n) ** 2))
     q = np.concatenate([q, 1 - q[q < 0.3]])
