@@ -16,7 +16,7 @@ from pytest_dp.datasets.members import Member, Records, Units, addable, exchange
 from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.records import key
-from pytest_dp.datasets.steps import Step, in_words
+from pytest_dp.datasets.steps import Step, counted, in_words, surplus, too_far
 from pytest_dp.datasets.units import grouped, name_of, owners, too_many
 from pytest_dp.declaration import NullRecord
 
@@ -88,7 +88,7 @@ class OfRecords(Relation):
             return steps
         if not steps:
             return "they hold the same records"
-        return "" if len(steps) <= self.group else _too_far(steps)
+        return "" if len(steps) <= self.group else too_far(steps)
 
     def difference(self, d1: Any, d2: Any) -> str:
         steps = self._between(d1, d2)
@@ -97,7 +97,7 @@ class OfRecords(Relation):
     def _between(self, d1: Any, d2: Any) -> list[Step] | str:
         """The least steps that lead from D to D', or why none do."""
         if self.keeps_length and length(d1) != length(d2):
-            return f"D has {_count(length(d1))} and D' {_count(length(d2))}"
+            return f"D has {counted(length(d1))} and D' {counted(length(d2))}"
         rows1, rows2 = self._rows(d1), self._rows(d2)
         if self.unit is None:
             counts1, counts2 = (rows.get(None, _NO_ROWS)[0] for rows in (rows1, rows2))
@@ -282,14 +282,14 @@ class ReplaceOne(OfRecords):
         return f"D and D' have as many {many} and {what} differs, in any order"
 
     def _record_steps(self, only1: int, only2: int) -> list[Step] | str:
-        return [Step("replaced")] * only1 if only1 == only2 else _surplus(only1, only2)
+        return [Step("replaced")] * only1 if only1 == only2 else surplus(only1, only2)
 
     def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
         replaced = [Step("replaced", name, n, "", m) for name, n, m in changed if n and m]
         left = [(name, n) for name, n, m in changed if not m]
         came = [(name, m) for name, n, m in changed if not n]
         if len(left) != len(came):
-            return _surplus(len(left), len(came), "unit")
+            return surplus(len(left), len(came), "unit")
         return replaced + [Step("replaced", *a, *b) for a, b in zip(left, came, strict=True)]
 
     def _moves(
@@ -386,25 +386,7 @@ def _units_in_words(relation: OfRecords, record: str, rows: str, records: str) -
     return record if relation.unit is None else rows
 
 
-def _too_far(steps: Sequence[Step]) -> str:
-    if steps[0].unit:
-        shown = ", ".join(step.unit for step in steps[:3])
-        return f"{len(steps)} units differ: {shown}{', ...' if len(steps) > 3 else ''}"
-    only1 = sum(step.verb not in ("added", "restored") for step in steps)
-    only2 = sum(step.verb not in ("removed", "nulled") for step in steps)
-    nulls = any(step.verb in ("nulled", "restored") for step in steps)
-    return _surplus(only1, only2) + ", null records apart" * nulls
-
-
 _NO_NULL = object()
 """Stands for the null record of relations that have none."""
-_NONE: Counter[Hashable] = Counter()
-_NO_ROWS = (_NONE, "")
-
-
-def _surplus(only1: int, only2: int, what: str = "record") -> str:
-    return f"{_count(only1, what)} only in D and {_count(only2, what)} only in D'"
-
-
-def _count(n: int, what: str = "record") -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+_NO_ROWS: tuple[Counter[Hashable], str] = (Counter(), "")
+"""The records of a unit, and its name, in a dataset without it."""

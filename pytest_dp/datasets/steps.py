@@ -60,3 +60,24 @@ def _unit_in_words(step: Step) -> str:
     if step.by:
         return f"{text} by the {step.by_rows:,} of {step.by}"
     return f"{text} by {step.by_rows:,}" if step.by_rows not in (0, step.rows) else text
+
+
+def too_far(steps: Sequence[Step]) -> str:
+    """What to say of datasets that more steps lie between than a relation allows."""
+    if steps[0].unit:
+        shown = ", ".join(step.unit for step in steps[:3])
+        return f"{len(steps)} units differ: {shown}{', ...' if len(steps) > 3 else ''}"
+    only1 = sum(step.verb not in ("added", "restored") for step in steps)
+    only2 = sum(step.verb not in ("removed", "nulled") for step in steps)
+    nulls = any(step.verb in ("nulled", "restored") for step in steps)
+    return surplus(only1, only2) + ", null records apart" * nulls
+
+
+def surplus(only1: int, only2: int, what: str = "record") -> str:
+    """How many records, or units, are only in D and only in D'."""
+    return f"{counted(only1, what)} only in D and {counted(only2, what)} only in D'"
+
+
+def counted(n: int, what: str = "record") -> str:
+    """A number of records, or of something else, in words."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
