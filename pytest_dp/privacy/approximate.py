@@ -12,6 +12,7 @@ from pytest_dp.privacy.constraints import HockeyStick, Renyi
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, Number, as_given
 
 if TYPE_CHECKING:
+    from pytest_dp.arrays import Floats
     from pytest_dp.privacy.profiles import Region
 
 
@@ -75,16 +76,14 @@ class ApproximateDP(Guarantee):
         complement = 1 - math.exp(-self.eps) * (1 - self.delta - np.asarray(q)) * (1 - 1e-15)
         return as_given(q, np.minimum(np.minimum(straight, complement), 1.0))
 
-    def shown_by(self, p: Number, q: Number) -> Number:
+    def _shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
 
-        p_, q_ = np.asarray(p, float), np.asarray(q, float)
         with np.errstate(all="ignore"):
-            straight = np.log((p_ - self.delta) / q_)
-            complement = np.log((1 - q_ - self.delta) / (1 - p_))
-        shown = np.fmax(np.fmax(straight, complement), 0.0)
-        shown = np.where(p_ > q_, np.maximum(shown * (1 - 5e-16) - 5e-16, 0.0), 0.0)
-        return as_given(p, shown)
+            straight = np.log((p - self.delta) / q)
+            complement = np.log((1 - q - self.delta) / (1 - p))
+        shown: Floats = np.fmax(np.fmax(straight, complement), 0.0)
+        return np.maximum(shown * (1 - 5e-16) - 5e-16, 0.0)
 
     def shown_by_divergence(self, order: float, value: float) -> float:
         """Of all pairs of outputs under pure eps, randomised response has the largest divergence.

@@ -19,6 +19,7 @@ from pytest_dp.privacy.guarantees import (
 )
 
 if TYPE_CHECKING:
+    from pytest_dp.arrays import Floats
     from pytest_dp.privacy.profiles import Region
 
 _QUANTILES = (0.7, 1.4, 2.1, 2.8, 3.6, 4.5, 5.5)
@@ -66,13 +67,10 @@ class ZeroConcentratedDP(Curve):
     def at(self, value: float) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(value)
 
-    def shown_by(self, p: Number, q: Number) -> Number:
-        import numpy as np
-
+    def _shown(self, p: Floats, q: Floats) -> Floats:
         from pytest_dp.privacy.bernoulli import concentration
 
-        p_, q_ = np.asarray(p, float), np.asarray(q, float)
-        return as_given(p, np.where(p_ > q_, concentration(p_, q_), 0.0))
+        return concentration(p, q)
 
     @property
     def power(self) -> int:
@@ -157,16 +155,14 @@ class GaussianDP(WithoutEps):
 
         return as_given(q, rounded_up(ndtr(ndtri(np.asarray(q, float)) + self.mu)))
 
-    def shown_by(self, p: Number, q: Number) -> Number:
+    def _shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
         from scipy.special import ndtri
 
-        p_, q_ = np.asarray(p, float), np.asarray(q, float)
         with np.errstate(invalid="ignore"):
-            high, low = ndtri(p_), ndtri(q_)
+            high, low = ndtri(p), ndtri(q)
             shown = high - low - 4e-15 * (1 + abs(high) + abs(low))
-        shown = np.where(np.isinf(high) | np.isinf(low), np.inf, shown)
-        return as_given(p, np.where(p_ > q_, np.maximum(shown, 0.0), 0.0))
+        return np.maximum(np.where(np.isinf(high) | np.isinf(low), np.inf, shown), 0.0)
 
     def shown_by_divergence(self, order: float, value: float) -> float:
         return math.sqrt(2 * max(value, 0.0) / order) * (1 - 4e-16)
@@ -251,17 +247,16 @@ class RenyiDP(Curve):
             return RenyiDP(((self.orders[0][0], value),))
         return RenyiDP(self.orders, value)
 
-    def shown_by(self, p: Number, q: Number) -> Number:
+    def _shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
 
         from pytest_dp.privacy.bernoulli import renyi
 
-        p_, q_ = np.asarray(p, float), np.asarray(q, float)
-        shown = np.zeros(np.broadcast_shapes(p_.shape, q_.shape))
+        shown = np.zeros(p.shape)
         for order, unit in self._units():
-            both = np.maximum(renyi(p_, q_, order), renyi(1 - q_, 1 - p_, order))
+            both = np.maximum(renyi(p, q, order), renyi(1 - q, 1 - p, order))
             shown = np.maximum(shown, both / unit * (1 - 4e-16))
-        return as_given(p, np.where(p_ > q_, shown, 0.0))
+        return shown
 
     def shown_by_divergence(self, order: float, value: float) -> float:
         """Divergences of larger orders are as large or larger."""

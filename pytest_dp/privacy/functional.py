@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from pytest_dp.privacy.constraints import Renyi
-from pytest_dp.privacy.guarantees import Curve, Number, as_given
+from pytest_dp.privacy.guarantees import Curve
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Bools, Floats
@@ -56,17 +56,15 @@ class _Functional(Curve):
         bound = self.renyi_at(1.0)
         return (Renyi(1.0, bound),) if bound < math.inf else ()
 
-    def shown_by(self, p: Number, q: Number) -> Number:
+    def _shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
 
-        p_, q_ = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
-        both = np.stack([p_.ravel(), q_.ravel()])
-        pieces = np.array_split(both, 1 + p_.size // 1000, axis=1)
-        shown = np.concatenate([self._shown(*piece) for piece in pieces])
-        return as_given(p, shown.reshape(p_.shape))
+        both = np.stack([p.ravel(), q.ravel()])
+        parts = np.array_split(both, 1 + p.size // 1000, axis=1)
+        return np.concatenate([self._broken(*part) for part in parts]).reshape(p.shape)
 
-    def _shown(self, p: Floats, q: Floats) -> Floats:
-        """The scales up to which some hockey stick is broken."""
+    def _broken(self, p: Floats, q: Floats) -> Floats:
+        """The scales up to which some hockey stick is broken; needs memory for each of them."""
         import numpy as np
 
         eps, delta = self.sticks

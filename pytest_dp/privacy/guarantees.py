@@ -116,13 +116,20 @@ class Guarantee(ABC):
     def largest_probability(self, q: Number) -> Number:
         """The largest P(S) that is allowed where Q(S) = q, rounded up: 1 minus the trade-off."""
 
-    @abstractmethod
     def shown_by(self, p: Number, q: Number) -> Number:
         """What an event proves of the parameter by P(S) = p and Q(S) = q, rounded down.
 
         It is more than `claimed` where p is above `largest_probability` of q; 0 where p <= q;
         infinite where the guarantee is broken at any value. The event's complement counts as well.
         """
+        import numpy as np
+
+        p_, q_ = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
+        return as_given(p, np.where(p_ > q_, self._shown(p_, q_), 0.0))
+
+    @abstractmethod
+    def _shown(self, p: Floats, q: Floats) -> Floats:
+        """The same for arrays of one shape; what it returns where p <= q does not matter."""
 
     @abstractmethod
     def shown_by_divergence(self, order: float, value: float) -> float:
