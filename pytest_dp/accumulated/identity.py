@@ -15,7 +15,7 @@ from pytest_dp.search.reachable import is_constant, reachable
 
 
 def identity(promise: Promise, arguments: Arguments, mechanism: Any) -> str:
-    """A digest of all that evidence is about.
+    """A digest of the mechanism, its claim and its packages: evidence is about these.
 
     It changes with the claim, its inputs and arguments; with the source of the mechanism and of the
     project's functions that it reaches, but not with their comments, names or formatting; with the

@@ -32,7 +32,7 @@ from pytest_dp.settings import Settings, unused
 
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
-    """What audits by this method: ``audit`` in the module of that name, loaded when first used."""
+    """The function ``audit`` in the module named like the method, loaded when first used."""
     audit_by: Callable[[Context], AuditResult] = import_module(f"{__name__}.{method}").audit
     return audit_by
 
@@ -174,7 +174,7 @@ build wait, less leave large mechanisms without a line. Chosen by hand."""
 
 
 def _with_blame(context: Context, result: AuditResult, root: Path | None) -> AuditResult:
-    """The same with the lines at which the mechanism leaks on the counterexample's inputs."""
+    """The result, with the lines at which the mechanism leaks on the counterexample's inputs."""
     example = result.counterexample
     if example is None:
         return result

@@ -103,7 +103,7 @@ class Arm(Contender):
     proposed: Binning | None = None
 
     def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[Draw]:
-        """What draws so many new pairs of outputs; `purpose` and `rest` are parts of their key."""
+        """The draws of `size` new pairs of outputs; `purpose` and `rest` are parts of their key."""
         key = purpose, self.number, *rest
         return [
             Draw(pool.inputs[i], size, key if self.coupled else (*key, side), self.coupled)
@@ -111,13 +111,13 @@ class Arm(Contender):
         ]
 
     def draw_apart(self) -> None:
-        """Draw independently from now on, with the record that would have come of it."""
+        """Draw independently from now on, and turn the record into that of independent draws."""
         self.coupled, self.record.apart = False, True
         self.record.joint = list(map(independent, self.record.joint))
 
 
 def learn(context: Context, arm: Arm) -> None:
-    """Make new binnings from all outputs at hand, and the record of what they would have shown."""
+    """Make new binnings from all outputs so far, and a record of what bets would have won."""
     outputs = arm.outputs
     table, on_d = outputs.table()
     max_pairs = pace_of(context.guarantee).learned_from
@@ -165,7 +165,7 @@ def make_room(context: Context, arm: Arm) -> None:
 
 
 def rescaled(odds: Floats, scale: Floats) -> Floats:
-    """Scores of one model in place of those of another that have the same rank."""
+    """Scores with the ranks of `odds` and the values of `scale`, the scores of another model."""
     inverse, counts = np.unique(odds, return_inverse=True, return_counts=True)[1:]
     middle = np.cumsum(counts) - (counts + 1) // 2  # equal scores stay equal
     mapped: Floats = np.sort(scale)[middle[inverse]]
@@ -173,7 +173,7 @@ def rescaled(odds: Floats, scale: Floats) -> Floats:
 
 
 def _mean_scores(odds: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
-    """The score of outputs in each bin; of an empty one, where it begins, or ends."""
+    """The mean score of the outputs in each bin; of an empty bin, a cut beside it."""
     width = len(cuts) + 1
     sizes = np.bincount(bins, minlength=width)
     mean = np.bincount(bins, odds, width) / np.maximum(sizes, 1)

@@ -54,7 +54,7 @@ class Bandit:
             self._join(pair)
 
     def _join(self, pair: Pair) -> Arm:
-        """A pair that takes part from now on: at any time, as bets are made before draws."""
+        """Add a pair, which is allowed at any time, as bets are made before draws."""
         input1, input2 = map(self.pool.add, pair.inputs)
         outputs = PairedOutputs(max(MIN_ROOM, TOTAL_ROOM // self.claimed))
         arm = Arm(len(self.arms), pair, input1, input2, [], outputs)
@@ -74,7 +74,7 @@ class Bandit:
 
     @property
     def accepted(self) -> list[Arm]:
-        """Pairs that were looked at, but for what the mechanism refused: nobody promised that."""
+        """Pairs that were looked at, without those whose inputs the mechanism refuses."""
         return [arm for arm in self.seen if not arm.refused]
 
     @property
@@ -89,16 +89,16 @@ class Bandit:
 
     @property
     def may_search(self) -> bool:
-        """Whether pairs of inputs that were proposed have not had their share yet."""
+        """Whether proposed pairs of inputs have not used up their share of the outputs yet."""
         return self.drawn_for_proposed <= max(MIN_SEARCHED, SEARCH_SHARE * self.drawn)
 
     @property
     def all_seen(self) -> bool:
-        """Whether every pair was looked at that there is so far."""
+        """Whether all pairs so far were looked at."""
         return len(self.seen) == len(self.arms)
 
     def _in_play(self) -> Iterable[Arm]:
-        """What may be bet on: proposed pairs while their share lasts, or if they look broken."""
+        """The pairs to choose from: proposed ones while their share lasts or they look broken."""
         if self.drawn_for_proposed <= SEARCH_SHARE * self.drawn:
             return self.accepted
         return filter(self._deserves_bets, self.accepted)

@@ -1,4 +1,4 @@
-"""What closed forms add to an audit: pairs to bet on, and a loss that is known.
+"""Closed forms in an audit: pairs of inputs to bet on, and the loss where it follows from them.
 
 As with enumeration, they only propose: the bets decide, and a loss is told only where outputs of
 real runs look as they were traced.
@@ -187,7 +187,7 @@ def _max_checked(outcomes: list[Outcome]) -> int:
 
 
 def _contradicted(analysed: Analysed, real: tuple[Outputs, Outputs]) -> bool:
-    """Whether real outputs speak against what was traced."""
+    """Whether real outputs contradict the distributions that were traced."""
     number = _max_checked(analysed.outcomes[0])
     return any(
         evidence_against(outcomes, list(outputs[:number])) >= REFUTED

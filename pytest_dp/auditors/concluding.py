@@ -1,4 +1,4 @@
-"""What the sequential auditor says in the end: the verdict, and the strongest attack, to be shown.
+"""The end of a sequential audit: the verdict, and the strongest attack as it is shown.
 
 The verdict follows from the bets alone. The attack is counted once more, on held-out samples.
 """
@@ -226,7 +226,7 @@ def _length_note(game: Game) -> str:
 
 
 def _in_time(game: Game, compute: Callable[[], T]) -> T | None:
-    """What is computed to be shown; None if there is no time for it."""
+    """The outcome of a computation that is only shown; None if there is no time for it."""
     try:
         return compute()
     except OutOfTime as out:

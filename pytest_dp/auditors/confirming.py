@@ -1,4 +1,4 @@
-"""Whether a violation is also there in a function that starts afresh, before it is reported.
+"""Confirm a violation, before it is reported, on copies of the mechanism that start afresh.
 
 Evidence counts runs as independent. A mechanism that draws once for each input and then repeats its
 answer keeps its claim, and yet its runs on two inputs differ as if it had no noise. So copies of
@@ -64,7 +64,7 @@ _REMEMBERING: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def confirmed(context: Context, result: AuditResult) -> AuditResult:
-    """The result, if it is no violation, or one that copies bear out.
+    """The result, once copies have confirmed it if it is a violation.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
 
 
 def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
-    """Where answers never vary here, ask a process in which nobody has asked before."""
+    """Refuse a mechanism that always answers the same here, and other things in a new process."""
     if not context.sampler.keeps_data:
         return
     for side, data in enumerate(pair):
@@ -116,7 +116,7 @@ def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
 
 
 def _runs_wanted(context: Context, result: AuditResult) -> int:
-    """Runs on each input: what is kept shows in about as many as it took to be taken for a leak."""
+    """Runs on each input: a cache shows in about as many as it took to look like a leak."""
     left = context.max_samples - context.sampler.runs
     allowed = min(max(LEFT_SHARE * left, context.to_confirm / 2), left / 2)
     wanted = min(max(result.bet_samples or MAX_RUNS, MIN_RUNS), MAX_RUNS, allowed)
@@ -217,7 +217,7 @@ def _is_known(mechanism: Any) -> bool:
 
 
 def _refuse(context: Context, seen: str) -> Never:
-    """Say that the mechanism keeps something, and what to claim instead."""
+    """Raise the error of a mechanism that keeps something, with what to claim instead."""
     with suppress(TypeError):
         _REMEMBERING.add(context.call.mechanism)
     raise MechanismError(

@@ -1,4 +1,4 @@
-"""What every auditor is given, and the result that every auditor returns."""
+"""What all auditors have in common: the claim, the effort that is left, and making the result."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Context:
 
     @property
     def to_confirm(self) -> float:
-        """Samples that are kept to confirm a violation."""
+        """Samples that are set aside to confirm a violation."""
         return min(CONFIRM_SHARE * self.max_samples, MAX_CONFIRM)
 
     def affordable(self) -> float:
@@ -113,7 +113,7 @@ class Context:
         return PlannedTest(self.guarantee, runs, share * self.alpha)
 
     def to_conclude(self) -> float:
-        """Seconds left for what only shows what is known already."""
+        """Seconds left to show a verdict that is known already."""
         return self.deadline.remaining() + CONCLUDE_TIME_SHARE * self.settings.max_seconds
 
     def runs_within(self, seconds: float, wanted: int) -> int:

@@ -1,4 +1,4 @@
-"""What enumeration adds to an audit: events to bet on, and a loss that is exact.
+"""Enumeration in an audit: events to bet on, and a loss that is exact.
 
 Exact results only propose. A mechanism that draws where no stand-in sees it looks as if it had no
 noise at all; the bets decide. A loss is called exact only of mechanisms whose real runs, some
@@ -189,7 +189,7 @@ def _disagreement(arm: Arm, distributions: tuple[Distribution, Distribution]) ->
 
 
 def _raised_only_enumerated(marks: Ints, distribution: Distribution) -> str:
-    """What only enumerated runs raise, however seldom: it may be for want of a real generator."""
+    """An exception of enumerated runs alone, however rare: they may need a real generator."""
     for outcome, mark in zip(distribution.outcomes, distribution.marks, strict=True):
         if isinstance(outcome, Raised) and mark not in marks:
             return f"enumerated, it {outcome!r}, which no real run does"

@@ -1,4 +1,4 @@
-"""The bets of the sequential auditor: on how many outputs, and until when.
+"""The bets of the sequential auditor, batch by batch.
 
 Each batch is drawn for one pair, which a `bandit` picks, after the bets on it are made: by what the
 batches before have taught (`arms`). Wealth that reaches 1 / alpha refutes the claim
@@ -151,12 +151,12 @@ class Game:
                 return
 
     def _proposed_edge(self, arm: Arm) -> float:
-        """The edge that was proposed, until it should have won."""
+        """The edge of what was proposed; 0 once it should have won by now."""
         proposal = self.proposals.get(arm.number)
         return proposal.edge if proposal is not None and proposal.is_open(arm.drawn) else 0.0
 
     def _has_outgrown(self, arm: Arm) -> bool:
-        """Whether the binnings of a pair have been made from too few outputs."""
+        """Whether a pair has so many new outputs that its binnings should be made anew."""
         available, growth = arm.outputs.pairs, self.pace.relearn
         if available >= arm.learned * (growth if arm.learned > FIRST_BATCH else RELEARN_FIRST):
             return True
@@ -209,7 +209,7 @@ class Game:
 
     @property
     def evidence(self) -> Evidence:
-        """What this run leaves to later ones: its own alone."""
+        """The evidence of this run alone, for later ones."""
         earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
         learned = learned_by(self.seen[: self.bandit.claimed])
         return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn, learned)
@@ -261,7 +261,7 @@ class Game:
         return self._limited_to_time(size)
 
     def _limited_to_time(self, size: int) -> int:
-        """So many pairs of outputs, or fewer if the mechanism is slow."""
+        """The size, or less if the mechanism is too slow for it."""
         context = self.context
         affordable = context.runs_within(BATCH_TIME_SHARE * context.settings.max_seconds / 2, size)
         affordable = int(min(affordable, context.affordable() / 2))

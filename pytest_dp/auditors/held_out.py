@@ -1,4 +1,4 @@
-"""What an attack, and a readable event beside it, count on samples that nobody has looked at.
+"""Counts of an attack, and of a readable event beside it, on held-out samples.
 
 Every auditor ends here, with the attack that its search, or its bets, came up with.
 
@@ -188,7 +188,7 @@ Proof = Callable[[str, Counts, Guarantee, float], Bound]
 
 
 def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound]:
-    """What was counted, the strongest first; all of it holds at once with confidence 1 - alpha.
+    """Bounds by the counts, the strongest first; all hold at once with confidence 1 - alpha.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def described(bound: Bound, witness: Witness) -> str:
 
 
 def shown(proved: list[Bound], claimed: float) -> Bound:
-    """What a person should see: the readable event where it breaks the claim by itself."""
+    """The bound to show: that of the readable event where it breaks the claim by itself."""
     events = (bound for bound in proved if bound.kind == "event" and bound.lower > claimed)
     return next(events, proved[0])
 
@@ -236,7 +236,7 @@ def counterexample(
     bound: Bound | None,
     seen: Callable[[Any], Seen] | None = None,
 ) -> Counterexample:
-    """What was counted, as it is reported.
+    """The counterexample that the counts give.
 
     Parameters
     ----------

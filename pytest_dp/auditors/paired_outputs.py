@@ -61,7 +61,7 @@ class PairedOutputs:
         self._room_of_output = self._room_of_output or room_of(on_d)
 
     def table(self) -> tuple[Table, Bools]:
-        """All that is kept, and which of it is on D."""
+        """All outputs that are kept, and which of them are on D."""
         merged, batches = self._tables
         if batches or merged is None:
             if merged is not None:
@@ -93,7 +93,7 @@ class PairedOutputs:
         return (self.pairs + size) * numbers <= self.room or not self.pairs
 
     def keep_only(self, about: list[Feature]) -> None:
-        """Keep extracts with these features from now on, and of what was kept."""
+        """Turn all outputs into extracts with these features, and keep only such from now on."""
         table = self.table()[0]
         shown = max(MIN_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(table)))
         sides = (table.raw[: self.pairs], table.raw[self.pairs :])
@@ -104,7 +104,7 @@ class PairedOutputs:
 
 
 def leaves_of(table: Table) -> float:
-    """How many leaves an output has, by the first few."""
+    """The mean number of leaves of an output, estimated by the first few."""
     return max(1.0, float(np.mean(table.sizes[:8])))
 
 
@@ -119,7 +119,7 @@ def room_of(table: Table) -> float:
 
 
 def leading(outputs: Outputs, number: int) -> Outputs:
-    """The first outputs, without the memory of the others."""
+    """The first outputs, as a copy, so that the memory of the others can be freed."""
     part = outputs[:number]
     return part.copy() if isinstance(part, np.ndarray) else part
 

@@ -77,7 +77,7 @@ def pictures_of(
     example: Counterexample | None,
     outputs: Callable[[], tuple[Table, Bools]],
 ) -> Pictures:
-    """What was counted, and if it breaks the claim, outputs of the search for it.
+    """The event's error rates, and if it breaks the claim, a histogram of outputs of the search.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _edges(numbers: Floats, ends: list[float]) -> Floats:
 
 
 def _outputs(table: Table) -> tuple[Ints, list[str]]:
-    """Which outputs are equal, and what they are."""
+    """A number for each output, the same for equal ones, and a text for each number."""
     _, rows, kind = np.unique(hashes(table), return_index=True, return_inverse=True)
     outputs = (table.raw[int(row)] for row in rows)
     plain_outputs = (out.item() if isinstance(out, np.generic) else out for out in outputs)
@@ -220,7 +220,7 @@ def _outputs(table: Table) -> tuple[Ints, list[str]]:
 
 
 def _categories(numbers: Floats, codes: Ints, table: Table) -> tuple[Ints, list[str]]:
-    """What stands in place of a finite number, and how it is written."""
+    """For each output that is no finite number, its category; and the names of all categories."""
     names = {code: _one_line(written(level)) for level, code in table.levels.items()}
     size = max(names, default=-1) + 1
     labels = [names.get(code, "") for code in range(size)] + ["nan", "inf", "-inf", "(absent)"]

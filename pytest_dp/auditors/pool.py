@@ -137,7 +137,7 @@ class Pool:
 
 
 def _leading_batches(stop: int | None, batches: list[Table]) -> list[Table]:
-    """The batches that the first so many samples are in."""
+    """The batches that hold the first `stop` samples."""
     if stop is None:
         return batches
     return batches[: int(np.searchsorted(np.cumsum([*map(len, batches)]), stop)) + 1]
@@ -209,7 +209,7 @@ def always_raises(context: Context, pool: Pool) -> None:
 
 
 def never_varies(context: Context, pool: Pool) -> bool:
-    """Whether nothing ever varied that can be read. That is said, and so is what cannot be read."""
+    """Whether outputs never varied, as far as they can be read; notes say what is wrong."""
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_outputs(pool).raw)):
         context.sampler.note(
@@ -236,7 +236,7 @@ def never_varies(context: Context, pool: Pool) -> bool:
 
 
 def cannot_be_read(pool: Pool) -> str:
-    """What there is in the outputs that does not show what it holds; empty if all does."""
+    """A sentence about outputs that cannot be read; empty if all can."""
     outputs = _first_outputs(pool)
     hidden = opaque_types(outputs.levels)
     if not hidden:

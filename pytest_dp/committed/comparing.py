@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 
 
 class Change(NamedTuple):
-    """One thing that is not as it was.
+    """A difference between two entries of a claim.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Change(NamedTuple):
 
     @property
     def loses(self) -> bool:
-        """Whether something may be lost by it; what cannot be compared counts."""
+        """Whether the claim may have become weaker; what cannot be compared counts."""
         return self.verdict != STRONGER
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Change(NamedTuple):
 
 
 def changes(old: Entry, new: Entry) -> list[Change]:
-    """What has changed, of all that makes up a claim; not its source.
+    """The differences between two entries of a claim, but for its source.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _larger_group(old: Entry, new: Entry) -> int:
 
 
 def _promise(old: Entry, new: Entry, larger: int) -> Iterator[Change]:
-    """Promises are of inputs at the distance of their group: the old one is taken to the new."""
+    """Compare guarantees at the distance of the new group, to which the old one is carried."""
     if _close(old, new):
         return
     before, after = guarantee_of(old), guarantee_of(new)
@@ -96,7 +96,7 @@ def _promise(old: Entry, new: Entry, larger: int) -> Iterator[Change]:
 
 
 def _close(old: Any, new: Any) -> bool:
-    """Whether two promises differ by what machines round differently at most."""
+    """Whether two promises are the same, up to rounding."""
     if isinstance(old, dict) and isinstance(new, dict):
         return old.keys() == new.keys() and all(_close(old[name], new[name]) for name in old)
     if isinstance(old, list) and isinstance(new, list):
@@ -120,12 +120,12 @@ def _follows(asked: Entry, wanted: Guarantee | None, given: Entry, have: Guarant
 
 
 def _delta(given: Entry, eps: float) -> float:
-    """What a curve that is kept by some of its values has at eps at most."""
+    """An upper bound on the delta at eps of a curve of which some values are on record."""
     return min((delta for at, delta in given["curve"] if at <= eps), default=1.0)
 
 
 def _relation(old: Entry, new: Entry) -> Iterator[Change]:
-    """What is promised for any number of rows is promised for few; else relations have no order."""
+    """Compare relations: more rows for each unit are a stronger claim; others have no order."""
     if old == new:
         return
     rows = ("rows_per_unit",)
@@ -146,7 +146,7 @@ def _keywords(given: Mapping[str, Any]) -> str:
 
 
 def _group(old: int, new: int) -> Iterator[Change]:
-    """Inputs at a larger distance are more to look at."""
+    """A larger group is a stronger claim."""
     if old != new:
         yield Change("group", str(old), str(new), STRONGER if new > old else WEAKER)
 
@@ -227,7 +227,7 @@ def _value(name: str, value: Any) -> str:
 
 
 def _rising(before: Any, after: Any) -> str:
-    """Of what looks the harder the larger it is.
+    """The verdict on an effort that looks harder the larger it is.
 
     With a larger alpha less evidence is enough: it finds more, among it more false alarms.
     """

@@ -117,7 +117,7 @@ def _judged(name: str, old: Entry, claim: Collected) -> Judgement:
 def matched(
     recorded: Mapping[str, Entry], collected: Iterable[Collected]
 ) -> list[tuple[str, Collected]]:
-    """Ids on record with the claims that they are of.
+    """Pairs of an id on record and the collected claim that it belongs to.
 
     Those of one mechanism, as the rest of an id follows from what is promised; then, as a mechanism
     may get another name, those of one source. Of several, those first that have most in common.
@@ -154,7 +154,7 @@ def _of_one_source(name: str, entry: Entry, claim: Collected) -> bool:  # noqa: 
 
 
 def _in_common(name: str, old: Entry, claim: Collected) -> int:
-    """How much two entries have in common; what they say counts for more than the id."""
+    """How similar two entries are; what they say counts for more than the id."""
     new = claim.entry
     if new is None:
         return 0
@@ -184,7 +184,7 @@ def updated(
 
 
 def _filled(new: Entry, old: Entry) -> Entry:
-    """What only an audit can tell, such as what a function returns, stays as it was without one."""
+    """The new entry; what only an audit can tell is taken from the old one if need be."""
     same = new.get("inputs") == old.get("inputs") and "examples" not in new
     more = ("examples", "relation") if same else ()
     return {**{name: old[name] for name in more if name in old}, **new}

@@ -1,4 +1,4 @@
-"""``dp-claims.json``: read with care, written whole, and easy to merge: a line for each thing."""
+"""Reading and writing ``dp-claims.json``, one line for each value so that it is easy to merge."""
 
 from __future__ import annotations
 

@@ -69,16 +69,19 @@ def _digest_of(code: Any) -> str:
 
 
 def _inside(code: Any) -> str:
-    """What tells functions apart whose source does not: of several on one line, or without any."""
+    """The code of functions that share a line, or have no source, to tell them apart."""
     constants = [constant for constant in code.co_consts if isinstance(constant, _PLAIN)]
     return repr((code.co_names, code.co_varnames, constants))
 
 
 def _normalised(source: str) -> str:
-    """Source without what makes no difference; as it is, if it is no whole statement."""
+    """Source without name, docstrings, comments, claims and formatting.
+
+    Where it cannot be parsed by itself, only white space is left out.
+    """
     try:
         tree = ast.parse(source)
-    except SyntaxError:  # such as a lambda within a call
+    except SyntaxError:  # such as of a lambda within a call
         return "".join(source.split())
     for at, node in enumerate(ast.walk(tree)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

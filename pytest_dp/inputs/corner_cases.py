@@ -25,7 +25,7 @@ Cell = tuple[Hashable, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A pair as it is looked at: records on either side, and those that only one side has."""
+    """The records of a pair on either side, and the cells of those that only one side has."""
 
     sides: tuple[Counter[Hashable], Counter[Hashable]]
     cells: list[Cell]
@@ -36,7 +36,7 @@ class _Look:
         return sum(side.total() for side in self.sides)
 
     def cases(self) -> Iterator[Hashable]:
-        """What the pair is a case of, as a whole."""
+        """The corner cases that the pair shows as a whole."""
         sizes = [side.total() for side in self.sides]
         if 0 in sizes:
             yield "empty"

@@ -258,7 +258,7 @@ def _as_drawn(value: Any, data: Any, start: int = 0) -> Drawn:
 def _drawn_by_given(
     strategy: st.SearchStrategy[Any], number: int, count: int
 ) -> list[Drawn | None]:
-    """So many values, or fewer if there are not as many, by what is public of Hypothesis."""
+    """Up to `count` values, drawn by ``@given`` alone."""
     values: list[Drawn | None] = []
 
     @seed(number)

@@ -207,7 +207,7 @@ class Edits:
         return [at]
 
     def _columns(self, come: Sequence[Member], at: Member) -> dict[int, Choices]:
-        """What to put in front of which choices."""
+        """New choices, by the position in front of which they are put."""
         theirs = self._donor.choices
         return {
             part.start: [choice for new in come for choice in theirs[new[n].start : new[n].end]]
@@ -217,7 +217,7 @@ class Edits:
     def _spliced(
         self, members: Sequence[Member], new: dict[int, Choices], gone: Sequence[Member], more: int
     ) -> Iterator[Choices]:
-        """The choices with some put in and some left out; also where a number says how many."""
+        """The choices with some put in and some left out, with a stored length adjusted or not."""
         left = {at for member in gone for part in member for at in range(part.start, part.end)}
         count = next(
             (
@@ -237,7 +237,7 @@ class Edits:
 
 
 def _without_end(made: Made, members: list[Member]) -> list[Member]:
-    """Without the last one if that is a choice by itself, after longer ones: to make no more."""
+    """The members without a last one that is a single choice: it says that the list ends."""
     last = len(made.of(members[-1]))
     ends = len(members) > 1 and last == len(members[-1]) < len(made.of(members[0]))
     return members[:-1] if ends else members

@@ -65,7 +65,7 @@ class Drawer(Proposer, Protocol):
 
 
 class Remaining:
-    """Proposes pairs that were there before, one after the other."""
+    """Proposes what is left of a given sequence of pairs."""
 
     name = "the examples"
 

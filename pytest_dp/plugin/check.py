@@ -123,7 +123,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def before(item: pytest.Item) -> None:
-    """Start a run of a marked test with a clean slate; refuse a marker that makes no sense."""
+    """Forget earlier runs of a marked test, and refuse a marker that makes no sense."""
     item.stash[_RECORDS] = []
     item.stash[AUDITED] = []
     item.stash[_CALLS] = 0

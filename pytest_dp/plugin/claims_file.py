@@ -113,7 +113,7 @@ class ClaimsFile:
         (write if self.update else compare)(self.run, session)
 
     def _about_none(self, config: pytest.Config) -> bool:
-        """Whether this run was about no claim at all: then nothing more is loaded for it."""
+        """Whether this run was about no claim at all, so that nothing needs to be loaded."""
         if self.run.tests:
             return False
         try:

@@ -188,7 +188,7 @@ def _line_in(file: Path, name: str) -> int:
 
 
 def _fail(run: Run, session: pytest.Session, failure: Failure) -> None:
-    """A test of the file that fails: shown, counted and reported as any other."""
+    """Report a failure of the claims file as a failed test."""
     config = session.config
     path = relative(run.file, config.rootpath)
     nodeid = f"{path}::{failure.name}" if failure.name else path
@@ -212,7 +212,7 @@ def _fail(run: Run, session: pytest.Session, failure: Failure) -> None:
 
 
 def _on_a_new_line(config: pytest.Config, path: str) -> None:
-    """The tests before have had their lines, with how far they were."""
+    """Begin a new line of progress for the claims file."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None:
         return

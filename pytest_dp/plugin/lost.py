@@ -1,4 +1,4 @@
-"""Claims that were declared, and that no test came of: each is an error at its line.
+"""Claims that were declared but belong to no test item: each is an error at its line.
 
 A function that replaces another of the same name takes its claim away, and so does a decorator that
 returns a function of its own: unless somebody says so, a build stays green without the audit.
@@ -51,7 +51,7 @@ def lost_claims(
 
 
 def _held(mechanism: Any) -> Any:
-    """The mechanism of an entry; None if it is no more."""
+    """The mechanism of an entry; None if it was deleted."""
     held = mechanism() if isinstance(mechanism, ref) else mechanism
     return _attribute(held, "__func__", held)
 

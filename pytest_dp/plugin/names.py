@@ -1,4 +1,4 @@
-"""What all of the plugin goes by: the marker, the ini keys, and how a claim is told by its mark."""
+"""Names that the whole plugin uses: the marker, the stash keys and the ini keys."""
 
 from __future__ import annotations
 

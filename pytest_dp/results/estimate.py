@@ -1,4 +1,4 @@
-"""What is known of a guarantee's parameter beside bounds by samples."""
+"""Estimates of a guarantee's parameter, beside the bounds by samples."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def _of_container(members: Iterable[Any], place: str) -> Iterator[tuple[Any, str
 
 
 def _all_leaves(values: Iterable[Any]) -> bool:
-    """Whether there is nothing to look into, which is quickly said of much data."""
+    """Whether no value can hold a generator: a quick test for containers of data."""
     return _LEAVES.issuperset(map(type, values))
 
 
@@ -257,7 +257,7 @@ def is_library(module: str | None) -> bool:
 
 
 def state_of(generator: Any) -> Any:
-    """Where a generator is in its stream, and what it would spawn."""
+    """The state of a generator, with the seed sequence that it spawns from."""
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state, generator.bit_generator.seed_seq
     if isinstance(generator, np.random.RandomState):

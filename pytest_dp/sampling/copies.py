@@ -1,4 +1,4 @@
-"""Copies of a mechanism as it was before its first run, to try things on.
+"""Copies of a mechanism as it was before its first run, for trials.
 
 A mechanism may keep something from run to run: noise in a buffer, answers in a cache. Whatever is
 run with repeated random numbers, or with none, therefore runs on a copy that is thrown away; what
@@ -281,7 +281,7 @@ def _module(name: str) -> types.ModuleType:
 
 
 class _Late:
-    """A function that is known later: it may mention the cache around it."""
+    """Stands for a function that is set later, as it may refer to the cache around it."""
 
     function: Any = None
 

@@ -1,4 +1,4 @@
-"""Running out of time, also inside a mechanism that never returns, or a long computation."""
+"""Deadlines that also interrupt a mechanism that never returns, or a long computation."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _is_hung(up: _TimeUp, entered: float, deadline: Deadline, seconds_a_run: flo
 
 
 def within(seconds: float, compute: Callable[[], T]) -> T:
-    """What a computation of ours returns; it is given up after so many seconds, where it can be.
+    """The outcome of a computation, which is interrupted after so many seconds if possible.
 
     It should change nothing that is used afterwards, or all at once and at its end.
 

@@ -57,7 +57,7 @@ def _text(output: Any) -> str:
 
 
 def digest(texts: list[str]) -> bytes:
-    """A short stand-in for texts."""
+    """A digest of texts."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()
 
 
