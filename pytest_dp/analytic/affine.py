@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partialmethod
 from typing import Any
 
 from pytest_dp.analytic.finite import MAX_CELLS, Finite, joined
@@ -72,29 +73,18 @@ class Affine(Traced):
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
-    def __mul__(self, other: Any) -> Any:
+    def _scaled(self, other: Any, by: Callable[[float, float], float], name: str) -> Any:
         if isinstance(other, Finite):
             other = other.decided()
         if isinstance(other, Affine):
-            self._refuse("a product of draws is no sum of draws")
-        if is_constant(other):
-            factor = float(other)
-            terms = {draw: factor * times for draw, times in self.terms.items()}
-            return sum_of(self.trace, terms, factor * self.constant)
-        return NotImplemented
+            self._refuse(f"a {name} of draws is no sum of draws")
+        if not is_constant(other):
+            return NotImplemented
+        terms = {draw: by(factor, float(other)) for draw, factor in self.terms.items()}
+        return sum_of(self.trace, terms, by(self.constant, float(other)))
 
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, Finite):
-            other = other.decided()
-        if isinstance(other, Affine):
-            self._refuse("a ratio of draws is no sum of draws")
-        if is_constant(other):
-            factor = float(other)
-            terms = {draw: times / factor for draw, times in self.terms.items()}
-            return sum_of(self.trace, terms, self.constant / factor)
-        return NotImplemented
+    __mul__ = __rmul__ = partialmethod(_scaled, by=operator.mul, name="product")
+    __truediv__ = partialmethod(_scaled, by=operator.truediv, name="ratio")
 
     def __rtruediv__(self, other: Any) -> Any:
         self._refuse("one over a draw is no sum of draws")
@@ -109,18 +99,6 @@ class Affine(Traced):
 
     def __bool__(self) -> bool:
         return bool(self != 0)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared(other, above=True, equal=False)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared(other, above=True, equal=True)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compared(other, above=False, equal=False)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared(other, above=False, equal=True)
 
     def __eq__(self, other: object) -> Any:
         return self._is(other, True)
@@ -161,6 +139,11 @@ class Affine(Traced):
         if not above:
             difference = -difference
         return difference.is_above(equal=equal)
+
+    __gt__ = partialmethod(_compared, above=True, equal=False)
+    __ge__ = partialmethod(_compared, above=True, equal=True)
+    __lt__ = partialmethod(_compared, above=False, equal=False)
+    __le__ = partialmethod(_compared, above=False, equal=True)
 
     def _compared_by_value(self, other: Finite, *, above: bool, equal: bool) -> Any:
         """Compared with each value of a number that has few; nothing is decided."""

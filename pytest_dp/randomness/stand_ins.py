@@ -6,10 +6,10 @@ import random
 from functools import partial
 from typing import Any, NoReturn
 
-from numpy.random import PCG64, Generator, RandomState
+from numpy.random import PCG64
 
 from pytest_dp.randomness.plain import plain
-from pytest_dp.randomness.requests import Request, Source
+from pytest_dp.randomness.requests import KINDS, Request, Source
 
 COPYING = {
     "__copy__",
@@ -111,30 +111,7 @@ class _StandIn:
     __str__ = __repr__
 
 
-class _Generator(_StandIn, Generator):
-    pass
-
-
-class _RandomState(_StandIn, RandomState):
-    pass
-
-
-class _Random(_StandIn, random.Random):
-    pass
-
-
-class _SystemRandom(_StandIn, random.SystemRandom):
-    pass
-
-
-_CLASSES: dict[type, type] = {
-    Generator: _Generator,
-    RandomState: _RandomState,
-    random.Random: _Random,
-    random.SystemRandom: _SystemRandom,
-}
-
-
+_CLASSES = {kind: type(kind.__name__, (_StandIn, kind), {}) for kind in KINDS}
 _UNUSED = PCG64(0)
 """The bit generator of all stand-ins, from which nothing draws but compiled code (see below)."""
 _UNUSED_STATE = _UNUSED.state

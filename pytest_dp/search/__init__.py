@@ -17,7 +17,7 @@ from pytest_dp.search.from_strategies import MutatedPairs, Sifted
 from pytest_dp.search.mutation import Mutation
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.options import Options
-from pytest_dp.search.proposing import Constants, Corners, Timed
+from pytest_dp.search.proposing import Placing, Timed, corner_cases, with_constants
 from pytest_dp.search.refusing import accepted, repeats_of
 from pytest_dp.search.screening import SearchContext
 from pytest_dp.search.shrinking import counts
@@ -72,8 +72,8 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
         proposers["mutation"] = MutatedPairs(source.generated, context, settings.seed or 0)
     elif space is not None and relation is not None:
         explorer = Explorer(space, relation, context)
-        proposers["constants"] = Constants(explorer)
-        proposers["patterns"] = Corners(explorer)
+        proposers["constants"] = Placing(explorer, "constants of the code", with_constants)
+        proposers["patterns"] = Placing(explorer, "corner cases", corner_cases)
         proposers["mutation"] = Mutation(explorer)
     chosen = checked(proposer for name, proposer in proposers.items() if name in names)
     sifted = [Sifted(proposer, context) for proposer in source.proposers]

@@ -23,7 +23,7 @@ def boundary(walk: Walk, behaviour_of: Callable[[Any], Hashable | None]) -> tupl
     (before, after) or None
         By about ``log2(len(walk))`` inputs; there may be other such places.
     """
-    low, high = 0, len(walk)
+    low, high = 0, len(walk) - 1
     behaviour_at_start = behaviour_of(walk[low])
     while high - low > 1:
         middle = (low + high) // 2

@@ -61,15 +61,4 @@ class Options:
 
     def walk(self, start: Any, end: Any) -> Walk | None:
         """Any two are neighbours."""
-        return _Step(start, end)
-
-
-class _Step:
-    def __init__(self, start: Any, end: Any) -> None:
-        self._ends = start, end
-
-    def __len__(self) -> int:
-        return 1
-
-    def __getitem__(self, step: int) -> Any:
-        return self._ends[step]
+        return start, end

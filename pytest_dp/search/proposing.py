@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.sources import Proposer, Tried
@@ -43,63 +43,53 @@ class Timed:
             yield pair
 
 
-class Corners:
-    """Inputs at which code that knows nothing of them may still go wrong.
+class Placing:
+    """Pairs around candidates with new behaviour, and a few others; all are proposed once.
 
     Parameters
     ----------
     explorer : Explorer
+    name : str
+    candidates : callable
+        ``candidates(explorer)``: inputs to look at.
     """
 
-    name = "corner cases"
-
-    def __init__(self, explorer: Explorer) -> None:
+    def __init__(
+        self,
+        explorer: Explorer,
+        name: str,
+        candidates: Callable[[Explorer], Iterator[Candidate]],
+    ) -> None:
+        self.name, self._candidates = name, candidates
         self._explorer: Explorer | None = explorer
 
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
-        """Pairs with new behaviour, and a few others."""
+        """A few pairs with the first candidates, then pairs around those with new behaviour."""
         explorer, self._explorer = self._explorer, None
-        if explorer is not None:
-            yield from _pairs(explorer, lambda: explorer.space.corners(explorer.corners))
-
-
-class Constants:
-    """Places each constant of the code, what is just below and just above, and several at once.
-
-    Parameters
-    ----------
-    explorer : Explorer
-    """
-
-    name = "constants of the code"
-
-    def __init__(self, explorer: Explorer) -> None:
-        self._explorer: Explorer | None = explorer
-
-    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
-        """Pairs with new behaviour, and a few others."""
-        explorer, self._explorer = self._explorer, None
-        if explorer is not None and explorer.constants:
-            space, constants = explorer.space, explorer.constants
-            yield from _pairs(
-                explorer,
-                lambda: chain(
-                    chain.from_iterable(map(space.placed, constants)),
-                    (space.combined(constants, explorer.rng) for _ in range(MAX_COMBINED)),
-                ),
-            )
-
-
-def _pairs(explorer: Explorer, candidates: Callable[[], Iterator[Candidate]]) -> Iterator[Pair]:
-    """A few pairs with the first candidates in any case, then pairs around those that are new."""
-    for candidate in islice(candidates(), UNSCREENED):
-        pairs = (
-            pair
-            for pair in explorer.neighbours(candidate)
-            if explorer.screen.blind or explorer.screen.rank(pair) is not None
-        )
-        yield from islice(pairs, 1)
-    for candidate in candidates():
-        if explorer.screen.blind:
+        if explorer is None:
             return
-        yield from explorer.pairs(candidate)
+        for candidate in islice(self._candidates(explorer), UNSCREENED):
+            pairs = (
+                pair
+                for pair in explorer.neighbours(candidate)
+                if explorer.screen.blind or explorer.screen.rank(pair) is not None
+            )
+            yield from islice(pairs, 1)
+        for candidate in self._candidates(explorer):
+            if explorer.screen.blind:
+                return
+            yield from explorer.pairs(candidate)
+
+
+def corner_cases(explorer: Explorer) -> Iterator[Candidate]:
+    """Inputs at which code that knows nothing of them may still go wrong."""
+    return explorer.space.corners(explorer.corners)
+
+
+def with_constants(explorer: Explorer) -> Iterator[Candidate]:
+    """Inputs with each constant of the code, or a value just below or above; and with several."""
+    space, constants = explorer.space, explorer.constants
+    for constant in constants:
+        yield from space.placed(constant)
+    for _ in range(MAX_COMBINED if constants else 0):
+        yield space.combined(constants, explorer.rng)

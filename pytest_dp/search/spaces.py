@@ -44,7 +44,7 @@ class Candidate:
 
 
 class Walk(Protocol):
-    """Inputs in a row, each a neighbour of the next, with numbers from 0 to `len`, inclusive."""
+    """A sequence of inputs, each a neighbour of the next, which are made as they are needed."""
 
     def __len__(self) -> int: ...
 

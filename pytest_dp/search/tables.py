@@ -274,7 +274,7 @@ class _Datasets:
         self._like, self._steps = like, steps
 
     def __len__(self) -> int:
-        return len(self._steps) - 1
+        return len(self._steps)
 
     def __getitem__(self, step: int) -> Any:
         return rebuilt(self._like, self._steps[step])

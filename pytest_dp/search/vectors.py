@@ -119,10 +119,10 @@ class _Steps:
 
     def __init__(self, start: Any, end: Any) -> None:
         self._start, self._end = list(start), list(end)
-        self._steps = [math.ceil(abs(b - a)) for a, b in zip(start, end, strict=True)]
+        self._steps: list[int] = [math.ceil(abs(b - a)) for a, b in zip(start, end, strict=True)]
 
     def __len__(self) -> int:
-        return sum(self._steps)
+        return sum(self._steps) + 1
 
     def __getitem__(self, step: int) -> Any:
         data = []

@@ -41,7 +41,7 @@ def test_vectors_hold_a_constant_everywhere_once_and_as_their_sum():
 
 def test_a_way_between_vectors_is_one_of_neighbours():
     way = Vectors([3]).walk([1, 1, 1], [4, 1, -1])
-    steps = [way[i] for i in range(len(way) + 1)]
+    steps = [way[i] for i in range(len(way))]
     assert (steps[0], steps[-1]) == ([1, 1, 1], [4, 1, -1])
     assert all(not ALL.fault(a, b) for a, b in itertools.pairwise(steps))
 
@@ -49,7 +49,7 @@ def test_a_way_between_vectors_is_one_of_neighbours():
 @pytest.mark.parametrize(("relation", "end"), [(ADD, [9, 7, 3]), (REPLACE, [9, 2])])
 def test_a_way_between_datasets_is_one_of_neighbours(relation, end):
     way = Tables([[1, 2], [7, 9]], relation).walk([1, 2], end)
-    steps = [way[i] for i in range(len(way) + 1)]
+    steps = [way[i] for i in range(len(way))]
     assert steps[0] == [1, 2]
     assert sorted(steps[-1]) == sorted(end)
     assert all(not relation.fault(a, b) for a, b in itertools.pairwise(steps))
