@@ -3,6 +3,9 @@
 Every test here rests on independent runs. A mechanism that shares noise between draws, or keeps
 state from run to run, breaks that, and its counts would prove nothing. This check can only withhold
 a verdict, so it takes nothing from its validity.
+
+`scipy.stats` has the first two of these tests, and would take half a second to load in each audit:
+they are written with `scipy.special`, and a test holds them against it.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ def p_value(hits: Ints, sizes: Ints, max_groups: int = MAX_GROUPS) -> tuple[floa
         How many outputs of each chunk of work are in the event, in the order of the runs.
     sizes : ndarray of int, shape (chunks,)
         How many runs each chunk of work had.
-    most : int
+    max_groups : int
         Groups that are compared, at most.
 
     Returns

@@ -7,7 +7,29 @@ import itertools
 import numpy as np
 import pytest
 
-from pytest_dp.evidence.homogeneity import pairs_agree
+from scipy import stats
+
+from pytest_dp.evidence.homogeneity import p_value, pairs_agree, two_samples
+
+
+@pytest.mark.parametrize("chance", [0.5, 0.03])
+def test_frequencies_of_chunks_are_compared_as_by_pearson(chance):
+    rng = np.random.default_rng(4)
+    for chunks in (2, 5, 16):
+        sizes = rng.integers(400, 600, chunks)
+        hits = rng.binomial(sizes, chance)
+        expected = stats.chi2_contingency(np.stack([hits, sizes - hits]), correction=False)
+        p, shares = p_value(hits, sizes)
+        assert p == pytest.approx(expected.pvalue)
+        assert shares == pytest.approx(hits / sizes)
+
+
+@pytest.mark.parametrize("hits", [(0, 0), (3, 9), (9, 3), (40, 2), (11, 20)])
+def test_two_samples_are_compared_as_by_fisher(hits):
+    runs = 40, 55
+    table = [[hits[0], runs[0] - hits[0]], [hits[1], runs[1] - hits[1]]]
+    tails = [stats.fisher_exact(table, alternative).pvalue for alternative in ("less", "greater")]
+    assert two_samples(hits, runs) == pytest.approx(min(1.0, 2 * min(tails)))
 
 
 @pytest.mark.parametrize(("groups", "runs"), [(3, 2), (2, 4), (4, 2)])
