@@ -38,12 +38,12 @@ class Runner:
     idle: frozenset[int] = frozenset()
     seconds_a_run: float | None = None
 
-    def on(self, call: Call, given: Input) -> Call:
+    def on(self, call: Call, dataset: Input) -> Call:
         """The call, with a fresh input for every run if the mechanism changes it."""
-        return replace(call, input=given.fresh) if self.copies else call
+        return replace(call, input=dataset.fresh) if self.copies else call
 
     def run(
-        self, call: Call, given: Input, chunks: list[Chunk], deadline: Deadline
+        self, call: Call, dataset: Input, chunks: list[Chunk], deadline: Deadline
     ) -> Iterator[Done]:
         """Run chunks in order.
 
@@ -58,17 +58,17 @@ class Runner:
         unchecked: list[tuple[Chunk, Done]] = []
         runs, spent, since = 0, 0.0, 0.0
         for chunk in chunks:
-            done = runner.attempt(call, given, chunk, deadline)
+            done = runner.attempt(call, dataset, chunk, deadline)
             unchecked.append((chunk, done))
             runs, spent, since = runs + chunk.count, spent + done.seconds, since + done.seconds
             runner = replace(runner, seconds_a_run=spent / runs)
             if not runner.copies:
-                seldom = CHECK_TIME_SHARE * since < given.cost and chunk is not chunks[-1]
+                seldom = CHECK_TIME_SHARE * since < dataset.cost and chunk is not chunks[-1]
                 if seldom and not done.changed_input:
                     continue
-                if done.changed_input or not given.unchanged():  # none of these can be trusted
+                if done.changed_input or not dataset.unchanged():  # none of these can be trusted
                     runner = replace(runner, copies=True)
-                    again = [runner.once(call, given, c, deadline) for c, _ in unchecked]
+                    again = [runner.once(call, dataset, c, deadline) for c, _ in unchecked]
                     unchecked = [
                         (c, replace(new, runs=old.runs + new.runs))
                         for (c, old), new in zip(unchecked, again, strict=True)
@@ -76,30 +76,30 @@ class Runner:
             yield from (done for _, done in unchecked)
             unchecked, since = [], 0.0
 
-    def attempt(self, call: Call, given: Input, chunk: Chunk, deadline: Deadline) -> Done:
+    def attempt(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Done:
         """A chunk, without its outputs if they could not be had as the input was changed."""
         made = call.made.runs
         try:
-            return self.once(call, given, chunk, deadline)
+            return self.once(call, dataset, chunk, deadline)
         except CannotCouple:
-            if self.copies or given.unchanged():
+            if self.copies or dataset.unchanged():
                 raise
             return Done([], 0.0, call.made.runs - made, changed_input=True)
 
-    def once(self, call: Call, given: Input, chunk: Chunk, deadline: Deadline) -> Done:
+    def once(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Done:
         """A chunk, whatever becomes of the input."""
         if deadline.remaining() <= 0:
             raise OutOfTime
         sequence = stream(self.seed, *chunk.key)
-        used, noise, made = self.on(call, given), None, call.made.runs
+        used, noise, made = self.on(call, dataset), None, call.made.runs
         started = time.perf_counter()
         if chunk.shared:
             with interruptible(deadline, self.seconds_a_run):
-                outputs, noise = draw_shared(used, given.live, chunk.count, sequence, self.idle)
+                outputs, noise = draw_shared(used, dataset.live, chunk.count, sequence, self.idle)
         else:
             with seeded(sequence, call.captured) as generator:
                 started = time.perf_counter()
                 with interruptible(deadline, self.seconds_a_run):
-                    outputs = used.draw(given.live, chunk.count, generator)
+                    outputs = used.draw(dataset.live, chunk.count, generator)
         seconds = time.perf_counter() - started
         return Done(outputs, seconds, call.made.runs - made, self.copies, noise)

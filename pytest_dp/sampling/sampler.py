@@ -53,11 +53,11 @@ Progress = Callable[[int, float, float | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A wish for `count` outputs on `given`, from the stream that `key` names.
+    """A wish for `count` outputs on `dataset`, from the stream that `key` names.
 
     Attributes
     ----------
-    given : Input
+    dataset : Input
     count : int
     key : tuple of int
     shared : bool
@@ -66,7 +66,7 @@ class Draw:
         `Sampler.can_couple` first; `CannotCouple` may still be raised later.
     """
 
-    given: Input
+    dataset: Input
     count: int
     key: tuple[int, ...]
     shared: bool = False
@@ -107,14 +107,14 @@ class Sampler(Subject):
         self.caught: float | None = None  # for the progress: an auditor may know
         self._reported = self._started = time.monotonic()
 
-    def warm_up(self, given: Input, deadline: Deadline) -> None:
+    def warm_up(self, dataset: Input, deadline: Deadline) -> None:
         """Find out what a run costs and whether it can be replayed, by a few runs."""
         try:
-            call, (on_copy,) = self._copied(given)
+            call, (on_copy,) = self._copied(dataset)
         except CannotCopy:  # then every run has numbers of its own
             for k in range(2):
                 self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
-                outputs = self._outputs(given, Chunk(TRIAL_RUNS, (0, k)), deadline)
+                outputs = self._outputs(dataset, Chunk(TRIAL_RUNS, (0, k)), deadline)
                 self._at_a_time = at_a_time(outputs)
             return
         self._try_out(call, on_copy, deadline)
@@ -142,7 +142,7 @@ class Sampler(Subject):
             return
         self._rows = rows
         for draw, following in pairwise(shared):
-            if not self.can_couple(draw.given, following.given, deadline, rows):
+            if not self.can_couple(draw.dataset, following.dataset, deadline, rows):
                 raise CannotCouple(self._refused)
 
     def _decide_if_slow(self) -> None:
@@ -155,8 +155,8 @@ class Sampler(Subject):
             if self._slow and self.n_jobs > 1:
                 workers.start(self.n_jobs)
 
-    def _outputs(self, given: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
-        return self._in_process([(given, [[chunk]])], _identity, deadline)[0][0]
+    def _outputs(self, dataset: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
+        return self._in_process([(dataset, [[chunk]])], _identity, deadline)[0][0]
 
     def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
         """The outputs of each draw; errors are those of `measure`."""
@@ -194,7 +194,7 @@ class Sampler(Subject):
         self._try_larger(draws, deadline)
         works = [self._work(draw) for draw in draws]
         if self._worth_sharing(sum(d.count for d in draws)):
-            packed = self._pack(draws[0].given, deadline)
+            packed = self._pack(draws[0].dataset, deadline)
             if packed is not None:
                 try:
                     return self._in_workers(*packed, works, function, deadline)
@@ -204,16 +204,18 @@ class Sampler(Subject):
         return self._in_process(works, function, deadline)
 
     def _work(self, draw: Draw) -> Work:
-        return draw.given, grouped(self.chunks(draw), self.call.size is not None, self._at_a_time)
+        return draw.dataset, grouped(self.chunks(draw), self.call.size is not None, self._at_a_time)
 
     def _in_process(
         self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline
     ) -> list[list[T]]:
-        return [self._measure_here(given, groups, function, deadline) for given, groups in works]
+        return [
+            self._measure_here(dataset, groups, function, deadline) for dataset, groups in works
+        ]
 
     def _measure_here(
         self,
-        given: Input,
+        dataset: Input,
         groups: list[Group],
         function: Callable[[Outputs], T],
         deadline: Deadline,
@@ -222,9 +224,9 @@ class Sampler(Subject):
         running = iter(chunks)
 
         def heed(done: Done) -> None:
-            self._account(given, next(running), summarised(done))
+            self._account(dataset, next(running), summarised(done))
 
-        ran = self.runner.run(self.call, given, chunks, deadline)
+        ran = self.runner.run(self.call, dataset, chunks, deadline)
         return list(measured(ran, groups, function, heed, deadline))
 
     def _in_workers(
@@ -263,13 +265,13 @@ class Sampler(Subject):
             return runs * (self.seconds_a_run or 0.0) > USE_WORKERS_FROM
         return max(runs, MIN_AUDIT_RUNS) * (self.seconds_a_run or 0.0) > START_WORKERS_FROM
 
-    def _pack(self, given: Input, deadline: Deadline) -> tuple[workers.Packed, Comparison] | None:
+    def _pack(self, dataset: Input, deadline: Deadline) -> tuple[workers.Packed, Comparison] | None:
         if self._packed is None:
             cost = self.seconds_a_run or 0.0
             count = min(MAX_CHUNK, max(1, int(0.05 / cost) if cost else MAX_CHUNK))
             chunk = Chunk(count, (0, 0))
             try:
-                packed = workers.pack(self.call, given, chunk)
+                packed = workers.pack(self.call, dataset, chunk)
             except Exception as error:  # whatever pickling raises
                 reason = f"{type(error).__name__}: {error}"
                 if self.explicit_jobs:
@@ -281,18 +283,18 @@ class Sampler(Subject):
                 self.n_jobs = 1
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
                 return None
-            trial = workers.trial_of(self.runner, self.call, given, chunk, deadline)
+            trial = workers.trial_of(self.runner, self.call, dataset, chunk, deadline)
             self._packed = packed, Comparison(trial)
         return self._packed
 
-    def _account(self, given: Input, chunk: Chunk, summary: Summary) -> None:
+    def _account(self, dataset: Input, chunk: Chunk, summary: Summary) -> None:
         """Account for a chunk, and look whether the mechanism is still usable."""
         if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
             raise CannotCouple(DIFFERENT_NOISE)
         self._count(summary.runs, summary.seconds)
         if summary.changed_input and not self._copies:
             self._use_copies()
-        self._refuse_used_up(given, summary)
+        self._refuse_used_up(dataset, summary)
         self._refuse_other_kind(summary)
         now = time.monotonic()
         if self.progress is not None and now - self._reported > 0.1:
@@ -309,12 +311,12 @@ class Sampler(Subject):
                 "depends on the others. Return a list, or np.array(..., dtype=object)."
             )
 
-    def _refuse_used_up(self, given: Input, summary: Summary) -> None:
+    def _refuse_used_up(self, dataset: Input, summary: Summary) -> None:
         """Refuse a mechanism that worked and then stopped: its runs are not independent."""
-        worked, raised, streak = self._worked.get(given, (0, 0, 0))
+        worked, raised, streak = self._worked.get(dataset, (0, 0, 0))
         worked, raised = worked + summary.worked, raised + summary.raised
         streak = summary.streak + (0 if summary.worked else streak)
-        self._worked[given] = worked, raised, streak
+        self._worked[dataset] = worked, raised, streak
         # Half of the runs worked before: independent runs would end like this once in 1e10 audits.
         if (
             summary.last is not None

@@ -164,17 +164,17 @@ class Subject:
         if not self.replayable:
             return False
         refused, made = "", self.call.made.runs
-        givens: list[Input] = []
+        datasets: list[Input] = []
         try:
-            call, givens = self._copied(input1, input2)
+            call, datasets = self._copied(input1, input2)
             with interruptible(deadline, self.seconds_a_run):
-                calls = [(self.runner.on(call, given), given.live) for given in givens]
+                calls = [(self.runner.on(call, dataset), dataset.live) for dataset in datasets]
                 idle = try_coupling(calls, self.seed, deadline, rows)
         except (CannotCopy, CannotCouple) as reason:
             refused = str(reason)
         finally:
             self.runs += self.call.made.runs - made
-        if not self._copies and not _unchanged(givens):
+        if not self._copies and not _unchanged(datasets):
             self._use_copies()
             return self.can_couple(input1, input2, deadline, rows)
         if not refused:
@@ -194,7 +194,9 @@ class Subject:
         self.runs += self.call.made.runs - made
         return answer
 
-    def afresh(self, given: Input, runs: int, key: tuple[int, ...], deadline: Deadline) -> Outputs:
+    def afresh(
+        self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
+    ) -> Outputs:
         """Outputs of a copy that was never run before, with random numbers of its own.
 
         Raises
@@ -204,7 +206,7 @@ class Subject:
         OutOfTime
             If the deadline passes first.
         """
-        call, (on_copy,) = self._copied(given)
+        call, (on_copy,) = self._copied(dataset)
         vectorized = self.call.size is not None
         chunks = [Chunk(n, (COPY_KEY, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
         made = self.call.made.runs
@@ -214,12 +216,12 @@ class Subject:
         finally:
             self.runs += self.call.made.runs - made
 
-    def _copied(self, *givens: Input) -> tuple[Call, list[Input]]:
+    def _copied(self, *datasets: Input) -> tuple[Call, list[Input]]:
         """A copy of the mechanism, and the inputs for it."""
-        call, inputs = self.call.copied(*(given.live for given in givens))
+        call, inputs = self.call.copied(*(dataset.live for dataset in datasets))
         if len(call.captured.generators) != len(self.call.captured.generators):
             raise CannotCopy("its generators cannot be copied")
-        return call, [given.like(data) for given, data in zip(givens, inputs, strict=True)]
+        return call, [dataset.like(data) for dataset, data in zip(datasets, inputs, strict=True)]
 
     def _use_copies(self) -> None:
         self._copies = True
@@ -237,6 +239,6 @@ def _calls(runs: int, vectorized: bool) -> list[int]:
     return [runs - runs // 2, runs // 2] if vectorized else [runs]
 
 
-def _unchanged(givens: list[Input]) -> bool:
-    changed = [given for given in givens if not given.unchanged()]  # all are mended
+def _unchanged(datasets: list[Input]) -> bool:
+    changed = [dataset for dataset in datasets if not dataset.unchanged()]  # all are mended
     return not changed

@@ -93,7 +93,7 @@ class Packed:
             raise _cannot_travel(error) from None
 
 
-def pack(call: Call, given: Input, chunk: Chunk) -> Packed:
+def pack(call: Call, dataset: Input, chunk: Chunk) -> Packed:
     """Pickle a mechanism, by value if possible: patched module variables then travel with it.
 
     Raises
@@ -102,7 +102,7 @@ def pack(call: Call, given: Input, chunk: Chunk) -> Packed:
         Whatever pickling raised, if it cannot be pickled by value nor by reference.
     """
     # A worker looks for generators in its copy.
-    trial = replace(call, captured=NO_GENERATORS), given, chunk
+    trial = replace(call, captured=NO_GENERATORS), dataset, chunk
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
     if module is not None and module.__name__ != "__main__" and _travels(module):
         try:
@@ -181,7 +181,7 @@ def share_out(
     """
     now = time.time()  # processes share this clock
     until = now + deadline.remaining(), now + deadline.to_the_last()
-    inputs = {id(given): order.packed.beside(given) for given, _ in jobs}
+    inputs = {id(dataset): order.packed.beside(dataset) for dataset, _ in jobs}
     while _STARTING:
         with contextlib.suppress(Exception):  # they may have been ended meanwhile: there are others
             list(_STARTING.pop())
@@ -190,8 +190,8 @@ def share_out(
     try:
         parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE_SECONDS
         results = parallel(
-            work(order, inputs[id(given)], groups, until, deadline.allowed)
-            for given, groups in itertools.takewhile(lambda _: wanted, jobs)
+            work(order, inputs[id(dataset)], groups, until, deadline.allowed)
+            for dataset, groups in itertools.takewhile(lambda _: wanted, jobs)
         )
         for sent in results:
             try:
@@ -273,9 +273,9 @@ def _run_job(
 
     try:
         call, trial = _loaded(order, deadline)
-        function, given = _function(order.function), _unpickled(sent)
+        function, dataset = _function(order.function), _unpickled(sent)
         chunks = list(itertools.chain.from_iterable(groups))
-        ran = order.runner.run(call, given, chunks, deadline)
+        ran = order.runner.run(call, dataset, chunks, deadline)
         values.extend(measured(ran, groups, function, heed, deadline))
         return _pickled(Shared(trial, summaries, values))
     except CannotShare as reason:
@@ -300,9 +300,9 @@ def _loaded(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
     key = hashlib.sha256(packed + str(order.runner.seed).encode()).digest()
     if key not in _LOADED:
         _LOADED.clear()
-        call, given, chunk = _unpickled(packed)
+        call, dataset, chunk = _unpickled(packed)
         call = call.of(call.mechanism, call.params)
-        _LOADED[key] = call, trial_of(order.runner, call, given, chunk, deadline)
+        _LOADED[key] = call, trial_of(order.runner, call, dataset, chunk, deadline)
     return _LOADED[key]
 
 
@@ -333,13 +333,13 @@ def _cannot_travel(error: Exception) -> CannotShare:
     )
 
 
-def trial_of(runner: Runner, call: Call, given: Input, chunk: Chunk, deadline: Deadline) -> Trial:
+def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Trial:
     """Run a chunk twice in this process, on a copy, and compare."""
     with contextlib.suppress(CannotCopy):
-        call, (data,) = call.copied(given.live)
-        given = given.like(data)
+        call, (data,) = call.copied(dataset.live)
+        dataset = dataset.like(data)
     once, twice = (
-        [shown(o) for done in runner.run(call, given, [chunk], deadline) for o in done.outputs]
+        [shown(o) for done in runner.run(call, dataset, [chunk], deadline) for o in done.outputs]
         for _ in range(2)
     )
     process = f"{platform.node()}:{os.getpid()}"  # on whichever machine
