@@ -12,8 +12,8 @@ import numpy as np
 from pytest_dp.arrays import Floats
 
 BLOCK = 48
-"""Size of a block, at most. Larger ones are spread over all cores by numerical libraries; smaller
-ones take more steps in Python. By hand, below the sizes at which OpenBLAS starts threads."""
+"""Size of a block, at most. Larger ones may be spread over all cores by numerical libraries;
+smaller ones take more steps in Python. By hand."""
 
 
 def inverse_root(matrix: Floats) -> Floats:

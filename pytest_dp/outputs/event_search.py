@@ -45,8 +45,9 @@ Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""
 
 LEVELS = np.array([0.002, 0.005, 0.01, *np.linspace(0.02, 0.98, 49), 0.99, 0.995, 0.998])
-"""Quantiles at which thresholds are placed: every 2 %, finer at the ends, where pure DP leaks most.
-More cost time and hardly find better events. By hand; nothing depends on it finely."""
+"""Quantiles at which thresholds are placed: every 2 %, finer at the ends, as rare outputs can carry
+most of a loss. More cost time and hardly find better events. By hand; nothing depends on it finely.
+"""
 MAX_INTERVAL_ENDS = 28
 """Thresholds that intervals may begin and end at. The number of intervals, and the time to count
 them, grows with the square; fewer place intervals less exactly. By hand."""

@@ -26,7 +26,7 @@ _ROUNDING = 1 + 1e-9
 """What sums of parameters may be off by rounding; a claim that is closer than that is met."""
 _ACCURACY = 1 + 2e-3
 """What may be off that is computed by curves. Larger: a claim that is slightly too small is let
-pass; smaller: one that is exactly right is refused. By hand, from the resolution of the curves."""
+pass; smaller: one that is exactly right is refused. By hand."""
 
 
 def smallest(claim: Guarantee, parts: Parts) -> Guarantee:
