@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.bisection import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.event_bets import contingency, payoffs
@@ -142,12 +142,21 @@ def curve(joint: Floats) -> Curve | None:
     trust = implied**2 / (implied**2 + error**2)
     shift = (implied + trust * (careful - implied)) * significant
     extra = both / runs - p * q
-    lower, upper = np.maximum(0.0, p + q - 1), np.minimum(p, q)
-    room = np.where(extra > 0, upper - p * q, p * q - lower)
+    room = _largest_dependence(p, q, extra > 0)
     shared = np.clip(np.divide(extra, room, out=np.zeros_like(extra), where=room > 1e-12), -1, 1)
     order = np.argsort(logit(q)[inner], kind="stable")
     rarer = np.maximum.accumulate(logit(q)[inner][order])
     return Curve(rarer, shift[inner][order], shared[inner][order], b >= MIN_CONTINUOUS_BINS)
+
+
+def _largest_dependence(p: Floats | float, q: Floats | float, together: Bools | bool) -> Floats:
+    """How far the probability of both events can be from that of independent ones (Fréchet).
+
+    Above it where they hold `together`, else below it.
+    """
+    lower, upper = np.maximum(0.0, np.add(p, q) - 1), np.minimum(p, q)
+    independent = np.multiply(p, q)
+    return np.where(together, upper - independent, independent - lower)
 
 
 def _implied(q: Floats, shift: float, where: float) -> Floats:
@@ -246,7 +255,7 @@ def clearest_event(record: Record) -> tuple[float, float]:
         p, q, together = 1 - p, 1 - q, 1 - p - q + together
     p, q = max(p, q), min(p, q)
     extra = together - p * q
-    room = q - p * q if extra > 0 else p * q - max(0.0, p + q - 1)
+    room = float(_largest_dependence(p, q, extra > 0))
     common = float(np.clip(extra / room, -1, 1)) if room > 0 else 0.0
     return min(p, 0.5) if clear[k] > MIN_CURVE_ERRORS else 0.5, common
 
@@ -291,9 +300,7 @@ def growth(p: Floats, q: Floats, shared: Floats, guarantee: Guarantee) -> float:
     """
     best = -math.inf
     for p1, p2 in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does
-        upper, lower = np.minimum(p1, p2), np.maximum(0.0, p1 + p2 - 1)
-        room = np.where(shared > 0, upper - p1 * p2, p1 * p2 - lower)
-        both = p1 * p2 + shared * room
+        both = p1 * p2 + shared * _largest_dependence(p1, p2, shared > 0)
         cells = np.stack([both, p1 - both, p2 - both, 1 - p1 - p2 + both], axis=1)
         for eps, delta in guarantee.hockey_sticks:
             stakes = STAKES / (math.exp(eps) + delta)
