@@ -49,8 +49,8 @@ def edges(record: Record, guarantee: Guarantee) -> tuple[Floats, Floats, Floats]
             mean = counts @ pays / runs
             moments.append((mean, counts @ pays**2 / runs - mean**2, runs))
         if guarantee.divergences:
-            apart = EstimatedDivergences(record)
-            paid_so_far = [apart.pays(*divergence) for divergence in guarantee.divergences]
+            estimated = EstimatedDivergences(record)
+            paid_so_far = [estimated.pays(*divergence) for divergence in guarantee.divergences]
             runs = np.full(len(paid_so_far), record.joint[0].sum())
             moments.append((*np.array(paid_so_far).T, runs))
     if not moments:
@@ -158,11 +158,11 @@ def largest_shown(record: Record, guarantee: Guarantee) -> float:
     """The largest parameter that events, or divergences, may show in fact; with room for luck."""
     largest = shown_by_events(record, guarantee)
     if guarantee.divergences and record.joint:
-        apart = EstimatedDivergences(record)
+        estimated = EstimatedDivergences(record)
         for order, _ in guarantee.divergences:
             # Outputs that are too rare to be seen yet may make up most of a moment of large order.
-            seen = max(apart.divergence(order), order * apart.divergence(1.0))
-            distance = seen * (2 - apart.certain) ** 2
+            seen = max(estimated.divergence(order), order * estimated.divergence(1.0))
+            distance = seen * (2 - estimated.certain) ** 2
             largest = max(largest, guarantee.shown_by_divergence(order, distance))
     return largest
 
@@ -177,13 +177,13 @@ def smallest_divergence_scale(record: Record, bets: PlannedBets) -> float:
     """
     if not bets.guarantee.divergences or not record.joint:
         return math.inf
-    apart, needed = EstimatedDivergences(record), LEARNING_FACTOR * wealth_for(bets.alpha)
-    if not apart.certain:
+    estimated, needed = EstimatedDivergences(record), LEARNING_FACTOR * wealth_for(bets.alpha)
+    if not estimated.certain:
         return math.inf
 
     def caught(times: float) -> bool:
         return any(
-            apart.growth(order, bound, times) * bets.runs >= needed
+            estimated.growth(order, bound, times) * bets.runs >= needed
             for order, bound in bets.guarantee.divergences
         )
 

@@ -61,24 +61,24 @@ def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
         others: the worst case.
     """
     squares, errors = np.array([_distance(*labels, paired) for labels in places]).T
-    everything = len(squares)
-    outliers = np.zeros(everything, dtype=bool)
+    count = len(squares)
+    outliers = np.zeros(count, dtype=bool)
     while (left := np.count_nonzero(~outliers)) > 1:
         mean = np.maximum(squares[~outliers].sum() - squares, 0) / (left - 1)  # of all the others
         far = (np.sqrt(mean) + STANDS_OUT_ERRORS * np.sqrt(errors)) ** 2
-        further = ~outliers & (squares > far)
-        if not further.any():
+        more = ~outliers & (squares > far)
+        if not more.any():
             break
-        outliers |= further
+        outliers |= more
     if not outliers.any():
-        return float(everything)
+        return float(count)
     others, noise = (
         float(squares[~outliers].sum()),
         math.sqrt(2 * float((errors[~outliers] ** 2).sum())),
     )
     others *= others > MIN_JOINT_ERRORS * noise
     total = np.sqrt(squares[outliers]).sum() + math.sqrt((~outliers).sum() * others)
-    return float(np.clip(total**2 / (squares[outliers].sum() + others), 1, everything))
+    return float(np.clip(total**2 / (squares[outliers].sum() + others), 1, count))
 
 
 def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
