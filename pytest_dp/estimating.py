@@ -54,6 +54,7 @@ REFUSALS = (
     *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
     *(ArithmeticError, np.linalg.LinAlgError),  # numbers beyond what floats can hold
 )
+"""Why a loss is estimated by samples: neither enumeration nor a closed form is possible."""
 REAL, REFUTED = 400, math.log(1_000)
 """Real runs to which a value without samples is compared, and the log of an e-value that refutes
 it. More runs find smaller differences, and take longer; chosen by hand. The evidence refutes a

@@ -163,3 +163,4 @@ _LOG_ABOVE: dict[str, Callable[[Floats], Floats]] = {
     "exponential": lambda x: -np.maximum(x, 0.0),
     "uniform": lambda x: np.log(np.clip(1 - x, 0.0, 1.0)),
 }
+"""Logarithms of the density, of P(X <= x) and of P(X > x), by family."""

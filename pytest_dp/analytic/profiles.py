@@ -141,8 +141,8 @@ class Profile:
 
 def eps_at(delta: float, profiles: Sequence[Profile]) -> tuple[float, float]:
     """Bounds on the smallest ε beside a δ above 0."""
-    optimistic = _smallest(lambda eps: all(one.delta(eps)[0] <= delta for one in profiles))
-    pessimistic = _smallest(lambda eps: all(one.delta(eps)[1] <= delta for one in profiles))
+    optimistic = _smallest(lambda eps: all(bounds.delta(eps)[0] <= delta for bounds in profiles))
+    pessimistic = _smallest(lambda eps: all(bounds.delta(eps)[1] <= delta for bounds in profiles))
     return optimistic[0], pessimistic[1]
 
 

@@ -74,6 +74,7 @@ _NUMPY: dict[str, Callable[[dict[str, Any]], Standard]] = {
     "integers": _integers_of_numpy,
     "geometric": _geometric,
 }
+"""Methods of numpy's generators, with the law, scale and location of their arguments."""
 _PYTHON: dict[str, Callable[[dict[str, Any]], Standard]] = {
     "random": lambda _: _uniform(0.0, 1.0),
     "uniform": lambda arguments: _uniform(arguments["a"], arguments["b"]),
@@ -84,6 +85,7 @@ _PYTHON: dict[str, Callable[[dict[str, Any]], Standard]] = {
     "randrange": _randrange,
     "getrandbits": lambda arguments: _integers(0, 2 ** arguments["k"]),
 }
+"""The same for methods of Python's generators."""
 
 
 class Tracer(Instrument):

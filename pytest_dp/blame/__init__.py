@@ -65,7 +65,7 @@ def blamed(
     seconds : float
         That this may take.
     root : Path, optional
-        Files inside are told relative to it; by default, to the current directory.
+        Files inside are shown relative to it; by default, to the current directory.
     """
     lines: list[Blame] = []
     with suppress(CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError):

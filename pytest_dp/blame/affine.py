@@ -17,8 +17,7 @@ from pytest_dp.blame.flow import NOISES, Flow, with_element
 from pytest_dp.blame.runs import LENGTH, Element, Run, indices, place_of
 from pytest_dp.randomness.tape import Draw, Replaced
 
-MAX_ELEMENTS = 64
-MAX_LEAVES = 64
+MAX_ELEMENTS, MAX_LEAVES = 64, 64
 """Columns and rows of A. Each column costs a run on either input; mechanisms with more draws are
 left to other checks. Chosen by hand."""
 SHIFT = 8.0

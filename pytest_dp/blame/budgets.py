@@ -16,6 +16,7 @@ from typing import Any
 from pytest_dp.search.reachable import is_constant, reachable
 
 _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
+"""Names of budgets, such as ``EPS_AGE``."""
 
 
 def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:

@@ -27,7 +27,7 @@ GRID = 16
 """Intervals of a uniform draw in which changes of a leaf are searched: the fewer, the more values
 of small probability are missed; the more, the longer it takes. Chosen by hand."""
 HALVINGS = 30
-"""Of an interval of the grid: probabilities are known to 2^-34, far nearer than they are told."""
+"""Of an interval of the grid: probabilities are known to 2^-34, far nearer than they are shown."""
 MAX_VALUES = 8
 """Of a leaf: with more, it is taken for a number that a uniform draw was made into. Chosen by
 hand."""

@@ -19,7 +19,7 @@ FAR = 1e6
 """Draws are varied between minus this and this. Limits further out are missed. Chosen by hand;
 nothing depends on it finely."""
 HALVINGS = 60
-"""Of that interval: limits are known to 2e-12, which is nearer than they are told."""
+"""Of that interval: thresholds are known to 2e-12, nearer than they are shown."""
 
 
 def shared_draw(flow: Flow) -> Iterator[Finding]:

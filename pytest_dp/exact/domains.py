@@ -188,3 +188,4 @@ EXPONENTIAL = Smooth(
     lowest=0.0,
     highest=750.0,
 )
+"""Standard distributions, on the intervals beyond which no float is drawn, or hardly ever."""

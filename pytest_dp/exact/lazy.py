@@ -23,6 +23,7 @@ BITWISE = "bits of a draw"
 PLAIN = "a continuous draw as a plain float"
 COMBINED = "arithmetic of two continuous draws"
 TEXT = "text of a continuous draw"
+"""Reasons why a mechanism cannot be enumerated, as they are shown."""
 MAX_VALUES = 1 << 16
 """Values of a whole number that are branches, where its value is needed: more are refused at once,
 as `enumerating.MAX_WORK` would not allow them."""

@@ -176,6 +176,7 @@ SCALAR: dict[str, Callable[..., Any]] = {
     "poisson": _poisson,
     "binomial": binomial,
 }
+"""Methods whose draws are made one by one, of parameters that are broadcast."""
 
 
 def _integers(choices: Choices, request: Request, arguments: dict[str, Any]) -> Any:
@@ -300,3 +301,4 @@ WITH_LISTS: dict[str, Callable[..., Any]] = {
     "multinomial": _multinomial,
     "bytes": _bytes,
 }
+"""Methods that take, or return, something else than numbers of one distribution."""

@@ -91,7 +91,9 @@ IN_PARTS: dict[str, Callable[[Any], Any]] = {
     "square": lambda draw: draw**2,
     "reciprocal": lambda draw: 1.0 / draw,
 }
+"""Functions of one argument that are monotone in parts; a draw is split where these meet."""
 UNARY = ROUNDING | INCREASING | LOWEST.keys() | {"negative"}
+"""Functions of one argument that are monotone."""
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "less": operator.lt,
     "less_equal": operator.le,
@@ -117,6 +119,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "float_power": operator.pow,
 }
 BINARY = {**COMPARISONS, **ARITHMETIC, **CHOICES}
+"""Functions of two arguments, with the operators that they stand for."""
 REFLECTED = {
     "less": "__gt__",
     "less_equal": "__ge__",

@@ -24,7 +24,7 @@ from pytest_dp.randomness.stand_ins import Instrument, drawn_past_methods, stand
 NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
 SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
 SYSTEMS = Source("SystemRandom", random.SystemRandom)
-
+"""Generators of modules, and what draws on the operating system."""
 _RUNNING: list[tuple[Instrument, int]] = []
 """The instruments in place, each with its thread; the last one is asked."""
 Place = tuple[Any, str, Any]

@@ -127,6 +127,7 @@ _OF_SECRETS: dict[str, Callable[..., Any]] = {
     name: getattr(secrets, name)
     for name in ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
 } | {"urandom": os.urandom}
+"""Functions of modules that are no methods of `random.SystemRandom`."""
 
 
 @functools.cache

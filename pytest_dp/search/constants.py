@@ -24,6 +24,7 @@ MAX_CONSTANTS = 200
 time for each. Chosen by hand."""
 _DECIDING = frozenset(["COMPARE_OP", "CONTAINS_OP"])
 _LOADING = frozenset(["LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL"])
+"""Instructions of Python that compare, and that load a constant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ LARGE = 1_000
 
 
 class Vectors:
-    """Lists of numbers of given lengths.
+    """Lists of numbers, of certain lengths.
 
     Parameters
     ----------
