@@ -39,7 +39,8 @@ SEARCH_SHARE = 0.25
 """Share of the samples, and of the time, in which pairs are compared and the model is trained: the
 test gets what is left. Chosen by hand."""
 CHOICE_SHARE = 0.1
-"""Share of the samples on which the threshold is chosen; what it takes is lost to the test."""
+"""Share of the samples on which the threshold is chosen; what it takes is lost to the test, with
+less the threshold is chosen badly. Chosen by hand."""
 MAX_CHOICE = 2_000_000
 """Samples beyond which the threshold gets no better, so that the rest goes into the test. By
 hand."""

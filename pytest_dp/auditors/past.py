@@ -10,14 +10,6 @@ from pytest_dp.datasets.relations import Pair
 from pytest_dp.results.evidence import Evidence
 
 
-def _no_pairs(promise: Promise) -> list[Pair]:  # noqa: ARG001
-    return []
-
-
-def _no_evidence(promise: Promise, seed: int) -> None:  # noqa: ARG001
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Past:
     """What earlier audits have left. Both are asked once the inputs of a promise are looked up.
@@ -31,8 +23,8 @@ class Past:
         if nobody collects it, so that this one leaves none either.
     """
 
-    pairs: Callable[[Promise], list[Pair]] = _no_pairs
-    evidence: Callable[[Promise, int], Evidence | None] = _no_evidence
+    pairs: Callable[[Promise], list[Pair]] = lambda promise: []  # noqa: ARG005
+    evidence: Callable[[Promise, int], Evidence | None] = lambda promise, seed: None  # noqa: ARG005
 
 
 NOTHING = Past()

@@ -99,8 +99,8 @@ def _table(changed: Sequence[Change]) -> list[str]:
     for change in changed:
         said = f"{change.before} -> {change.after}  ({change.verdict})"
         room = max(WIDTH - width - 4, 30)
-        first, *rest = wrap(said, room, break_on_hyphens=False)
-        lines.append(f"  {change.what:<{width}}  {first}")
+        start, *rest = wrap(said, room, break_on_hyphens=False)
+        lines.append(f"  {change.what:<{width}}  {start}")
         lines += [f"  {'':<{width}}  {text}" for text in rest]
     return lines
 
