@@ -37,27 +37,34 @@ def _described(value: Any, width: int, depth: int) -> str:
         return cut(f"<{type(value).__name__}>", width)
 
 
+def _in_full(value: Any, data: DataType, width: int, depth: int) -> tuple[str, str]:
+    """All records of a small dataset, and the bracket that closes them."""
+    names, (opening, closing) = data.columns(value), data.brackets
+    n = data.length(value)
+    if names is not None:
+        opening, closing = data.small_brackets or _table_brackets(data)
+        opening, closing = f"{opening}{{", f"}}{closing}"
+        cells = data.cells(value) or [[] for _ in names]
+        inside = _columns(names, cells, width, depth + 1)
+    else:
+        inside = (_described(record, width, depth + 1) for record in data.records(value))
+    comma = "," if data.name == "tuple" and n == 1 else ""
+    return f"{opening}{_joined(inside, width)}{comma}{closing}", closing
+
+
 def _listed(value: Any, data: DataType, width: int, depth: int) -> str:
     n, (opening, closing) = data.length(value), data.brackets
     if depth > 5:  # such as a list that contains itself
         return f"{opening}...{closing}"
     names = data.columns(value)
+    if not n and names is None and data.name in ("array", "set", "frozenset"):
+        return repr(value)
     if n <= width:
-        if names is not None:
-            opening, closing = data.small_brackets or _table_brackets(data)
-            opening, closing = f"{opening}{{", f"}}{closing}"
-            cells = data.cells(value) or [[] for _ in names]
-            inside = _columns(names, cells, width, depth + 1)
-        elif not n and data.name in ("array", "set", "frozenset"):
-            return repr(value)
-        else:
-            inside = (_described(record, width, depth + 1) for record in data.records(value))
-        comma = "," if data.name == "tuple" and n == 1 else ""
-        text = f"{opening}{_joined(inside, width)}{comma}{closing}"
+        text, bracket = _in_full(value, data, width, depth)
         if len(text) <= width:
             return text
         if depth:
-            return f"{text[: width - 3 - len(closing)]}...{closing}"
+            return f"{text[: width - 3 - len(bracket)]}...{bracket}"
     if names is not None:
         opening, closing = _table_brackets(data)
         opening = f"{opening}{cut(', '.join(map(str, names)), width // 3)}: "

@@ -156,10 +156,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if call.when != "call" and not (unaudited and call.when == "setup"):
         return
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm
-    records = []
-    for record, result in item.stash.get(_RECORDS, []):
-        caught = not (isinstance(error, PrivacyViolation) and error.result is result)
-        records.append(replace(record, expected=result.violated and (passed or caught)))
+    records = _of_results(item, error, passed)
     if unaudited and not isinstance(error, PrivacyViolation | InconclusiveAudit):
         path, line = place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
@@ -167,6 +164,15 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         records.append(replace(record, expected=passed))
     if records:
         report.__dict__["dp_records"] = [record.as_dict() for record in records]
+
+
+def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) -> list[Record]:
+    """Records of what was audited; violations that fail no test are expected ones."""
+    records = []
+    for record, result in item.stash.get(_RECORDS, []):
+        raised = isinstance(error, PrivacyViolation) and error.result is result
+        records.append(replace(record, expected=result.violated and (passed or not raised)))
+    return records
 
 
 def _markers(item: pytest.Item) -> list[pytest.Mark]:

@@ -17,6 +17,24 @@ CHOICES = ("auto", "check", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
+def _mode(config: pytest.Config, worker: bool) -> str:
+    """What was asked for: "auto", "check" or "off"."""
+    option = getattr(config.option, "dp_claims", None)
+    mode: str = option or ini(config, "claims") or "auto"
+    if mode not in CHOICES:
+        where = "--dp-claims" if option else "ini key dp_claims"
+        raise pytest.UsageError(
+            f"{where}: Invalid claims={mode!r}. Valid choices: {', '.join(map(repr, CHOICES))}."
+        )
+    typed = worker or any(word.startswith("--dp-claims") for word in command_line(config))
+    if mode == "off" and not typed:
+        raise pytest.UsageError(
+            "dp_claims=off stands in a file, where a change would not be seen. Allowed there: auto "
+            "and check. Write --dp-claims=off on the command line."
+        )
+    return mode
+
+
 def register(config: pytest.Config) -> None:
     """Compare claims with those on record, if there are any, or write them.
 
@@ -25,20 +43,8 @@ def register(config: pytest.Config) -> None:
     pytest.UsageError
         If the options make no sense.
     """
-    option = getattr(config.option, "dp_claims", None)
-    mode = option or ini(config, "claims") or "auto"
-    if mode not in CHOICES:
-        where = "--dp-claims" if option else "ini key dp_claims"
-        raise pytest.UsageError(
-            f"{where}: Invalid claims={mode!r}. Valid choices: {', '.join(map(repr, CHOICES))}."
-        )
     worker = hasattr(config, "workerinput")
-    typed = worker or any(word.startswith("--dp-claims") for word in command_line(config))
-    if mode == "off" and not typed:
-        raise pytest.UsageError(
-            "dp_claims=off stands in a file, where a change would not be seen. Allowed there: auto "
-            "and check. Write --dp-claims=off on the command line."
-        )
+    mode = _mode(config, worker)
     update = bool(config.option.dp_update)
     if update and config.option.collectonly:
         raise pytest.UsageError(

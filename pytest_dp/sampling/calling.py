@@ -251,6 +251,47 @@ class Call:
             )
 
 
+def _checked_name(mechanism: Any) -> str:
+    """The name of what a claim is on, which must be a plain function."""
+    if not callable(mechanism):
+        raise ClaimError(f"The mechanism is {mechanism!r}, which is not callable. Give a function.")
+    name: str = getattr(mechanism, "__name__", repr(mechanism))
+    inner = inspect.unwrap(mechanism)
+    if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner):
+        raise ClaimError(f"{name} is async. Write a plain function that runs it: asyncio.run(...).")
+    return name
+
+
+def _has_open_keywords(signature: inspect.Signature) -> bool:
+    return any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+
+
+def _takes(signature: inspect.Signature, parameter: str) -> bool:
+    """Whether it can be called with a keyword of this name."""
+    declared = signature.parameters.get(parameter)
+    by_keyword = declared is not None and declared.kind is not declared.POSITIONAL_ONLY
+    return by_keyword or _has_open_keywords(signature)
+
+
+def _generator_parameter(
+    signature: inspect.Signature, arguments: Arguments, written: str
+) -> str | None:
+    """The parameter that takes a random generator, if the claim gives it nothing else.
+
+    One of another name than the usual `rng` was asked for: it must be there.
+    """
+    name, usual = arguments.rng, arguments.rng == "rng"
+    if name in {*arguments.params, *arguments.drawn}:
+        return None
+    if name in signature.parameters:
+        return name
+    if _has_open_keywords(signature):
+        return None if usual else name
+    if not usual:
+        raise ClaimError(f"rng={name!r}, but the mechanism is {written}: no such parameter.")
+    return None
+
+
 def prepare(mechanism: Any, arguments: Arguments) -> Call:
     """Check that the claim fits the mechanism's signature.
 
@@ -259,43 +300,22 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
     ClaimError
         If it is not a plain function of the data with the parameters that the claim names.
     """
-    if not callable(mechanism):
-        raise ClaimError(f"The mechanism is {mechanism!r}, which is not callable. Give a function.")
-    name = getattr(mechanism, "__name__", repr(mechanism))
-    inner = inspect.unwrap(mechanism)
-    if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner):
-        raise ClaimError(f"{name} is async. Write a plain function that runs it: asyncio.run(...).")
+    name = _checked_name(mechanism)
     params = dict(arguments.params)
     try:
         signature = inspect.signature(mechanism)
     except (TypeError, ValueError):
         return Call(mechanism, params, None, arguments.vectorized)
-    accepts = signature.parameters
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in accepts.values())
     written = f"{name}{signature}"
-
-    named = {*params, *arguments.drawn}
-
-    def takes(parameter: str) -> bool:
-        declared = accepts.get(parameter)
-        return open_ended or (
-            declared is not None and declared.kind is not declared.POSITIONAL_ONLY
-        )
-
     for parameter in (*params, *arguments.drawn):
-        if not takes(parameter):
+        if not _takes(signature, parameter):
             raise ClaimError(f"params has {parameter!r}, but the mechanism is {written}.")
-    if arguments.vectorized and not takes(arguments.vectorized):
+    if arguments.vectorized and not _takes(signature, arguments.vectorized):
         raise ClaimError(
             f"vectorized={arguments.vectorized!r}, but the mechanism is {written}: it has no such "
             "parameter to take the number of draws."
         )
-    wanted = arguments.rng in accepts or (open_ended and arguments.rng != "rng")
-    rng = arguments.rng if wanted and arguments.rng not in named else None
-    if rng is None and arguments.rng not in named and arguments.rng != "rng" and not open_ended:
-        raise ClaimError(
-            f"rng={arguments.rng!r}, but the mechanism is {written}: no such parameter."
-        )
+    rng = _generator_parameter(signature, arguments, written)
     passed = [*arguments.drawn, *filter(None, (rng, arguments.vectorized))]
     keywords = {**params, **dict.fromkeys(passed)}
     try:
