@@ -44,7 +44,8 @@ RELEARN_FIRST = 4
 learned, until its binnings are made anew; later as its `Pace` says. Chosen by hand."""
 OF_THE_MISSING = 0.5
 """Of the outputs that should do to win, the share that a batch takes where that is less than it
-would be: luck may do with less, and the next batch is soon drawn. Chosen by hand."""
+would be: luck may do with less, and the next batch is soon drawn. Claims of pure eps are refuted as
+soon without it (`benchmarks.ablation`): it is for others. Chosen by hand."""
 LEARNING_TIME_SHARE = 0.5
 """Share of max_seconds that learning may take; after that, what was learned will do. More leaves
 too little time to bet, less has it bet on what few outputs taught. Chosen by hand."""
@@ -55,9 +56,8 @@ CHECK_GROWTH = 1.15
 """By what factor samples grow between two looks whether to stop: audits end so much later than they
 could, and a look costs as much as many outputs. Chosen by hand."""
 BATCH_TIME_SHARE = 0.2
-"""Of the outputs that should do to win, the share that a batch takes where that is less than it
-would be: luck may do with less, and the next batch is soon drawn. Claims of pure eps are refuted as
-soon without it (`benchmarks.ablation`): it is for others. Chosen by hand."""
+"""Share of the time that one batch may take; slow mechanisms get smaller batches. With a larger one
+the last batch may be all that there is, with a smaller one batches grow slowly. Chosen by hand."""
 
 
 class Game:
