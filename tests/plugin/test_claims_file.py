@@ -65,11 +65,10 @@ def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
     assert entries(shop)[guests] == before[VISITORS]
     assert f"  added: {guests}" in result.outlines
     assert f"  removed: {VISITORS}" in result.outlines
-    result = shop.run(*options)
-    assert failed(result) == [MEAN]
+    assert failed(shop.run()) == [MEAN]
     result = shop.run("--dp-update", *options)
     assert f"  changed: {MEAN}" in result.outlines
-    result = shop.run(*options)
+    result = shop.run()
     assert result.ret == 0
     assert "dp-claims.json: 3 as on record" in result.outlines
 

@@ -75,7 +75,7 @@ TOLD = ("verdict", "lower", "p_value", "e_value", "samples", "resolution", "stro
 @pytest.mark.parametrize("number", range(len(CLAIMS)))
 def test_verdicts_are_those_of_a_local_run(number, cluster, shared):
     mechanism, claim = CLAIMS[number]
-    keywords = claim | {"max_samples": 2_000, "seed": number, "max_seconds": 300}
+    keywords = claim | {"max_samples": 1_000, "seed": number, "max_seconds": 300}
     here = audit(mechanism, n_jobs=1, **keywords)
     with joblib.parallel_config("dask", client=cluster):
         there = audit(mechanism, n_jobs=2, **keywords)
