@@ -10,6 +10,8 @@ from projects import laplace
 from pytest_dp.accumulated.store import Store
 from pytest_dp.results.evidence import Evidence
 
+pytestmark = pytest.mark.slow
+
 CLAIM = "test_stats.py::count[eps=1.0]"
 
 

@@ -103,6 +103,7 @@ RECORDS = "inputs=[[{'user_id': 7, 'paid': n} for n in range(1000)]]"
 FEW = "inputs=[[1], [4]]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "message"),
     [

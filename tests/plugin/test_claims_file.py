@@ -45,6 +45,7 @@ def test_the_file_is_easy_to_read_and_to_merge(shop):
     assert f"    {json.dumps(TOTAL)}: {{\n" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
     edit(
@@ -194,6 +195,7 @@ def test_what_could_not_be_collected_is_not_gone(shop):
     assert entries(shop) == before
 
 
+@pytest.mark.slow
 def test_what_a_crashed_worker_has_not_told_is_not_gone(shop):
     edit(
         shop, (TESTS_FILE, "def test_plain(): pass", "def test_plain(): __import__('os')._exit(3)")
@@ -353,6 +355,7 @@ def test_on_github_the_changed_line_is_annotated(shop, monkeypatch):
     assert "### `shop.py::total[rho=0.5]`" in summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_a_violation_that_a_test_expects_is_no_claim(project, options):
     broken = "    dp_check(lambda d, rng: d + rng.laplace(scale=0.1))\n"

@@ -179,6 +179,7 @@ def test_what_is_no_less_passes(shop, name):
         ), word
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "failing"),
     [
@@ -209,6 +210,7 @@ def test_only_what_a_run_is_about_is_judged(shop, options, failing):
 MARKED = [(SHOP_FILE, "# total\n", "@pytest.mark.slow\n")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "failing"),
     [
@@ -254,6 +256,7 @@ def test_what_others_leave_out_is_told_from_what_was_asked_for(shop, conftest, o
     assert failed(shop.run(*options)) == failing
 
 
+@pytest.mark.slow
 def test_workers_tell_what_files_say_from_what_was_typed(shop):
     edit(shop, (INI_FILE, "", "addopts = --dp-margin=2\n"))
     assert failed(shop.run("-k", "visitors", "-n", "1", "--dp-max-samples=100")) == [VISITORS]

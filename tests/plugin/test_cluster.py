@@ -14,6 +14,8 @@ import pytest
 from pytest_dp import audit, queries
 from pytest_dp.sampling import sampler
 
+pytestmark = pytest.mark.slow
+
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
 

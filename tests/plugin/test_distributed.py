@@ -11,6 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from projects import QUICK, laplace
 
+pytestmark = pytest.mark.slow
+
 FLAT = f"""
 @pytest.mark.dp_claim(eps=1.0, {QUICK})
 def test_vendor(dp_check):

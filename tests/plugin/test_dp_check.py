@@ -33,6 +33,7 @@ assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 2
     check(project, body).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_overrides_win_over_the_marker(project):
     body = """
 assert dp_check(noisy(0.5), eps=4.0).claimed == 4.0

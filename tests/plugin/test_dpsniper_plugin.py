@@ -7,6 +7,8 @@ import re
 import pytest
 from projects import QUICK, laplace
 
+pytestmark = pytest.mark.slow
+
 SPREAD = """
 @dp_claim(eps=0.9, method="dpsniper", pairs=[([1], [])], vectorized="size", max_samples=60_000)
 def spread(records, rng, size):
@@ -171,7 +173,9 @@ def test_a_classifier_that_fails_is_an_error_of_the_claim(project):
 
 
 def test_keywords_that_the_other_method_does_not_use_are_noted(project):
-    project.write("test_a.py", laplace("good", 1.0, f"eps=1.0, {QUICK}, c=0.01, floating_point=True"))
+    project.write(
+        "test_a.py", laplace("good", 1.0, f"eps=1.0, {QUICK}, c=0.01, floating_point=True")
+    )
     shown = " ".join(project.run("-v", "--dp-method=statdp").stdout.str().split())
     assert "method statdp does not use floating_point, c" in shown
     shown = " ".join(project.run("-v").stdout.str().split())

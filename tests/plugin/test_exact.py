@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 RESPONSE = """
 @dp_claim(eps=1.0, params={"keep": 0.731}, pairs=[(0, 1)], max_samples=20_000)
 def response(bit, keep, rng):
@@ -13,6 +15,7 @@ def noisy(bit, rng):
 """
 
 
+@pytest.mark.slow
 def test_an_exact_loss_is_a_line_below_its_claim(project):
     project.write("shop/stats.py", RESPONSE)
     project.ini("dp_modules = true")

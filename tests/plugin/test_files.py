@@ -19,6 +19,7 @@ def stats(project):
     return project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_all_kinds_at_once(stats, workers):
     names = {kind: f"out/dp.{kind}" for kind in ("json", "sarif", "gitlab")}
@@ -55,6 +56,7 @@ def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
     ]
 
 
+@pytest.mark.slow
 def test_a_rename_keeps_the_source_and_a_change_does_not(stats):
     def sources():
         stats.run("--dp-json=dp.json")

@@ -44,6 +44,7 @@ def test_paths_are_relative_to_the_workspace_not_to_the_root(shop, options):
     assert "(99.9999 %25 confidence)%0A" in found[0]
 
 
+@pytest.mark.slow
 def test_under_xdist(shop):
     assert len(annotations(shop.run("backend", "--dp-modules", "-n", "1", "-k", "not few"))) == 3
 

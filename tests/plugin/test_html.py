@@ -27,6 +27,7 @@ def svgs(file: Path) -> int:
     return file.read_text(encoding="utf-8").count("<svg")
 
 
+@pytest.mark.slow
 def test_a_report_with_pictures(project):
     project.write("test_shop.py", *SHOP, EXPECTED)
     result = project.run("--dp-html=out/claims.html")
@@ -40,6 +41,7 @@ def test_a_report_with_pictures(project):
     assert [path.name for path in file.parent.iterdir()] == ["claims.html"]
 
 
+@pytest.mark.slow
 def test_it_is_the_same_from_xdist(project):
     project.write("test_shop.py", *SHOP)
     project.run("--dp-html=alone.html")

@@ -11,9 +11,10 @@ from pytest_dp import audit
 from pytest_dp.report.html import page
 from pytest_dp.report.record import Record
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no Chromium to look at the report with"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look at the report with"),
+]
 
 
 def count(records, rng):

@@ -43,6 +43,7 @@ def test_declaring_a_claim_loads_nothing_more(python):
     assert python(code) == ""
 
 
+@pytest.mark.slow
 def test_only_the_plugin_imports_pytest(python):
     modules = [
         found.name
@@ -75,6 +76,7 @@ def pytest_unconfigure():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-modules"], ["-n", "1"], ["--dp-modules", "--co"]])
 def test_a_run_without_claims_loads_nothing_of_it(project, options):
     project.write("conftest.py", SPY, imports="")
@@ -88,6 +90,7 @@ def test_a_run_without_claims_loads_nothing_of_it(project, options):
     assert "privacy claims" not in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-claims=off"], ["-n", "1"]])
 def test_nor_does_one_that_is_about_none_of_the_claims_on_record(project, options):
     project.write("conftest.py", SPY, imports="")

@@ -57,6 +57,7 @@ def test_quiet(mixed):
     assert result.outlines[-1].startswith("2 passed, 2 warnings, 2 inconclusive in ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--reruns", "2"], ["-n", "1", "--reruns", "2", "-v"]])
 def test_other_plugins(mixed, options):
     result = mixed.run(*options)
@@ -70,6 +71,7 @@ def test_colours(mixed):
     result.stdout.fnmatch_lines(["*\x1b[[]33mI\x1b[[]0m*", "*\x1b[[]33m*2 inconclusive*"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_junit(mixed, options):
     mixed.run("--junitxml=report.xml", *options)

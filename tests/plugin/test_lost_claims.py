@@ -158,6 +158,7 @@ def test_other_claims_of_the_module_can_still_be_selected(project):
     assert len(lost(project)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [[], ["-n", "2"], ["--import-mode=importlib"], ["--doctest-modules"]]
 )

@@ -36,6 +36,7 @@ def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(p
     assert seen(project, ini=few)[0] == "1e-06"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "claim", "ini"),
     [
@@ -49,6 +50,7 @@ def test_max_samples(project, option, claim, ini):
     assert 6000 < int(seen(project, ini=ini)[1]) <= 8000
 
 
+@pytest.mark.slow
 def test_method_and_seed(project):
     few = "dp_max_samples = 2000\n"
     assert seen(project, ini=few)[2] == "sequential"
@@ -116,6 +118,7 @@ def test_keywords_without_a_use_are_noted(project, stand_in):
         assert ("does not use" in result.stdout.str()) == bool(notes)
 
 
+@pytest.mark.slow
 def test_max_seconds_limits_the_audit(project):
     body = """
     import time
@@ -134,6 +137,7 @@ def test_max_seconds_limits_the_audit(project):
     assert all(spent < 1.5 for spent in seconds.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-jobs=2"]])
 def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project, options):
     slow = """
@@ -212,6 +216,7 @@ def test_bad_ini_values_are_usage_errors_too(project, line, message):
     result.stderr.fnmatch_lines([f"ERROR: ini key {line.split()[0]}: {message}*"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ini", "options"), [("", ["--dp-seed=random"]), ("dp_seed=random", [])])
 def test_a_random_seed_is_shown_and_repeats_the_run(project, ini, options):
     project.ini(ini)
@@ -230,6 +235,7 @@ def test_without_a_seed_the_header_says_nothing_and_runs_agree(project):
     assert project.facts(first) == project.facts(project.run())
 
 
+@pytest.mark.slow
 def test_the_reproduce_line_of_a_failure_reproduces_it(project):
     project.write(
         "test_a.py",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 MODULE = """
     from hypothesis import strategies as st
     from pytest_dp import dp_claim

@@ -140,6 +140,7 @@ def test_the_header_shows_what_is_not_usual(project):
     assert "dp: profile" not in project.run().stdout.str()
 
 
+@pytest.mark.slow
 def test_workers_have_the_profile_and_one_seed(project):
     project.write("conftest.py", "from pytest_dp import load_profile", imports="")
     project.write("test_a.py", PROBE.format(claim=""))

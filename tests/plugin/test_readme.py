@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from pages import ROOT, blocks
 
 README = blocks(ROOT / "README.md")
 
 
+@pytest.mark.slow
 def test_the_first_example_prints_what_the_readme_says(pytester, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("CI", raising=False)

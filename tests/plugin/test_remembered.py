@@ -10,6 +10,8 @@ import pytest_dp.auditors
 from pytest_dp.auditors.context import Context
 from pytest_dp.datasets.relations import Pair
 
+pytestmark = pytest.mark.slow
+
 STATS = """
 @dp_claim(eps=1.0, neighbors="add_remove_one", inputs={inputs}, max_samples=12_000)
 def noisy(records, rng):

@@ -60,6 +60,7 @@ def test_x_stops_at_a_violation(mixed):
     mixed.run("-x").assert_outcomes(passed=1, failed=1)
 
 
+@pytest.mark.slow
 def test_last_failed(mixed):
     again = ("-p", "no:hypothesispytest", "--lf", "-q")
     mixed.pytester.runpytest_inprocess(*again).assert_outcomes(passed=3, failed=1)

@@ -46,6 +46,7 @@ def test_shares_make_up_the_whole(shop):
     assert (len(first), len(second)) == (3, 2)
 
 
+@pytest.mark.slow
 def test_durations_are_remembered_and_used(shop):
     assert shop.run_apart("--dp-shard=1/1").ret == 0
     file = next((shop.root / ".pytest_cache").rglob("durations"))
@@ -58,12 +59,14 @@ def test_durations_are_remembered_and_used(shop):
     assert audits == [longest]
 
 
+@pytest.mark.slow
 def test_claims_on_record_of_other_shares_are_not_missed(shop):
     shop.run("--dp-update")
     for shard in ("1/2", "2/2"):
         assert shop.run(f"--dp-shard={shard}", "--dp-claims=check").ret == 0
 
 
+@pytest.mark.slow
 def test_under_xdist(shop):
     result = shop.run("--dp-shard=2/2", "-n", "2")
     assert result.ret == 0

@@ -30,6 +30,7 @@ def block(lines: list[str], title: str) -> list[str]:
     return lines[start + 1 : end]
 
 
+@pytest.mark.slow
 def test_a_violation_shows_the_claim_the_counterexample_and_where_it_is(shop):
     lines = block(shop.run().outlines, "broken[eps=1.0]")
     assert lines[1].startswith("    @dp_claim(eps=1.0, ")
@@ -106,6 +107,7 @@ def test_colours(shop):
     result.stdout.fnmatch_lines(["\x1b[[]31m\x1b[[]1mbroken*VIOLATED, eps >= *\x1b[[]0m"])
 
 
+@pytest.mark.slow
 def test_verbose_adds_how_each_claim_was_audited(shop):
     plain, verbose = shop.run(), shop.run("-v")
     assert "  method " not in plain.stdout.str()
@@ -114,6 +116,7 @@ def test_verbose_adds_how_each_claim_was_audited(shop):
     )
 
 
+@pytest.mark.slow
 def test_verbose_shows_the_e_value_and_a_failure_shows_the_same_one(shop):
     lines = shop.run("-v").outlines
     [good, broken] = [line for line in lines if line.startswith("  e-value ")]
@@ -235,6 +238,7 @@ def slow(d, rng):
 """
 
 
+@pytest.mark.slow
 def test_no_progress_in_logs(project, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     project.write("test_a.py", "import time", SLOW)
@@ -242,6 +246,7 @@ def test_no_progress_in_logs(project, monkeypatch):
         assert " samples, " not in project.run(*options).stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_progress_on_a_real_terminal(project):
     import pty

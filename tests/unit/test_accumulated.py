@@ -113,6 +113,7 @@ print(*map(_digest, pairs), _digest(Pair([Hidden()], [])) or "unknown")
 """
 
 
+@pytest.mark.slow
 def test_a_pair_is_known_again_in_another_process():
     told = []
     for seed in ("1", "2"):
@@ -241,6 +242,7 @@ def writing(root, first):
     return process
 
 
+@pytest.mark.slow
 def test_processes_that_are_killed_while_they_write_lose_nothing(tmp_path):
     rng = np.random.default_rng(1)
     for kill in range(6):

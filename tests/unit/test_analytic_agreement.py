@@ -18,6 +18,8 @@ from pytest_dp.analytic.outcomes import outcomes_of
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline
 
+pytestmark = pytest.mark.slow
+
 REFUTED = math.log(1_000)
 
 

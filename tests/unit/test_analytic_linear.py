@@ -20,6 +20,8 @@ from pytest_dp.randomness.tape import Tape
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.instrumented import run_instrumented
 
+pytestmark = pytest.mark.slow
+
 MATRIX = np.random.default_rng(5).normal(size=(4, 4))
 
 

@@ -19,6 +19,8 @@ from pytest_dp.analytic.parts import parts_of
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline
 
+pytestmark = pytest.mark.slow
+
 
 def sparse_vector(answers, rng, scale=2.0):
     threshold = 0.5 + rng.laplace(scale=1.0)

@@ -24,6 +24,8 @@ from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 
+pytestmark = pytest.mark.slow
+
 # -- The additive model against closed forms --------------------------------------------------
 
 

@@ -18,6 +18,8 @@ from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 
+pytestmark = pytest.mark.slow
+
 
 def test_few_scores_are_all_told_apart():
     found = np.repeat([-1.0, 0.25, 0.5, 3.0], [50, 3, 20, 1])

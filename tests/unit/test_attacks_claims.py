@@ -11,6 +11,8 @@ from pytest_dp.attacks.threshold import best_cut, cuts_for
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
+pytestmark = pytest.mark.slow
+
 CLAIMS = [
     ApproximateDP(0.5, 1e-3),
     GaussianDP(0.5),

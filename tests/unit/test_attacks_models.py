@@ -19,6 +19,8 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.pickling import cloudpickle
 from pytest_dp.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 # -- All models ---------------------------------------------------------------------------------
 
 

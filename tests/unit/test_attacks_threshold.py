@@ -28,6 +28,8 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 
+pytestmark = pytest.mark.slow
+
 # -- The threshold ------------------------------------------------------------------------------
 
 

@@ -10,6 +10,8 @@ from pytest_dp import audit
 from pytest_dp.auditors.statdp_search import Suspect
 from pytest_dp.report.violation import violation
 
+pytestmark = pytest.mark.slow
+
 MECHANISMS = {
     "no noise": lambda d, rng: len(d),
     "hardly any": lambda d, rng: len(d) + rng.laplace(scale=0.05),

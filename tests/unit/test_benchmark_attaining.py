@@ -10,6 +10,8 @@ from benchmarks.type_one_kinds import chance, known, row, trial
 from pytest_dp.privacy.bernoulli import renyi
 from pytest_dp.privacy.reading import guarantee
 
+pytestmark = pytest.mark.slow
+
 LAWS = [name for name, kind in KINDS.items() if kind.mechanism is drawn]
 
 

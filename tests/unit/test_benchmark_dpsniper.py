@@ -9,6 +9,8 @@ import pytest
 from benchmarks import dpsniper_bounds, dpsniper_coverage, dpsniper_reduced
 from benchmarks.cases import CORPUS, MORE_VALUES
 
+pytestmark = pytest.mark.slow
+
 NAMES = [case.name for case in CORPUS]
 
 

@@ -17,6 +17,8 @@ from pytest_dp import queries
 from pytest_dp.claim import expand
 from pytest_dp.inputs import pairs_of
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = {"scalar": 4_000, "vectorized": 40_000}
 
 

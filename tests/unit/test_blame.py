@@ -17,6 +17,8 @@ from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__)
 ROWS, FEWER = [3, 5, 9, 2], [3, 5, 9]
 

@@ -101,6 +101,7 @@ def test_other_content_has_another_text(one, other):
     assert " at 0x" not in text_of(one)
 
 
+@pytest.mark.slow
 def test_texts_are_the_same_in_every_process():
     code = "from test_committed import *; print([text_of(v) for v, _ in TEXTS], text_of(mechanism))"
     command = [sys.executable, "-c", code]
@@ -305,6 +306,7 @@ def test_two_that_write_at_once_lose_nothing(tmp_path):
     assert len(storing.load(file)) == 80
 
 
+@pytest.mark.slow
 def test_whoever_is_killed_leaves_a_whole_file(tmp_path):
     file = tmp_path / "claims.json"
     storing.write(file, {"first.py::f": {"promise": {"eps": 1.0}}})

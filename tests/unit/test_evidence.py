@@ -11,6 +11,8 @@ from scipy import optimize, stats
 from pytest_dp.evidence import clopper_pearson, combined, statdp
 from pytest_dp.privacy import ApproximateDP
 
+pytestmark = pytest.mark.slow
+
 EPSILONS = (0.0, 1e-12, 1e-3, 0.1, 0.7, 1.5, 5.0, 30.0, 800.0)
 
 

@@ -25,6 +25,8 @@ from pytest_dp.evidence.event_bets import (
 )
 from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
 
+pytestmark = pytest.mark.slow
+
 
 def ledger_of(eps, delta=0.0, alpha=0.0):
     return Ledger(ApproximateDP(eps, delta), alpha)

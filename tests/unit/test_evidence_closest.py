@@ -10,6 +10,8 @@ from pytest_dp.evidence import statdp
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
 
+pytestmark = pytest.mark.slow
+
 CLAIMS = [
     ApproximateDP(0.0, 0.2),
     ApproximateDP(1.0, 1e-9),

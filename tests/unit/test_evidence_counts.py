@@ -27,6 +27,8 @@ from pytest_dp.privacy import (
     ZeroConcentratedDP,
 )
 
+pytestmark = pytest.mark.slow
+
 APART = Counts(620, 1_000, 240, 1_000, (620, 240), 1_000)
 UNEVEN = Counts(310, 500, 700, 3_000, (310, 115), 500)
 IN_PAIRS = Counts(620, 1_000, 240, 1_000, (620, 240), 1_000, both=230)

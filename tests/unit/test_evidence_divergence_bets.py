@@ -21,6 +21,8 @@ from pytest_dp.evidence.divergence_bets import (
 from pytest_dp.evidence.event_bets import FRACTIONS
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
+pytestmark = pytest.mark.slow
+
 ORDERS = [1.0, 1.5, 2.0, 8.0]
 
 

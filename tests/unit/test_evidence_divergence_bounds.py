@@ -11,6 +11,8 @@ from scipy.stats import norm
 from pytest_dp.evidence.divergence_bounds import DivergenceBet, best_bet
 from pytest_dp.privacy import GaussianDP, RenyiDP, ZeroConcentratedDP
 
+pytestmark = pytest.mark.slow
+
 MU = 0.6
 CUTS = norm.ppf(np.linspace(0, 1, 24)[1:-1], MU / 2, 1.05)
 SCORES = np.concatenate([[CUTS[0] - 0.3], (CUTS[1:] + CUTS[:-1]) / 2, [CUTS[-1] + 0.3]])

@@ -17,6 +17,8 @@ from pytest_dp.evidence.expected_gains import (
 from pytest_dp.evidence.resolution import PlannedBets, wealth_for
 from pytest_dp.privacy import RenyiDP, ZeroConcentratedDP
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 1e-6
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from pytest_dp.evidence.goodness_of_fit import log_e_value
 
+pytestmark = pytest.mark.slow
+
 
 def likelihood(counts, probabilities):
     ways = math.factorial(sum(counts))

@@ -10,6 +10,8 @@ from scipy import stats
 
 from pytest_dp.evidence.homogeneity import p_value, pairs_agree, two_samples
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("chance", [0.5, 0.03])
 def test_frequencies_of_chunks_are_compared_as_by_pearson(chance):

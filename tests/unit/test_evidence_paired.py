@@ -14,6 +14,8 @@ from scipy.special import gammaln, xlogy
 
 from pytest_dp.evidence import _region, clopper_pearson, paired, ratio
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     (20, 3, 0),
     (0, 1, 0),

@@ -12,6 +12,8 @@ from scipy import stats
 
 from pytest_dp.evidence import _region, clopper_pearson, ratio
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     (3, 100, 0, 100),
     (5, 1_000, 5, 1_000),

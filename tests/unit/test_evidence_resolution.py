@@ -21,6 +21,8 @@ from pytest_dp.evidence.resolution import (
 from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma, gdp_to_eps
 
+pytestmark = pytest.mark.slow
+
 CLAIM = ApproximateDP(1.0)
 CUTS = np.concatenate([[-np.inf], np.linspace(-4, 5, 40), [np.inf]])
 

@@ -14,6 +14,8 @@ from pytest_dp.evidence.boundary import boundary
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
+pytestmark = pytest.mark.slow
+
 PURE = ApproximateDP(1.0)
 CLAIMS = [
     ApproximateDP(0.0, 0.1),

@@ -30,12 +30,14 @@ def test_this_hypothesis_can_be_looked_into():
     assert choices_work()
 
 
+@pytest.mark.slow
 def test_the_same_is_drawn_for_each_seed():
     strategy = st.lists(st.tuples(st.floats(), st.text(max_size=3)))
     assert repr(values(strategy)) == repr(values(strategy))
     assert repr(values(strategy)) != repr(values(strategy, 2))
 
 
+@pytest.mark.slow
 def test_the_same_is_drawn_for_each_seed_by_given(by_given_only):
     assert values(NUMBERS) == values(NUMBERS) != values(NUMBERS, 2)
     assert len(values(NUMBERS, count=350)) == 350
@@ -117,6 +119,7 @@ def test_values_are_shrunk_inside_of_their_strategy():
     assert shrunk(NUMBERS, drawn, lambda numbers: False, 10.0) is drawn
 
 
+@pytest.mark.slow
 def test_shrinking_ends_in_time(monkeypatch):
     drawn = next(one for one in draws(NUMBERS, 1) if one and len(one.value) > 20)
     now, late = [0.0], []

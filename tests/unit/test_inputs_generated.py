@@ -23,6 +23,8 @@ from pytest_dp.inputs.pair_strategies import neighbours
 from pytest_dp.inputs.sources import content
 from pytest_dp.strategies import histograms, neighbors
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):

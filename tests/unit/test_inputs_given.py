@@ -364,6 +364,7 @@ def test_describe_never_raises():
     assert "..." in describe(endless)
 
 
+@pytest.mark.slow
 @given(
     st.recursive(records, lambda inner: st.lists(inner) | st.lists(inner).map(tuple)),
     st.integers(20, 100),
@@ -375,6 +376,7 @@ def test_describe_fits_and_is_exact_if_it_can_be(value, width):
         assert text == repr(value)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text() | st.floats(), min_size=40))
 def test_describe_names_the_length(value):
     assert describe(value).endswith(f" ({len(value):,} records)")

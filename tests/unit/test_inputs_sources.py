@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from pytest_dp.auditors import sequential
 from pytest_dp.auditors.context import Context
@@ -75,6 +76,7 @@ def test_pairs_that_join_late_are_bet_on() -> None:
     assert all(one.samples >= 12 for one in tried)
 
 
+@pytest.mark.slow
 def test_an_audit_ends_at_its_margin_once_proposals_have_had_their_share() -> None:
     proposer = Listed(*[[pair(n)] for n in range(1000, 2000)])
     context, verdict = audited(proposer)

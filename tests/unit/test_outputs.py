@@ -181,6 +181,7 @@ nested = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(nested, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_events_agree_with_themselves(values, random):
@@ -201,6 +202,7 @@ of_one_kind = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(of_one_kind, st.randoms(use_true_random=False))
 def test_events_mean_what_they_say(values, random):

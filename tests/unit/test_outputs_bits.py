@@ -16,6 +16,8 @@ from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.features import bits_of, float_features, lowest_bit_of
 from pytest_dp.outputs.table import tabulate
 
+pytestmark = pytest.mark.slow
+
 awkward = st.sampled_from(
     [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 2.0**-1023, 1.7976931348623157e308, math.inf, math.nan]
 )

@@ -16,6 +16,8 @@ from pytest_dp.outputs.table import concatenated, tabulate
 from pytest_dp.sampling.chunks import MAX_BYTES, Chunk, at_a_time, cut
 from pytest_dp.sampling.measuring import grouped
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 ROWS = RNG.laplace(size=(200, 300))
 MIXED = [

@@ -218,6 +218,7 @@ anything = st.recursive(leaves | arrays | odd, containers, max_leaves=8)
 thorough = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @thorough
 @given(st.lists(two_deep, max_size=8))
 @example([])
@@ -237,6 +238,7 @@ def test_two_deep_among_leaves(outputs):
     check(outputs)
 
 
+@pytest.mark.slow
 @thorough
 @given(st.lists(deep, max_size=6))
 @example([{}, {"a": []}, {"b": 1, "a": 2}, {"a": 2, "b": 1}, []])
@@ -253,6 +255,7 @@ def test_dicts_of_one_type_in_any_company():
     check([{1: 1.0}, {True: 1.0}])
 
 
+@pytest.mark.slow
 @thorough
 @given(st.lists(anything, max_size=6))
 def test_anything(outputs):
@@ -398,6 +401,7 @@ def test_what_holds_itself_ends():
     assert len(tabulate([wide]).codes) == 101
 
 
+@pytest.mark.slow
 def test_nested_outputs_are_fast():
     r = np.random.default_rng(0)
     lengths = r.integers(0, 8, size=(20_000, 2)).tolist()

@@ -56,6 +56,7 @@ def test_equal_for_equal_outputs_and_no_others(outputs):
         np.testing.assert_array_equal(found == found[row], pattern_of(table, row).mask(table))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(outputs_of_any_kind, st.randoms(use_true_random=False))
 def test_the_same_in_any_table(outputs, random):

@@ -18,6 +18,8 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features, features, float_features
 from pytest_dp.outputs.table import tabulate
 
+pytestmark = pytest.mark.slow
+
 
 def texts(found):
     return [feature.text for feature in found]

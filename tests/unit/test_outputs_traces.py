@@ -21,6 +21,8 @@ from pytest_dp.outputs.relations import near_relations, relations
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 
+pytestmark = pytest.mark.slow
+
 PYTHON = {
     "log": math.log,
     "nan": math.nan,

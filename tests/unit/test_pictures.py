@@ -31,6 +31,8 @@ from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.report.curves import completed
 from pytest_dp.results.pictures import Pictures
 
+pytestmark = pytest.mark.slow
+
 OUTPUT = leaf("output")
 
 

@@ -102,6 +102,7 @@ def test_divergences_of_coins_that_never_fall_on_one_side():
         assert renyi(1.0, 0.5, order) == pytest.approx(math.log(2))
 
 
+@pytest.mark.slow
 def test_concentration_is_the_largest_over_all_orders():
     from pytest_dp.privacy.bernoulli import concentration, renyi
 

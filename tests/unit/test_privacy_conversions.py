@@ -23,6 +23,8 @@ from pytest_dp.privacy import (
 from pytest_dp.privacy.bernoulli import concentration, renyi
 from pytest_dp.privacy.profiles import Region
 
+pytestmark = pytest.mark.slow
+
 LOSSES = (0.0, 0.1, 0.5, 1.0, 3.0)
 
 

@@ -67,6 +67,7 @@ def bag(records):
     return tuple(sorted(map(key, records)))
 
 
+@pytest.mark.slow
 def test_neighbours_come_one_by_one_extreme_records_first():
     found = AddRemoveOne().pairs(list(range(100_000)), [-5, 3, 7_000_000])
     assert isinstance(next(found), Pair)

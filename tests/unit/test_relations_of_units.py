@@ -192,6 +192,7 @@ def test_records_of_any_form_have_units(make, how):
 # Null records
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 2), max_size=3), st.lists(st.integers(0, 2), max_size=2))
 def test_null_records_against_brute_force(own, other):
     for make in (
@@ -307,6 +308,7 @@ def test_groups_differ_in_so_many_records(own, other):
             )
 
 
+@pytest.mark.slow
 def test_groups_of_many_records_come_one_by_one():
     found = pairs(inputs=[list(range(300))], neighbors="add_remove_one", group=5, eps=0.1)
     assert found[0].difference == "5 records removed"

@@ -113,6 +113,7 @@ def test_it_can_be_read_by_all():
     assert all(label for label in seen.of("aria-label"))
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched(drawn):
     text = page(drawn, RAN, NOW)
     assert "://" not in text

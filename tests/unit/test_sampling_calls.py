@@ -265,6 +265,7 @@ def test_no_noiseless_answer(mechanism):
     assert noiseless(mechanism) is None
 
 
+@pytest.mark.slow
 def test_noiseless_does_not_hang():
     def waits(data, rng):
         while rng.laplace() < 1:

@@ -19,6 +19,8 @@ from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
 
+pytestmark = pytest.mark.slow
+
 # --- one draw a call ---
 
 

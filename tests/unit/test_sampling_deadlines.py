@@ -43,6 +43,7 @@ def swallows_all(data):
             pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [sleeps, spins, swallows_once, swallows_all])
 def test_a_hang_is_interrupted(mechanism):
     handler, tracer = signal.getsignal(signal.SIGALRM), sys.gettrace()

@@ -20,6 +20,8 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw
 
+pytestmark = pytest.mark.slow
+
 # --- rng injection ---
 
 

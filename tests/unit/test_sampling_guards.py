@@ -103,6 +103,7 @@ class OnlyLater:
         return value if self.at_most is None else bool(value < self.at_most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_most", [None, 0.5, 0.1])
 def test_copies_of_a_generator_are_told_by_the_outputs_of_pieces(at_most):
     """What tells them travels back from the workers without the outputs."""

@@ -21,7 +21,7 @@ from pytest_dp.sampling.chunks import MIN_CHUNK, Chunk, cut
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.measuring import MAX_GROUP, grouped
 
-pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
 
 
 # --- the same as draw ---

@@ -23,7 +23,7 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw, Sampler
 from pytest_dp.sampling.sharing import jobs_of
 
-pytestmark = pytest.mark.usefixtures("always_share", "stop_workers")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
 
 
 def drawn(mechanism, n_jobs=2, count=300, data=(1,), seconds=60.0, explicit=False, **keywords):

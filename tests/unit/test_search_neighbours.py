@@ -17,6 +17,8 @@ from pytest_dp.sampling.calling import prepare
 from pytest_dp.search import searched
 from pytest_dp.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 FRAME = pd.DataFrame(
     {
         "user_id": list("aabccc"),

@@ -66,6 +66,7 @@ def test_memory_that_others_take_meanwhile_is_no_size(run, too_large, others):
     assert is_too_large([10**9], beside_others) is too_large
 
 
+@pytest.mark.slow
 def test_no_size_is_proposed_that_fills_the_memory(monkeypatch):
     monkeypatch.setenv("LARGEST", "0")
 

@@ -19,6 +19,7 @@ from pytest_dp.strategies import categories, histograms, neighbors, numbers, rec
 few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 def test_the_examples_are_true():
     failed, attempted = doctest.testmod(strategies)
     assert not failed
