@@ -106,6 +106,13 @@ def log_weight_apart(outcome: Outcome) -> float:
     )
 
 
+def _given(condition: Condition, fixed: dict[int, float]) -> Condition:
+    """A condition on the other draws, where some have a known value."""
+    terms = {draw: by for draw, by in condition.terms.items() if draw not in fixed}
+    known = [by * fixed[draw] for draw, by in condition.terms.items() if draw in fixed]
+    return Condition(terms, math.fsum([condition.constant, *known]))
+
+
 def log_weight(outcome: Outcome, part: Part, fixed: dict[int, float] | None = None) -> float:
     """The logarithm of the probability of the conditions of a part.
 
@@ -127,17 +134,14 @@ def log_weight(outcome: Outcome, part: Part, fixed: dict[int, float] | None = No
         for draw in sorted(part.draws - fixed.keys())
     }
     several: list[Condition] = []  # conditions on several draws
-    for condition in part.conditions:
-        terms = {draw: by for draw, by in condition.terms.items() if draw not in fixed}
-        known = [by * fixed[draw] for draw, by in condition.terms.items() if draw in fixed]
-        constant = math.fsum([condition.constant, *known])
-        if not terms and constant <= 0:
+    for condition in (_given(condition, fixed) for condition in part.conditions):
+        if not condition.terms and condition.constant <= 0:
             return -math.inf
-        if len(terms) == 1:
-            ((draw, by),) = terms.items()
-            draws[draw].bounds.append(Bound(by, 0.0, constant))
-        elif terms:
-            several.append(Condition(terms, constant))
+        if len(condition.terms) == 1:
+            ((draw, by),) = condition.terms.items()
+            draws[draw].bounds.append(Bound(by, 0.0, condition.constant))
+        elif condition.terms:
+            several.append(condition)
     logs = [_log_allowed(outcome, draw, value) for draw, value in fixed.items()]
     for group in connected([condition.terms for condition in several]):
         conditions = [several[number] for number in group]

@@ -157,6 +157,11 @@ def _open_alike(kind: type, nodes: Sequence[Any], heads: _Numbering) -> _Group:
     return head, insides
 
 
+def _inherits(kind: type, base: type, methods: tuple[str, ...]) -> bool:
+    """Whether a subclass has these methods of its base as they are."""
+    return all(getattr(kind, method) is getattr(base, method) for method in methods)
+
+
 @lru_cache(maxsize=512)
 def _opener(kind: Any) -> _Opener | None:
     """What opens many nodes of a type together, with the same result as `opened` for each.
@@ -171,15 +176,15 @@ def _opener(kind: Any) -> _Opener | None:
     if any("__getattribute__" in vars(base) or "__class__" in vars(base) for base in bases):
         return None  # it may say that it is something else
     if issubclass(kind, dict):
-        plain = kind.__iter__ is dict.__iter__ and kind.__getitem__ is dict.__getitem__
-        return _open_dicts if plain and kind.__len__ is dict.__len__ else None
+        inherited = _inherits(kind, dict, ("__iter__", "__getitem__", "__len__"))
+        return _open_dicts if inherited else None
     if dataclasses.is_dataclass(kind) and not hasattr(kind, "__len__"):
         names = tuple(field.name for field in dataclasses.fields(kind))
         return _attributes(kind, names, None) if names else None
     names = getattr(kind, "_fields", ())
     if issubclass(kind, tuple) and type(names) is tuple and names:
-        plain = kind.__iter__ is tuple.__iter__ and kind.__len__ is tuple.__len__
-        return _attributes(kind, names, len(names)) if plain else None
+        inherited = _inherits(kind, tuple, ("__iter__", "__len__"))
+        return _attributes(kind, names, len(names)) if inherited else None
     return None
 
 

@@ -232,6 +232,25 @@ def tabulate(outputs: Outputs) -> Table:
     return Table(structures, structure, offsets, *columns, forms, outputs)
 
 
+def _joined_table(
+    tables: Sequence[Table], raw: Outputs, levels: dict[Category, int], new_codes: list[Ints]
+) -> Table:
+    """Rows below rows, of outputs that are taken apart by their structure: no arrays."""
+    structures = Named.joined([Named(tuple(t.structures), t.structure) for t in tables])
+    types: Any = {name for table in tables for name in table.types.names} - {UNKNOWN} or {UNKNOWN}
+    return Table(
+        list(structures.names),  # type: ignore[arg-type]
+        structures.which,
+        np.concatenate([[0], np.cumsum(np.concatenate([table.sizes for table in tables]))]),
+        np.concatenate([table.numbers for table in tables]),
+        _recoded([table.codes for table in tables], new_codes),
+        levels,
+        Named.joined([table.types for table in tables], sorted(types)),
+        Named.joined([table.forms for table in tables]),
+        raw,
+    )
+
+
 def concatenated(tables: Sequence[Table]) -> Table:
     """The outputs of several tables in one, which is what `tabulate` would make of them.
 
@@ -249,21 +268,7 @@ def concatenated(tables: Sequence[Table]) -> Table:
     levels = {} if combined is None else combined.levels
     new_codes = [_new_codes(table.levels, levels) for table in tables]
     if combined is None:
-        structures = Named.joined([Named(tuple(t.structures), t.structure) for t in tables])
-        types: Any = {name for table in tables for name in table.types.names} - {UNKNOWN} or {
-            UNKNOWN
-        }
-        combined = Table(
-            list(structures.names),  # type: ignore[arg-type]
-            structures.which,
-            np.concatenate([[0], np.cumsum(np.concatenate([table.sizes for table in tables]))]),
-            np.concatenate([table.numbers for table in tables]),
-            _recoded([table.codes for table in tables], new_codes),
-            levels,
-            Named.joined([table.types for table in tables], sorted(types - {UNKNOWN} or types)),
-            Named.joined([table.forms for table in tables]),
-            raw,
-        )
+        combined = _joined_table(tables, raw, levels, new_codes)
     for key in tables[0].results:
         if all(key in table.results for table in tables):
             numbers, codes = zip(*(table.results[key] for table in tables), strict=True)
