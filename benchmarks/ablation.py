@@ -211,7 +211,11 @@ def main() -> None:
     parser.add_argument("--each", action="store_true", help="print the ratio for each trial")
     options = parser.parse_args()
 
-    trials = {name: trial for suite in options.suites for name, trial in SUITES[suite].items()}
+    trials = {
+        f"{suite}: {name}": trial
+        for suite in options.suites
+        for name, trial in SUITES[suite].items()
+    }
     if options.only:
         trials = {n: t for n, t in trials.items() if any(part in n for part in options.only)}
     load_all()

@@ -15,8 +15,9 @@ from benchmarks.cases import CORPUS, STATDP, Case
 from benchmarks.common import Twins
 from benchmarks.gated import GATED
 from benchmarks.gated_unseen import UNSEEN
-from benchmarks.odd_outputs import ODD
+from benchmarks.odd_outputs import ODD, each_of_twenty
 from benchmarks.planted import PLANTED
+from benchmarks.resolution import sums
 from benchmarks.sequential_single import SINGLES
 from pytest_dp import audit
 from pytest_dp.auditors import sequential
@@ -131,7 +132,19 @@ def _twins(twins: Sequence[Twins]) -> dict[str, Trial]:
 
 
 def _long() -> dict[str, Trial]:
-    return {
+    moved = {
+        f"100 answers moved{kind}": betting(
+            sums,
+            200_000,
+            eps=1.0,
+            pairs=[([1] * 100, [0] * 100)],
+            params={"scale": 8.0},
+            vectorized="size",
+            **more,
+        )
+        for kind, more in (("", {}), (", independent", {"coupled": False}))
+    }
+    return moved | {
         f"{name}{kind}": betting(
             mechanism,
             200_000,
@@ -173,8 +186,21 @@ def _sniped() -> dict[str, Trial]:
         for name, single in SINGLES.items()
         for coupled in (True, False)
     }
+    many = {
+        f"each of twenty{kind}": spending(
+            each_of_twenty,
+            1_000,
+            500_000,
+            method="dpsniper",
+            eps=1.0,
+            pairs=[(1, 0)],
+            vectorized="size",
+            **more,
+        )
+        for kind, more in (("", {}), (", independent", {"coupled": False}))
+    }
     searched = [case for case in QUICK if case.name in ("NoisyMax3", "SVT6")]
-    return known | _corpus(searched, partial(spending, method="dpsniper"), 1_000, 500_000)
+    return known | many | _corpus(searched, partial(spending, method="dpsniper"), 1_000, 500_000)
 
 
 QUICK = tuple(case for case in CORPUS if case.name not in ("SVT3", "SVT34Parallel"))

@@ -45,7 +45,7 @@ learned, until its binnings are made anew; later as its `Pace` says. Chosen by h
 OF_THE_MISSING = 0.5
 """Of the outputs that should do to win, the share that a batch takes where that is less than it
 would be: luck may do with less, and the next batch is soon drawn. Claims of pure eps are refuted as
-soon without it (`benchmarks.ablation`): it is for others. Chosen by hand."""
+soon without it; others take 1.2 times the samples (`benchmarks.ablation`). Chosen by hand."""
 LEARNING_TIME_SHARE = 0.5
 """Share of max_seconds that learning may take; after that, what was learned will do. More leaves
 too little time to bet, less has it bet on what few outputs taught. Chosen by hand."""

@@ -24,12 +24,14 @@ from pytest_dp.evidence.event_bets import FRACTIONS
 SHARPNESS = np.array([1.0, 3.0, 10.0])
 """Factors of a soft attack before it is cut off at 1, for claims with a delta: with large ones,
 more is bet on ratios of probabilities far above the claim. More factors share the same wealth;
-fewer miss such leaks. By hand."""
+fewer miss such leaks: the first alone takes twice the samples of Gaussian noise under a delta if
+draws are independent (benchmarks/README.md). By hand."""
 OPTIMISM_PER_PARAMETER, MAX_OPTIMISM = 0.5, 2.0
 """Log growth, in nats, by which an attack does better on the record that it was fitted to than the
 truth would: for each estimated number (0.5 is the mean of it by Wilks' theorem), and for a soft
 attack at most, as numbers of neighbouring bins are hardly free. Larger: bets wait until the record
-speaks clearly; smaller: bets on chance. The limit is by hand."""
+speaks clearly; smaller: bets on chance, and with 0 Gaussian noise under mu, rho or Rényi privacy of
+order 2 takes 1.1 to 1.17 times the samples (benchmarks/README.md). The limit is by hand."""
 MIN_LOSS = 1e-9
 """What an attack is taken to cost at least, so that the stake on one that cannot lose stays finite.
 Any small number would do."""

@@ -37,7 +37,8 @@ hand. Under claims of eps alone attacks gained nothing (a share of 0.1 took 1.00
 of 0: benchmarks/README.md), so that there is none."""
 PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
 """Prior of fractions of attacks, falling from the largest: what is rare, and what shares its random
-numbers, asks for large ones; with small ones hardly anything is won. By hand."""
+numbers, asks for large ones; with small ones hardly anything is won. If all are alike, coupled
+Gaussian noise takes 1.07 times the samples (benchmarks/README.md). By hand."""
 APART_MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones before an audit
 changes to them. Larger: later; smaller: by chance. Never to change costs up to 1.31 times the

@@ -65,8 +65,9 @@ would outrank them. Larger: common events take their slots; smaller: an event of
 is proposed by neither list. By hand."""
 MAX_CONTEXTS = 6
 """Lengths and counts for which numbers are searched again, among outputs of that length or count.
-Each costs as much time as the search itself; fewer may miss a leak that only shows there. By hand.
-"""
+Each costs as much time as the search itself; fewer may miss a leak that only shows there: without
+any, StatDP takes 1.75 times the samples where a label says which number leaks
+(benchmarks/README.md). By hand."""
 MAX_OF_A_KIND = 3
 """Events that one block of similar ones may propose. More leave less room for other quantities;
 fewer propose the best threshold without its neighbours. By hand."""

@@ -39,7 +39,8 @@ _MAX_READ = 16
 leave it out. By hand."""
 _MIN_MANY = 10
 """Numbers in an output above which also the counts of numbers above a level are features. Fewer:
-features that say little beyond the numbers themselves. By hand."""
+features that say little beyond the numbers themselves. By hand. Without any, 100 answers that all
+move take twice the samples (benchmarks/README.md)."""
 _QUARTERS, _MAX_QUARTERED = (0.25, 0.5, 0.75), 200_000
 """Quantiles of all numbers above which numbers are counted, and from how many numbers these are
 computed. More quantiles are more features to learn from; more numbers cost time and move the
