@@ -51,18 +51,7 @@ NOT_TOLD_APART = (
 def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     context = game.context
-    claimed = game.bandit.claimed
-    seen = min(len(game.seen), claimed)
-    if seen < claimed > 1 and not game.refuted:
-        note_left_out(context, seen)
-    bets: dict[str, Any] = {
-        "e_value": game.e_value,
-        "bet_samples": context.earlier.samples + (0 if game.refuted_before else 2 * game.drawn),
-        "evidence": game.evidence if context.collects else None,
-        "pairs": (seen, claimed),
-        "proposed": len(game.seen) - seen,
-        "pictures": Pictures(wealth=wealth_of(game.trail)),
-    }
+    bets = _bets(game)
     known = [arm for arm in game.seen if arm.binnings]
     if not known:
         _note_if_late(game)
@@ -71,6 +60,7 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
     bets["estimate"], bets["not_exact"] = enumeration.estimate(
         context, enumerated, game.seen, violated
     )
+    claimed = game.bandit.claimed
     caught = would_catch(known[:claimed], claimed, context.guarantee, game.share * context.alpha)
     shown_of = game
     if violated:
@@ -86,19 +76,7 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
     if bets["estimate"] is None:  # last, as it may take some of the samples that are left
         bets["estimate"] = enumerated.analytic_estimate(context, game.pool, game.seen, violated)
     _note_if_late(game)
-    silent = not violated and never_varies(context, game.pool)  # which notes it
-    if silent:
-        bets["estimate"] = None  # of a constant, nothing is worth telling beside that
-    verdict: Verdict = "violated" if violated else "no violation"
-    if not violated and (math.isinf(caught) or silent):
-        verdict = "inconclusive"
-    if not (violated or silent):
-        _note_if_alike(game, known, caught)
-    if game.satisfied and verdict == "no violation":
-        context.sampler.note(
-            f"stopped at the margin: noise {context.settings.margin:g} times too small would have "
-            "been caught"
-        )
+    verdict: Verdict = "violated" if violated else _not_refuted(game, known, caught, bets)
     return context.result(
         verdict,
         p_value=context.agreeing(min(game.p_value, 1.0), violated),
@@ -106,6 +84,43 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
         **bets,
         **shown,
     )
+
+
+def _bets(game: Game) -> dict[str, Any]:
+    """Fields of the result that tell of the bets; what was left out is noted."""
+    context, claimed = game.context, game.bandit.claimed
+    seen = min(len(game.seen), claimed)
+    if seen < claimed > 1 and not game.refuted:
+        note_left_out(context, seen)
+    return {
+        "e_value": game.e_value,
+        "bet_samples": context.earlier.samples + (0 if game.refuted_before else 2 * game.drawn),
+        "evidence": game.evidence if context.collects else None,
+        "pairs": (seen, claimed),
+        "proposed": len(game.seen) - seen,
+        "pictures": Pictures(wealth=wealth_of(game.trail)),
+    }
+
+
+def _not_refuted(game: Game, known: list[Arm], caught: float, bets: dict[str, Any]) -> Verdict:
+    """The verdict on a claim that stands, with notes on what it is worth.
+
+    It is inconclusive if no violation would have been caught, and if outputs never vary: then
+    nothing else is worth telling, and no estimate is left in `bets`.
+    """
+    context = game.context
+    if never_varies(context, game.pool):  # which notes it
+        bets["estimate"] = None
+        return "inconclusive"
+    _note_if_alike(game, known, caught)
+    if math.isinf(caught):
+        return "inconclusive"
+    if game.satisfied:
+        context.sampler.note(
+            f"stopped at the margin: noise {context.settings.margin:g} times too small would have "
+            "been caught"
+        )
+    return "no violation"
 
 
 def _shown_fields(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:

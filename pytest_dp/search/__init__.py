@@ -32,6 +32,27 @@ TIME_SHARE = 0.1
 """Of max_seconds, for making inputs and observing them: the rest is for samples. Chosen by hand."""
 
 
+def _checked(promise: Promise, proposers: Iterable[Proposer]) -> list[Proposer]:
+    """The same, but for pairs that are no neighbours by the claim."""
+    relation = promise.relation
+    if relation is None:
+        return list(proposers)
+
+    def inside_claim(pair: Pair) -> bool:
+        return not isinstance(promise.inputs, Queries) or counts(pair.d1, pair.d2)
+
+    return [Checked(proposer, relation, inside_claim) for proposer in proposers]
+
+
+def _exploring(explorer: Explorer) -> dict[str, Proposer]:
+    """What proposes pairs of inputs that are alike, by the name of the option that asks for it."""
+    return {
+        "constants": Placing(explorer, "constants of the code", with_constants),
+        "patterns": Placing(explorer, "corner cases", corner_cases),
+        "mutation": Mutation(explorer),
+    }
+
+
 def searched(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
     """A source of the same pairs, followed by those that a search proposes.
 
@@ -46,16 +67,8 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     settings : Settings
         Of which `search` says what proposes pairs, and how.
     """
-    relation = promise.relation
-
-    def inside_claim(pair: Pair) -> bool:
-        return not isinstance(promise.inputs, Queries) or counts(pair.d1, pair.d2)
-
-    def checked(proposers: Iterable[Proposer]) -> list[Proposer]:
-        return [p if relation is None else Checked(p, relation, inside_claim) for p in proposers]
-
     names = [option for option in settings.search if isinstance(option, str)]
-    users = checked(option for option in settings.search if not isinstance(option, str))
+    users = _checked(promise, (option for option in settings.search if not isinstance(option, str)))
     if not names:
         return PairSource(source.given, [*users, *source.proposers], source.generated)
     clock = Clock(TIME_SHARE * settings.max_seconds)
@@ -66,16 +79,14 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     def is_promised(data: Any) -> bool:
         return inside(data) and not repeats(data)
 
-    context = SearchContext(call, source.given, is_promised, clock, settings.seed or 0)
+    seed = settings.seed or 0
+    context = SearchContext(call, source.given, is_promised, clock, seed)
     proposers: dict[str, Proposer] = {}
     if source.generated is not None:
-        proposers["mutation"] = MutatedPairs(source.generated, context, settings.seed or 0)
-    elif space is not None and relation is not None:
-        explorer = Explorer(space, relation, context)
-        proposers["constants"] = Placing(explorer, "constants of the code", with_constants)
-        proposers["patterns"] = Placing(explorer, "corner cases", corner_cases)
-        proposers["mutation"] = Mutation(explorer)
-    chosen = checked(proposer for name, proposer in proposers.items() if name in names)
+        proposers["mutation"] = MutatedPairs(source.generated, context, seed)
+    elif space is not None and promise.relation is not None:
+        proposers = _exploring(Explorer(space, promise.relation, context))
+    chosen = _checked(promise, (proposers[name] for name in proposers if name in names))
     sifted = [Sifted(proposer, context) for proposer in source.proposers]
     timed = [Timed(proposer, clock) for proposer in (*chosen, *sifted)]
     return PairSource(source.given, [*users, *timed], source.generated)
