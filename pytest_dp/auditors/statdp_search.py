@@ -34,8 +34,9 @@ FIRST_ROUND = 500
 """Samples of each input in the first round of the search, where there are enough in all: fewer drop
 pairs by bad luck, more cost where there are many pairs. Chosen by hand."""
 LUCK = 8.0
-"""Log likelihood ratio that choosing the best of many events gives to a claim that holds. Chosen by
-hand; it ranks events only."""
+"""Log likelihood ratio that choosing the best of many events gives to a claim that holds. It ranks
+events only: with 0, StatDP takes no more samples, but bets miss what the last digit of a number
+says (benchmarks/README.md). Chosen by hand."""
 DECISIVE = 30.0
 """Log likelihood ratio beyond luck at which the search is over: larger values search longer,
 smaller ones test what may be luck. Chosen by hand."""
@@ -45,9 +46,6 @@ hand."""
 MIN_COMPARED = 50
 """Outputs in an event, on the input that makes it likelier, by which events are compared: rarer
 ones look strong by luck. Chosen by hand."""
-TIE_WEIGHT = 1e-6
-"""Weight of a log likelihood ratio where so few outputs were seen that no bound says anything: it
-only breaks ties."""
 
 
 @dataclass(slots=True)
@@ -145,7 +143,7 @@ def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Ran
             seldom, often = np.maximum(high - 4 * np.sqrt(high), 0.1), low + 4 * np.sqrt(low) + 4.0
             allowed = np.min([stick.largest_probability(often, runs) for stick in sticks], axis=0)
             short = np.minimum(np.log(seldom / allowed), 0.0)
-            ranks = np.where(excess > 0, excess, short - 1.0 + TIE_WEIGHT * score)
+            ranks = np.where(excess > 0, excess, short - 1.0)
             return np.where(c1 + c2 >= min(fewest, runs), ranks, -np.inf)
 
         return rank
