@@ -55,7 +55,7 @@ def betting(mechanism: Callable[..., Any], most: int, **claim: Any) -> Trial:
     def run(seed: int) -> float:
         games: list[Game] = []
 
-        def end(game: Game) -> None:
+        def end(game: Game, *_: Any) -> None:
             games.append(game)
             raise Played
 

@@ -20,13 +20,8 @@ may be another. Each combination is a look at an input."""
 MAX_PARENTS = 4
 """Pairs of the past that are mutated, those that a bet may gain most on; more of them spread the
 mutations thinner."""
-CODE_WEIGHT = 5
-"""How much more often a constant of the code is put in than an ordinary corner value."""
 PAST_SHARE = 0.25
 """Share of mutations that are of pairs of the past; the others are of inputs with new behaviour."""
-RECENCY = 0.2
-"""Probability that the latest input with new behaviour is mutated, before the one before it, and so
-on: the larger, the deeper the search goes, and the less broadly."""
 
 
 def patience(screen: Screen) -> int:
@@ -58,7 +53,7 @@ class Mutation:
         """Pairs around mutations with new behaviour, or with outputs farther apart than others'."""
         explorer = self._explorer
         parents = [data for pair in hopeful(past) for data in (pair.d1, pair.d2)]
-        constants = [*CODE_WEIGHT * explorer.constants, *explorer.corners]
+        constants = [*explorer.constants, *explorer.corners]
         while self._dry < patience(explorer.screen) and not explorer.screen.blind:
             yield from self._with_constants()
             self._dry += 1
@@ -81,10 +76,8 @@ class Mutation:
                     yield from explorer.pairs(candidate)
 
     def _parent(self, parents: list[Any]) -> Any:
-        """An input with new behaviour, the latest ones more often, or one of the other parents."""
+        """An input with new behaviour, or one of the other parents."""
         rng, new_inputs = self._explorer.rng, self._explorer.screen.new_inputs
-        if not new_inputs or (parents and rng.random() < PAST_SHARE):
-            return parents[int(rng.integers(len(parents)))]
-        back = int(rng.geometric(RECENCY))
-        count = len(new_inputs)
-        return new_inputs[-back if back <= count else int(rng.integers(count))]
+        from_past = not new_inputs or (parents and rng.random() < PAST_SHARE)
+        candidates = parents if from_past else new_inputs
+        return candidates[int(rng.integers(len(candidates)))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.ablation import all_patched
+from benchmarks.ablation_suites import SUITES
 from pytest_dp.attacks import additive, threshold
 from pytest_dp.auditors import dd_search
 
@@ -28,3 +29,8 @@ def test_what_other_constants_are_made_of_cannot_be():
     patched = all_patched("evidence.event_bets.FRACTIONS=was[:1]")
     with pytest.raises(ValueError, match="uses FRACTIONS when it is imported"), patched:
         pass
+
+
+def test_a_trial_ends_once_the_claim_is_refuted():
+    trial = SUITES["known"]["Gaussian, coupled"]
+    assert 100 < trial.run(0) < 10_000 < trial.most
