@@ -31,7 +31,7 @@ from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
 
-COPY_KEY = 8
+COPY_KEY = 10
 """First part of the keys of what is drawn by copies that start afresh."""
 TRIAL_RUNS = 2
 """Runs at a time by which a mechanism is first looked at: one may take a second. By hand..."""

@@ -31,7 +31,8 @@ from pytest_dp.search.coverage import Step, Tracer
 from pytest_dp.search.sizes import is_too_large
 
 STREAM_KEY = 9
-"""First part of the keys of streams: another one than those of samples."""
+"""First part of the keys of streams. No key of a sample is as short as they are, so that none of
+their random numbers are those of a sample."""
 STREAMS = 2
 """Runs of each input: two show whether there is noise. More would cover rarer code, and take
 longer. Chosen by hand."""

@@ -6,14 +6,17 @@ from __future__ import annotations
 import functools
 import os
 import random
+import re
 import secrets
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
+import pytest_dp
 from pytest_dp.sampling import captured
 from pytest_dp.sampling.chunks import Chunk, Input, cut
 from pytest_dp.sampling.deadline import Deadline
@@ -141,3 +144,16 @@ def test_chunks_cover_a_draw_with_distinct_keys(count, vectorized):
     chunks = cut(Chunk(count, (2, 0, 1)), vectorized)
     assert sum(chunk.count for chunk in chunks) == count
     assert len({chunk.key for chunk in chunks}) == len(chunks)
+
+
+def test_no_two_purposes_share_random_numbers():
+    """Constants that begin the keys of samples differ, whichever room they stand in."""
+    house = Path(pytest_dp.__file__).parent
+    keys = []
+    for file in (*house.glob("auditors/*.py"), *house.glob("sampling/*.py")):
+        for names, numbers in re.findall(
+            r"^((?:[A-Z_]+_KEY(?:, )?)+) = ([\d, ]+)$", file.read_text(), re.MULTILINE
+        ):
+            keys += zip(names.split(", "), map(int, numbers.split(", ")), strict=True)
+    assert len(keys) >= 11
+    assert len({number for _, number in keys}) == len(keys), sorted(keys, key=lambda it: it[1])
