@@ -50,20 +50,20 @@ def learned_by(arms: Sequence[Arm]) -> tuple[Learned, ...]:
     known = [arm for arm in arms if arm.binnings]
     best = sorted(known, key=lambda arm: (-arm.earned, -arm.hope))[:MAX_LEARNED]
     return tuple(
-        Learned(_digest(arm.pair), arm.coupled, arm.binnings, arm.record, arm.learned)
+        Learned(pair_digest(arm.pair), arm.coupled, arm.binnings, arm.record, arm.learned)
         for arm in best
     )
 
 
 def remind(arm: Arm, known: Sequence[Learned]) -> None:
     """Go on from what the same pair has taught before, if it is run in the same way."""
-    digest = _digest(arm.pair) if known else ""
+    digest = pair_digest(arm.pair) if known else ""
     for before in known:
         if digest and before.pair == digest and before.coupled == arm.coupled:
             arm.binnings, arm.record, arm.learned = before.binnings, before.record, before.pairs
 
 
-def _digest(pair: Pair) -> str:
+def pair_digest(pair: Pair) -> str:
     """The same for equal inputs, in every process; empty where that cannot be known."""
     try:
         inside = _stable_repr((key(pair.d1), key(pair.d2), key(dict(pair.params))))

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.evidence._isotonic import increasing
 from pytest_dp.evidence.event_bets import FRACTIONS
+from pytest_dp.evidence.isotonic import increasing
 
 SHARPNESS = np.array([1.0, 3.0, 10.0])
 """Factors of a soft attack before it is cut off at 1, for claims with a delta: with large ones,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from scipy.special import betainccinv, betaincinv
 
 from pytest_dp.bisection import bracket
-from pytest_dp.evidence._validation import check_count, check_delta, check_finite, check_level
+from pytest_dp.evidence.validation import check_count, check_delta, check_finite, check_level
 from pytest_dp.privacy import Guarantee
 
 PRODUCT_ROUNDING = 1e-14

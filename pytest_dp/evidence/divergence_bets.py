@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.evidence._isotonic import increasing
 from pytest_dp.evidence.attack_bets import OPTIMISM_PER_PARAMETER, Attacks
+from pytest_dp.evidence.isotonic import increasing
 from pytest_dp.evidence.logistic import logit, regression
 
 POWERS = (0.7, 1.0)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.evidence._validation import check_level
 from pytest_dp.evidence.divergence_bets import against_divergences
+from pytest_dp.evidence.validation import check_level
 from pytest_dp.privacy import Guarantee
 
 FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)

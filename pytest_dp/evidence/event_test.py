@@ -23,15 +23,16 @@ from scipy.special import betaincinv
 from pytest_dp.arrays import Floats
 from pytest_dp.bisection import MAX_EXCESS, smallest, smallest_loss
 from pytest_dp.evidence import (
-    _region,
     clopper_pearson,
     combined,
     likelihood_ratio,
     paired,
     ratio,
+    region,
     statdp,
 )
-from pytest_dp.evidence._probability_region import (
+from pytest_dp.evidence.boundary import boundary
+from pytest_dp.evidence.probability_region import (
     ANY_SHARE,
     ProbabilityRegion,
     independent_region,
@@ -39,8 +40,7 @@ from pytest_dp.evidence._probability_region import (
     paired_region,
     probabilities,
 )
-from pytest_dp.evidence._validation import check_level
-from pytest_dp.evidence.boundary import boundary
+from pytest_dp.evidence.validation import check_level
 from pytest_dp.privacy import Guarantee
 
 MANY = 1e6
@@ -112,7 +112,7 @@ class EventTest:
         check_level("alpha", alpha)
         arrays = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
         chance1, runs1, chance2, runs2 = np.broadcast_arrays(*arrays)
-        edge, z = boundary(self.guarantee), _region.critical(alpha)
+        edge, z = boundary(self.guarantee), region.critical(alpha)
 
         def odds(at1: Floats, at2: Floats) -> Floats:
             variance1, variance2 = edge.variances(at1, runs1, at2, runs2)
@@ -120,7 +120,7 @@ class EventTest:
             squared: Floats = variance2 / variance1 * ratio.tilt(z, plain)
             return squared
 
-        smallest = _region.predicted(
+        smallest = region.predicted(
             (chance1, chance2), (runs1, runs2), alpha, self.shows, odds, True
         )
         return np.where(chance1 > 0, smallest, -np.inf)
@@ -165,7 +165,7 @@ class EventTest:
         def loss(q: Floats, b: Floats) -> Floats:
             return self.shows(*probabilities(least, q, b))
 
-        smallest = _region.predicted(alone, known, (1 - ANY_SHARE) * alpha, loss, paired.odds, True)
+        smallest = region.predicted(alone, known, (1 - ANY_SHARE) * alpha, loss, paired.odds, True)
         return np.where(chance1 > 0, smallest, -np.inf)
 
     def classical(self, c1: int, c2: int, runs: int, alpha: float) -> tuple[float, float]:

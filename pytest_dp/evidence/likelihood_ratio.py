@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence._validation import check_count
 from pytest_dp.evidence.boundary import PLACES, Boundary, boundary
+from pytest_dp.evidence.validation import check_count
 from pytest_dp.privacy import Guarantee
 
 HALVINGS = 12

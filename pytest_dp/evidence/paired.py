@@ -6,7 +6,7 @@ Of n independent pairs, `both` had both outputs in the event, `only1` only that 
 and `only2` only the other.
 
 Given N, how many pairs have any output in the event, `only2 ~ Bin(N, b)`; given that too,
-`only1 ~ Bin(N - only2, q)`. So `pytest_dp.evidence._region` applies, with `x1 = q`, `x2 = b` and
+`only1 ~ Bin(N - only2, q)`. So `pytest_dp.evidence.region` applies, with `x1 = q`, `x2 = b` and
 `ln(p1 / p2) = ln(1 - b) - ln(1 - q (1 - b))`: docs/proofs/paired-bound.md has the proof.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence import _region
-from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Indices
-from pytest_dp.evidence._validation import check_finite, check_level
+from pytest_dp.evidence import region
+from pytest_dp.evidence.region import LOG_MARGIN, MIN_LEVEL, Indices
+from pytest_dp.evidence.validation import check_finite, check_level
 
 
 def p_value(both: int, only1: int, only2: int, eps: float, alpha: float) -> float:
@@ -95,7 +95,7 @@ def predicted(
     arrays = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
     chance1, chance2, common, runs = np.broadcast_arrays(*arrays)
     alone, known, _ = shares(chance1, chance2, common, runs)
-    smallest = _region.predicted(alone, known, alpha, _log_ratio, odds)
+    smallest = region.predicted(alone, known, alpha, _log_ratio, odds)
     expected: Floats = np.where(chance1 > 0, smallest, -np.inf)
     return expected
 
@@ -135,7 +135,7 @@ def odds(q: Floats, b: Floats) -> Floats:
     return odds
 
 
-class Pairs(_region.Ratios):
+class Pairs(region.Ratios):
     """The region of (q, b)."""
 
     def __init__(self, both: int, only1: int, only2: int, alpha: float) -> None:

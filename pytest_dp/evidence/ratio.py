@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence import _region
-from pytest_dp.evidence._region import LOG_MARGIN, MIN_LEVEL, Indices
-from pytest_dp.evidence._validation import check_count, check_finite, check_level
+from pytest_dp.evidence import region
+from pytest_dp.evidence.region import LOG_MARGIN, MIN_LEVEL, Indices
+from pytest_dp.evidence.validation import check_count, check_finite, check_level
 
 _TILT = 0.5
 """Limit to the exponent of the weights' correction, which is too coarse for few counts. Larger:
@@ -132,13 +132,13 @@ def predicted(p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha:
     check_level("alpha", alpha)
     arrays = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
     chance1, runs1, chance2, runs2 = np.broadcast_arrays(*arrays)
-    z = _region.critical(alpha)
+    z = region.critical(alpha)
 
     def odds(at1: Floats, at2: Floats) -> Floats:
         variance1, variance2 = variance(at1, runs1), variance(at2, runs2)
         return variance2 / variance1 * tilt(z, variance1 + variance2)
 
-    smallest = _region.predicted(
+    smallest = region.predicted(
         (chance1, chance2), (runs1, runs2), alpha, lambda at1, at2: np.log(at1) - np.log(at2), odds
     )
     expected: Floats = np.where(chance1 > 0, smallest, -np.inf)
@@ -163,7 +163,7 @@ def tilt(z: float, variance: Floats) -> Floats:
     return factor
 
 
-class _Independent(_region.Ratios):
+class _Independent(region.Ratios):
     """The region of (p1, p2)."""
 
     def __init__(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:

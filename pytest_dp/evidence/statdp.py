@@ -17,8 +17,8 @@ from scipy.special import bdtr
 
 from pytest_dp.arrays import Floats
 from pytest_dp.bisection import bracket, crossing, first_where, smallest_loss
-from pytest_dp.evidence._hypergeometric import log_tail, upper_count
-from pytest_dp.evidence._validation import check_count, check_eps, check_level, check_probability
+from pytest_dp.evidence.hypergeometric import log_tail, upper_count
+from pytest_dp.evidence.validation import check_count, check_eps, check_level, check_probability
 
 THINNING_SHARE = 0.1
 """Probability with which a thinned count is at least as large as it is taken to be: the quantile of

@@ -105,7 +105,7 @@ class _Streams:
         return self._make(self._sequences[1])
 
 
-def _streams(sequence: np.random.SeedSequence) -> dict[Source, _Streams]:
+def streams_of(sequence: np.random.SeedSequence) -> dict[Source, _Streams]:
     """Of `rng`, ``np.random`` and ``random``: each with a stream of its own for the rows."""
     seeds = [
         (child(sequence, ROW_CHILD + 2 * k), child(sequence, ROW_CHILD + 2 * k + 1))
@@ -153,7 +153,7 @@ class Log(Instrument):
         per_row: int = 0,
     ) -> None:
         super().__init__()
-        self._sequence, self._streams = sequence, _streams(sequence)
+        self._sequence, self._streams = sequence, streams_of(sequence)
         self.rows, self._replaced, self._per_row = rows, replaced, per_row
         self._calls = hashlib.sha256()
         self._asked = False

@@ -122,6 +122,11 @@ class Observer:
     call : Call
     seed : int
     clock : Clock
+
+    Attributes
+    ----------
+    call : Call or None
+        What is observed: the copy; None where the mechanism cannot be copied.
     """
 
     def __init__(self, call: Call, seed: int, clock: Clock) -> None:
@@ -129,11 +134,11 @@ class Observer:
         self._observations: dict[Any, Observation | None] = {}
         self._tracer = Tracer()
         self._quickest, self._waits = math.inf, False
-        self._call: Call | None = None
+        self.call: Call | None = None
         try:
             copy, _ = Pristine((call.mechanism, call.params)).fresh()
-            self._call = call.of(*copy)
-            self._streams = _Streams(seed, self._call.captured)
+            self.call = call.of(*copy)
+            self._streams = _Streams(seed, self.call.captured)
         except CannotCopy:  # then nothing can be observed
             pass
 
@@ -145,7 +150,7 @@ class Observer:
     @property
     def sees(self) -> bool:
         """Whether the mechanism can be copied, and so observed."""
-        return self._call is not None
+        return self.call is not None
 
     def observe(self, data: Any) -> Observation | None:
         """What runs on an input show; None if these take too much time or memory."""
@@ -156,7 +161,7 @@ class Observer:
         return self._observations[content]
 
     def _observed(self, data: Any) -> Observation | None:
-        assert self._call is not None
+        assert self.call is not None
         copies, outputs = Input(data), []
         steps: set[Step] = set()
         with self._streams.entered():
@@ -204,7 +209,7 @@ class Observer:
         raise OutOfTime
 
     def _run_within(self, seconds: float, data: Any, number: int) -> Any:
-        call = self._call
+        call = self.call
         assert call is not None
         generator = self._streams.restarted(number)
         with (

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_dp import audit
 from pytest_dp.auditors import held_out
-from pytest_dp.evidence import _region
+from pytest_dp.evidence import region
 from pytest_dp.evidence.counts import Counts, classical, sharp
 from pytest_dp.privacy import GaussianDP, guarantee
 
@@ -58,7 +58,7 @@ def counted(c1, c2, n1, n2, both=None):
 @pytest.mark.parametrize("prove", [sharp, classical], ids=lambda prove: prove.__name__)
 def test_no_more_than_alpha_of_audits_at_the_claim_are_wrong(name, prove, monkeypatch):
     """Where an event of chance 0.3 uses up all that the claim allows; beside it a readable one."""
-    monkeypatch.setattr(_region, "NODES", 50)  # wider cells, as valid and much quicker
+    monkeypatch.setattr(region, "NODES", 50)  # wider cells, as valid and much quicker
     claim, audits, n = KEPT[name], AUDITS, 5_000
     rng = np.random.default_rng(23)
     p2 = np.array([0.3, 0.1])
@@ -78,7 +78,7 @@ def test_no_more_than_alpha_of_audits_at_the_claim_are_wrong(name, prove, monkey
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_no_more_than_alpha_of_audits_of_pairs_are_wrong(name, monkeypatch):
-    monkeypatch.setattr(_region, "NODES", 50)
+    monkeypatch.setattr(region, "NODES", 50)
     claim, audits, n, p2 = KEPT[name], AUDITS, 5_000, 0.3
     p1 = float(claim.largest_probability(p2))
     together = np.random.default_rng(29).multinomial(n, [p2, p1 - p2, 0, 1 - p1], audits)

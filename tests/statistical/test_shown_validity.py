@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_dp.evidence import _region, clopper_pearson
+from pytest_dp.evidence import clopper_pearson, region
 from pytest_dp.evidence.counts import Counts, as_published, classical
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP, ZeroConcentratedDP
@@ -29,7 +29,7 @@ PLACES = np.concatenate(([1e-6, 1e-4, 1e-3, 0.999, 1.0], np.linspace(0.005, 0.99
 def _coarse(monkeypatch, request):
     """Cells ten times as wide: as valid, and quicker by far."""
     if "near_alpha" not in request.node.name:
-        monkeypatch.setattr(_region, "NODES", 100)
+        monkeypatch.setattr(region, "NODES", 100)
 
 
 def chances(n1: int, p1: np.ndarray, n2: int, p2: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from pytest_dp.evidence import _region
+from pytest_dp.evidence import region
 from pytest_dp.sampling import sampler, workers
 
 pytest.register_assert_rewrite("coupling", "searching")
@@ -20,7 +20,7 @@ def always_share(monkeypatch):
 @pytest.fixture
 def coarse(monkeypatch):
     """Confidence regions of cells eight times as wide: as valid, and quicker by far."""
-    monkeypatch.setattr(_region, "NODES", 128)
+    monkeypatch.setattr(region, "NODES", 128)
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ from collections import OrderedDict
 from datetime import date
 from decimal import Decimal
 import numpy as np
-from pytest_dp.auditors.warm_start import _digest
+from pytest_dp.auditors.warm_start import pair_digest
 from pytest_dp.datasets.relations import Pair
 class Hidden:
     __eq__ = object.__eq__
@@ -109,7 +109,7 @@ inputs = [
     np.arange(4_000), "text",
 ]
 pairs = [Pair(one, [], params={"bins": {"low", "high"}}) for one in inputs]
-print(*map(_digest, pairs), _digest(Pair([Hidden()], [])) or "unknown")
+print(*map(pair_digest, pairs), pair_digest(Pair([Hidden()], [])) or "unknown")
 """
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import gammaln, xlogy
 
-from pytest_dp.evidence import _region, clopper_pearson, paired, ratio
+from pytest_dp.evidence import clopper_pearson, paired, ratio, region
 
 pytestmark = pytest.mark.slow
 
@@ -312,7 +312,7 @@ def test_nothing_is_proved_below_the_smallest_level_or_without_a_grid(monkeypatc
     assert paired.eps_lower(50, 40, 0, 1e-310) == paired.eps_lower(0, 0, 9, 0.1) == -math.inf
     assert paired.p_value(50, 40, 0, -50.0, 1e-310) == paired.p_value(0, 0, 9, -50.0, 0.1) == 1.0
     for inverse in ("betaincinv", "betainccinv"):
-        monkeypatch.setattr(_region, inverse, lambda a, b, u: np.full(np.shape(u), np.nan))
+        monkeypatch.setattr(region, inverse, lambda a, b, u: np.full(np.shape(u), np.nan))
     assert paired.eps_lower(50, 40, 10, 0.1) == -math.inf
     assert paired.p_value(50, 40, 10, 0.0, 0.1) == 1.0
 

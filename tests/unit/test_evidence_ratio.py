@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_dp.evidence import _region, clopper_pearson, ratio
+from pytest_dp.evidence import clopper_pearson, ratio, region
 
 pytestmark = pytest.mark.slow
 
@@ -85,7 +85,7 @@ def test_no_point_contradicts_the_bound_or_the_p_value(counts, alpha):
 @pytest.mark.parametrize("alpha", [0.5, 0.1, 1e-12])
 def test_a_finer_grid_hardly_raises_the_bound(counts, alpha, monkeypatch):
     bound = ratio.eps_lower(*counts, alpha)
-    monkeypatch.setattr(_region, "NODES", 4_096)
+    monkeypatch.setattr(region, "NODES", 4_096)
     finer = ratio.eps_lower(*counts, alpha)
     slack = estimate(*counts) - finer
     assert -1e-3 * slack <= finer - bound <= 0.03 * slack + 1e-3
@@ -202,7 +202,7 @@ def test_no_hits_of_the_second_input_leave_poisson_s_limit():
 
 def test_what_scipy_cannot_invert_costs_the_bound_but_not_validity(monkeypatch):
     for inverse in ("betaincinv", "betainccinv"):
-        monkeypatch.setattr(_region, inverse, lambda a, b, u: np.full(np.shape(u), np.nan))
+        monkeypatch.setattr(region, inverse, lambda a, b, u: np.full(np.shape(u), np.nan))
     assert ratio.eps_lower(50, 100, 10, 100, 0.1) == -math.inf
     assert ratio.p_value(50, 100, 10, 100, 0.0, 0.1) == 1.0
 

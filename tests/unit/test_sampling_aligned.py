@@ -252,7 +252,7 @@ def test_rows_of_noise_do_not_depend_on_later_rows(name):
 def test_the_recorder_passes_for_a_generator():
     log = row_aligned.Log(np.random.SeedSequence(1), 5)
     assert isinstance(log.recorder, np.random.Generator)
-    expected = row_aligned._streams(np.random.SeedSequence(1))[RNG].main.laplace(size=5)
+    expected = row_aligned.streams_of(np.random.SeedSequence(1))[RNG].main.laplace(size=5)
     assert (log.recorder.laplace(size=5) == expected).all()
     assert len(log.digest()) == 32
 

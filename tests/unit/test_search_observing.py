@@ -45,7 +45,7 @@ def observer():
 
 
 def runs_for(observer, data):
-    mechanism = observer._call.mechanism
+    mechanism = observer.call.mechanism
     before = mechanism.runs
     assert observer.observe(data) is None
     return mechanism.runs - before

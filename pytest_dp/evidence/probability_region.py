@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
-from pytest_dp.evidence import _region, clopper_pearson, paired, ratio
-from pytest_dp.evidence._region import MIN_LEVEL, Indices
-from pytest_dp.evidence._validation import check_count, check_level
+from pytest_dp.evidence import clopper_pearson, paired, ratio, region
 from pytest_dp.evidence.boundary import boundary
+from pytest_dp.evidence.region import MIN_LEVEL, Indices
+from pytest_dp.evidence.validation import check_count, check_level
 from pytest_dp.privacy import Guarantee
 
 ANY_SHARE = 0.02
@@ -25,7 +25,7 @@ DOWN, UP = 1 - 1e-15, 1 + 1e-15
 class ProbabilityRegion(NamedTuple):
     """A region, and what is smallest for p1 and largest for p2 in the cells of a row and column."""
 
-    grid: _region.Grid
+    grid: region.Grid
     corner: Callable[[Indices, Indices], tuple[Floats, Floats]]
 
 
@@ -91,7 +91,7 @@ def probabilities(any_of_both: Floats, q: Floats, b: Floats) -> tuple[Floats, Fl
     return any_of_both * (1 - b), any_of_both * ((1 - q) * (1 - b) + b)
 
 
-class _IndependentGrid(_region.Grid):
+class _IndependentGrid(region.Grid):
     """The region of (p1, p2) for independent outputs."""
 
     def __init__(
