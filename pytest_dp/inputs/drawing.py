@@ -43,8 +43,7 @@ REPEATS, CORNERS, SIZES = (0.0, 0.0, 0.4, 0.95), (0.0, 0.1, 0.3, 0.9), (-0.9, 0.
 corner of its range, and how much shorter (below 0) or longer collections are than otherwise. Chosen
 by hand: each list has ordinary values and extreme ones."""
 MAX_BATCH = 1_000
-"""Values that are drawn by ``@given`` at a time, at most: what bounds the memory. Chosen by
-hand."""
+"""Values that are drawn by ``@given`` at a time, at most: what bounds the memory. By hand."""
 MAX_RUN = 8
 """Longest run of choices that a mutation leaves out or repeats: about a record or two. By hand."""
 
