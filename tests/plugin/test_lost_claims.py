@@ -118,7 +118,7 @@ def lost(project, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", LOST)
-@pytest.mark.parametrize("file", ["test_a.py", "shop.py"])
+@pytest.mark.parametrize("file", ["test_a.py", pytest.param("shop.py", marks=pytest.mark.slow)])
 def test_a_lost_claim_is_an_error_at_its_line(project, name, file):
     body, said = LOST[name]
     path = project.write(file, body)

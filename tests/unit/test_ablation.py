@@ -9,6 +9,8 @@ from benchmarks.ablation_suites import SUITES
 from pytest_dp.attacks import additive, threshold
 from pytest_dp.auditors import dd_search
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_constant_is_patched_wherever_it_is_imported():
     with all_patched("attacks.threshold.NEARLY=was / 2 & attacks.additive.POOLING=7"):
