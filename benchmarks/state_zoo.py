@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import argparse
 import collections
+import ctypes
 import functools
 import itertools
 import random
+import socket
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable
@@ -330,16 +333,107 @@ def rows_in_pairs() -> Mechanism:
     return lambda data, rng, size: sum(data) + np.repeat(rng.laplace(size=-(-size // 2)), 2)[:size]
 
 
+class _NoCopy:
+    """Answers in an object that refuses to be copied, as connections do."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, float] = {}
+
+    def __reduce__(self) -> Any:
+        raise TypeError("not to be copied")
+
+    def answer(self, data: Any, rng: Any) -> Any:
+        return self.kept.setdefault(len(data), sum(data) + rng.laplace())
+
+
+@zoo
+def memo_that_refuses_to_be_copied() -> Mechanism:
+    return _NoCopy().answer
+
+
+@zoo
+def buffer_that_refuses_to_be_copied() -> Mechanism:
+    held, buffered = _NoCopy(), _buffer(500)
+    return lambda data, rng: buffered(data, rng) + 0 * len(held.kept)
+
+
+@zoo
+def response_that_refuses_to_be_copied() -> Mechanism:
+    held, response = _NoCopy(), permanent_response()
+    return lambda data, rng: response(data, rng) + 0 * len(held.kept)
+
+
+@zoo
+def memo_in_a_database() -> Mechanism:
+    base = sqlite3.connect(":memory:")
+    base.execute("create table kept (n primary key, answer)")
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        (known,) = base.execute("select max(answer) from kept where n = ?", [len(data)]).fetchone()
+        if known is None:
+            known = sum(data) + rng.laplace()
+            base.execute("insert into kept values (?, ?)", [len(data), known])
+        return known
+
+    return mechanism
+
+
+@zoo
+def memo_in_a_generator() -> Mechanism:
+    def answers() -> Any:
+        kept: dict[int, float] = {}
+        answer: Any = None
+        while True:
+            data, rng = yield answer
+            answer = kept.setdefault(len(data), sum(data) + rng.laplace())
+
+    running = answers()
+    next(running)
+    return lambda data, rng: running.send((data, rng))
+
+
+@zoo
+def memo_of_a_thread() -> Mechanism:
+    local = threading.local()
+    return lambda data, rng: vars(local).setdefault(str(len(data)), sum(data) + rng.laplace())
+
+
+@zoo
+def memo_in_memory_of_c() -> Mechanism:
+    known = ctypes.pointer((ctypes.c_double * 20)())
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        known.contents[len(data)] = known.contents[len(data)] or sum(data) + rng.laplace()
+        return known.contents[len(data)]
+
+    return mechanism
+
+
+@zoo
+def memo_of_a_server() -> Mechanism:
+    here, there = socket.socketpair()
+    kept: dict[bytes, float] = {}
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        here.send(bytes([len(data)]))
+        return kept.setdefault(there.recv(1), sum(data) + rng.laplace())
+
+    return mechanism
+
+
 def main() -> int:
     """Audit every mechanism of the zoo with many seeds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--audits", type=int, default=50)
     parser.add_argument("--max-samples", type=int, default=10_000)
     parser.add_argument("--method", default="sequential")
+    parser.add_argument("--only", default="", help="those with this in their names")
     options = parser.parse_args()
     inputs = [[1] * n for n in range(1, 16)]
     rows, red = [], 0
     for make in ZOO:
+        if options.only not in make.__name__:
+            continue
         found: collections.Counter[str] = collections.Counter()
         started = cpu_seconds()
         vectorized = "size" if make in (antithetic_rows, rows_in_pairs) else None

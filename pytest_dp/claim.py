@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.relations import (
     RELATIONS,
     AllQueries,
@@ -48,6 +49,8 @@ class Promise:
         Explicit neighbouring inputs, or where they come from.
     group : int
         How many units D and D' differ in.
+    one_unit : Guarantee or None
+        What holds for one unit, from which that of a group follows.
     """
 
     guarantee: Guarantee
@@ -55,6 +58,7 @@ class Promise:
     inputs: Any = None
     pairs: Any = None
     group: int = 1
+    one_unit: Guarantee | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +137,9 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     for arguments, label in variants(given):
         promised = _guarantee(given, arguments.params)
         group = int(_value("group", given.get("group", 1), arguments.params))
-        promise = Promise(promised, of_group(relation, group, inputs), inputs, pairs, group)
         one_unit = _guarantee(_without_group(given), arguments.params)
+        neighbours = of_group(relation, group, inputs)
+        promise = Promise(promised, neighbours, inputs, pairs, group, one_unit)
         check_parts(replace(promise, guarantee=one_unit), given.get("composes", ()))
         claims.append(Claim(promise, arguments, effort, label))
     return claims
@@ -192,18 +197,48 @@ def _promised(mechanism: Any, claimed: Promise) -> list[Guarantee]:
             f"composes: {name} has {len(expanded[0])} claims, by its params. Compose a function "
             "that calls it with the parameters used here, and has its own claim."
         )
-    alike = [promise for promise in promises if None in (promise.relation, claimed.relation)]
-    alike += [
-        promise
-        for promise in promises
-        if promise.relation and claimed.relation and promise.relation.covers(claimed.relation)
-    ]
+    alike = [promise for promise in promises if _counts(promise, claimed)]
     if not alike:
-        raise ClaimError(
-            f"composes: {name} has {promises[0].relation}, the whole has {claimed.relation}. "
+        raise ClaimError(f"composes: {_other_neighbours(name, promises[0], claimed)}")
+    return [promise.guarantee for promise in alike]
+
+
+def _counts(part: Promise, whole: Promise) -> bool:
+    """Whether what a part promises holds for all neighbours of the whole.
+
+    Where the relation of inputs is not known before they are looked up, for those of the same name.
+    """
+    if whole.relation:
+        return part.relation is not None and part.relation.covers(whole.relation)
+    if whole.pairs is None:
+        return part.relation is None is part.pairs and part.inputs == whole.inputs
+    if not isinstance(whole.pairs, tuple):
+        return bool(part.pairs == whole.pairs)
+    if part.relation:  # the whole promises no more than these pairs
+        relation = of_group(part.relation, whole.group, None) or part.relation
+        return not any(relation.fault(*pair) for pair in whole.pairs)
+    given = part.pairs if isinstance(part.pairs, tuple) else ()
+    promised = {key(pair[::step]) for pair in given for step in (1, -1)}
+    return all(key(pair) in promised for pair in whole.pairs)
+
+
+def _other_neighbours(name: str, part: Promise, whole: Promise) -> str:
+    if part.relation and whole.relation:
+        return (
+            f"{name} has {part.relation}, the whole has {whole.relation}. "
             "Losses add up for the same neighbours only: claim both with the same ones."
         )
-    return [promise.guarantee for promise in alike]
+    if part.relation is None and part.pairs is not None:
+        return (
+            f"{name} is claimed for its pairs= only, and the whole for others. Allowed: parts that "
+            "promise it for all neighbours of the whole. If it does, write neighbors= beside "
+            f"pairs= of {name}, such as neighbors='add_remove_one', or inputs= in its place."
+        )
+    which = name if part.relation is None else "the whole"
+    return (
+        f"{name} and the whole may have other neighbours, as {which} does not say which are. "
+        "Write the same neighbors= on both, such as neighbors='add_remove_one'."
+    )
 
 
 def _without_group(keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 UNNAMED = "*"
 """Keyword under which something given without one is recorded, to be refused later."""
 
+OPEN: Any = ...
+"""The value of a setting that a claim says nothing of: a profile, an ini file may. What is written
+holds, also where it equals the default.
+"""
+
 ATTRIBUTE = "__dp_claims__"
 """Where the declarations of a mechanism are kept: a tuple, topmost decorator first."""
 
@@ -214,18 +219,19 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     pairs: Iterable[tuple[Any, Any]] | Callable[[], Any] | str | None = None,
     params: Mapping[str, Any] | None = None,
     vectorized: str | bool | None = None,
-    rng: str = "rng",
-    alpha: float | None = None,
-    max_samples: int | None = None,
-    max_seconds: float | None = None,
-    margin: float | None = 1.25,
-    method: str | None = None,
-    classifier: Any = None,
-    features: Callable[[Any], Any] | None = None,
-    c: float | None = None,
-    floating_point: bool = False,
-    coupled: bool = True,
-    search: Any = None,
+    rng: str | None = None,
+    alpha: float | None = OPEN,
+    max_samples: int | None = OPEN,
+    max_seconds: float | None = OPEN,
+    margin: float | None = OPEN,
+    method: str | None = OPEN,
+    classifier: Any = OPEN,
+    features: Callable[[Any], Any] | None = OPEN,
+    c: float | None = OPEN,
+    floating_point: bool = OPEN,
+    coupled: bool = OPEN,
+    search: Any = OPEN,
+    beyond: str | None = OPEN,
     **unknown: Any,
 ) -> Callable[[F], F]:
     """Promise that a mechanism is differentially private; pytest audits the promise.
@@ -280,18 +286,18 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     vectorized : str or True, optional
         Name of the parameter that takes the number of draws to return at once, first axis samples
         (``True`` means ``"size"``). Each must have noise of its own: independent of the others.
-    rng : str
-        Name of the parameter that takes a `numpy.random.Generator`.
+    rng : str, optional
+        Name of the parameter that takes a `numpy.random.Generator`; by default ``"rng"``.
     alpha : float, optional
         Probability of a false alarm.
     max_samples : int, optional
         Effort: runs of the mechanism in all.
     max_seconds : float, optional
         Effort: seconds for the audit.
-    margin : float or None
+    margin : float or None, optional
         An audit of a claim that stands ends as soon as it would have caught noise that is so many
-        times too small; under pure eps, a true loss of so many times the claim. ``None`` uses all
-        of the effort. For the sequential auditor.
+        times too small; under pure eps, a true loss of so many times the claim. By default 1.25;
+        ``None`` uses all of the effort. For the sequential auditor.
     method : {"sequential", "statdp", "dpsniper"}, optional
         The auditor. The sequential one (the default) bets against the claim and stops as soon as it
         knows; StatDP tests the event that looks worst; DP-Sniper learns an attack that tells two
@@ -306,18 +312,22 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     c : float, optional
         For DP-Sniper: the probability of the event, strictly between 0 and 1; the paper has 0.01.
         By default the event is the one that promises the largest bound.
-    floating_point : bool
+    floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
-    coupled : bool
+    coupled : bool, optional
         Run both inputs with the same random numbers, where they can be set, which takes far fewer
         samples. ``False`` draws them independently, as StatDP and DP-Sniper with a fixed `c` do.
     search : optional
         What proposes further pairs of neighbouring inputs beside those of `inputs`: any of
         ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code)
         and ``"mutation"`` (of inputs that take new branches, or look promising), or objects with
-        ``propose(past)``, or a list of these. By default the first three; ``()`` for none. Numbers
-        stay within what examples span; other things may be in proposed inputs that are in no
-        example. Pairs given by `pairs` are not added to. For the sequential auditor.
+        ``propose(past)``, or a list of these. By default the first three; ``()`` for none. Pairs
+        given by `pairs` are not added to. For the sequential auditor.
+    beyond : {"tell", "fail", "off"}, optional
+        What becomes of a violation on inputs beyond what `inputs` gives: of a record that is in no
+        example, is there more often or in another order; of answers that are in no pattern. By
+        default it is told beside the verdict, which stays as it is; ``"fail"`` makes it a violation
+        as any other, ``"off"`` does not look for any. For the sequential auditor.
 
     References
     ----------

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
+from pytest_dp import clocks
 from pytest_dp.analytic.agreement import evidence_against
 from pytest_dp.analytic.comparing import Case, compared, largest_of
 from pytest_dp.analytic.experiments import Table
@@ -36,6 +37,7 @@ from pytest_dp.reprs import on_one_line
 from pytest_dp.results.estimate import Estimate, Mode
 from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.calling import Call, prepare
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 
@@ -55,10 +57,11 @@ REFUSALS = (
     *(ArithmeticError, np.linalg.LinAlgError),  # numbers beyond what floats can hold
 )
 """Why a loss is estimated by samples: neither enumeration nor a closed form is possible."""
-REAL, REFUTED = 400, math.log(1_000)
-"""Real runs to which a value without samples is compared, and the log of an e-value that refutes
-it. More runs find smaller differences, and take longer; chosen by hand. The evidence refutes a
-true value with probability at most 1 in 1,000."""
+REAL, LEAST_REAL, REFUTED = 400, 100, math.log(1_000)
+"""Real runs on each input to which a value without samples is compared, at most and at least, and
+the log of an e-value that refutes it. More runs find smaller differences, and take longer; chosen
+by hand. The evidence refutes a true value with probability at most 1 in 1,000."""
+_BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "analytic", "numerical", "sampled")
 Checks = tuple[Callable[[Sequence[Any]], float], Callable[[Sequence[Any]], float]]
 """Logarithms of e-values, by outputs on D and on D'."""
 DeltaBounds = Callable[[float], tuple[float, float]]
@@ -75,10 +78,13 @@ class LossEstimate(Estimate):
         The largest loss in nats, over all outputs, pairs and both directions: the smallest ε of
         pure differential privacy on these pairs. Infinite if there is none.
     error : float
-        By how much it may be off in nats. Of a value by samples, half of a confidence interval.
-    mode : {"exact", "analytic", "sampled"}
-        By all outcomes and their probabilities; by densities of the noise; by samples. A sampled
-        value is the loss of the strongest attack that was found: others may show more.
+        By how much it may be off in nats: rounding, of what is exact or analytic; infinite, where
+        the value was searched for. Of a value by samples, half of a confidence interval.
+    mode : {"exact", "analytic", "numerical", "sampled"}
+        By all outcomes and their probabilities; by densities of the noise; by densities whose
+        largest ratio was searched for on a grid, so that a larger one may have been missed; by
+        samples. A sampled value is the loss of the strongest attack that was found: others may show
+        more. Of several pairs, the one of these that knows least.
     pair : (D, D')
         Where it is largest.
     reason : str
@@ -101,7 +107,7 @@ class LossEstimate(Estimate):
         -------
         lower, upper : float
             Sure but for rounding of floats; of an estimate by samples, the lower one holds with the
-            confidence of the estimate, and the upper one is 1.
+            confidence of the estimate. Of one by samples or by a search, the upper one is 1.
 
         Raises
         ------
@@ -137,9 +143,9 @@ def estimate(
     n_jobs : int, optional
         Processes at most.
     check : bool
-        Hold what is known without samples against outputs of a few hundred real runs. Without, code
-        that does other things with numbers that are traced than with real ones may get a wrong
-        value.
+        Hold what is known without samples against outputs of real runs on each input, up to a few
+        hundred. Without, code that does other things with numbers that are traced than with real
+        ones may get a wrong value.
     **keywords
         Those of `dp_claim` that say which inputs are neighbours (`pairs`, or `inputs` with
         `neighbors`, `unit`, ...), how the mechanism is called (`params`, `vectorized`, `rng`), and
@@ -207,27 +213,58 @@ def _known(
         If neither is possible, or outputs of real runs refute it.
     """
     checked = [_of_pair(call, d1, d2, deadline) for d1, d2 in pairs]
-    worst, checks = max(checked, key=lambda row: row[0].value)
     if check:
-        outputs = [_real_outputs(call, data, deadline) for data in worst.pair]
-        if all(map(all_raised, outputs)):
-            raise CannotInstrument("it always raises")  # the audit of samples says so
-        for on_input, evidence_of in zip(outputs, checks, strict=True):
-            if evidence_of(on_input) >= REFUTED:
-                raise CannotInstrument("real runs give other outputs than those that are traced")
+        _held_against_real_runs(call, checked, deadline)
+    worst = max((of_pair for of_pair, _ in checked), key=lambda of_pair: of_pair.value)
     estimates = [of_pair for of_pair, _ in checked]
-    modes = {of_pair.mode for of_pair in estimates}
-    mode: Mode = "analytic" if "analytic" in modes else "exact"
+    mode = max((of_pair.mode for of_pair in estimates), key=_BY_KNOWLEDGE.index)
     deltas = tuple(delta for of_pair in estimates for delta in of_pair._deltas)  # noqa: SLF001
     error = max(of_pair.error for of_pair in estimates)
     return replace(worst, error=error, mode=mode, pairs=len(pairs), _deltas=deltas)
 
 
-def _real_outputs(call: Call, data: Any, deadline: Deadline) -> Sequence[Any]:
-    """Outputs of real runs of a copy."""
+def _held_against_real_runs(
+    call: Call, checked: Sequence[tuple[LossEstimate, Checks]], deadline: Deadline
+) -> None:
+    """Hold what is known of each input of each pair against real runs, those that lose most first.
+
+    The level is split between the inputs. They share half of the time that is left.
+
+    Raises
+    ------
+    CannotInstrument
+        If an input refutes it, all runs raise, or there is no time for enough runs on each.
+    """
+    checks: dict[Any, tuple[Any, list[Callable[[Sequence[Any]], float]]]] = {}
+    for of_pair, pair_checks in sorted(checked, key=lambda row: -row[0].value):
+        for data, evidence_of in zip(of_pair.pair, pair_checks, strict=True):
+            frozen = Input(data).frozen
+            checks.setdefault(id(data) if frozen is None else frozen, (data, []))[1].append(
+                evidence_of
+            )
+    refuted = REFUTED + math.log(sum(len(of_input) for _, of_input in checks.values()))
+    left, raised = len(checks), True
+    for data, of_input in checks.values():
+        outputs: list[Any] = []
+        share, started = deadline.remaining() / (left + 1), clocks.seconds()
+        while len(outputs) < REAL and (
+            len(outputs) < LEAST_REAL or clocks.seconds() - started < share
+        ):
+            outputs += _real_outputs(call, data, len(outputs), deadline)
+        if any(evidence_of(outputs) >= refuted for evidence_of in of_input):
+            shown = on_one_line(data)
+            reason = f"real runs give other outputs than those that are traced, on {shown}"
+            raise CannotInstrument(reason)
+        raised, left = raised and all_raised(outputs), left - 1
+    if raised:
+        raise CannotInstrument("it always raises")  # the audit of samples says so
+
+
+def _real_outputs(call: Call, data: Any, number: int, deadline: Deadline) -> Sequence[Any]:
+    """Outputs of further real runs of a copy, after so many."""
     copied, (data,) = call.copied(data)
     with interruptible(deadline, None):
-        return list(copied.draw(data, REAL, default_rng(REAL)))
+        return list(copied.draw(data, LEAST_REAL, default_rng((REAL, number))))
 
 
 def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEstimate, Checks]:
@@ -246,12 +283,19 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEsti
         _delta_bounds(cache(partial(profile, cases, forward=forward))) for forward in (True, False)
     )
     value = max(largest.forward, largest.backward)
-    in_closed_form = LossEstimate(value, largest.error, "analytic", (d1, d2), "", deltas)
+    mode: Mode = "analytic"
+    if math.isinf(largest.error):
+        mode, deltas = "numerical", tuple(partial(_lower_alone, delta) for delta in deltas)
+    in_closed_form = LossEstimate(value, largest.error, mode, (d1, d2), "", deltas)
     on_d, on_d2 = (partial(evidence_against, on_input) for on_input in outcomes)
     if _are_few(cases):
         with suppress(NotExact):  # floats as they are drawn, in place of real numbers
             return _enumerated(call, d1, d2, deadline)
     return in_closed_form, (on_d, on_d2)
+
+
+def _lower_alone(bounds: DeltaBounds, eps: float) -> tuple[float, float]:
+    return bounds(eps)[0], 1.0
 
 
 def _delta_bounds(make_profile: Callable[[], Profile]) -> DeltaBounds:

@@ -13,10 +13,10 @@ from numbers import Integral, Real
 from typing import Any
 
 from pytest_dp.datasets.relations import RELATIONS
-from pytest_dp.declaration import UNNAMED, NullRecord, dp_claim
+from pytest_dp.declaration import OPEN, UNNAMED, NullRecord, dp_claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.reprs import on_one_line, shortened
-from pytest_dp.settings import SEARCHES
+from pytest_dp.settings import BEYOND, SEARCHES, Settings
 
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
@@ -27,6 +27,7 @@ PRIVACY = ("eps", "delta", "rho", "mu", "rdp", "profile", "tradeoff", "group")
 MAX_STATED = 512
 """Pairs that are taken from a generator, which may have no end: no audit has samples for more. By
 hand."""
+_NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) is None]
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 
@@ -34,14 +35,16 @@ NO_MARGIN = 1.0
 def read(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The values of keywords, each checked by itself; those left open are left out.
 
+    None is a value of settings that are None by default, and leaves all others open.
+
     Raises
     ------
     ClaimError
         If a keyword is unknown, or its value not allowed.
     """
     _check_names(keywords)
-    values = {name: read_one(name, value) for name, value in keywords.items() if value is not ...}
-    return {name: value for name, value in values.items() if value is not None}
+    values = {name: read_one(name, value) for name, value in keywords.items() if value is not OPEN}
+    return {name: v for name, v in values.items() if v is not None or name in _NONE_IS_A_VALUE}
 
 
 def read_one(name: str, value: Any) -> Any:
@@ -167,6 +170,10 @@ def _search(name: str, value: Any) -> tuple[Any, ...]:
         elif isinstance(proposer, type) or not callable(getattr(proposer, "propose", None)):
             raise invalid(name, value, _SEARCH_ALLOWED)
     return tuple(asked)
+
+
+def _beyond(name: str, value: Any) -> str:
+    return _choice(name, value, BEYOND)
 
 
 _SEARCH_ALLOWED = (
@@ -307,4 +314,5 @@ _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "floating_point": _flag,
     "coupled": _flag,
     "search": _search,
+    "beyond": _beyond,
 }

@@ -68,8 +68,9 @@ def register_profile(name: str, parent: str | None = None, **settings: Any) -> N
         The profile whose settings hold where `settings` says nothing; by default ``"default"``.
     **settings
         ``alpha``, ``max_samples``, ``max_seconds``, ``margin``, ``method``, ``classifier``,
-        ``features``, ``c``, ``floating_point``, ``coupled`` and ``search`` as in a claim; ``jobs``,
-        ``strict`` and ``accumulate`` as the options; ``seed``, a whole number or ``"random"``.
+        ``features``, ``c``, ``floating_point``, ``coupled``, ``search`` and ``beyond`` as in a
+        claim; ``jobs``, ``strict`` and ``accumulate`` as the options; ``seed``, a whole number or
+        ``"random"``.
 
     Raises
     ------
@@ -136,6 +137,16 @@ def of_ci(option: str | None, ini: str | None) -> Profile:
     return profile(option or there or ini or "ci")
 
 
+def of_project() -> list[str]:
+    """Names of the profiles that are not as pytest-dp has them."""
+    return sorted(name for name, given in _PROFILES.items() if given is not _OWN.get(name))
+
+
+def own(name: str) -> Profile:
+    """The profile of that name as pytest-dp has it; without settings, if it has none."""
+    return _OWN.get(name, Profile(name))
+
+
 def forget() -> None:
     """Unload what `load_profile` chose: a run of pytest is over."""
     _loaded.clear()
@@ -197,3 +208,4 @@ register_profile("default")
 register_profile("dev", margin=1.5, max_seconds=20)
 register_profile("ci")  # today's defaults; a name for what a project wants to differ there
 register_profile("nightly", margin=None, seed="random", accumulate=True)
+_OWN = dict(_PROFILES)

@@ -8,6 +8,8 @@ from typing import Any
 
 SEARCHES = ("patterns", "constants", "mutation")
 """What searches for further pairs of inputs by default."""
+BEYOND = ("tell", "fail", "off")
+"""What may become of violations beyond what a claim gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,9 @@ class Settings:
         Whether both inputs may be run with the same random numbers.
     search : tuple
         What proposes further pairs of inputs: names, and proposers of the user's own.
+    beyond : {"tell", "fail", "off"}
+        What becomes of violations on inputs beyond what the claim gives: told beside the verdict,
+        violations as any other, or not looked for.
     n_jobs : int or None
         Processes; None for as many as there are cores, where that pays.
     seed : int or None
@@ -56,6 +61,7 @@ class Settings:
     floating_point: bool = False
     coupled: bool = True
     search: tuple[Any, ...] = SEARCHES
+    beyond: str = "tell"
     n_jobs: int | None = None
     seed: int | None = None
 
@@ -77,6 +83,7 @@ USED_BY: Mapping[str, tuple[str, ...]] = {
     "coupled": ("sequential", "dpsniper"),
     "margin": ("sequential",),
     "search": ("sequential",),
+    "beyond": ("sequential",),
 }
 """Settings that not every method uses."""
 

@@ -13,12 +13,12 @@ import json
 import math
 import pickle
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pytest_dp import clocks
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.writing import write_whole
 
@@ -26,6 +26,7 @@ VERSION = 1
 """Of the files; what a newer one says is not guessed at."""
 FOLDER = ".dp"
 _LEARNED = "learned.pickle"
+_NONE = Evidence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Run:
         As in `Evidence`.
     alpha : float
         At which the claim was tested.
+    reached : float
+        If it refuted the claim: logarithm of the e-value of it and of the runs before it.
     """
 
     claim: str
@@ -52,6 +55,7 @@ class Run:
     samples: int
     log_e_values: tuple[float, ...]
     alpha: float
+    reached: float = -math.inf
 
 
 class Store:
@@ -75,7 +79,7 @@ class Store:
     def earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
         """What runs with other seeds have shown and learned; or all runs, if they refute the claim.
 
-        So a run that is repeated cannot take back what it has refuted itself.
+        So neither the same run nor others can take back what one has refuted.
 
         Parameters
         ----------
@@ -85,41 +89,64 @@ class Store:
         """
         place = self._place(claim, identity)
         runs = self._runs_in(place)
-        everything = total(runs)
+        everything = at_most(runs)
         if everything.refutes(alpha):
             return everything
         others = [run for run in runs if run.seed != seed]
         return total(others) + Evidence(learned=self._learned(place, seed) if others else ())
 
-    def add(self, claim: str, identity: str, seed: str, alpha: float, of_run: Evidence) -> None:
+    def add(
+        self,
+        claim: str,
+        identity: str,
+        seed: str,
+        alpha: float,
+        of_run: Evidence,
+        earlier: Evidence = _NONE,
+    ) -> None:
         """Keep what a run has shown, unless its seed is there; and what it has learned.
 
-        Nothing that goes wrong is raised: it is a problem that is told, and the audit stands.
+        Of a seed that is there, it is only kept that this run has refuted the claim. Nothing that
+        goes wrong is raised: it is a problem that is told, and the audit stands.
+
+        Parameters
+        ----------
+        claim, identity, seed : str
+        alpha : float
+        of_run : Evidence
+        earlier : Evidence, optional
+            What the run was told by `earlier`.
         """
+        so_far = earlier if earlier.refutes(alpha) else earlier + of_run
+        reached = so_far.log_e_value if so_far.refutes(alpha) else -math.inf
         place = self._place(claim, identity)
         file = place / f"{seed}.json"
-        if file.exists():
-            return
-        content = {
-            "version": VERSION,
-            "claim": claim,
-            "identity": identity,
-            "seed": seed,
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "samples": of_run.samples,
-            "alpha": alpha,
-            "log_e_values": list(of_run.log_e_values),
-        }
         try:
+            before = self._run_in(file) if file.exists() else None
+            if file.exists() and (before is None or not reached > before.reached):
+                return
+            content = {
+                "version": VERSION,
+                "claim": claim,
+                "identity": identity,
+                "seed": seed,
+                "started": clocks.now().isoformat(timespec="seconds"),
+                "samples": (before or of_run).samples,
+                "alpha": alpha,
+                "log_e_values": list((before or of_run).log_e_values),
+                **({"reached": reached} if math.isfinite(reached) else {}),
+            }
             place.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
             if not ignore.exists():
                 write_whole(ignore, b"# Evidence is cached, not committed.\n*\n")
             write_whole(file, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
-        except OSError as error:
-            self.problems.append(f"{file} could not be written, so this run is not kept: {error}")
+        except Exception as error:  # a folder that cannot be written, a full disk
+            why = getattr(error, "strerror", None) or error
+            self.problems.append(f"{file} could not be written, so this run is not kept: {why}")
             return
-        self._keep_learned(place, of_run)
+        if before is None:
+            self._keep_learned(place, of_run)
 
     def runs(self) -> Iterator[Run]:
         """All that is kept, claim by claim."""
@@ -132,13 +159,19 @@ class Store:
         return self.folder / "evidence" / f"{readable}-{name}-{identity}"
 
     def _runs_in(self, place: Path) -> list[Run]:
-        runs = []
-        for file in sorted(place.glob("*.json")):
-            try:
-                runs.append(_read(file))
-            except (OSError, ValueError) as error:
-                self.problems.append(f"{file} is left out: {error}")
-        return runs
+        runs: list[Run | None] = []
+        try:
+            runs += map(self._run_in, sorted(place.glob("*.json")))
+        except OSError as error:
+            self.problems.append(f"{place} is left out: {error}")
+        return [run for run in runs if run is not None]
+
+    def _run_in(self, file: Path) -> Run | None:
+        try:
+            return _read(file)
+        except (OSError, ValueError) as error:
+            self.problems.append(f"{file} is left out: {error}")
+            return None
 
     def _learned(self, place: Path, seed: str) -> tuple[Any, ...]:
         """What other runs have learned; nothing where this one's random numbers are among them."""
@@ -159,10 +192,10 @@ class Store:
             return set()
 
     def _keep_learned(self, place: Path, of_run: Evidence) -> None:
-        # At least of those that it has learned from, if only through others.
-        seeds = {file.stem for file in place.glob("*.json")} | self._learned_from(place)
-        content = {"version": VERSION, "seeds": sorted(seeds), "learned": of_run.learned}
         try:
+            # At least of those that it has learned from, if only through others.
+            seeds = {file.stem for file in place.glob("*.json")} | self._learned_from(place)
+            content = {"version": VERSION, "seeds": sorted(seeds), "learned": of_run.learned}
             write_whole(place / _LEARNED, pickle.dumps(content))
         except Exception as error:  # a full disk, or models that cannot be pickled
             self.problems.append(
@@ -173,6 +206,19 @@ class Store:
 def total(runs: Iterable[Run]) -> Evidence:
     """What runs have shown together."""
     return sum((Evidence(run.log_e_values, 1, run.samples) for run in runs), Evidence())
+
+
+def at_most(runs: Sequence[Run]) -> Evidence:
+    """What they have shown together, or came to when they refuted the claim, if that was more.
+
+    A product over runs may fall again. That it has once reached 1 / alpha has refuted the claim: by
+    Ville's inequality, its largest value does so as seldom as its last.
+    """
+    everything = total(runs)
+    peak = max((run.reached for run in runs), default=-math.inf)
+    if not everything.log_e_values or peak <= everything.log_e_value:
+        return everything
+    return replace(everything, log_e_values=(*everything.log_e_values[:-1], peak))
 
 
 def _read(file: Path) -> Run:
@@ -196,10 +242,12 @@ def _read(file: Path) -> Run:
             samples=int(content["samples"]),
             log_e_values=tuple(map(float, content["log_e_values"])),
             alpha=float(content["alpha"]),
+            reached=float(content.get("reached", -math.inf)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"it is damaged: {error!r}") from None
     values = run.log_e_values
-    if run.seed != file.stem or not values or not all(map(math.isfinite, values)):
+    finite = all(map(math.isfinite, values)) and run.reached < math.inf
+    if run.seed != file.stem or not values or not finite:
         raise ValueError("it is damaged: its seed or its values are none")
     return run

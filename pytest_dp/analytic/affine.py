@@ -34,6 +34,12 @@ class Affine(Traced):
         super().__init__(trace)
         self.terms, self.constant = terms, constant
 
+    def plain(self) -> Any:
+        """The sum of its draws, as in a real run."""
+        value = math.fsum(by * self.trace.plain(draw) for draw, by in self.terms.items())
+        value += self.constant
+        return int(value) if self.is_whole else value
+
     @property
     def laws(self) -> list[Law]:
         """The laws of its draws."""

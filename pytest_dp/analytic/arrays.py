@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pytest_dp.analytic.affine import Affine
 from pytest_dp.analytic.finite import Finite, joined
 from pytest_dp.analytic.trace import Trace
-from pytest_dp.analytic.traced import Traced, is_constant, simplest
+from pytest_dp.analytic.traced import Traced, is_constant, plain_once_refused, simplest
 
 ALLOWED = {
     *(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute),
@@ -41,6 +41,7 @@ LARGEST: dict[Any, tuple[float, bool]] = {
 """
 
 
+@plain_once_refused
 class TracedArray(np.ndarray):
     """An array of objects, some of which are traced.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -49,6 +49,13 @@ class Finite(Traced):
     ) -> None:
         super().__init__(trace)
         self.cuts, self.values = cuts, values
+
+    def plain(self) -> Any:
+        """The value where its draws are, as in a real run."""
+        number = 0
+        for draw, cuts in self.cuts.items():
+            number = number * (len(cuts) + 1) + bisect_left(cuts, self.trace.plain(draw))
+        return self.values[number]
 
     def simple(self) -> Any:
         """A constant, if by what was decided before only one value is possible."""

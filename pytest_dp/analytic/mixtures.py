@@ -1,8 +1,8 @@
 """A number that is released after draws were compared: its density, and its largest loss.
 
-Its law is a mixture over the outcomes of the comparisons. There is no closed form; the largest loss
-is searched for on a grid, around its best point, and far out, where tails are exponential and the
-loss has a limit.
+Its law is a mixture over the outcomes of the comparisons. But for a draw that is only cut off,
+there is no closed form; the largest loss is searched for on a grid, around its best point, and far
+out, where tails are exponential and the loss has a limit. That proves no bound on it from above.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import numpy as np
 
 from pytest_dp.analytic.affine import Affine
 from pytest_dp.analytic.conditioned import log_weight
-from pytest_dp.analytic.experiments import Cells, Largest
+from pytest_dp.analytic.experiments import ROUNDING, Cells, Largest, Moved
+from pytest_dp.analytic.laws import EXPONENTIAL_TAILS
 from pytest_dp.analytic.outcomes import Outcome
 from pytest_dp.analytic.parts import Part
+from pytest_dp.analytic.trace import EVERYWHERE
 from pytest_dp.arrays import Floats
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
@@ -68,6 +70,20 @@ class Component:
             raise CannotInstrument("a whole number is released where draws were compared")
         return leaf
 
+    def region(self) -> tuple[float, float] | None:
+        """Where the number is in this outcome, if that depends on its own draw alone."""
+        ((draw, by),) = self.leaf.terms.items()
+        allowed = self.outcome.allowed.get(draw, EVERYWHERE)
+        if len(allowed) != 1 or any(set(c.terms) != {draw} for c in self.part.conditions):
+            return None
+        low, high = allowed[0]
+        for condition in self.part.conditions:
+            end = -condition.constant / condition.terms[draw]
+            above = condition.terms[draw] > 0
+            low, high = (max(low, end), high) if above else (low, min(high, end))
+        ends = sorted(self.leaf.constant + by * x for x in (low, high))
+        return ends[0], ends[1]
+
     def log_density(self, y: float) -> float:
         """The logarithm of the density of the number in this outcome."""
         leaf = self.leaf
@@ -93,13 +109,15 @@ class Mixture:
     theirs: Sequence[Component]
 
     def largest(self) -> Largest:
-        """By search.
+        """In closed form if it is one draw that is cut off, and else by search.
 
         Raises
         ------
         CannotInstrument
             If the loss seems to grow without bound, which a search cannot show.
         """
+        if (known := self._cut_off()) is not None:
+            return known
         centres, scale = self._centres()
         points = np.unique([c + scale * x for c in centres for x in GRID] + centres)
         losses = np.array([self.loss(float(y)) for y in points])
@@ -108,7 +126,30 @@ class Mixture:
             self._best(points, sign * losses, sign, max(sign * limit for limit in limits))
             for sign in (1.0, -1.0)
         )
-        return Largest(forward, backward, 10 * STEADY)
+        # An infinite loss at a point is sure; that no point has a larger one, no search shows.
+        return Largest(forward, backward, 0.0 if math.inf in (forward, backward) else math.inf)
+
+    def _cut_off(self) -> Largest | None:
+        """Of one draw that is cut off alike on both inputs, such as a clamped number.
+
+        Its density is log-concave, so the loss is monotone, and largest at the ends.
+        """
+        if len(self.ours) > 1 or len(self.theirs) > 1:
+            return None
+        (one,), (other,) = self.ours, self.theirs
+        here, there = one.region(), other.region()
+        if here is None or there is None or not np.allclose(here, there, 1e-12, 1e-12):
+            return None
+        (draw, by), (draw2, by2) = (next(iter(c.leaf.terms.items())) for c in (one, other))
+        law = one.outcome.laws[draw]
+        if by != by2 or law != other.outcome.laws[draw2] or law.family not in EXPONENTIAL_TAILS:
+            return None
+        moved = Moved(law, (other.leaf.constant - one.leaf.constant) / by)
+        at = (np.array(here) - one.leaf.constant) / by
+        with np.errstate(invalid="ignore"):
+            losses = np.where(np.isinf(at), -np.sign(at) * moved.shift, moved.loss(at))
+        losses += one.log_rest - other.log_rest
+        return Largest(float(losses.max()), float(-losses.min()), 4 * ROUNDING * abs(moved.shift))
 
     def cells(self, count: int) -> Cells | None:  # noqa: ARG002
         """Its probabilities have no closed form."""

@@ -13,15 +13,20 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.random import Generator
 
 from pytest_dp.analytic.laws import Law
 from pytest_dp.randomness.branching import Path
+from pytest_dp.randomness.stand_ins import Instrument
 
 Interval = tuple[float, float]
 """Open on the left, closed on the right; this makes a difference only for integers."""
 MAX_CONDITIONS = 1_000
 """Comparisons of several draws in one run. With a larger limit, fewer mechanisms are refused, and
 loops that wait for a draw end later. Chosen by hand."""
+PLAIN_DRAWS = 64
+"""Numbers among which one is looked for that agrees with what a refused run has decided. By
+hand."""
 EVERYWHERE: tuple[Interval, ...] = ((-math.inf, math.inf),)
 
 
@@ -48,8 +53,8 @@ class Trace:
     ----------
     path : Path
         Chooses the answer of each comparison.
-    refuse : callable
-        Ends the run with a reason: it cannot be traced.
+    instrument : Instrument
+        Is refused what cannot be traced.
     of_ufunc, of_function : callable
         What functions of numpy do with traced numbers.
 
@@ -66,15 +71,29 @@ class Trace:
     def __init__(
         self,
         path: Path,
-        refuse: Callable[[str], NoReturn],
+        instrument: Instrument,
         of_ufunc: Callable[..., Any],
         of_function: Callable[..., Any],
     ) -> None:
-        self.path, self.refuse = path, refuse
+        self.path, self.instrument = path, instrument
+        self._plain: dict[int, float] = {}
         self.of_ufunc, self.of_function = of_ufunc, of_function
         self.laws: list[Law] = []
         self.allowed: dict[int, tuple[Interval, ...]] = {}
         self.conditions: list[Condition] = []
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Give up what is being traced."""
+        self.instrument.refuse(reason)
+
+    def plain(self, draw: int) -> float:
+        """The value of a draw in a run that is refused: one that is allowed, if that can be had."""
+        if draw not in self._plain:
+            values = self.laws[draw].draws(self.instrument.plain(Generator), PLAIN_DRAWS).tolist()
+            allowed = self.allowed.get(draw, EVERYWHERE)
+            fitting = (x for x in values if any(low < x <= high for low, high in allowed))
+            self._plain[draw] = next(fitting, values[0])
+        return self._plain[draw]
 
     def new(self, law: Law) -> int:
         """Add a draw, and return its number."""

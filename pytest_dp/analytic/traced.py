@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
 from pytest_dp.analytic.trace import Trace
+from pytest_dp.randomness.requests import is_diagnostic
+from pytest_dp.randomness.stand_ins import CannotInstrument
 
 
 def is_constant(value: Any) -> bool:
@@ -19,6 +25,78 @@ def simplest(value: Any) -> Any:
     return value.simplest() if isinstance(value, Traced) else value
 
 
+def plain(value: Any) -> Any:
+    """The same, with numbers as in a real run in place of those that are traced."""
+    if isinstance(value, Traced):
+        return value.plain()
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array([plain(element) for element in value.flat]).reshape(value.shape)
+    if type(value) in (list, tuple):
+        return type(value)(map(plain, value))
+    if type(value) is dict:
+        return {name: plain(element) for name, element in value.items()}
+    return value
+
+
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    **{name: getattr(operator, f"__{name}__") for name in (*_ARITHMETIC, *_COMPARISONS)},
+    "divmod": divmod,
+}
+_UNARY: dict[str, Callable[..., Any]] = {
+    **{name: getattr(operator, f"__{name}__") for name in ("neg", "abs", "invert", "index")},
+    "bool": bool,
+    "float": float,
+    "int": int,
+    "str": str,
+    "repr": repr,
+    "format": format,
+    "round": round,
+    "trunc": math.trunc,
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+OPERATORS: dict[str, Callable[..., Any]] = {
+    **{f"__{name}__": function for name, function in (_BINARY | _UNARY).items()},
+    **{
+        f"__r{name}__": lambda right, left, function=function: function(left, right)
+        for name, function in _BINARY.items()
+    },
+    "__array_ufunc__": lambda _, ufunc, method, *inputs, **keywords: getattr(ufunc, method)(
+        *inputs, **keywords
+    ),
+    "__array_function__": lambda _, function, __, args, keywords: function(*args, **keywords),
+    **{
+        name: lambda self, *args, name=name, **keywords: getattr(self, name)(*args, **keywords)
+        for name in ("astype", "round", "argmax", "argmin", "max", "min")
+    },
+}
+"""What plain numbers and arrays do, by the methods of traced ones."""
+
+
+def plain_once_refused(cls: type) -> type:
+    """Let what a class refuses, and all that follows, be done with plain numbers."""
+    for name in vars(cls).keys() & OPERATORS.keys():
+        setattr(cls, name, _unless_over(getattr(cls, name), OPERATORS[name]))
+    return cls
+
+
+def _unless_over(method: Callable[..., Any], plainly: Callable[..., Any]) -> Any:
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **keywords: Any) -> Any:
+        trace = vars(self)["traced"] if isinstance(self, np.ndarray) else self.trace
+        if trace is None or not trace.instrument.is_over():
+            try:
+                return method(self, *args, **keywords)
+            except CannotInstrument:
+                pass
+        return plainly(plain(self), *plain(args), **plain(keywords))
+
+    return call
+
+
+@plain_once_refused
 class Traced:
     """A function of draws.
 
@@ -32,6 +110,13 @@ class Traced:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+
+    def __init_subclass__(cls) -> None:
+        plain_once_refused(cls)
+
+    def plain(self) -> Any:
+        """Its value as in a real run, once this one is refused."""
+        raise NotImplementedError
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         return self.trace.of_ufunc(self.trace, ufunc, method, inputs, keywords)
@@ -68,17 +153,13 @@ class Traced:
 
     __rpow__ = __pow__
 
-    def __complex__(self) -> complex:
-        self._refuse("a draw becomes a complex number")
-
     def __str__(self) -> str:
-        self._refuse("a draw is written as text")
+        return "<a draw>" if is_diagnostic() else self._refuse("a draw is written as text")
 
     def __format__(self, how: str) -> str:
-        self._refuse("a draw is written as text")
+        return str(self)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
+    __repr__ = __str__
 
     def __copy__(self) -> Any:
         return self

@@ -104,7 +104,7 @@ class Tracer(Instrument):
     def start(self, path: Path) -> None:
         """Trace a new run, which takes this path."""
         self.refusal = ""
-        self.trace = Trace(path, self.refuse, of_ufunc, of_function)
+        self.trace = Trace(path, self, of_ufunc, of_function)
 
     def draw(self, request: Request) -> Any:
         """A traced number, or an array of them.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
 from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
+from pytest_dp import clocks
 from pytest_dp.auditors.confirming import confirmed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.past import NOTHING, Past
@@ -17,17 +18,17 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.warm_start import note_of
 from pytest_dp.claim import Claim, expand
 from pytest_dp.declaration import dp_claim
-from pytest_dp.errors import ClaimError
+from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.keywords import invalid
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.deadline import OutOfTime, within
+from pytest_dp.sampling.deadline import OutOfTime, watched, within
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.search import accepted, constants_of, searched
+from pytest_dp.search import constants_of, searched
 from pytest_dp.settings import Settings, unused
 
 
@@ -142,8 +143,8 @@ def run(
                 "the pair that broke this claim the last time was tried first; an audit that is "
                 "repeated by its seed leaves it out"
             )
-        source = source_of(audited, seed, written, remembered, notes, constants)
-        source = accepted(source, promise, call, settings, notes)
+        wanted = settings.beyond != "off"
+        source = source_of(audited, seed, written, remembered, notes, constants, beyond=wanted)
         source = searched(source, promise, call, settings) if search else source
         return audited, source, past.evidence(promise, seed)
 
@@ -164,8 +165,33 @@ def run(
     useless = unused(claim.effort, settings.method)
     if useless:
         context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")
-    result = confirmed(context, audit_by(context))
-    return _with_blame(context, result, root) if result.violated else result
+    with closing(context.sampler):
+        try:
+            with watched(context.deadline):
+                result = confirmed(context, audit_by(context))
+                if result.beyond is not None:
+                    result = _with_confirmed_beyond(context, result)
+                if isinstance(result.beyond, AuditResult):
+                    return replace(result, beyond=_with_blame(context, result.beyond, root))
+                return _with_blame(context, result, root) if result.violated else result
+        except OutOfTime as out:
+            context.refuse_hung(out)
+            raise
+
+
+def _with_confirmed_beyond(context: Context, result: AuditResult) -> AuditResult:
+    """The result, without what it found beyond the claim's inputs if copies do not confirm it."""
+    assert isinstance(result.beyond, AuditResult)
+    try:
+        beyond = confirmed(context, result.beyond)
+    except MechanismError as error:
+        reason = str(error)
+    else:
+        if beyond.violated:
+            return replace(result, beyond=beyond)
+        reason = beyond.reason
+    note = f"not told is what was seen on inputs beyond those that the claim gives: {reason}"
+    return replace(result, beyond=None, notes=(*result.notes, note))
 
 
 BLAME_SECONDS, BLAME_SHARE = 3.0, 0.05
@@ -187,4 +213,4 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
         blame = blamed(context.call, pair, context.guarantee, lower, event, seconds, root)
     except Exception:  # such as of an output that cannot be compared; the violation stands
         blame = ()
-    return replace(result, blame=blame, seconds=time.monotonic() - context.started)
+    return replace(result, blame=blame, seconds=clocks.seconds() - context.started)

@@ -65,7 +65,7 @@ Larger values bet longer on pairs that are not told apart. Chosen by hand; `benc
 says what it gains."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Arm(Contender):
     """A pair of inputs to bet on: what was drawn on it, and what that has taught.
 

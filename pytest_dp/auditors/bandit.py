@@ -42,6 +42,8 @@ class Bandit:
         Those of the claim, and those that were proposed so far.
     seen : list of Arm
         Those that were looked at, in the same order.
+    inside_only : bool
+        Whether pairs beyond what the claim gives are passed over.
     """
 
     def __init__(self, source: PairSource, pool: Pool, guarantee: Guarantee) -> None:
@@ -50,6 +52,7 @@ class Bandit:
         """How many pairs the claim gives: the first ones."""
         self.arms: list[Arm] = []
         self.seen: list[Arm] = []
+        self.inside_only = False
         for pair in source.pairs:
             self._join(pair)
 
@@ -75,7 +78,11 @@ class Bandit:
     @property
     def accepted(self) -> list[Arm]:
         """Pairs that were looked at, without those whose inputs the mechanism refuses."""
-        return [arm for arm in self.seen if not arm.refused]
+        return [
+            arm
+            for arm in self.seen
+            if not arm.refused and not (self.inside_only and arm.pair.beyond)
+        ]
 
     @property
     def drawn(self) -> int:
@@ -119,5 +126,8 @@ class Bandit:
             return self.arms[len(self.seen)]
         if not self.may_search:
             return None
-        pair = self.source.more([Tried(arm.pair, arm.drawn, arm.hope) for arm in self.seen])
+        past = [Tried(arm.pair, arm.drawn, arm.hope) for arm in self.seen]
+        pair = self.source.more(past)
+        while pair is not None and pair.beyond and self.inside_only:
+            pair = self.source.more(past)
         return None if pair is None else self._join(pair)

@@ -6,6 +6,7 @@ real runs look as they were traced.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -123,6 +124,8 @@ class ClosedForms:
         if not values:
             return None
         value, error = max(value for value, _ in values), max(error for _, error in values)
+        if math.isinf(error):  # a search may have missed a larger loss
+            return None
         if value > context.guarantee.claimed * ABOVE + error and not violated:
             return None
         return Estimate(value, error, "analytic", pairs=len(values))
@@ -208,7 +211,11 @@ def _parameter(guarantee: Guarantee, analysed: Analysed) -> tuple[float, float]:
     mu = gaussian(analysed.cases)
     if guarantee.parameter == "eps":
         lower, upper = eps_at(guarantee.delta, analysed.profiles())
-        return (lower + upper) / 2, (upper - lower) / 2
+        if lower < math.inf == upper:
+            raise CannotInstrument("what is too rare to integrate may lose anything")
+        if lower == upper:
+            return lower, 0.0 if math.isinf(lower) else analysed.error
+        return (lower + upper) / 2, max((upper - lower) / 2, analysed.error)
     if mu is None or guarantee.parameter not in {"mu", "rho"}:
         raise CannotInstrument(f"no closed form of {guarantee.parameter}")
     value = mu if guarantee.parameter == "mu" else mu**2 / 2

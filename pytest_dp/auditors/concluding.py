@@ -16,10 +16,10 @@ from pytest_dp.auditors import divergence, enumeration, held_out
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
-from pytest_dp.auditors.pool import cannot_be_read, never_varies, note_left_out
+from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.shrinking import smallest
-from pytest_dp.auditors.stopping import runs_to_margin, tells_apart, would_catch
+from pytest_dp.auditors.stopping import runs_to_margin, should_tell, tells_apart, would_catch
 from pytest_dp.auditors.strongest import (
     MIN_SHOWN,
     Strongest,
@@ -28,6 +28,7 @@ from pytest_dp.auditors.strongest import (
     shorter,
     strongest,
 )
+from pytest_dp.errors import MechanismError
 from pytest_dp.evidence.counts import Bound
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
@@ -38,13 +39,16 @@ T = TypeVar("T")
 PAIRS_TO_CHOOSE, PAIRS_TO_COMPARE = 4_000, 400
 """Pairs of outputs by which the event to show is chosen, and losses on inputs are compared: more
 take longer, fewer show an event that is not the best, or no difference. Chosen by hand."""
+MAX_NAMED = 3
+"""Constants that were not tried and are named; others are counted. More make a note long. By hand.
+"""
 NO_DIFFERENCE = (
     "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
     "differ in anything that the mechanism looks at?"
 )
-NOT_TOLD_APART = (
-    "nothing that was tried tells the two inputs of any pair apart: the mechanism has far more "
-    "noise than its claim needs, or leaks in a way that was not looked for"
+TOO_FEW = (
+    "too few samples to tell the two inputs of any pair apart, whatever the mechanism loses: raise "
+    "max_samples or max_seconds"
 )
 
 
@@ -52,7 +56,7 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     context = game.context
     bets = _bets(game)
-    known = [arm for arm in game.seen if arm.binnings]
+    known = [arm for arm in game.seen if arm.binnings and not context.only_told(arm.pair)]
     if not known:
         _note_if_late(game)
         return context.result("inconclusive", **bets)
@@ -62,17 +66,12 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
     )
     claimed = game.bandit.claimed
     caught = would_catch(known[:claimed], claimed, context.guarantee, game.share * context.alpha)
-    shown_of = game
     if violated:
-        broken = max(known, key=lambda arm: arm.earned)
-        shown_of, winner = smallest(game, broken)
-        _note_origin(game, broken, winner)
-        known = [winner]
+        shown = _refuted_fields(game, known)
     else:
         _note_searched(game)
-    shown = _shown_fields(shown_of, known, game)
+        shown = _shown_fields(game, known, game)
     bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
-    game.late |= shown_of.late
     if bets["estimate"] is None:  # last, as it may take some of the samples that are left
         bets["estimate"] = enumerated.analytic_estimate(context, game.pool, game.seen, violated)
     _note_if_late(game)
@@ -80,10 +79,53 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
     return context.result(
         verdict,
         p_value=context.agreeing(min(game.p_value, 1.0), violated),
-        resolution=caught,
+        resolution=math.inf if bets.get("blind") else caught,
         **bets,
         **shown,
     )
+
+
+def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
+    """The result of a claim that stands, with what breaks it on inputs beyond what it gives.
+
+    Parameters
+    ----------
+    game : Game
+    result : AuditResult
+        Its verdict stays as it is.
+    """
+    context = game.context
+    known = [arm for arm in game.seen if arm.binnings and context.only_told(arm.pair)]
+    if result.violated or not known or not (game := game.beyond()).refuted:
+        return result
+    said = len(context.sampler.notes)
+    try:
+        shown = _refuted_fields(game, known)
+    except MechanismError as error:
+        context.sampler.note(f"{error} That was seen on inputs beyond those that the claim gives")
+        return replace(result, notes=tuple(context.sampler.notes))
+    beyond = context.result(
+        "violated",
+        p_value=context.agreeing(min(game.p_value, 1.0), violated=True),
+        e_value=game.e_value,
+        bet_samples=2 * game.drawn,
+        **shown,
+    )
+    beyond = replace(beyond, notes=beyond.notes[said:], hindrances=(), earlier_runs=0)
+    return replace(result, beyond=beyond, samples=beyond.samples, seconds=beyond.seconds)
+
+
+def _refuted_fields(game: Game, known: list[Arm]) -> dict[str, Any]:
+    """Fields of the result of a claim that is refuted on one of these pairs."""
+    broken = max(known, key=lambda arm: arm.earned)
+    shown_of, winner = smallest(game, broken)
+    _note_origin(game, broken, winner)
+    game.context.broken = winner.pair
+    shown = _shown_fields(shown_of, [winner], game)
+    game.late |= shown_of.late
+    shown["outside"] = winner.pair.beyond
+    shown["to_add"] = game.context.source.bounds.to_add(winner.pair)
+    return shown
 
 
 def _bets(game: Game) -> dict[str, Any]:
@@ -105,15 +147,16 @@ def _bets(game: Game) -> dict[str, Any]:
 def _not_refuted(game: Game, known: list[Arm], caught: float, bets: dict[str, Any]) -> Verdict:
     """The verdict on a claim that stands, with notes on what it is worth.
 
-    It is inconclusive if no violation would have been caught, and if outputs never vary: then
-    nothing else is worth telling, and no estimate is left in `bets`.
+    It is inconclusive if no violation would have been caught, if nothing tells inputs apart, which
+    is told in `bets`, and if outputs never vary: then nothing else is worth telling, and no
+    estimate is left there.
     """
     context = game.context
     if never_varies(context, game.pool):  # which notes it
         bets["estimate"] = None
         return "inconclusive"
-    _note_if_alike(game, known, caught)
-    if math.isinf(caught):
+    bets["blind"] = _is_blind(game, known, caught, estimated=bets["estimate"] is not None)
+    if bets["blind"] or math.isinf(caught):
         return "inconclusive"
     if game.satisfied:
         context.sampler.note(
@@ -174,20 +217,30 @@ def _pictures(
     return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 
 
-def _note_if_alike(game: Game, known: list[Arm], caught: float) -> None:
-    """Say so if nothing tells the inputs of any pair apart."""
-    if tells_apart(known) or cannot_be_read(game.pool):
-        return
-    if all(arm.outputs.alike() for arm in known):
-        game.context.sampler.note(NO_DIFFERENCE, hinders=True)
-    elif math.isfinite(caught):
-        game.context.sampler.note(NOT_TOLD_APART, hinders=True)
+def _is_blind(game: Game, known: list[Arm], caught: float, *, estimated: bool) -> bool:
+    """Whether nothing tells the inputs of any pair apart that should; a note says what is wrong.
+
+    Not if both always gave the same outputs with the same random numbers, or if the loss is
+    `estimated` otherwise: then there is nothing to tell.
+    """
+    sampler = game.context.sampler
+    if tells_apart(known):
+        return False
+    if not cannot_be_read(game.pool) and all(arm.outputs.alike() for arm in known):
+        sampler.note(NO_DIFFERENCE, hinders=True)
+    elif not should_tell(known, game.context.guarantee):
+        if math.isfinite(caught):
+            sampler.note(TOO_FEW, hinders=True)
+    elif not estimated:
+        sampler.note(BLIND, hinders=True)
+        return True
+    return False
 
 
 def _note_origin(game: Game, broken: Arm, shown: Arm) -> None:
     """Where the pair comes from that broke the claim, if it holds what the claim does not give."""
     if broken.pair.origin:
-        same = broken.pair == shown.pair
+        same = broken.pair is shown.pair
         which = "this pair" if same else "the pair that this one was made smaller from"
         game.context.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
 
@@ -200,6 +253,11 @@ def _note_searched(game: Game) -> None:
         total = sum(proposed.values())
         pairs = f"{total:,} more pair{'' if total == 1 else 's'}"
         game.context.sampler.note(f"a search proposed {pairs}: {parts}")
+    untried = game.bandit.source.untried()
+    if untried:
+        more = f" and {len(untried) - MAX_NAMED:,} others" if len(untried) > MAX_NAMED else ""
+        named = ", ".join(untried[:MAX_NAMED])
+        game.context.sampler.note(f"constants of the code that were not tried: {named}{more}")
 
 
 def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int) -> Counterexample:

@@ -7,13 +7,15 @@ all the same which copy an output came from, how many came before, and whether i
 at all. What differs beyond chance keeps something, and there is no verdict on it. Missing noise and
 fixed seeds are the same in all copies.
 
+Where a mechanism cannot be copied, processes that were forked before its first run take the place
+of copies. What can be confirmed in neither way is inconclusive.
+
 Nothing here can make a violation, so it takes nothing from the validity of one.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Never
@@ -32,6 +34,7 @@ from pytest_dp.inputs import Pair
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import fresh_process
@@ -59,12 +62,9 @@ MAX_COMPARED_PLACES = 32
 """Numbers in an output that are looked at one by one, as each is a test that takes time. By
 hand."""
 
-_REMEMBERING: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Mechanisms whose runs turned out to depend on each other: what they keep makes copies agree."""
-
 
 def confirmed(context: Context, result: AuditResult) -> AuditResult:
-    """The result, once copies have confirmed it if it is a violation.
+    """The result, once copies have confirmed it if it is a violation; else it is inconclusive.
 
     Raises
     ------
@@ -73,46 +73,104 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     """
     if not result.violated:
         return result
-    if _is_known(context.call.mechanism):
-        _refuse(context, "an earlier audit found that its runs depend on each other")
     example = result.counterexample
-    pair, event = context.pairs[0], None
+    pair, event = context.broken or context.pairs[0], None
     if example:
         pair, event = Pair(example.d1, example.d2, params=example.params), example.event
-    wanted = _runs_wanted(context, result)
+    items = [Input(data) for data in pair.inputs]
     deadline = Deadline(
         max(context.deadline.remaining(), OVERTIME_SHARE * context.settings.max_seconds)
     )
     try:
-        for side, data in enumerate(pair.inputs):
+        both = _copied_outputs(context, items, _runs_wanted(context, result), deadline)
+        for side, copied in enumerate(both):
+            _refuse_other_errors(context, items[side], copied)
             original = (example.counts[side], example.runs[side]) if example else (0, 0)
-            copied = _copied_outputs(context, Input(data), side, wanted, deadline)
-            if copied is not None:
-                _check(context, copied, event, original)
-    except (CannotCopy, OutOfTime):
-        pass
-    _check_elsewhere(context, pair.inputs)
+            _check(context, copied, event, original)
+        _refuse_files(context, items, both, deadline)
+    except CannotCopy as reason:
+        return _unconfirmed(
+            context,
+            result,
+            f"{reason}. Claim a function that makes what it holds (a connection, a cache, a file) "
+            "each time it is called, or that is given it made anew",
+        )
+    except OutOfTime:
+        return _unconfirmed(
+            context, result, f"a run takes {context.a_run}, and time was up: raise max_seconds"
+        )
+    _check_elsewhere(context, items, both)
     return replace(result, samples=context.sampler.runs)
 
 
-def _check_elsewhere(context: Context, pair: tuple[Any, Any]) -> None:
-    """Refuse a mechanism that always answers the same here, and other things in a new process."""
-    if not context.sampler.keeps_data:
-        return
-    for side, data in enumerate(pair):
-        try:
-            here = context.sampler.afresh(Input(data), 2, (side, MAX_COPIES), context.deadline)
-        except (CannotCopy, OutOfTime):
+def _unconfirmed(context: Context, result: AuditResult, why: str) -> AuditResult:
+    """An inconclusive result in place of a violation, which may come of what is kept."""
+    reason = (
+        "looks violated, but an answer that is drawn once and then repeated would look alike, and "
+        f"the mechanism could not be started afresh: {why}"
+    )
+    context.sampler.note(reason)
+    context.sampler.hindrances.insert(0, reason)
+    return context.result("inconclusive", pairs=result.pairs, proposed=result.proposed)
+
+
+def _refuse_other_errors(context: Context, item: Input, copied: _Copied) -> None:
+    """Refuse copies that raise where the mechanism itself does not."""
+    raised = [out for outputs in copied.outputs for out in outputs if isinstance(out, Raised)]
+    total = len(copied.copy)
+    before, runs = context.sampler.raised(item)
+    if raised and runs and homogeneity.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
+        where = "processes that were forked" if context.sampler.forks else "copies of it"
+        raise CannotCopy(
+            f"{where} raised {raised[0].kind} ({raised[0].message}) in {len(raised):,} of "
+            f"{total:,} runs, it did itself in {before:,} of {runs:,}"
+        )
+
+
+def _refuse_files(
+    context: Context, items: Sequence[Input], both: Sequence[_Copied], deadline: Deadline
+) -> None:
+    """Refuse a mechanism that always answers the same, and may have that from a file."""
+    for item, copied in zip(items, both, strict=True):
+        files: list[str] = []
+        if len(_answers(copied)) == 1:
+            with suppress(CannotCopy, OutOfTime):  # then copies are all that can be told
+                files = context.sampler.files_kept(item, deadline)
+        if files:
+            raise CannotCopy(f"it reads {files[0]}, which was written while it was audited")
+
+
+def _answers(copied: _Copied) -> set[str]:
+    """The first answers of each copy, as texts."""
+    return {shown(output) for outputs in copied.outputs for output in outputs[:2]}
+
+
+def _check_elsewhere(context: Context, items: Sequence[Input], both: Sequence[_Copied]) -> None:
+    """Refuse a mechanism that always answers the same here, but not where nothing is kept yet.
+
+    What it keeps may be older than this audit: of earlier ones in this process, or of the user.
+    """
+    for item, copied in zip(items, both, strict=True):
+        answers = _answers(copied)
+        if len(answers) > 1:
             return
-        if shown(here[0]) != shown(here[1]):
-            return  # not the same again and again
-        texts = fresh_process.repeated(context.call, data, context.seed, COPIES_ELSEWHERE)
-        if texts and all(text == again for text, again in texts) and len({t for t, _ in texts}) > 1:
-            _refuse(
-                context,
-                f"it answered {shown(here[0])} again and again, and "
-                f"{', '.join(text for text, _ in texts[:3])} where nobody had asked before",
-            )
+        for texts in _elsewhere(context, item):
+            if all(text == again for text, again in texts) and len({t for t, _ in texts}) > 1:
+                _refuse(
+                    context,
+                    f"it answered {answers.pop()} again and again, and "
+                    f"{', '.join(text for text, _ in texts[:3])} where nobody had asked before",
+                )
+
+
+def _elsewhere(context: Context, item: Input) -> Iterator[list[list[str]]]:
+    """Two outputs each of mechanisms that were never run, wherever there are such."""
+    before = context.sampler.before_all()
+    if before is not None:
+        with suppress(CannotCopy, OutOfTime):
+            yield before.repeated(item, COPIES_ELSEWHERE, Deadline(fresh_process.PROCESS_SECONDS))
+    if context.sampler.keeps_data:
+        yield fresh_process.repeated(context.call, item.live, context.seed, COPIES_ELSEWHERE) or []
 
 
 def _runs_wanted(context: Context, result: AuditResult) -> int:
@@ -136,25 +194,51 @@ class _Copied:
 
 
 def _copied_outputs(
-    context: Context, item: Input, side: int, wanted: int, deadline: Deadline
-) -> _Copied | None:
-    copies = min(MAX_COPIES, max(wanted // 4, 4))
+    context: Context, items: Sequence[Input], wanted: int, deadline: Deadline
+) -> list[_Copied]:
+    """Outputs of copies on both inputs, which take turns.
+
+    Raises
+    ------
+    CannotCopy
+        If there are no copies.
+    OutOfTime
+        If time is up before there are enough.
+    """
+    most = COPIES_ELSEWHERE if context.sampler.forks else MAX_COPIES
+    copies = min(most, max(wanted // 4, 4))
     runs = max(wanted // copies, 2)
-    outputs: list[Outputs] = []
+    outputs: list[list[Outputs]] = [[] for _ in items]
     for number in range(copies):
         if (
             number >= MIN_COPIES
-            and number * runs * leaves_of(tabulate(outputs[0][:8])) > MAX_COPIED_NUMBERS
+            and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MAX_COPIED_NUMBERS
         ):
             break
         try:
-            outputs.append(context.sampler.afresh(item, runs, (side, number), deadline))
+            drawn = [
+                context.sampler.afresh(item, runs, (side, number), deadline)
+                for side, item in enumerate(items)
+            ]
         except OutOfTime:
             break
-    if len(outputs) < 2:
-        return None
-    copy = np.repeat(np.arange(len(outputs)), runs)
-    return _Copied(outputs, copy, np.tile(np.arange(runs), len(outputs)))
+        for of_item, output in zip(outputs, drawn, strict=True):
+            of_item.append(output)
+    if len(outputs[0]) < 2:
+        raise OutOfTime
+    found = []
+    for of_item in outputs:
+        if len(of_item) < MIN_COPIES and _keep(of_item):  # too few to tell
+            raise OutOfTime
+        copy = np.repeat(np.arange(len(of_item)), runs)
+        found.append(_Copied(of_item, copy, np.tile(np.arange(runs), len(of_item))))
+    return found
+
+
+def _keep(outputs: list[Outputs]) -> bool:
+    """Whether each copy gives one answer again and again, and not all give the same."""
+    texts = [[shown(output) for output in copy] for copy in outputs]
+    return all(len(set(copy)) == 1 for copy in texts) and len({copy[0] for copy in texts}) > 1
 
 
 def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, int]) -> None:
@@ -209,17 +293,8 @@ def _binary_events(table: Table, event: Any) -> Iterator[Bools]:
             yield codes == values[counts.argmax()]
 
 
-def _is_known(mechanism: Any) -> bool:
-    try:
-        return mechanism in _REMEMBERING
-    except TypeError:  # it can be neither hashed nor referred to
-        return False
-
-
 def _refuse(context: Context, seen: str) -> Never:
     """Raise the error of a mechanism that keeps something, with what to claim instead."""
-    with suppress(TypeError):
-        _REMEMBERING.add(context.call.mechanism)
     raise MechanismError(
         f"{context.short_name} keeps something from run to run, so there is no verdict on privacy: "
         f"{seen}. An answer that is drawn once and then repeated keeps its claim, but looks like "

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from typing import Any
 
 from joblib import cpu_count
 
+from pytest_dp import clocks
 from pytest_dp.attacks.expected_bounds import PlannedTest
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim
 from pytest_dp.errors import MechanismError
+from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
@@ -53,6 +54,11 @@ class Context:
         As of a sampler.
     earlier : Evidence, optional
         Of runs of the same audit, with other random numbers; None if nobody collects it.
+
+    Attributes
+    ----------
+    broken : Pair or None
+        The pair on which the claim was refuted, once it was.
     """
 
     def __init__(
@@ -74,12 +80,21 @@ class Context:
         self.seed = claim_seed(name, call.mechanism) if seed is None else seed
         self.alpha, self.max_samples = settings.alpha, settings.max_samples
         self.deadline = Deadline(settings.max_seconds)
-        self.started = time.monotonic()
+        self.started = clocks.seconds()
         # Where xdist has shared out the cores already, one process each.
         n_jobs = settings.n_jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())
         explicit = settings.n_jobs is not None and n_jobs > 1
         self.sampler = Sampler(call, self.seed, n_jobs, explicit, progress)
-        self.call = self.sampler.call
+        self.broken: Pair | None = None
+
+    @property
+    def call(self) -> Call:
+        """The mechanism, with how it is copied."""
+        return self.sampler.call
+
+    def only_told(self, pair: Pair) -> bool:
+        """Whether what is shown on a pair is told beside the verdict, and is no part of it."""
+        return bool(pair.beyond) and self.settings.beyond == "tell"
 
     @property
     def short_name(self) -> str:
@@ -162,7 +177,7 @@ class Context:
         """
         if out.stack:
             raise MechanismError(
-                f"{self.short_name} hangs: a run did not return within "
+                f"{self.short_name} hangs: a run, with what reads its output, did not end within "
                 f"max_seconds={self.settings.max_seconds:g}. It was here:\n{out.stack}"
             ) from None
 
@@ -195,7 +210,7 @@ class Context:
             max_samples=self.settings.max_samples,
             max_seconds=self.settings.max_seconds,
             margin=self.settings.margin,
-            seconds=time.monotonic() - self.started,
+            seconds=clocks.seconds() - self.started,
             seed=self.seed,
             replayable=self.sampler.replayable,
             notes=tuple(self.sampler.notes),

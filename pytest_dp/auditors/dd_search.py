@@ -60,7 +60,7 @@ CHOICE_KEY, POWER_KEY = 3, 4
 """First parts of the keys of samples on which a threshold is chosen, and a power estimated."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Rival(Contender):
     """A pair in the search: the bound to expect, and how much a model gains, on unseen samples."""
 
@@ -92,6 +92,7 @@ def find_witness(context: Context, pool: Pool) -> tuple[list[Rival], Witness | N
         context.sampler.note(f"started again without shared random numbers, as {reason}")
         witness = None
     if witness is None and pool.coupled:  # too many outputs may agree for anything to be learned
+        pool.agree = all(map(pool.alike, everyone))
         pool.start_again()
         witness = _witness(context, pool, _best_pair(context, pool, everyone, budget))
     return everyone, witness

@@ -7,12 +7,13 @@ batches before have taught (`arms`). Wealth that reaches 1 / alpha refutes the c
 
 from __future__ import annotations
 
+import copy
 import math
-import time
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
@@ -22,9 +23,16 @@ from pytest_dp.auditors.enumeration import Enumeration
 from pytest_dp.auditors.pace import pace_of
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.proposals import Proposal
-from pytest_dp.auditors.stopping import MIN_AT_MARGIN, in_doubt, would_catch
+from pytest_dp.auditors.stopping import (
+    MIN_AT_MARGIN,
+    in_doubt,
+    should_tell,
+    tells_apart,
+    would_catch,
+)
 from pytest_dp.auditors.warm_start import learned_by, remind
 from pytest_dp.evidence.betting import Ledger
+from pytest_dp.evidence.differences import LITTLE
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.outputs.table import concatenated
@@ -84,6 +92,9 @@ class Game:
 
     Attributes
     ----------
+    ledger : Ledger
+        Bets on pairs inside the claim, or on all where those beyond are not told by themselves:
+        they decide the verdict.
     trail : list of (int, float)
         After each bet: samples that were bet on so far, and the logarithm of the e-value.
     """
@@ -172,7 +183,7 @@ class Game:
             left = min(left, allowed - self.learning)
             if self.learning >= allowed:
                 return
-        started = time.monotonic()
+        started = clocks.seconds()
         try:
             within(left, partial(learn, self.context, arm))
         except OutOfTime:
@@ -180,7 +191,7 @@ class Game:
                 raise
             return  # the binnings that there are will do
         finally:
-            self.learning += time.monotonic() - started
+            self.learning += clocks.seconds() - started
         if arm.coupled and self.ledger.prefers_apart(arm.record):
             arm.draw_apart()
 
@@ -231,12 +242,20 @@ class Game:
             caught = would_catch(self.seen[: bandit.claimed], bandit.claimed, *level)
             context.sampler.caught = caught
             margin = context.settings.margin
-            if may_end and context.guarantee.noise_below(caught) <= margin:
+            if may_end and context.guarantee.noise_below(caught) <= margin and self._sees():
                 left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
                 doubts = in_doubt(bandit.accepted, caught, left, *level, margin, bandit.claimed)
         self._doubtful = doubts[0] if doubts else None
         self._next_check = 0.0 if doubts else CHECK_GROWTH * self.drawn
         return doubts == []
+
+    def _sees(self) -> bool:
+        """Whether inputs are told apart, or would be if the mechanism used some of its claim."""
+        return (
+            tells_apart(self.seen)
+            or should_tell(self.seen, self.context.guarantee, LITTLE)
+            or all(arm.outputs.alike() for arm in self.seen)
+        )
 
     @property
     def seen(self) -> list[Arm]:
@@ -248,15 +267,31 @@ class Game:
         """Pairs of outputs so far."""
         return self.bandit.drawn
 
+    @cached_property
+    def ledger_beyond(self) -> Ledger:
+        """Bets on pairs beyond what the claim gives, from the first of them on."""
+        return Ledger(self.context.guarantee, self.share * self.context.alpha)
+
+    def ledger_of(self, arm: Arm) -> Ledger:
+        """The bets on a pair of inputs."""
+        return self.ledger_beyond if self.context.only_told(arm.pair) else self.ledger
+
+    def beyond(self) -> Game:
+        """The same game, as it stands for pairs beyond what the claim gives."""
+        ledger = self.ledger_beyond  # which the copy then has too
+        game = copy.copy(self)
+        game.ledger, game.refuted_before = ledger, False
+        return game
+
     def _batch_size(self, arm: Arm) -> int:
         """How many pairs of outputs the next batch has."""
-        bandit, size = self.bandit, FIRST_BATCH
+        bandit, ledger, size = self.bandit, self.ledger_of(arm), FIRST_BATCH
         if arm.drawn:
             total = bandit.drawn_for_proposed if bandit.is_proposed(arm) else bandit.drawn
             size = max(size, int(max(GROWTH_OF_ARM * arm.drawn, GROWTH_OF_ALL * total)))
         if arm.earned > 0:
             rate = arm.earned / arm.drawn
-            missing = self.ledger.enough - self.ledger.log_e_value
+            missing = ledger.enough - ledger.log_e_value
             enough = OF_THE_MISSING * missing / rate
             size = max(MIN_BATCH, int(np.clip(enough, self.pace.least_batch * size, size)))
         return self._limited_to_time(size)
@@ -307,13 +342,14 @@ class Game:
             self.proposals[arm.number], arm.proposed = proposal, proposal.binning
 
     def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:
-        before = self.ledger.log_e_value
+        ledger = self.ledger_of(arm)
+        before = ledger.log_e_value
         cash = float(max(self.bandit.claimed, arm.number + 1))
-        wager = self.ledger.wager(arm.record, cash)
-        self.ledger.settle(wager, arm.record, lambda: self._draw(arm, size, deadline))
-        after = self.ledger.log_e_value
-        arm.earned += after - before
-        self.trail.append((2 * self.drawn, math.log(self.share) + after))
+        wager = ledger.wager(arm.record, cash)
+        ledger.settle(wager, arm.record, lambda: self._draw(arm, size, deadline))
+        arm.earned += ledger.log_e_value - before
+        self.trail.append((2 * self.drawn, math.log(self.share) + self.ledger.log_e_value))
+        self.bandit.inside_only |= ledger is not self.ledger and ledger.refuted
 
     def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""

@@ -37,8 +37,14 @@ MIN_FIRST_LOOK = 20
 """Samples of each input below which a first look tells nothing: fewer compare pairs by luck, more
 leave pairs out. Chosen by hand."""
 
+BLIND = (
+    "nothing that was tried tells the two inputs of any pair apart, so a leak may have gone "
+    "unseen: say with features= what outputs tell of inputs, name pairs that differ by more, or "
+    "raise max_samples"
+)
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False)
 class Contender:
     """A pair in a search, by the positions of its inputs in the pool."""
 
@@ -79,6 +85,8 @@ class Pool:
     runs: int = 0
     returned: bool = False
     varies: bool = False
+    agree: bool = False
+    """Whether both inputs of all pairs gave the same outputs, before it was started again."""
     alive: list[Any] = field(default_factory=list)
     """What was added, so that nothing else gets its id."""
     _mark: int | None = None
@@ -134,6 +142,14 @@ class Pool:
         stop = runs if stop is None else min(stop, runs)
         parts = [table.between(start, stop) for table in tables]
         return concatenated(parts), np.arange(2 * (stop - start)) < stop - start
+
+    def alike(self, contender: Contender) -> bool:
+        """Whether, with the same random numbers, both inputs always gave the same outputs."""
+        if not self.coupled or not all(map(self.count, (contender.input1, contender.input2))):
+            return False
+        table, on_d = self.table(contender)
+        marks = hashes(table)
+        return np.array_equal(marks[on_d], marks[~on_d])
 
 
 def _leading_batches(stop: int | None, batches: list[Table]) -> list[Table]:

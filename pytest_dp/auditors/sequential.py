@@ -14,7 +14,7 @@ Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (correlat
 
 from __future__ import annotations
 
-from pytest_dp.auditors.concluding import conclude
+from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.enumeration import Enumeration, enumerate_pairs
 from pytest_dp.auditors.game import RESERVE, Game
@@ -77,4 +77,4 @@ def _play_and_conclude(game: Game, enumeration: Enumeration) -> AuditResult:
     except OutOfTime as out:
         game.context.refuse_hung(out)
         game.late = True
-    return conclude(game, enumeration)
+    return with_what_is_beyond(game, conclude(game, enumeration))

@@ -6,6 +6,8 @@ pair it is of.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pytest_dp.auditors.arms import Arm, edge
 from pytest_dp.auditors.game import Game
 from pytest_dp.datasets.relations import OfRecords, Pair
@@ -64,6 +66,7 @@ class _Search:
         context = game.context
         self.context, self.won = context, (game, winner)
         self.raises = _raises(winner)
+        self.only_told = context.only_told(winner.pair)
         self.least_hope = EDGE_SHARE * edge(winner.record, context.guarantee)
         seconds = min(MAX_SECONDS, TIME_SHARE * context.settings.max_seconds)
         self.deadline = Deadline(min(seconds, context.deadline.remaining()))
@@ -73,12 +76,17 @@ class _Search:
 
     def breaks(self, pair: Pair) -> bool:
         """Whether the claim is refuted on this pair too, and in the same way."""
+        pair = replace(pair, beyond=self.context.source.bounds.beyond(pair))
+        if self.context.only_told(pair) != self.only_told:
+            return False
         runs = self.context.sampler.runs
         if runs + self.runs > self.max_runs or self.deadline.remaining() <= 0:
             return False
         game, arm = self.won
         source = PairSource([pair])
         trial = Game(self.context, SMALLER_KEY, game.share, coupled=arm.coupled, source=source)
+        if self.only_told:
+            trial = trial.beyond()
         try:
             trial.play(self.deadline, runs + self.runs, self.least_hope)
         except (CannotCouple, MechanismError, OutOfTime):

@@ -52,7 +52,7 @@ only breaks ties. StatDP takes as many samples without it; but the best event of
 from which the first bets come, is then missed (`tests/unit/test_outputs_traces.py`)."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Suspect(Contender):
     """A pair in the search.
 

@@ -10,9 +10,11 @@ import math
 
 import numpy as np
 
-from pytest_dp.arrays import Ints
+from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.paired_outputs import first_pairs
+from pytest_dp.evidence.differences import SEEN, told_apart, would_show
+from pytest_dp.evidence.event_bets import all_contingencies
 from pytest_dp.evidence.expected_gains import edges, largest_shown, smallest_divergence_scale
 from pytest_dp.evidence.resolution import (
     OTHER_PAIRS_SHARE,
@@ -118,8 +120,18 @@ def _smallest_caught(arm: Arm, bets: PlannedBets) -> float:
 
 
 def tells_apart(arms: list[Arm]) -> bool:
-    """Whether any event that was tried tells the two inputs of a pair apart."""
-    return any(map(_tells_apart, arms))
+    """Whether any event that was tried tells the two inputs of a pair apart, beyond chance."""
+    return told_apart(_events_of(arms))
+
+
+def should_tell(arms: list[Arm], guarantee: Guarantee, used: float = SEEN) -> bool:
+    """Whether events would tell inputs apart, if the mechanism used this share of its claim."""
+    drawn = max((float(joint.sum()) for arm in arms for joint in arm.record.joint), default=0.0)
+    return would_show(guarantee, drawn, len(_events_of(arms)), used)
+
+
+def _events_of(arms: list[Arm]) -> Floats:
+    return np.concatenate([all_contingencies(arm.record.joint) for arm in arms])
 
 
 def in_doubt(

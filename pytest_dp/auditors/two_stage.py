@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pool import Pool, never_varies
+from pytest_dp.auditors.held_out import Tested
+from pytest_dp.auditors.pool import BLIND, Contender, Pool, cannot_be_read, never_varies
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.evidence.differences import told_apart, would_show
 from pytest_dp.sampling.deadline import OutOfTime
 
 Best = TypeVar("Best")
-Tested = TypeVar("Tested")
 
 
 def search_then_test(
     context: Context,
-    search: Callable[[Context, Pool], tuple[Sized, Best | None]],
+    search: Callable[[Context, Pool], tuple[Sequence[Contender], Best | None]],
     test: Callable[[Context, Pool, Best], Tested | None],
     conclude: Callable[[Context, Pool, Best, Tested, tuple[int, int]], AuditResult],
 ) -> AuditResult:
@@ -36,8 +40,8 @@ def search_then_test(
     Returns
     -------
     AuditResult
-        ``inconclusive`` if time ran out, if nothing could be tested, or if nothing was shown while
-        outputs never varied or some pairs were left out.
+        ``inconclusive`` if time ran out, if nothing could be tested, if nothing tells inputs apart,
+        or if nothing was shown while outputs never varied or some pairs were left out.
 
     Raises
     ------
@@ -65,4 +69,21 @@ def search_then_test(
     result = conclude(context, pool, best, tested, pairs)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
+    if result.verdict == "no violation" and _is_blind(context, pool, contenders, tested):
+        notes, hindrances = (BLIND, *result.notes), (BLIND, *result.hindrances)
+        unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
+        return replace(unknown, verdict="inconclusive", blind=True)
     return result
+
+
+def _is_blind(
+    context: Context, pool: Pool, contenders: Sequence[Contender], tested: Tested
+) -> bool:
+    """Whether what was tested does not tell inputs apart that it should, and that do differ."""
+    counted = [counts for counts in (tested.attack, tested.event) if counts is not None]
+    apart = np.array([counts.apart for counts in counted])
+    runs = min(min(counts.n1, counts.n2) for counts in counted)
+    if told_apart(apart) or not would_show(context.guarantee, runs, len(apart)):
+        return False
+    agree = pool.agree or all(map(pool.alike, contenders))
+    return not agree or bool(cannot_be_read(pool))

@@ -13,6 +13,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
+from pytest_dp.outputs.columns import as_float
 from pytest_dp.search.reachable import is_constant, reachable
 
 _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
@@ -40,7 +41,7 @@ def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> fl
     numbers: dict[str, float] = {}
     for value, place in reachable(mechanism, params):
         if is_constant(value) and not isinstance(value, str):
-            numbers[place.rpartition(" ")[2]] = float(value)
+            numbers[place.rpartition(" ")[2]] = as_float(value)
         elif type(value) is types.FunctionType:
             with suppress(OSError, TypeError, SyntaxError, ValueError):
                 numbers = dict(_numbers_in_source(value)) | numbers
@@ -54,7 +55,7 @@ def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, floa
     signature = inspect.signature(function)
     for parameter in signature.parameters.values():
         if isinstance(parameter.default, int | float):
-            yield parameter.name, float(parameter.default)
+            yield parameter.name, as_float(parameter.default)
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     decorators = [node.decorator_list for node in tree.body if isinstance(node, ast.FunctionDef)]
     claims = {inner for node in chain.from_iterable(decorators) for inner in ast.walk(node)}
@@ -70,7 +71,7 @@ def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, floa
             named = [(_name(node.target), node.value)]
         for name, value in named:
             if name and isinstance(value, ast.Constant) and type(value.value) in (int, float):
-                yield name, float(value.value)  # type: ignore[arg-type]
+                yield name, as_float(value.value)
 
 
 def _name(target: ast.expr) -> str | None:

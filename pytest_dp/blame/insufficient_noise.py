@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,7 +159,8 @@ def _excess(affine: Affine, claim: Guarantee) -> _Excess | None:
         return None
     moves = affine.answers[0] - affine.answers[1]
     noises = [noise for noise in _shifted(affine, moves) if noise.shift]
-    excess = excess_loss([n.shift for n in noises], [n.family for n in noises], claim)
+    shifts, families = [n.shift for n in noises], [n.family for n in noises]
+    excess = excess_loss(shifts, families, claim, apart=_are_apart(_independent(affine)))
     if not noises or excess is None:
         return None
     loss, loss_text = excess
@@ -214,7 +215,7 @@ def _shifted(affine: Affine, moves: Floats) -> list[_Noise]:
         return []
     times = np.stack([noise.times for noise in noises], axis=1)
     scales = np.array([noise.family.scale for noise in noises])
-    if np.linalg.matrix_rank(times) == len(noises):
+    if _are_apart(noises):
         shifts = np.linalg.lstsq(times, moves, rcond=None)[0]
     elif kinds == {GAUSSIAN}:
         shifts = scales * (np.linalg.pinv(times * scales) @ moves)
@@ -227,6 +228,12 @@ def _shifted(affine: Affine, moves: Floats) -> list[_Noise]:
         return []  # something has no noise at all
     shifts[np.abs(times * shifts).max(axis=0) <= TOLERANCE * sizes.max()] = 0.0
     return [replace(n, shift=float(s)) for n, s in zip(noises, shifts, strict=True)]
+
+
+def _are_apart(noises: Sequence[_Noise]) -> bool:
+    """Whether the output tells all of them, once the answer is known."""
+    times = np.stack([noise.times for noise in noises], axis=1) if noises else np.zeros((1, 0))
+    return bool(np.linalg.matrix_rank(times) == len(noises))
 
 
 def _least_sum(times: Floats, moves: Floats) -> Floats:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+
+import numpy as np
 
 from pytest_dp.blame.families import BOUNDED, GAUSSIAN, LAPLACE, ONE_SIDED, Family
 from pytest_dp.blame.texts import format_number
-from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.privacy import GaussianDP, Guarantee
 
+_FAR, _FAR_OUT = 5.0, 14.0
+"""How many scales out events of Gaussian and of Laplace noise are looked at: one in a million."""
 ABOVE = 1 + 1e-6
 """Only a loss of more than so many times the claim is more than claimed: less may be rounding.
 Chosen by hand; nothing depends on it finely."""
@@ -21,7 +24,7 @@ def is_pure(claim: Guarantee) -> bool:
 
 
 def excess_loss(
-    shifts: Sequence[float], families: Sequence[Family], claim: Guarantee
+    shifts: Sequence[float], families: Sequence[Family], claim: Guarantee, *, apart: bool = True
 ) -> tuple[float, str] | None:
     """What independent draws lose, if it is more than claimed and known exactly.
 
@@ -31,6 +34,8 @@ def excess_loss(
         By how much each draw would have to move, to take outputs on D to those on D'.
     families : sequence of Family
     claim : Guarantee
+    apart : bool
+        Whether outputs tell the draws one by one.
 
     Returns
     -------
@@ -40,24 +45,72 @@ def excess_loss(
     """
     names = {family.name for family in families}
     claimed = format_number(claim.claimed)
+    in_scales = [abs(s) / family.scale for s, family in zip(shifts, families, strict=True)]
     if names & {ONE_SIDED, BOUNDED}:
-        if not is_pure(claim):
-            return None
-        return (
-            math.inf,
-            f"one of D and D' gives outputs that the other never does, for {claimed} claimed",
-        )
+        return _never_on_one(in_scales, families, claim)
     if names == {LAPLACE} and claim.parameter == "eps":
-        loss = sum(abs(s) / f.scale for s, f in zip(shifts, families, strict=True))
+        loss = sum(in_scales)
         least = loss + 2 * math.log1p(-claim.delta)  # what of it one draw alone loses at delta
         if least <= claim.claimed * ABOVE:
             return None
         more = f", delta = {claim.delta:g}" * bool(claim.delta)
         return loss, f"a loss of {format_number(loss)} for {claimed}{more} claimed"
+    if names == {LAPLACE} and apart:
+        return _more_than_claimed(_of_laplace(max(in_scales), claim), claim)
     if names == {GAUSSIAN}:
-        mu = math.hypot(*(s / f.scale for s, f in zip(shifts, families, strict=True)))
-        return _gaussian(mu, claim)
+        return _gaussian(math.hypot(*in_scales), claim)
     return None
+
+
+def _never_on_one(
+    in_scales: Sequence[float], families: Sequence[Family], claim: Guarantee
+) -> tuple[float, str] | None:
+    """Of bounded and one-sided noise: what one input gives with probability p, the other never."""
+    if is_pure(claim):
+        text = f"one of D and D' gives outputs that the other never does, for {claim} claimed"
+        return math.inf, text.replace("eps=", "")
+    p = max(
+        min(moved / 2, 1.0) if family.name == BOUNDED else -math.expm1(-moved)
+        for moved, family in zip(in_scales, families, strict=True)
+        if family.name in (ONE_SIDED, BOUNDED)
+    )
+    if p <= claim.largest_probability(0.0) * ABOVE:
+        return None
+    text = f"one of D and D' gives outputs with probability {format_number(p)} that the other"
+    return claim.shown_by(p, 0.0), f"{text} never does, for {claim} claimed"
+
+
+def _more_than_claimed(value: float, claim: Guarantee) -> tuple[float, str] | None:
+    if value <= claim.claimed * ABOVE:
+        return None
+    if math.isinf(value):
+        return value, f"more than any multiple of {claim} allows"
+    shown = claim.at_least(format_number(value))
+    of = "" if claim.parameter == "scale" else f" for {format_number(claim.claimed)} claimed"
+    return value, f"{shown}{of}"
+
+
+def _of_laplace(moved: float, claim: Guarantee) -> float:
+    """What a Laplace number shows that moves by so many scales: by half-lines and divergences."""
+    from scipy.stats import laplace
+
+    at = np.linspace(moved - _FAR_OUT, _FAR_OUT, 401)
+    at = at if moved < 2 * _FAR_OUT else np.array([moved / 2])
+    shown = float(np.max(claim.shown_by(laplace.sf(at - moved), laplace.sf(at))))
+    for order in (divergence.order for divergence in claim.divergences):
+        shown = max(shown, claim.shown_by_divergence(order, _laplace_renyi(moved, order)))
+    return shown
+
+
+def _laplace_renyi(moved: float, order: float) -> float:
+    """Source: Mironov, "Rényi Differential Privacy", CSF 2017, Proposition 6."""
+    if order == 1:
+        return moved + math.expm1(-moved)
+    logs = (
+        math.log(order / (2 * order - 1)) + (order - 1) * moved,
+        math.log((order - 1) / (2 * order - 1)) - order * moved,
+    )
+    return float(np.logaddexp(*logs)) / (order - 1)
 
 
 def _gaussian(mu: float, claim: Guarantee) -> tuple[float, str] | None:
@@ -68,12 +121,22 @@ def _gaussian(mu: float, claim: Guarantee) -> tuple[float, str] | None:
         if value <= claim.claimed * ABOVE:
             return None
         return value, f"{claim.parameter} = {format_number(value)} for {claimed} claimed"
-    if claim.parameter != "eps" or not mu:
+    if not mu:
         return None
-    if not claim.delta:
-        return math.inf, f"Gaussian noise keeps no eps without a delta, and {claimed} is claimed"
-    cdf, eps = NormalDist().cdf, claim.claimed
-    delta = cdf(mu / 2 - eps / mu) - math.exp(eps) * cdf(-mu / 2 - eps / mu)
-    if delta <= claim.delta * ABOVE:
-        return None
-    return eps, f"delta = {delta:.2g} at eps = {claimed} for {claim.delta:g} claimed"
+    if claim.parameter == "eps":
+        if not claim.delta:
+            text = f"Gaussian noise keeps no eps without a delta, and {claimed} is claimed"
+            return math.inf, text
+        delta = GaussianDP(mu).delta_at(claim.claimed)
+        if delta <= claim.delta * ABOVE:
+            return None
+        text = f"delta = {delta:.2g} at eps = {claimed} for {claim.delta:g} claimed"
+        return claim.claimed, text
+    from scipy.special import ndtr
+
+    # The half-lines are the events that show the most; further out, floats do not hold both sides.
+    at = np.linspace(-_FAR, max(_FAR - mu, -_FAR), 201)
+    shown = float(np.max(claim.shown_by(ndtr(at + mu), ndtr(at))))
+    for order in (divergence.order for divergence in claim.divergences):
+        shown = max(shown, claim.shown_by_divergence(order, order * mu * mu / 2))
+    return _more_than_claimed(shown, claim)

@@ -103,6 +103,10 @@ def _assigning_line(flow: Flow, place: str) -> Site | None:
     bare, other = lines
     noisy = _noisy_sides(flow, place)
     if len(noisy) == 1:
+        run = flow.runs.usual(1 - noisy[0], 0)
+        drawing = [line for line in flow.lines_on(noisy[0], place) if run.draws_at(line)]
+        if drawing:  # also without a number, as of no records
+            return drawing[0]
         bare, other = lines[1 - noisy[0]], lines[noisy[0]]
         if bare[-1] not in other:
             return bare[-1]

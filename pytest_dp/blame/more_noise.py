@@ -50,10 +50,9 @@ def by_more_noise(
     lines = [line for line in flow.lines if _is_noise(flow, line)]
     if not lines:
         return
-    times = math.exp(claim.eps or 0.0)
 
     def frequencies(line: Site | None, noises: range) -> _Frequencies:
-        return _Frequencies(*_shares(flow, event, line, noises), times, len(noises))
+        return _Frequencies(*_shares(flow, event, line, noises), claim, len(noises))
 
     line = lines[0]
     counting = FIRST_NOISE + CHOOSING_RUNS
@@ -75,23 +74,26 @@ def by_more_noise(
 
 @dataclass(frozen=True, slots=True)
 class _Frequencies:
-    """Shares of runs in which an event came on D and on D'; `times` the latter is allowed."""
+    """Shares of runs in which an event came on D and on D'."""
 
     here: float
     there: float
-    times: float
+    claim: Guarantee
     runs: int
 
     @property
     def excess(self) -> float:
         """By how much the share on D is more than the claim allows."""
-        return self.here - self.times * self.there
+        return self.here - self.claim.largest_probability(self.there)
 
     @property
     def error(self) -> float:
         """The standard error of the excess; one run is added, as the event may never come."""
         least = 1 / self.runs
-        return math.sqrt((self.here + least + self.times**2 * (self.there + least)) / self.runs)
+        deviation = math.sqrt((self.there + least) / self.runs)
+        allowed = self.claim.largest_probability
+        around = allowed(min(self.there + deviation, 1.0)) - allowed(self.there)
+        return math.hypot(math.sqrt((self.here + least) / self.runs), around)
 
 
 def _is_noise(flow: Flow, line: Site) -> bool:

@@ -25,17 +25,18 @@ values would show more, some of it by chance. Chosen by hand."""
 
 def presence(flow: Flow, claim: Guarantee, lower: float) -> Iterator[Finding]:
     """What is put out on D sometimes, and never on D', or the other way round."""
-    if claim.parameter != "eps":
-        return
     if len({len(run.leaves) for noise in range(PILOT_RUNS) for run in flow.both(noise)}) < 2:
         return
     counts = [
         Counter(place for noise in range(RUNS) for place in flow.runs.usual(side, noise).leaves)
         for side in (0, 1)
     ]
+    eps = claim.parameter == "eps"  # which, but for delta, allows a multiple of nothing
+    allowed = claim.delta if eps else claim.largest_probability(1 / RUNS)
+    promised = f"delta = {claim.delta:g}" if eps else str(claim)
     for side in (0, 1):
         for place, count in counts[side].most_common():
-            if counts[1 - side][place] or count < max(LEAST, TIMES_DELTA * claim.delta * RUNS):
+            if counts[1 - side][place] or count < max(LEAST, TIMES_DELTA * allowed * RUNS):
                 continue
             runs = (flow.runs.usual(side, noise).leaves for noise in range(RUNS))
             noise, value = next((n, run[place]) for n, run in enumerate(runs) if place in run)
@@ -45,7 +46,7 @@ def presence(flow: Flow, claim: Guarantee, lower: float) -> Iterator[Finding]:
             condition = condition_of(assigning[-1])
             text = (
                 f"{place} is there in {count} of {RUNS} runs on {SIDES[side]}, and in none of "
-                f"{RUNS} on {SIDES[1 - side]}, for delta = {claim.delta:g} claimed"
+                f"{RUNS} on {SIDES[1 - side]}, for {promised} claimed"
             )
             yield Finding("too far apart", condition, text, loss=lower)
             for line, name in deciding(condition):

@@ -12,7 +12,7 @@ import numpy as np
 from pytest_dp.blame.flow import Flow
 from pytest_dp.blame.line_trace import RETURNED, traced_lines
 from pytest_dp.blame.runs import LENGTH, Leaf
-from pytest_dp.outputs.columns import NUMBER
+from pytest_dp.outputs.columns import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
 
@@ -90,8 +90,8 @@ def _has(variable: Any, value: Leaf | None) -> bool:
 
 
 def _is(variable: Any, value: Leaf | None) -> bool:
-    if isinstance(variable, float | int | np.number) and not isinstance(variable, bool):
-        return isinstance(value, float) and math.isclose(variable, value)
+    if is_number(type(variable)):
+        return isinstance(value, float) and math.isclose(as_float(variable), value)
     if not isinstance(variable, str | bool | type(None) | bytes):
         return False
     table = tabulate([variable])

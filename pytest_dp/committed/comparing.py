@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pytest_dp.committed.entries import (
@@ -15,7 +14,6 @@ from pytest_dp.committed.entries import (
     promise_of,
     promise_text,
 )
-from pytest_dp.errors import ClaimError
 from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.implication import implies
 from pytest_dp.settings import SEARCHES, Settings
@@ -63,7 +61,7 @@ def changes(old: Entry, new: Entry) -> list[Change]:
         If the old entry is none.
     """
     return [
-        *_promise(old.get("promise", {}), new["promise"], _larger_group(old, new)),
+        *_promise(*_of_units(old, new)),
         *_relation(old.get("relation", {}), new.get("relation", {})),
         *_group(old.get("group", 1), new.get("group", 1)),
         *_inputs(old, new),
@@ -71,25 +69,26 @@ def changes(old: Entry, new: Entry) -> list[Change]:
         *_param_changes("drawn", old, new),
         *_composes(old.get("composes", []), new.get("composes", [])),
         *_effort(old.get("effort", {}), new["effort"]),
+        *_profile(old, new),
     ]
 
 
-def _larger_group(old: Entry, new: Entry) -> int:
-    """How many times larger the group has become, at least 1."""
-    return max(int(new.get("group", 1)) // int(old.get("group", 1)), 1)
+def _of_units(old: Entry, new: Entry) -> tuple[Entry, Entry]:
+    """The promises to compare: where groups differ, those of one unit, from which theirs follow."""
+    before: Entry = old.get("promise", {})
+    after: Entry = new["promise"]
+    if old.get("group", 1) != new.get("group", 1):  # older versions did not keep those of one unit
+        before, after = old.get("one_unit", before), new.get("one_unit", after)
+    return before, after
 
 
-def _promise(old: Entry, new: Entry, larger: int) -> Iterator[Change]:
-    """Compare guarantees at the distance of the new group, to which the old one is carried."""
+def _promise(old: Entry, new: Entry) -> Iterator[Change]:
     if _close(old, new):
         return
     before, after = guarantee_of(old), guarantee_of(new)
-    if before is not None and larger > 1:
-        with suppress(ClaimError):  # it would promise nothing so far apart
-            before = before.group(larger)
     forth = _follows(old, before, new, after)
     back = _follows(new, after, old, before)
-    if forth and back and (larger > 1 or before == after):
+    if forth and back and before == after:
         return
     verdict = STRONGER if forth else WEAKER if back else OTHER
     yield Change("promise", promise_text(old), promise_text(new), verdict)
@@ -216,6 +215,24 @@ def _effort(old: Entry, new: Entry) -> Iterator[Change]:
                 yield Change(name, _value(name, before), _value(name, after), verdict)
 
 
+def _profile(old: Entry, new: Entry) -> Iterator[Change]:
+    """Compare the profile that was chosen on the command line, if it is one of the project's own.
+
+    One that is not on record is compared with pytest-dp's own of that name, or else with none.
+    """
+    chosen = new.get("chosen")
+    if chosen is None:
+        return
+    before = old.get("profiles", {}).get(chosen["profile"], chosen["usual"])
+    after = new["profiles"][chosen["profile"]]
+    efforts = (
+        {name: value for name, value in {**effort, **more}.items() if value is not None}
+        for effort, more in ((old.get("effort", {}), before), (new["effort"], after))
+    )
+    for change in _effort(*efforts):
+        yield change._replace(what=f"{change.what} (profile {chosen['profile']!r})")
+
+
 def _value(name: str, value: Any) -> str:
     if name == "margin" and value == 1.0:
         return "none"
@@ -243,6 +260,12 @@ def _search(before: Any, after: Any) -> str:
     return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
 
 
+def _beyond(before: Any, after: Any) -> str:
+    usual = Settings().beyond
+    rank = {"off": 0, "tell": 1, "fail": 2}
+    return _rising(rank[before or usual], rank[after or usual])
+
+
 def _no_order(before: Any, after: Any) -> str:  # noqa: ARG001
     return OTHER
 
@@ -256,4 +279,5 @@ _EFFORT: Mapping[str, Callable[[Any, Any], str]] = {
     "strict": _rising,
     "margin": _falling,
     "search": _search,
+    "beyond": _beyond,
 }

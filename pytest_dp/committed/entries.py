@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pytest_dp.claim import Claim, Promise
-from pytest_dp.committed.texts import brief, digest, source_digest, text_of
+from pytest_dp.committed.texts import brief, text_of, with_code
 from pytest_dp.datasets.types import type_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
+from pytest_dp.identity import digest, source_digest
 from pytest_dp.keywords import is_strategy
 from pytest_dp.privacy import (
     ApproximateDP,
@@ -30,7 +32,7 @@ entries, between them a promise may become weaker unseen. Chosen by hand."""
 ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
 """Effort that an entry names in any case; of the rest, what is not usual."""
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
-SOMETIMES = ("c", "classifier", "coupled", "features", "floating_point", "search")
+SOMETIMES = ("beyond", "c", "classifier", "coupled", "features", "floating_point", "search")
 
 
 def entry(
@@ -41,6 +43,7 @@ def entry(
     resolved: Promise | None = None,
     *,
     strict: bool = False,
+    profiles: Mapping[str, tuple[Settings, bool]] = MappingProxyType({}),
 ) -> Entry:
     """What is kept of a claim.
 
@@ -57,8 +60,10 @@ def entry(
         Its promise with the inputs looked up, where it was audited.
     strict : bool
         Whether an audit that can tell nothing fails.
+    profiles : mapping
+        By the names of the project's own profiles, the settings and whether they are strict.
     """
-    promise = claim.promise
+    promise, effort = claim.promise, _effort(settings, strict=strict)
     looked_up = resolved or promise
     parts: Entry = {
         "promise": promise_of(promise.guarantee),
@@ -69,7 +74,13 @@ def entry(
         "drawn": {name: _text_or_digest(v) for name, v in claim.arguments.drawn.items()},
         "composes": sorted(f"{_name(part)} x {times}" for part, times in composes),
         "group": promise.group if promise.group > 1 else None,
-        "effort": _effort(settings) | ({"strict": True} if strict else {}),
+        "one_unit": None
+        if promise.group == 1 or promise.one_unit is None
+        else promise_of(promise.one_unit),
+        "effort": effort,
+        "profiles": {
+            name: differing(with_profile, effort) for name, with_profile in profiles.items()
+        },
         "source": source_digest(mechanism),
     }
     return {name: part for name, part in parts.items() if part not in (None, {}, [])}
@@ -176,19 +187,33 @@ def _relation(promise: Promise) -> Entry | None:
     return {name: v if isinstance(v, str | int) else text_of(v) for name, v in stated.items()}
 
 
-def _effort(settings: Settings) -> Entry:
+def differing(given: tuple[Settings, bool], usual: Entry) -> Entry:
+    """What a profile says otherwise than an entry's effort; None stands for what is left out."""
+    effort = _effort(given[0], strict=given[1])
+    names = sorted({*effort, *usual})
+    return {name: effort.get(name) for name in names if effort.get(name) != usual.get(name)}
+
+
+def _effort(settings: Settings, *, strict: bool) -> Entry:
     usual = Settings()
     effort: Entry = {name: getattr(settings, name) for name in ALWAYS}
+    if strict:
+        effort["strict"] = True
     for name in SOMETIMES:
         value = getattr(settings, name)
         if name == "search":
-            texts = [part if isinstance(part, str) else _text_or_digest(part) for part in value]
+            texts = [part if isinstance(part, str) else _with_code(part) for part in value]
             if sorted(texts) != sorted(usual.search):
                 effort[name] = sorted(texts)
         elif value is not getattr(usual, name) and value != getattr(usual, name):
             plain = isinstance(value, bool | int | float | str)
-            effort[name] = value if plain else _text_or_digest(value)
+            effort[name] = value if plain else _with_code(value)
     return effort
+
+
+def _with_code(value: Any) -> str:
+    """Of a function or an object that audits call: its text, and a digest of its code."""
+    return brief(with_code(text_of(value), value))
 
 
 def _name(mechanism: Any) -> str:

@@ -191,5 +191,5 @@ def _filled(new: Entry, old: Entry) -> Entry:
 
 
 def _marked(entry: Entry, claim: Collected) -> Entry:
-    entry = {name: value for name, value in entry.items() if name != "hidden"}
+    entry = {name: value for name, value in entry.items() if name not in ("hidden", "chosen")}
     return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry

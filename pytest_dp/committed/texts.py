@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import inspect
-import textwrap
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -15,8 +13,9 @@ import numpy as np
 
 from pytest_dp.datasets.types import type_of
 from pytest_dp.declaration import NullRecord, Queries, Values
+from pytest_dp.identity import digest, of_names, source_digest
+from pytest_dp.keywords import is_strategy
 from pytest_dp.reprs import shown
-from pytest_dp.sampling.streams import definition_of
 
 SHORT = 60
 """Characters that a text may have before a digest takes the place of its end. Chosen by hand."""
@@ -35,69 +34,15 @@ def text_of(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
+def with_code(text: str, value: Any) -> str:
+    """The text, and a digest if the value holds code of the project, as strategies may."""
+    code = "" if inspect.isroutine(value) or inspect.isclass(value) else of_names(value)
+    return f"{brief(text)} #{digest(text + code)}" if code else text
+
+
 def brief(text: str) -> str:
     """The text, or its beginning and a digest of it all."""
     return text if len(text) <= SHORT else f"{text[: SHORT - 20]}... #{digest(text)}"
-
-
-def digest(text: str) -> str:
-    """A short stand-in for a text."""
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
-
-
-def source_digest(function: Any) -> str:
-    """A digest of what a function does.
-
-    Its name, its claims and marks, its docstring, comments and formatting play no part: it stays
-    the same when the function is renamed or moved, or when its claim is changed.
-    """
-    inner = definition_of(function)
-    code = getattr(inner, "__code__", None)
-    return _digest_of(inner if code is None else code)
-
-
-@functools.lru_cache(4096)
-def _digest_of(code: Any) -> str:
-    """Of a code object, or of a class."""
-    inside = _inside(code) if hasattr(code, "co_consts") else getattr(code, "__qualname__", "")
-    try:
-        source = _normalised(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, TypeError):
-        return digest(inside)
-    several = getattr(code, "co_name", "") == "<lambda>" and source.count("lambda") > 1
-    return digest(source + inside * several)
-
-
-def _inside(code: Any) -> str:
-    """The code of functions that share a line, or have no source, to tell them apart."""
-    constants = [constant for constant in code.co_consts if isinstance(constant, _PLAIN)]
-    return repr((code.co_names, code.co_varnames, constants))
-
-
-def _normalised(source: str) -> str:
-    """Source without name, docstrings, comments, claims and formatting.
-
-    Where it cannot be parsed by itself, only white space is left out.
-    """
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:  # such as of a lambda within a call
-        return "".join(source.split())
-    for at, node in enumerate(ast.walk(tree)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if at == 1:  # what the source is of, after the module
-                node.name = "_"
-            node.decorator_list = [d for d in node.decorator_list if not _says(d)]
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def _says(decorator: ast.expr) -> bool:
-    """Whether a decorator only says something of a function: a claim, or a mark."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    path = ast.unparse(called).split(".")
-    return path[-1] == "dp_claim" or "mark" in path[:-1]
 
 
 def _text(value: Any, depth: int) -> str:
@@ -111,7 +56,8 @@ def _text(value: Any, depth: int) -> str:
         if isinstance(value, kinds):
             return str(write(value, depth + 1))
     if inspect.isroutine(value) or inspect.isclass(value):
-        return f"{getattr(value, '__qualname__', shown(value))} #{source_digest(value)}"
+        code = of_names(value) or source_digest(value)
+        return f"{getattr(value, '__qualname__', shown(value))} #{code}"
     data = type_of(value)
     if data is not None:
         columns = _text(data.columns(value), depth + 1)
@@ -122,7 +68,7 @@ def _text(value: Any, depth: int) -> str:
         return f"{type(value).__name__}{_named(given, depth + 1)}"
     if getattr(type(value), "__repr__", None) is object.__repr__:
         return f"{type(value).__name__}{_named(getattr(value, '__dict__', {}), depth + 1)}"
-    return shown(value)
+    return with_code(shown(value), value) if is_strategy(value) else shown(value)
 
 
 def _with_missing_values(record: Any) -> Any:

@@ -7,8 +7,9 @@ from pytest_dp.datasets.builtin import FrozenSet, List, Set, Tuple
 from pytest_dp.datasets.columns import Columns, String
 from pytest_dp.datasets.conversion import kind_of, only_in, rebuilt, records_of
 from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.frames import DataFrame, Series
-from pytest_dp.datasets.records import ends_first, is_real, key
+from pytest_dp.datasets.records import ends_first, is_real
 from pytest_dp.datasets.tables import ArrowTable, PolarsFrame, PolarsSeries
 from pytest_dp.datasets.types import register
 

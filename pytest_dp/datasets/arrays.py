@@ -20,6 +20,9 @@ class Array(OfLibrary):
     def detail(self, value: Any) -> Any:
         return value.shape[1:]
 
+    def form(self, value: Any) -> Any:
+        return str(value.dtype.descr), value.shape[1:]
+
     def content(self, value: Any) -> str:
         """The type of the numbers: joining others would convert them."""
         family = "number" if value.dtype.kind in "iufc" else value.dtype.kind

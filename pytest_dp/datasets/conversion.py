@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_dp.datasets.columns import column_lengths
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.records import key
+from pytest_dp.datasets.equality import equality_key
 from pytest_dp.datasets.types import DataType, Kind, type_of
 from pytest_dp.errors import ClaimError
 
@@ -46,10 +46,10 @@ def records_of(dataset: Any) -> list[Any]:
 
 def only_in(dataset: Any, other: Any) -> list[Any]:
     """Records that one dataset holds more often than another one."""
-    left = Counter(map(key, records_of(other)))
+    left = Counter(map(equality_key, records_of(other)))
     extra = []
     for record in records_of(dataset):
-        content = key(record)
+        content = equality_key(record)
         if left[content] > 0:
             left[content] -= 1
         else:
@@ -151,10 +151,10 @@ def _unlike(records: Sequence[Any], made: Sequence[Any]) -> list[Any]:
 def _same(record: Any, copy: Any) -> bool:
     """Whether nothing but digits of a float were lost: float16 has three."""
     if isinstance(record, float) and isinstance(copy, float):
-        return isclose(record, copy, rel_tol=1e-3) or key(record) == key(copy)
+        return isclose(record, copy, rel_tol=1e-3) or equality_key(record) == equality_key(copy)
     if isinstance(record, list | tuple) and isinstance(copy, list | tuple):
         return len(record) == len(copy) and all(map(_same, record, copy))
-    return key(record) == key(copy)
+    return equality_key(record) == equality_key(copy)
 
 
 def _unfit(example: Any, records: list[Any]) -> ClaimError:

@@ -13,6 +13,12 @@ from pytest_dp.datasets.types import OfLibrary
 class _Pandas(OfLibrary):
     library = "pandas"
 
+    def form(self, value: Any) -> Any:
+        index = value.index
+        labels = repr(index) if isinstance(index, self.module.RangeIndex) else list(index)
+        dtypes = value.dtypes if value.ndim > 1 else [value.dtype]
+        return self.detail(value), list(map(repr, dtypes)), repr(index.dtype), labels
+
     def joined(self, datasets: Sequence[Any]) -> Any:
         return self.module.concat(datasets, ignore_index=True)
 

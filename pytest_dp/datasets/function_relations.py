@@ -10,10 +10,10 @@ from typing import Any
 
 from pytest_dp.datasets.conversion import kind_of, records_of
 from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.equality import equality_key, key
 from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.neighbours import Pair, Relation
 from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
-from pytest_dp.datasets.records import key
 from pytest_dp.errors import ClaimError
 
 MAX_TAKEN = 512
@@ -59,11 +59,10 @@ class Neighbours(OfFunction):
         return f"{self.called}(D) yields D', or {self.called}(D') yields D"
 
     def fault(self, d1: Any, d2: Any) -> str:
-        wanted = {key(d1), key(d2)}
         taken = []
-        for dataset in (d1, d2):
-            neighbours = list(self._neighbours_of(dataset))
-            if any(key(neighbour) in wanted for neighbour in neighbours):
+        for dataset, other in ((d1, d2), (d2, d1)):
+            neighbours, wanted = list(self._neighbours_of(dataset)), equality_key(other)
+            if any(equality_key(neighbour) == wanted for neighbour in neighbours):
                 return ""
             taken.append(f"{len(neighbours)}")
         return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from pytest_dp.datasets.equality import equality_key
 from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.pool import Pool, Positions
-from pytest_dp.datasets.records import key, representatives
+from pytest_dp.datasets.records import representatives
 from pytest_dp.datasets.units import moved_to, name_of, reader
 
 PART, PART_UNITS = 16, 8
@@ -106,7 +107,7 @@ class Units:
     def _key(self, at: int) -> Hashable:
         if at not in self._keys:
             nobody = self.pool.same[at] == self._null
-            self._keys[at] = _NOBODY if nobody else key(self._read(self.pool.records[at]))
+            self._keys[at] = _NOBODY if nobody else equality_key(self._read(self.pool.records[at]))
         return self._keys[at]
 
     def _members(self, positions: Positions) -> list[Member]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from pytest_dp.datasets.conversion import in_words
@@ -37,6 +37,9 @@ class Pair:
     origin : str
         Where a pair comes from that holds what the claim does not give: ``"D holds 6, a constant in
         stats.py:14"``; else empty.
+    beyond : str
+        What of it is beyond what the claim gives: ``"age = 0 (they have 18 to 90)"``; empty for a
+        pair inside the claim.
     """
 
     d1: Any
@@ -45,6 +48,7 @@ class Pair:
     opposite: str = field(default="", compare=False)
     params: Mapping[str, Any] = field(default_factory=dict)
     origin: str = field(default="", compare=False)
+    beyond: str = field(default="", compare=False)
 
     @property
     def inputs(self) -> tuple[Any, Any]:
@@ -57,7 +61,9 @@ class Pair:
         """The same pair with D and D' exchanged."""
         words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
         difference = self.opposite or " ".join(words)
-        return Pair(self.d2, self.d1, difference, self.difference, self.params, self.origin)
+        return replace(
+            self, d1=self.d2, d2=self.d1, difference=difference, opposite=self.difference
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from pytest_dp.datasets.conversion import rebuilt
-from pytest_dp.datasets.records import ends_first, key
+from pytest_dp.datasets.equality import digest, equality_key, key
+from pytest_dp.datasets.records import ends_first
 from pytest_dp.datasets.types import DataType, type_of
 
 Positions = tuple[int, ...]
@@ -34,14 +35,19 @@ class Pool:
         self._type: DataType = type_of(datasets[0])  # type: ignore[assignment]
         filled = [dataset for dataset in datasets if self._type.length(dataset)] or datasets[:1]
         self.example, self._rows = filled[0], self._type.joined(filled)
-        self.records = [record for dataset in datasets for record in self._type.records(dataset)]
+        if self.unique or len(filled) == 1:
+            self.records = [record for dataset in filled for record in self._type.records(dataset)]
+        else:  # as they are once joined: 1 is 1.0 among floats
+            runs = range(sum(map(self._type.length, filled)))
+            self.records = self._type.records(self._type.taken(self._rows, runs))
         self._native = len(self.records)
         self._first: dict[Hashable, int] = {}
         self.same = [self._entered(record, at) for at, record in enumerate(self.records)]
         self._distinct: list[int] = []
 
     def _entered(self, record: Any, at: int) -> int:
-        return self._first.setdefault(key(record), at)
+        same = equality_key if self.unique else key  # as in a set itself
+        return self._first.setdefault(same(record), at)
 
     def add(self, record: Any) -> int:
         """The position of a record, which is a new one if no dataset holds it."""
@@ -82,7 +88,7 @@ class Pool:
     def _parts(self, natives: Sequence[int]) -> list[Any]:
         return [self._type.taken(self._rows, natives)] if natives else []
 
-    def content(self, positions: Positions) -> int:
+    def content(self, positions: Positions) -> bytes:
         """Equal for equal datasets: a hash, since the content itself would fill the memory."""
         values = [self.same[at] for at in positions]
-        return hash((id(self), *(sorted(values) if self.unique else values)))
+        return digest((id(self), *(sorted(values) if self.unique else values)))

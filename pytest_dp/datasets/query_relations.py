@@ -7,8 +7,9 @@ from typing import Any
 
 from pytest_dp.datasets.conversion import kind_of, rebuilt, records_of
 from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
-from pytest_dp.datasets.records import is_real, key
+from pytest_dp.datasets.records import is_real
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError
 

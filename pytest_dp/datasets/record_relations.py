@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
 
 from pytest_dp.datasets.conversion import kind_of, length, no_dataset, null_of, records_of
+from pytest_dp.datasets.equality import equality_key, key
 from pytest_dp.datasets.interleaving import diagonally, in_turn
 from pytest_dp.datasets.members import Member, Records, Units, addable, exchanged
 from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
 from pytest_dp.datasets.pool import Pool, Positions
-from pytest_dp.datasets.records import key
 from pytest_dp.datasets.steps import Step, counted, in_words, surplus, too_far
 from pytest_dp.datasets.units import grouped, name_of, owners, too_many
 from pytest_dp.declaration import NullRecord
@@ -95,10 +95,16 @@ class OfRecords(Relation):
         return steps if isinstance(steps, str) else in_words(steps)
 
     def _between(self, d1: Any, d2: Any) -> list[Step] | str:
-        """The least steps that lead from D to D', or why none do."""
+        """The least steps that lead from D to D', or why none do.
+
+        Records that are equal are one, unless nothing else differs: 1 and True, 0.0 and -0.0.
+        """
+        return self._steps_between(d1, d2, equality_key) or self._steps_between(d1, d2, key)
+
+    def _steps_between(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step] | str:
         if self.keeps_length and length(d1) != length(d2):
             return f"D has {counted(length(d1))} and D' {counted(length(d2))}"
-        rows1, rows2 = self._rows(d1), self._rows(d2)
+        rows1, rows2 = self._rows(d1, same), self._rows(d2, same)
         if self.unit is None:
             counts1, counts2 = (rows.get(None, _NO_ROWS)[0] for rows in (rows1, rows2))
             return self._record_steps((counts1 - counts2).total(), (counts2 - counts1).total())
@@ -110,25 +116,27 @@ class OfRecords(Relation):
                 changed.append((name1 or name2, counts1.total(), counts2.total()))
         return self._unit_steps(changed)
 
-    def _rows(self, dataset: Any) -> dict[Hashable, tuple[Counter[Hashable], str]]:
+    def _rows(
+        self, dataset: Any, same: Callable[[Any], Hashable]
+    ) -> dict[Hashable, tuple[Counter[Hashable], str]]:
         """For each unit how often each of its records occurs, and its name."""
         records, owners = self._real(dataset)
         if self.unit is None:
-            return {None: (Counter(map(key, records)), "")}
+            return {None: (Counter(map(same, records)), "")}
         return {
-            unit: (Counter(key(records[at]) for at in rows), name_of(self.unit, owners[rows[0]]))
+            unit: (Counter(same(records[at]) for at in rows), name_of(self.unit, owners[rows[0]]))
             for unit, rows in grouped(owners).items()
         }
 
     def _real(self, dataset: Any) -> tuple[list[Any], list[Any]]:
         """The records apart from null records, and the unit of each."""
         records = records_of(dataset)
-        null = self._null_key(dataset)
+        null = self.null_key(dataset)
         if null is not _NO_NULL:
-            records = [record for record in records if key(record) != null]
+            records = [record for record in records if equality_key(record) != null]
         return records, [] if self.unit is None else owners(dataset, records, self.unit)
 
-    def _null_key(self, example: Any) -> Hashable:  # noqa: ARG002
+    def null_key(self, example: Any) -> Hashable:  # noqa: ARG002
         """What is equal for the null record, where there is one."""
         return _NO_NULL
 
@@ -156,7 +164,9 @@ class OfRecords(Relation):
             content = pool.content(moved)
             if content not in seen:
                 seen.add(content)
-                yield pair_of(d1, pool.dataset(moved), steps)
+                d2 = pool.dataset(moved)
+                if key(d2) != key(d1):  # a new record may turn into one that is there: 1 into 1.0
+                    yield pair_of(d1, d2, steps)
 
     def moves(
         self, pool: Pool, positions: Positions, sources: Sequence[Positions]
@@ -339,8 +349,8 @@ class ReplaceSpecial(_Appearing):
     def _null(self, example: Any) -> Any:
         return null_of(example, self.null and self.null.record)
 
-    def _null_key(self, example: Any) -> Hashable:
-        return key(self._null(example))
+    def null_key(self, example: Any) -> Hashable:
+        return equality_key(self._null(example))
 
     def _null_in(self, pool: Pool) -> int:
         return pool.add(self._null(pool.example))

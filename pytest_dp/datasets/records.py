@@ -1,19 +1,16 @@
-"""Records: when two are equal, and which of them matter most."""
+"""Records: their columns, and which of them matter most."""
 
 from __future__ import annotations
 
-import pickle
-import sys
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from itertools import islice
 from numbers import Real
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.interleaving import in_turn
-from pytest_dp.datasets.types import MAX_CLASSES, type_of
 
 MAX_COLUMNS = 16
 """Columns whose extremes and categories are looked at. More cost time and crowd the others out;
@@ -26,60 +23,6 @@ dataset; fewer may leave a category out. By hand."""
 def is_real(value: object) -> bool:
     """Whether this is a number, NaN apart."""
     return isinstance(value, Real) and bool(value == value)
-
-
-def key(value: Any) -> Hashable:
-    """What is equal for equal records: NaN equals NaN, and lists, dicts and arrays have one too."""
-    try:
-        return _content(value)
-    except Exception:  # records are the user's objects: anything may happen in them
-        pass
-    try:
-        return (type(value), pickle.dumps(value))
-    except Exception:
-        return (type(value), describe(value, 1000), id(value))
-
-
-def _content(value: Any) -> Hashable:
-    if type(value) is float:  # most cells are plain, and there may be millions
-        return value if value == value else ("nan",)
-    if value is None or isinstance(value, str | int):
-        return value
-    if type(value) is tuple:
-        return (("tuple", None), tuple(map(_content, value)))
-    if isinstance(value, dict):
-        return (
-            "dict",
-            frozenset((_content(name), _content(entry)) for name, entry in value.items()),
-        )
-    data = type_of(value)
-    if data:
-        records = map(_content, data.records(value))
-        kind = (data.name, data.detail(value))
-        return (kind, frozenset(records) if data.unique else tuple(records))
-    if isinstance(value, tuple):
-        return (type(value), *map(_content, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = (getattr(value, field.name) for field in fields(value))
-        return (type(value), *map(_content, parts))
-    if value is getattr(sys.modules.get("pandas"), "NA", ...) or not bool(value == value):
-        return ("nan",)
-    if not _has_equality(type(value)):
-        raise TypeError("equality says nothing about the content")
-    hash(value)
-    return value  # type: ignore[no-any-return]
-
-
-_EQUALITY: dict[type, bool] = {}
-"""Whether equality of the objects of a class says something about their content."""
-
-
-def _has_equality(cls: type) -> bool:
-    if cls not in _EQUALITY:
-        if len(_EQUALITY) > MAX_CLASSES:
-            _EQUALITY.clear()
-        _EQUALITY[cls] = any("__eq__" in vars(base) for base in cls.__mro__[:-1])
-    return _EQUALITY[cls]
 
 
 def set_order(record: Any) -> tuple[int, Any, str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.function_relations import Neighbours, OfFunction, Predicate, of_function
 from pytest_dp.datasets.neighbours import Pair, Relation, WithParams, shown
 from pytest_dp.datasets.query_relations import AllQueries, OneQuery
 from pytest_dp.datasets.record_relations import AddRemoveOne, OfRecords, ReplaceOne, ReplaceSpecial
-from pytest_dp.datasets.records import key
 from pytest_dp.declaration import NullRecord
 from pytest_dp.errors import ClaimError
 

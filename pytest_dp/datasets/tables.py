@@ -25,6 +25,9 @@ class PolarsFrame(_Polars):
     class_name = "DataFrame"
     name, brackets = "pl.DataFrame", ("pl.DataFrame(", ")")
 
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
+
     def content(self, value: Any) -> str:
         return str(value.schema)
 
@@ -57,6 +60,9 @@ class PolarsSeries(_Polars):
     def detail(self, value: Any) -> Any:
         return value.name
 
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
+
     def content(self, value: Any) -> str:
         return str(value.dtype)
 
@@ -78,6 +84,9 @@ class ArrowTable(OfLibrary):
 
     library, class_name = "pyarrow", "Table"
     name, brackets = "pa.Table", ("pa.table(", ")")
+
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
 
     def content(self, value: Any) -> str:
         return str(value.schema.remove_metadata())

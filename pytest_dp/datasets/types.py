@@ -41,6 +41,10 @@ class DataType(ABC):
         columns = self.columns(value)
         return None if columns is None else tuple(columns)
 
+    def form(self, value: Any) -> Any:
+        """What there is to an object beside its class and its records."""
+        return self.detail(value)
+
     def content(self, value: Any) -> str:  # noqa: ARG002
         """What else has to agree for their records to be joined without being converted."""
         return "filled"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.records import key
+from pytest_dp.datasets.equality import equality_key
+from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError
 
@@ -57,16 +57,8 @@ def moved_to(example: Any, record: Any, unit: Any, owner: Any) -> Any:
         return None
     columns = _columns(example)
     at: Any = unit if columns is None else columns.index(unit)
-    if isinstance(record, dict):
-        return {**record, at: owner}
-    if hasattr(record, "_replace"):  # a named tuple
-        return record._replace(**{record._fields[at] if isinstance(at, int) else at: owner})
-    if isinstance(record, list | tuple):
-        entries = list(record)
-        entries[at] = owner
-        return type(record)(entries)
-    if is_dataclass(record) and not isinstance(record, type):
-        return replace(record, **{at: owner})
+    if fields_of(record).keys() != {None}:
+        return with_field(record, at, owner)
     moved = copy.copy(record)
     setattr(moved, at, owner)
     return moved
@@ -86,7 +78,7 @@ def grouped(units: Iterable[Any]) -> dict[Hashable, list[int]]:
     """The positions of each unit, in the order in which they come."""
     groups: dict[Hashable, list[int]] = {}
     for at, owner in enumerate(units):
-        groups.setdefault(key(owner), []).append(at)
+        groups.setdefault(equality_key(owner), []).append(at)
     return groups
 
 

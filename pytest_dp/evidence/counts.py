@@ -47,6 +47,15 @@ class Counts:
         both = self.both or 0
         return both, self.c1 - both, self.c2 - both
 
+    @property
+    def apart(self) -> tuple[float, float, float, float]:
+        """As a row of `differences.told_apart`; of independent outputs what is to be expected."""
+        runs = min(self.n1, self.n2)
+        p1, p2 = self.c1 / self.n1, self.c2 / self.n2
+        together = p1 * p2 if self.both is None else self.both / runs
+        both, only1, only2 = together * runs, (p1 - together) * runs, (p2 - together) * runs
+        return both, only1, only2, runs - both - only1 - only2
+
     def swapped(self) -> Counts:
         """The same, with the other input as the likelier one."""
         return Counts(self.c2, self.n2, self.c1, self.n1, self.equal[::-1], self.common, self.both)

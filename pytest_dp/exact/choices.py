@@ -52,6 +52,10 @@ class Choices(Instrument):
         """Begin a new run."""
         self.path, self.inexact, self.abandoned, self.refusal = path, 0, False, ""
 
+    def is_over(self) -> bool:
+        """Whether the run was refused, or given up."""
+        return self.abandoned or super().is_over()
+
     def choose(self, weights: Sequence[Weight]) -> int:
         """The branch that the run takes.
 

@@ -73,7 +73,7 @@ def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WO
 
 def _distribution(paths: _Paths, deadline: Deadline, max_work: int) -> Distribution:
     try:
-        with instrumented(paths.instrument, deadline), functions_of_draws():
+        with instrumented(paths.instrument, deadline), functions_of_draws().in_place():
             for _, _, left in explored(paths.run):
                 paths.left = left
                 if paths.are_done(max_work):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from pytest_dp.exact.draw_arrays import elementwise
 from pytest_dp.exact.numpy_functions import UNARY, applied, unary
 from pytest_dp.exact.open_draw import OpenDraw
+from pytest_dp.randomness.requests import is_diagnostic
 
 HELD, HASHED, COMPARED = (
     "output holds a continuous draw",
@@ -86,10 +87,16 @@ class Lazy:
         return self
 
     def __reduce__(self) -> Any:
-        self._refuse("copy of a draw")
+        return _identity, (self.value("copy of a draw"),)
 
-    def _refuse(self, reason: str) -> NoReturn:
-        self._draw.chooser.refuse(reason)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+    def _settled(self, reason: str) -> Any:
+        """A number as in a real run, which is not enumerated any more."""
+        self._draw.chooser.note(reason)
+        self._draw.settle()
+        return self.ends()[0]
 
     def of_type(self, kind: type) -> Lazy:
         """A whole number in another type: one of Python, or one of numpy."""
@@ -105,11 +112,13 @@ class Lazy:
         """
         draw, function = self._draw, self._function
         while True:
+            if draw.chooser.is_over():  # perhaps by the last split, which then changed nothing
+                return self._settled(reason)
             at_start, at_end = draw.ends(function)
             if at_start == at_end:
                 return at_start
             if not self.discrete or (draw.is_whole and abs(at_end - at_start) > MAX_VALUES):
-                self._refuse(reason)
+                return self._settled(reason)
             if draw.split_again():
                 continue
             low, high = sorted((at_start, at_end))
@@ -120,7 +129,7 @@ class Lazy:
             else:
                 draw.holds(partial(_is_below, function, high))
             if draw.stop - draw.start == count:
-                self._refuse("a draw that may not be a number")
+                return self._settled("a draw that may not be a number")
 
     def __hash__(self) -> int:
         return hash(self.value(HASHED))
@@ -132,13 +141,13 @@ class Lazy:
         return float(self.value(PLAIN))
 
     def __str__(self) -> str:
-        return str(self.value(TEXT))
+        return repr(self)
 
     def __repr__(self) -> str:
-        return repr(self.value(TEXT))
+        return "<a draw>" if is_diagnostic() else repr(self.value(TEXT))
 
     def __format__(self, how: str) -> str:
-        return format(self.value(TEXT), how)
+        return repr(self) if is_diagnostic() else format(self.value(TEXT), how)
 
     def __int__(self) -> int:
         return int(self.__trunc__().value(HELD))
@@ -153,17 +162,11 @@ class Lazy:
         if other is self:  # as sorting does
             return by(0, 0)
         if type(other) is Lazy:
-            other = self._value_of(other, COMPARED)
+            other = other.value(COMPARED)
         function = self._function
         holds = self._draw.holds(lambda x: by(function(x), other))
         is_numpy = isinstance(other, np.generic) or issubclass(self.__class__, np.generic)
         return np.bool_(holds) if is_numpy else holds
-
-    def _value_of(self, other: Lazy, reason: str) -> Any:
-        """The value of another draw beside this one, if it has few."""
-        if not other.discrete:
-            self._refuse(reason)
-        return other.value(reason)
 
     __lt__ = _comparison(operator.lt, operator.gt)
     __le__ = _comparison(operator.le, operator.ge)
@@ -201,7 +204,7 @@ class Lazy:
         if type(other) is Lazy:
             if self.discrete and not other.discrete:
                 return other.combined(by, self.value(COMBINED), left=not left)
-            other = self._value_of(other, COMBINED)
+            other = other.value(COMBINED)
         return self.increasing((lambda x: by(x, other)) if left else (lambda x: by(other, x)))
 
     __add__, __radd__ = _operators(operator.add)
@@ -321,19 +324,23 @@ class Lazy:
         return self.increasing(_unlimited(function))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        reason = f"np.{ufunc.__name__} of a draw"
         if method != "__call__" or set(keywords) - {"dtype", "casting", "where"}:
-            self._refuse(f"np.{ufunc.__name__}.{method} of a draw")
+            return getattr(ufunc, method)(*_values(inputs, f"{reason} by {method}"), **keywords)
         if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
             return elementwise(ufunc, list(inputs))
         plain = [value[()] if isinstance(value, np.ndarray) else value for value in inputs]
         result = applied(ufunc.__name__, self, plain)
-        if result is NotImplemented:
-            self._refuse(f"np.{ufunc.__name__} of a draw")
-        return result
+        return ufunc(*_values(plain, reason)) if result is NotImplemented else result
 
     def ends(self) -> tuple[Any, Any]:
         """Its values at both ends of what the draw may be."""
         return self._draw.ends(self._function)
+
+
+def _values(inputs: Iterable[Any], reason: str) -> list[Any]:
+    """Inputs of a function, with a number in place of each draw."""
+    return [value.value(reason) if type(value) is Lazy else value for value in inputs]
 
 
 def _is_at_most(function: Function, bound: Any, x: Any) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from pytest_dp.exact.lazy import Lazy
+from pytest_dp.randomness.modules import Replacements
 
 LOWEST: dict[str, float | None] = {
     **dict.fromkeys(("log", "log2", "log10", "sqrt"), 0.0),
@@ -18,17 +18,14 @@ LOWEST: dict[str, float | None] = {
 """Increasing functions, with the start of their domains; None if that is the whole line."""
 
 
-@contextmanager
-def functions_of_draws() -> Iterator[None]:
-    """Let functions of `math` take draws; of other arguments they are what they were."""
-    before = {name: vars(math)[name] for name in LOWEST if hasattr(math, name)}
-    for name, function in before.items():
-        setattr(math, name, _taking_draws(function, LOWEST[name]))
-    try:
-        yield
-    finally:
-        for name, function in before.items():
-            setattr(math, name, function)
+@functools.cache
+def functions_of_draws() -> Replacements:
+    """Functions of `math` that take draws; of other arguments they are what they were."""
+    return Replacements(
+        (math, name, _taking_draws(vars(math)[name], lowest))
+        for name, lowest in LOWEST.items()
+        if hasattr(math, name)
+    )
 
 
 def _taking_draws(function: Callable[..., Any], lowest: float | None) -> Callable[..., Any]:

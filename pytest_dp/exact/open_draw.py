@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from pytest_dp.exact.domains import Domain, Evenly, first_where, residues
 from pytest_dp.randomness.branching import Weight
+from pytest_dp.randomness.stand_ins import CannotInstrument
 
 MAX_RESIDUES = 64
 """Remainders of a whole number that are branches; where there are more, each value is one. A larger
@@ -26,8 +27,11 @@ class Chooser(Protocol):
     def so_far(self) -> tuple[int, ...]:
         """The choices of this run."""
 
-    def refuse(self, reason: str) -> NoReturn:
-        """End the run: it cannot be enumerated."""
+    def note(self, reason: str) -> None:
+        """Note that the run cannot be enumerated."""
+
+    def is_over(self) -> bool:
+        """Whether nothing more is enumerated in this run."""
 
 
 class OpenDraw:
@@ -59,6 +63,8 @@ class OpenDraw:
 
         If that is open, the draw is split: there is a branch for each part of what was possible.
         """
+        if self.chooser.is_over():
+            self.settle()
         value = self.domain.value
         at_start = bool(condition(value(self.start)))
         if at_start == bool(condition(value(self.stop - 1))):
@@ -67,6 +73,11 @@ class OpenDraw:
         if before not in self.chooser.splits:
             self.chooser.splits[before] = self._split(condition, at_start)
         return at_start if self._first_part(before) else not at_start
+
+    def settle(self) -> None:
+        """Become one number, as in a run that is not enumerated."""
+        self.start = self.domain.middle(self.start, self.stop)
+        self.stop = self.start + 1
 
     def split_again(self) -> bool:
         """Split the draw as in an earlier run that began like this one; whether there was one."""
@@ -79,7 +90,7 @@ class OpenDraw:
     def apart(self, number: int) -> None:
         """Split off the first, or the last, of the possible numbers."""
         share = self.domain.mass(number, number + 1) / self.domain.mass(self.start, self.stop)
-        if self.chooser.choose([1 - share, share]):
+        if self._choose([1 - share, share]):
             self.start, self.stop = number, number + 1
         elif number == self.start:
             self.start += 1
@@ -95,14 +106,20 @@ class OpenDraw:
         if not parts:
             return None
         weights: list[Weight] = [Fraction(part.last, self.stop - self.start) for _, part in parts]
-        remainder, part = parts[self.chooser.choose(weights) if len(parts) > 1 else 0]
+        remainder, part = parts[self._choose(weights) if len(parts) > 1 else 0]
         self.domain, self.start, self.stop = part, part.first, part.last
         return remainder
+
+    def _choose(self, weights: list[Weight]) -> int:
+        try:
+            return self.chooser.choose(weights)
+        except CannotInstrument:  # this run is over, but has to end
+            return max(range(len(weights)), key=weights.__getitem__)
 
     def _first_part(self, before: tuple[int, ...]) -> bool:
         """Go on with one of the two parts; whether that is the first."""
         high, parts = self.chooser.splits[before]
-        if self.chooser.choose(parts):
+        if self._choose(parts):
             self.start = high
             return False
         self.stop = high

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from pytest_dp.datasets.relations import OfFunction, OfRecords, OneQuery, Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import MAX_PAIRS, Derived, by_function, derived, leading
+from pytest_dp.inputs.examples import EVERYTHING, Patterns
 from pytest_dp.inputs.resolving import resolve, resolve_pairs
-from pytest_dp.inputs.sources import PairSource, Remaining
+from pytest_dp.inputs.sources import Bounded, PairSource, Remaining
 from pytest_dp.inputs.stated import stated_pair
 from pytest_dp.keywords import is_strategy
 
@@ -30,6 +31,8 @@ def source_of(
     known: Sequence[Pair] = (),
     notes: list[str] | None = None,
     constants: Sequence[Any] = (),
+    *,
+    beyond: bool = True,
 ) -> PairSource:
     """Where the pairs of an audit come from: what a claim gives, or what a strategy yields.
 
@@ -49,6 +52,8 @@ def source_of(
         To which is added what is given, if that is not all.
     constants : sequence
         Numbers and texts that are drawn now and then, where a strategy allows them.
+    beyond : bool
+        Whether pairs beyond what the claim gives are proposed.
 
     Raises
     ------
@@ -62,8 +67,11 @@ def source_of(
     if pairs.note and notes is not None:
         notes.append(pairs.note)
     if pairs.given and not params:
-        rest = [Remaining(pairs.rest)] if pairs.note else []
-        return PairSource([*known, *pairs.given], rest)
+        bounds = pairs.bounds
+        first = [pair for pair in known if not bounds.beyond(pair)]
+        following = Bounded(Remaining(chain(known, pairs.rest)), bounds, wanted=beyond)
+        is_all = bounds is EVERYTHING and not pairs.note
+        return PairSource([*first, *pairs.given], [following] * (not is_all), bounds=bounds)
     # Hypothesis is loaded by now.
     from pytest_dp.inputs.generated import Generated
     from pytest_dp.inputs.pair_strategies import listed, neighbours, stated
@@ -140,7 +148,8 @@ def _listed_or_derived(promise: Promise) -> Derived:
             ]
         )
     if isinstance(inputs, Queries):
-        return Derived(_queries(inputs, one_query=isinstance(relation, OneQuery)))
+        patterns = _queries(inputs, one_query=isinstance(relation, OneQuery))
+        return Derived(patterns, bounds=Patterns(patterns))
     if isinstance(inputs, Values):
         return leading(_values(inputs))
     if isinstance(relation, OfFunction):

@@ -77,7 +77,7 @@ def ordered(pairs: Sequence[Pair]) -> list[Pair]:
 
 def _column_cases(values: Mapping[Hashable, int], numbers: list[tuple[float, int]]) -> list[int]:
     """The pairs that show the cases of one column."""
-    special = [("nan",), key(math.inf), key(-math.inf)]
+    special = [key(math.nan), key(math.inf), key(-math.inf)]
     shown = [values[case] for case in special if case in values]
     finite = [(value, at) for value, at in numbers if abs(value) < math.inf]
     if finite:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, islice
 from typing import Any
 
 from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.conversion import joined_as, length, no_dataset
+from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.record_relations import pair_of
@@ -16,6 +17,7 @@ from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate,
 from pytest_dp.datasets.steps import Step
 from pytest_dp.datasets.types import Kind
 from pytest_dp.errors import ClaimError
+from pytest_dp.inputs.examples import EVERYTHING, Bounds, Examples
 
 MAX_GIVEN = 64
 """Most pairs that a claim gives itself; what else follows from it is tried as a search allows. More
@@ -42,33 +44,60 @@ class Derived:
         The other ones, made when they are asked for.
     note : str
         What is given, if that is not all.
+    bounds : Bounds
+        What is inside the claim. Pairs beyond it come last in `rest`.
     """
 
     given: list[Pair]
     rest: Iterator[Pair] = field(default_factory=lambda: iter(()))
     note: str = ""
+    bounds: Bounds = EVERYTHING
 
 
 def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     """Pairs of one of the examples with each of its neighbours made of records seen in any.
 
     The smallest and largest records come first. Of large examples: those of a part of few records
-    that matter, then of the whole.
+    that matter, then of the whole. Pairs that are beyond the examples come after all others. Where
+    they are all that the relation makes, as where a record of a single example is replaced, these
+    neighbours count as examples too, unless they repeat what looks like an id.
     """
     _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
     sources = sorted(_pools(examples), key=lambda source: len(source[1]))
+    if not any(map(length, examples)):
+        raise _no_pair(examples, relation)
+    bounds, outside = Examples(examples, relation), list[Pair]()
+    pairs = Derived([])
+    if len(examples) > 1 or relation.name != "replace_one":  # which would repeat a record
+        pairs = _sorted(sources, relation, lambda made: _inside(made, bounds, outside))
+        pairs = replace(pairs, rest=chain(pairs.rest, _emptied(outside)))
+    if not pairs.given:
+        pairs = _sorted(sources, relation, lambda made: _without_ids(made, bounds, outside))
+        bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
+    if not pairs.given and outside:
+        raise ClaimError(
+            f"inputs={describe(examples)} give no pair under {relation} but with "
+            f"{outside[0].beyond}, which may be more than the mechanism takes. Write a further "
+            "example with other records, or the pairs themselves, as pairs=."
+        )
+    return replace(_not_empty(pairs, examples, relation), bounds=bounds)
+
+
+def _sorted(
+    sources: Sequence[tuple[Pool, Positions]],
+    relation: OfRecords,
+    sieve: Callable[[Iterator[Pair]], Iterator[Pair]],
+) -> Derived:
+    """The pairs that a sieve lets through: those of small examples, or of parts of large ones."""
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
     large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE]
     parts = [(pool, relation.part(pool, rows)) for pool, rows in large]
     small = [source for source in sources if source not in large]
-    seen: set[frozenset[int]] = set()
-    ways = [
-        _new_pairs([*small, *parts], offered, relation, seen),
-        _new_pairs(large, offered, relation, seen),
-    ]
+    seen: set[frozenset[bytes]] = set()
+    ways = [sieve(_new_pairs(w, offered, relation, seen)) for w in ([*small, *parts], large)]
     if not large:
-        return _not_empty(leading(ways[0]), examples, relation)
+        return leading(ways[0])
     of_part, of_whole = list(islice(ways[0], OF_PART)), list(islice(ways[1], OF_WHOLE))
     both = zip(parts, large, strict=True)
     sizes = [f"{len(part):,} of {len(rows):,}" for (_, part), (_, rows) in both]
@@ -77,7 +106,36 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
         f"large inputs: given are {len(of_part)} pairs of few records (of the large ones {shown}: "
         f"extremes of each column, one of each category) and {len(of_whole)} of the whole"
     )
-    return _not_empty(Derived(of_part + of_whole, in_turn(ways), note), examples, relation)
+    return Derived(of_part + of_whole, in_turn(ways), note)
+
+
+def _inside(pairs: Iterator[Pair], bounds: Bounds, outside: list[Pair]) -> Iterator[Pair]:
+    """The pairs inside the claim; others are put aside, until there are too many in a row."""
+    refused = 0
+    for pair in pairs:
+        beyond = bounds.beyond(pair)
+        if not beyond:
+            refused = 0
+            yield pair
+            continue
+        outside.append(replace(pair, beyond=beyond))
+        refused += 1
+        if refused == MAX_GIVEN:
+            return
+
+
+def _without_ids(pairs: Iterator[Pair], bounds: Examples, outside: list[Pair]) -> Iterator[Pair]:
+    """The pairs that repeat no id; others are put aside."""
+    for pair in pairs:
+        if bounds.repeats_ids(pair):
+            outside.append(replace(pair, beyond=bounds.beyond(pair)))
+        else:
+            yield pair
+
+
+def _emptied(pairs: list[Pair]) -> Iterator[Pair]:
+    """What is in a list by the time it is asked for."""
+    yield from pairs
 
 
 def leading(pairs: Iterator[Pair]) -> Derived:
@@ -92,7 +150,7 @@ def _new_pairs(
     sources: Sequence[tuple[Pool, Positions]],
     offered: Mapping[Pool, Sequence[Positions]],
     relation: OfRecords,
-    seen: set[frozenset[int]],
+    seen: set[frozenset[bytes]],
 ) -> Iterator[Pair]:
     """The pairs of datasets, one of each in turn, that were not seen before."""
     records = 0
@@ -110,7 +168,7 @@ def _new_pairs(
 
 def _neighbours(
     pool: Pool, rows: Positions, offered: Sequence[Positions], relation: OfRecords
-) -> Iterator[tuple[Pool, Any, int, Positions, Sequence[Step]]]:
+) -> Iterator[tuple[Pool, Any, bytes, Positions, Sequence[Step]]]:
     """The pool, a dataset and its content; a neighbour's positions and what leads to it."""
     d1, content = pool.dataset(rows), pool.content(rows)
     for moved, steps in relation.moves(pool, rows, offered):
@@ -136,9 +194,9 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
 
 def distinct(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """The pairs that are not those before, nor their mirror images."""
-    seen: set[frozenset[int]] = set()
+    seen: set[frozenset[bytes]] = set()
     for pair in pairs:
-        content = frozenset((hash(key(pair.d1)), hash(key(pair.d2))))
+        content = frozenset((digest(pair.d1), digest(pair.d2)))
         if content not in seen:
             seen.add(content)
             yield pair
@@ -152,14 +210,18 @@ def _not_empty(pairs: Derived, examples: Sequence[Any], relation: Relation) -> D
     """The same pairs, if there are any."""
     if pairs.given:
         return pairs
+    raise _no_pair(examples, relation)
+
+
+def _no_pair(examples: Sequence[Any], relation: Relation) -> ClaimError:
     start = f"inputs={describe(examples)} give no pair under {relation}: "
     if isinstance(relation, OfFunction):
-        raise ClaimError(
+        return ClaimError(
             f"{start}{relation.called} accepts or yields none. Write examples that have "
             "neighbours, or the pairs themselves, such as pairs=[([1, 0], [1])]."
         )
     needs = relation.needs if isinstance(relation, OfRecords) else "a record"
-    raise ClaimError(
+    return ClaimError(
         f"{start}at least {needs} must occur in them. Write for example inputs=[[1, 0], [1]]."
     )
 

@@ -14,7 +14,6 @@ choices, and can be neither mutated nor shrunk.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +23,8 @@ from typing import Any, cast
 
 from hypothesis import HealthCheck, Phase, Verbosity, errors, given, seed, settings
 from hypothesis import strategies as st
+
+from pytest_dp import clocks
 
 try:
     from hypothesis.control import BuildContext, current_build_context
@@ -373,21 +374,21 @@ def _shrunk(
     still_fails: Callable[[Any], bool],
     seconds: float,
 ) -> Drawn:
-    until, smallest = time.monotonic() + seconds, drawn
+    until, smallest = clocks.seconds() + seconds, drawn
     size: Any = None
 
     def test(data: Any) -> None:
         nonlocal smallest, size
         with BuildContext(data, is_final=False, wrapped_test=test):
             value = data.draw(strategy)
-        if time.monotonic() < until and still_fails(value):
+        if clocks.seconds() < until and still_fails(value):
             if size is None or sort_key(data.nodes) < size:
                 smallest, size = _as_drawn(value, data), sort_key(data.nodes)
             failing: Any = "still fails"
             data.mark_interesting(failing)
 
     def is_interesting(data: Any) -> bool:
-        if time.monotonic() >= until:  # or it would go on trying, in vain
+        if clocks.seconds() >= until:  # or it would go on trying, in vain
             raise RunIsComplete
         return bool(data.status is Status.INTERESTING)
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.conversion import length
-from pytest_dp.datasets.records import key
+from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.corner_cases import ordered
@@ -64,7 +64,7 @@ class Generated:
     def __init__(self, pairs: Pairs, seed: int, said: str, constants: Sequence[Any] = ()) -> None:
         self._strategy, self._said, self._constants = pairs.strategy, said, constants
         self.mutable = choices_work()
-        self._drawn: dict[frozenset[int], Drawn] = {}
+        self._drawn: dict[frozenset[bytes], Drawn] = {}
         self._rejected = 0
         self._more = self._new(draws(pairs.strategy, seed, constants))
         pool: list[Pair] = []
@@ -164,7 +164,7 @@ class Generated:
 
 def listed_first(listed: Sequence[Pair], drawn: Sequence[Pair]) -> list[Pair]:
     """The same drawn pairs, with one draw of each listed pair in front, whatever its parameters."""
-    positions: dict[frozenset[int], int] = {}
+    positions: dict[frozenset[bytes], int] = {}
     for at, pair in enumerate(drawn if listed else ()):
         positions.setdefault(content(replace(pair, params={})), at)
     chosen = [positions[digest] for digest in map(content, listed) if digest in positions]

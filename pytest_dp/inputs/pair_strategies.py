@@ -19,7 +19,7 @@ from hypothesis.strategies import SearchStrategy
 
 from pytest_dp.datasets import describe, kind_of, records_of
 from pytest_dp.datasets.conversion import ALLOWED, length
-from pytest_dp.datasets.records import key
+from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.relations import (
     AddRemoveOne,
     AllQueries,
@@ -213,13 +213,13 @@ def _edited(
     if isinstance(relation, OfRecords):
         single, steps = replace(relation, group=1), relation.group
         units = relation.unit is not None
-    names, done, seen = _edits(relation), 0, {value.choices}
+    names, done, seen = _edits(relation), 0, {key(value.choices)}
     for _ in range(steps * ATTEMPTS):
         edits = Edits(value, parts, pick, units=units)
         for choices in getattr(edits, names[pick(len(names))])():
-            if tuple(choices) in seen:
+            if key(tuple(choices)) in seen:
                 continue
-            seen.add(tuple(choices))
+            seen.add(key(tuple(choices)))
             made = made_of(remade(datasets, choices))
             if made is not None and _near(single, value.value, made.value):
                 value, done = made, done + 1

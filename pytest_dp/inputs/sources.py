@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
-from pytest_dp.datasets import key
+from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
+from pytest_dp.inputs.examples import EVERYTHING, Bounds
 
 MAX_REPEATS = 1_000
 """Proposals in a row that are known, or promised nothing, until a proposer has nothing left: more
@@ -62,6 +63,29 @@ class Drawer(Proposer, Protocol):
     ) -> Pair:
         """The smallest pair found of the same strategy for which `still_fails`."""
         ...
+
+
+class Bounded:
+    """Marks pairs of another proposer that are beyond what the claim gives.
+
+    Parameters
+    ----------
+    proposer : Proposer
+    bounds : Bounds
+    wanted : bool
+        Whether these are proposed at all.
+    """
+
+    def __init__(self, proposer: Proposer, bounds: Bounds, *, wanted: bool) -> None:
+        self._proposer, self._bounds, self._wanted = proposer, bounds, wanted
+        self.name: str = getattr(proposer, "name", type(proposer).__name__)
+
+    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
+        """Its pairs, each saying what of it is beyond."""
+        for pair in self._proposer.propose(past):
+            beyond = self._bounds.beyond(pair)
+            if self._wanted or not beyond:
+                yield replace(pair, beyond=beyond, origin=pair.origin if beyond else "")
 
 
 class Remaining:
@@ -128,6 +152,10 @@ class PairSource:
     proposers : sequence of Proposer
     generated : Drawer, optional
         What the pairs were drawn by, if by a strategy: they can be mutated and shrunk.
+    bounds : Bounds, optional
+        What is inside the claim; all of it by default.
+    untried : callable
+        The constants of the mechanism's code that a search was to try, and did not, in words.
     """
 
     def __init__(
@@ -135,8 +163,11 @@ class PairSource:
         given: Sequence[Pair],
         proposers: Sequence[Proposer] = (),
         generated: Drawer | None = None,
+        bounds: Bounds = EVERYTHING,
+        untried: Callable[[], list[str]] = list,
     ) -> None:
-        self.given, self.generated = tuple(given), generated
+        self.given, self.generated, self.bounds = tuple(given), generated, bounds
+        self.untried = untried
         self.proposers = tuple(proposers)
         self.pairs = list(given)
         """Those that were given, and then those that were proposed so far."""
@@ -176,7 +207,6 @@ class PairSource:
         return None
 
 
-def content(pair: Pair) -> frozenset[int]:
+def content(pair: Pair) -> frozenset[bytes]:
     """Equal for pairs of equal inputs, in either order; hashes, as the inputs may be large."""
-    params = key(dict(pair.params))
-    return frozenset((hash((key(pair.d1), params)), hash((key(pair.d2), params))))
+    return frozenset(digest((data, dict(pair.params))) for data in (pair.d1, pair.d2))

@@ -122,7 +122,8 @@ def _residue(numbers: Floats | float, step: Floats | float) -> Floats:
 
 def _fitted(values: Floats, step: float) -> Grid | None:
     """The grid with about this step; None if too few of the values lie on it."""
-    if len(values) < MIN_VALUES:
+    # No remainder of numbers so close to 0 could be rounded: `_remainder` takes three more digits.
+    if len(values) < MIN_VALUES or math.isinf(1e4 / step):
         return None
     start = values[len(values) // 2]
     for _ in range(2):  # the first fit shows which values belong to it
@@ -160,10 +161,16 @@ def _median_around(rest: Floats, step: float) -> float:
 def nice(number: float, error: float) -> float:
     """A number within `error` that is easier to write: with few digits, or 1 / k."""
     shorter = [float(f"{number:.{digits}g}") for digits in range(1, 13)]
-    inverse = round(1 / number) if 0 < number < 1 else 0
+    inverse = _inverse(number)
     if inverse:
         shorter.insert(3, 1 / inverse)
     return next((short for short in shorter if abs(short - number) <= error), number)
+
+
+def _inverse(number: float) -> int:
+    """The integer next to 1 / number; 0 where there is none, or none that floats hold."""
+    inverse = 1 / number if 0 < number < 1 else 0.0
+    return round(inverse) if math.isfinite(inverse) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +198,7 @@ class Remainder:
     @property
     def written_step(self) -> str:
         """The step, as 1 / k where that is shorter."""
-        inverse = round(1 / self.step)
+        inverse = _inverse(self.step)
         step = repr(self.step)
         return f"1 / {inverse}" if len(step) > 8 and inverse and 1 / inverse == self.step else step
 

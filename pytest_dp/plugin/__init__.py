@@ -6,6 +6,7 @@ next to nothing; the rest of the plugin is loaded when the first claim is met.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -13,11 +14,14 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.names import MARKER, PROFILE, asked, claims_path, has_claims, ini
+from pytest_dp import clocks  # noqa: F401  ahead of tests that move the time
+from pytest_dp.plugin.names import CONTENT, MARKER, PROFILE, asked, claims_path, has_claims, ini
 
 _MENTION = b"dp_claim"
 _LOOKED_THROUGH = pytest.StashKey[bool]()
 """Of a module: whether pytest looked at each of its names, which it does not for doctests."""
+_MARKED = pytest.StashKey[list[pytest.Collector]]()
+"""Modules and classes with a claim as their marker."""
 _OPTIONS = (
     # name, kind, help
     (
@@ -34,6 +38,11 @@ _OPTIONS = (
         "string",
         "stop once noise so many times too small would be caught, or none (default: 1.25)",
     ),
+    (
+        "beyond",
+        "string",
+        "violations beyond what claims give: tell, fail or off (default: tell)",
+    ),
     ("jobs", "string", "processes for each audit (default: as many as cores, where that pays)"),
     (
         "backend",
@@ -41,7 +50,7 @@ _OPTIONS = (
         "run mechanisms on a cluster: dask or ray, with an address as in dask=tcp://host:8786",
     ),
     ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
-    ("strict", "bool", "an inconclusive audit fails"),
+    ("strict", "bool", "an inconclusive audit fails, and a violation beyond the examples"),
     (
         "profile",
         "string",
@@ -131,14 +140,17 @@ def claims_on_record(config: pytest.Config) -> bool:
     """Whether there are claims to compare with, or somebody asked for it."""
     if config.option.dp_update or config.option.dp_claims or ini(config, "claims"):
         return True
-    return claims_path(config).exists()
+    return os.path.exists(claims_path(config))  # noqa: PTH110  that of Path may raise
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Hand the seed of this run to each xdist worker."""
+    """Hand the seed of this run to each xdist worker, and where to tell what it collected."""
+    from pytest_dp.plugin.crashed import TOLD, place_to_tell
+
     for name in ("seed", "backend"):
         node.workerinput[f"dp_{name}"] = getattr(node.config.option, f"dp_{name}", None)
+    node.workerinput[TOLD] = place_to_tell(node.config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -187,7 +199,12 @@ def pytest_pycollect_makeitem(
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what another shard audits."""
+    """Find claims that no test audits; leave out what another shard audits."""
+    marked = config.stash.get(_MARKED, [])
+    if marked:
+        from pytest_dp.plugin.check import refuse_unaudited
+
+        refuse_unaudited(marked, items)
     if config.option.dp_shard is not None:
         from pytest_dp.plugin.shards import keep_own, shard_of
 
@@ -196,12 +213,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             keep_own(config, items, shard)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where evidence is kept: what it is about, before the first run. Workers may crash in one."""
+    if hasattr(session.config, "workerinput"):
+        from pytest_dp.plugin.crashed import tell
+
+        tell(session.config, session.items)
+    if "pytest_dp.plugin.options" in sys.modules:  # as an option was given, or a profile loaded
+        from pytest_dp.plugin.accumulated import look_ahead
+
+        look_ahead(session)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """After the names of a test module: the claims that were written in it, and then lost."""
     report = yield
+    if isinstance(collector, pytest.Module | pytest.Class):
+        collector.stash[CONTENT] = report.result if report.passed else None
+        if any(marker.name == MARKER for marker in collector.own_markers):
+            collector.config.stash.setdefault(_MARKED, []).append(collector)
     if not isinstance(collector, pytest.Module):
         return report
     if report.passed and collector.stash.get(_LOOKED_THROUGH, False):
@@ -255,12 +288,15 @@ def pytest_runtest_makereport(
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> Any:
-    """A letter and a word for a test that passed without telling anything; counted by itself."""
+    """Letters and words of tests that passed and told nothing, or of more than the claim gives."""
     if report.when != "call" or not report.passed or hasattr(report, "wasxfail"):
         return None
-    if not any(record["status"] == "inconclusive" for record in getattr(report, "dp_records", ())):
-        return None
-    return "inconclusive", "I", ("INCONCLUSIVE", {"yellow": True})
+    records = getattr(report, "dp_records", ())
+    if any(record["status"] == "inconclusive" for record in records):
+        return "inconclusive", "I", ("INCONCLUSIVE", {"yellow": True})
+    if any(record["beyond"] for record in records):
+        return "beyond the examples", "b", ("BEYOND", {"yellow": True})
+    return None
 
 
 class _Outcomes:
@@ -268,43 +304,85 @@ class _Outcomes:
 
     def __init__(self, config: pytest.Config) -> None:
         self.reports: dict[str, pytest.TestReport] = {}
+        self.ended: set[str] = set()
+        self.crashed: dict[str, str] | None = None
         self.files: dict[str, Path] = {}
         self.problems: list[str] = []
+        self.session: pytest.Session | None = None
         if any(asked(config, name) for name, kind, _ in _OPTIONS if kind == "file"):
             from pytest_dp.plugin.files import wanted
 
-            self.files = wanted(config)
+            files = wanted(config)
+            self.files = {} if config.option.collectonly else files
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Take reports of earlier runs away: should this one be killed, they are not its own."""
+        if self.files:
+            from pytest_dp.plugin.files import remove
+
+            remove(self.files.values())
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, error: object) -> None:
+        """An xdist worker has ended, or crashed."""
+        if error is not None and self.crashed is None:
+            self.crashed = {}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """What the worker that crashed was running."""
+        self.crashed = (self.crashed or {}) | {crashitem: str(report.longrepr)}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the report; that of a later rerun takes its place."""
+        if report.when == "teardown":
+            self.ended.add(report.nodeid)
         if hasattr(report, "dp_records"):
             self.reports[report.nodeid] = report
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write what is wanted as files, also where no claim was met; call the hook of others."""
+        if self.crashed is not None:
+            from pytest_dp.plugin.crashed import unaudited
+
+            self.reports |= unaudited(session.config, self.crashed, self.ended)
         if not self.reports and not self.files:
             return
         if session.config.option.dp_shard is not None:
             from pytest_dp.plugin.shards import remember_durations
 
             remember_durations(session.config, self.reports.values())
+        from pytest_dp.plugin.failure import reason
         from pytest_dp.plugin.summary import records_of
 
         records = records_of(self.reports.values())
-        session.config.hook.pytest_dp_report(records=records, config=session.config)
+        try:
+            session.config.hook.pytest_dp_report(records=records, config=session.config)
+        except Exception as error:  # of others; what was found is told in any case
+            self.problems.append(f"pytest_dp_report of another plugin failed: {reason(error)}")
         if self.files:
             from pytest_dp.plugin.files import write
 
-            self.problems = write(self.files, records, session.config)
-            if self.problems and session.exitstatus == pytest.ExitCode.OK:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            self.problems += write(self.files, records, session.config)
+        self.session = session
+        if self.problems:
+            self.fail(session)
+
+    def fail(self, session: pytest.Session) -> None:
+        """Let the run fail for what could not be told."""
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table of claims; on GitHub, annotations and the job summary as well."""
         if self.reports:
             from pytest_dp.plugin.summary import records_of, show
 
-            show(terminalreporter, records_of(self.reports.values()))
+            failed = show(terminalreporter, records_of(self.reports.values()))
+            self.problems += failed
+            if failed and self.session is not None:
+                self.fail(self.session)
         for kind, file in self.files.items():
             if not any(f"--dp-{kind}=" in problem for problem in self.problems):
                 terminalreporter.write_line(f"privacy claims, as {kind}: {file}")
@@ -314,7 +392,8 @@ class _Outcomes:
 
 def pytest_unconfigure() -> None:
     """Leave no worker process running, and no profile loaded."""
-    if "pytest_dp.profiles" in sys.modules:
-        sys.modules["pytest_dp.profiles"].forget()
-    if "pytest_dp.sampling.workers" in sys.modules:
-        sys.modules["pytest_dp.sampling.workers"].stop()
+    for name in ("profiles", "identity"):
+        if f"pytest_dp.{name}" in sys.modules:
+            sys.modules[f"pytest_dp.{name}"].forget()
+    if "pytest_dp.sampling.processes" in sys.modules:
+        sys.modules["pytest_dp.sampling.processes"].stop()

@@ -16,6 +16,10 @@ PATIENCE = 30.0
 should not keep a run waiting. Chosen by hand."""
 
 
+RETRIED = {"ray_remote_args": {"max_restarts": 3, "max_task_retries": 3}}
+"""As Dask does: what a worker that died was doing is done again, so many times."""
+
+
 class Cluster(NamedTuple):
     """How others reach it, as ``--dp-backend`` takes it, and how many processes it has."""
 
@@ -44,7 +48,7 @@ def _ray(address: str, stack: ExitStack) -> Cluster:
         ray.init(address=address or None, log_to_driver=False)
         stack.callback(ray.shutdown)
     register_ray()
-    stack.enter_context(joblib.parallel_config("ray"))
+    stack.enter_context(joblib.parallel_config("ray", **RETRIED))
     cluster = ray.get_runtime_context().gcs_address
     return Cluster(f"ray={cluster}", int(ray.cluster_resources().get("CPU", 1)))
 

@@ -88,6 +88,7 @@ class ClaimsFile:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """What became of a test; that of a later rerun takes its place."""
         test = report.nodeid
+        self.run.reported.add(test)
         if hasattr(report, "dp_audited"):
             self.run.audited[test] = report.dp_audited
         if report.when == "setup":
@@ -110,6 +111,7 @@ class ClaimsFile:
                 name = self.run.file.name
                 self.run.lines.append(f"{name} is as it was: this run did not end as it should.")
             return
+        self.run.stopped = bool(self.crashed or session.shouldstop or session.shouldfail)
         if self.crashed and not self.run.tests:
             self.run.uncollected = True
         if not self.update and self._about_none(session.config):

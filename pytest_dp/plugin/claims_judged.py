@@ -27,7 +27,7 @@ _NUMBERED = re.compile(r"#\d+$")
 
 def compare(run: Run, session: pytest.Session) -> None:
     """Fail the run for each claim that is less than on record, or not on record."""
-    if not run.file.exists():
+    if not os.path.exists(run.file):  # noqa: PTH110  that of Path may raise
         said = (
             f"There is no {run.file.name} in {run.file.parent}. Write it with pytest --dp-update, "
             "and commit it."
@@ -93,8 +93,7 @@ def _of_test(
     marks = sorted(set(test["marks"]) - BUILTIN)
     extra: Entry = {"marks": marks} if marks else {}
     if test["state"] == "collected":
-        ended = run.ended.get(nodeid, "")
-        hidden, selected = "" if ended == "ran" else ended, True
+        hidden, selected = _not_audited(run, nodeid), True
     else:
         hidden, selected = _left_out(config, test, _before(recorded, name))
     path, line = str(test["path"]), int(test["line"])
@@ -109,6 +108,18 @@ def _of_test(
     if not audits:
         known = None if test["entry"] is None else test["entry"] | extra
         yield Collected(name, known, path, line, hidden, selected)
+
+
+def _not_audited(run: Run, nodeid: str) -> str:
+    """Why a test that was collected has audited nothing, where it does not say so by failing."""
+    ended = run.ended.get(nodeid, "")
+    if ended not in ("", "ran"):
+        return ended
+    if run.stopped or nodeid in run.failed or nodeid in run.audited:
+        return ""
+    if nodeid not in run.reported:
+        return "not run: it was collected, and conftest.py or a plugin kept it from being run"
+    return "passed: without an audit" if ended == "ran" else ""
 
 
 def _before(recorded: Mapping[str, Entry], name: str) -> Entry:

@@ -63,8 +63,12 @@ class Run:
         By test, ``"ran"``, or why it did not, in words.
     failed : set of str
         Tests that failed for themselves.
+    reported : set of str
+        Tests of which there was a report.
     uncollected : bool
         Whether something could not be collected.
+    stopped : bool
+        Whether the run ended before all tests were run, and says so.
     lines : list of str
         What is worth knowing at the end.
     failures : list of Failure
@@ -75,7 +79,9 @@ class Run:
     audited: dict[str, list[Any]] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     uncollected: bool = False
+    stopped: bool = False
     lines: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
@@ -136,9 +142,12 @@ class Seen:
             error = call.excinfo.value if call.excinfo is not None else None
             raised = getattr(error, "result", None)
             passed = report.outcome != "failed"
+            known = self.tests.get(item.nodeid, {}).get("entry") or {}
+            before = {name: known[name] for name in ("effort", "params") if name in known}
             entries = []
             for number, mechanism, claim, result in audits:
                 entry = _entry(item, mechanism, claim, result.claim.promise)
+                entry |= before  # as runs may leave something in what functions name
                 expected = result.violated and (passed or result is not raised)
                 entries.append((number, entry, expected))
             report.__dict__["dp_audited"] = entries
@@ -163,9 +172,10 @@ def _described(item: pytest.Item, state: str) -> dict[str, Any]:
 
 
 def _entry(item: pytest.Item, mechanism: Any, claim: Any, resolved: Any = None) -> dict[str, Any]:
-    from pytest_dp.committed.entries import entry
+    from pytest_dp.committed.entries import differing, entry
     from pytest_dp.keywords import read_one
-    from pytest_dp.plugin.options import written
+    from pytest_dp.plugin.options import typed_profile, written
+    from pytest_dp.profiles import of_project, own, profile
 
     declaration = getattr(item, "declaration", None)
     marker = item.get_closest_marker(MARKER)
@@ -173,4 +183,10 @@ def _entry(item: pytest.Item, mechanism: Any, claim: Any, resolved: Any = None) 
     composes = given.get("composes")
     parts = read_one("composes", composes) if composes is not None else ()
     settings, strict = written(item.config, claim)
-    return entry(claim, settings, mechanism, parts, resolved, strict=strict)
+    own_ones = {name: written(item.config, claim, profile(name)) for name in of_project()}
+    kept = entry(claim, settings, mechanism, parts, resolved, strict=strict, profiles=own_ones)
+    chosen = typed_profile(item.config)
+    if chosen in own_ones:
+        usual = written(item.config, claim, own(chosen))
+        kept["chosen"] = {"profile": chosen, "usual": differing(usual, kept["effort"])}
+    return kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,25 @@ def represent(
         reprcrash=ReprFileLocation(shown, line, summary),
         reprtraceback=ReprTraceback([entry], None, "long"),
     )
+
+
+def spared(item: pytest.Item, message: str) -> None:
+    """Warn of what was optional and failed; filters that make errors of warnings fail no test."""
+    warning = pytest.PytestCacheWarning(message)
+    try:
+        item.warn(warning)
+    except pytest.PytestCacheWarning:
+        path, line, _ = item.reportinfo()
+        said = warnings.WarningMessage(warning, type(warning), str(path), (line or 0) + 1)
+        told = {"warning_message": said, "nodeid": item.nodeid, "when": "runtest", "location": None}
+        item.ihook.pytest_warning_recorded.call_historic(kwargs=told)
+
+
+def reason(error: Exception) -> str:
+    """What went wrong with a file, without names of temporary ones, or with anything else."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def relative(path: Path, root: Path) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pytest_dp import __version__
-from pytest_dp.plugin.failure import relative
+from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.plugin.names import ini
 from pytest_dp.report.document import as_json, versions
 from pytest_dp.report.gitlab import code_quality
@@ -55,6 +56,14 @@ def wanted(config: pytest.Config) -> dict[str, Path]:
     return files
 
 
+def remove(files: Iterable[Path]) -> None:
+    """Take the reports of an earlier run away; where that fails, writing will say why."""
+    for file in files:
+        with suppress(OSError):
+            if file.is_file():
+                file.unlink()
+
+
 def write(files: dict[str, Path], records: Sequence[Record], config: pytest.Config) -> list[str]:
     """Write each file whole or not at all; what was written, or went wrong, a line each.
 
@@ -67,8 +76,8 @@ def write(files: dict[str, Path], records: Sequence[Record], config: pytest.Conf
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_whole(file, _WRITERS[kind](records, located).encode("utf-8", "backslashreplace"))
-        except OSError as error:
-            problems.append(f"--dp-{kind}={file} could not be written: {error.strerror or error}")
+        except Exception as error:  # what one of them stumbles over costs no other
+            problems.append(f"--dp-{kind}={file} could not be written: {reason(error)}")
     return problems
 
 

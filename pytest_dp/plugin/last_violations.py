@@ -17,6 +17,7 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Promise
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.keywords import is_strategy
+from pytest_dp.plugin.failure import reason, spared
 from pytest_dp.writing import write_whole
 
 _FORMAT = 1
@@ -34,33 +35,35 @@ def remembered(item: pytest.Item, number: int, promise: Promise) -> list[Pair]:
     promise : Promise
         With its inputs looked up.
     """
-    file = _file(item, number, promise)
-    if file is None or item.config.getoption("dp_seed", None) is not None:
+    if item.config.getoption("dp_seed", None) is not None:
         return []
     try:
+        file = _file(item, number, promise)
+        if file is None:
+            return []
         content = pickle.loads(file.read_bytes())  # our own file, in the cache of this project
         return [Pair(*content["pair"])] if content["format"] == _FORMAT else []
     except FileNotFoundError:
         return []
-    except Exception:  # cut short, or of classes that are gone: as good as forgotten
+    except Exception:  # unreadable, cut short, or of classes that are gone: as good as forgotten
         return []
 
 
 def remember(item: pytest.Item, number: int, result: AuditResult) -> None:
     """Keep the pair that broke the claim; forget one that does so no more."""
-    file = _file(item, number, result.claim.promise)
-    if file is None:
-        return
-    example = result.counterexample
+    example = (result.beyond or result).counterexample
     try:
+        file = _file(item, number, result.claim.promise)
+        if file is None:
+            return
         if example is not None and not example.params:
             pair = example.d1, example.d2, example.difference, "", dict(example.params)
             write_whole(file, pickle.dumps({"format": _FORMAT, "pair": pair}))
         elif result.verdict == "no violation":
             file.unlink(missing_ok=True)
     except Exception as error:  # a full disk, or inputs that cannot be pickled: no reason to fail
-        said = f"{item.nodeid}: could not keep the pair that broke the claim: {error}"
-        item.warn(pytest.PytestCacheWarning(said))
+        if result.violated:  # else there was nothing to keep
+            spared(item, f"could not keep the pair that broke the claim: {reason(error)}")
 
 
 def _file(item: pytest.Item, number: int, promise: Promise) -> Path | None:

@@ -12,6 +12,8 @@ PROFILE = pytest.StashKey[str]()
 """The name of the profile, where it says anything."""
 AUDITED = pytest.StashKey[list[tuple[int, Any, Any, Any]]]()
 """Of a test: the number of each audit, the mechanism, the claim as written, and the result."""
+CONTENT = pytest.StashKey[list[pytest.Item | pytest.Collector] | None]()
+"""Of a module or class: all tests and classes in it; None where that is not known."""
 _CLAIMS = "__dp_claims__"
 
 

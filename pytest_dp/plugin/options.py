@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -57,18 +58,23 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     """
     file, command_line = read(config)
     profile = profile_of(config)
-    return Settings().over(profile.settings, file, claim.effort, profile.lifted, command_line)
+    settings = Settings().over(profile.settings, file, claim.effort, profile.lifted, command_line)
+    tells = settings.beyond == "tell"
+    return replace(settings, beyond="fail") if tells and strict(config) else settings
 
 
-def written(config: pytest.Config, claim: Claim) -> tuple[Settings, bool]:
+def written(
+    config: pytest.Config, claim: Claim, profile: Profile | None = None
+) -> tuple[Settings, bool]:
     """The settings by what files say, and whether they are strict: as CI audits the claim.
 
     Options that somebody types say how one run goes about it; all others are in a file, such as
-    those of ``addopts``, or what ``conftest.py`` makes of them.
+    those of ``addopts``, or what ``conftest.py`` makes of them. Of another `profile` than that of
+    CI, what files say is how it goes about it.
     """
     options = _not_typed(config)
     try:
-        profile = of_ci(options.get("profile"), ini(config, "profile"))
+        profile = profile or of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
     file, added = _parsed(partial(ini, config)), _parsed(options.get)
@@ -76,6 +82,11 @@ def written(config: pytest.Config, claim: Claim) -> tuple[Settings, bool]:
     strict = profile.values.get("strict", False) if strict is None else strict
     settings = Settings().over(profile.settings, file, claim.effort, profile.lifted, added)
     return settings, strict or "strict" in options
+
+
+def typed_profile(config: pytest.Config) -> str | None:
+    """The profile that the command line names."""
+    return None if "profile" in _not_typed(config) else getattr(config.option, "dp_profile", None)
 
 
 def _parsed(given: Callable[[str], Any]) -> dict[str, Any]:
@@ -215,6 +226,7 @@ _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "max_samples": ("max_samples", _validated("max_samples", _whole)),
     "max_seconds": ("max_seconds", _validated("max_seconds", _number)),
     "margin": ("margin", _margin),
+    "beyond": ("beyond", _validated("beyond", str)),
     "jobs": ("n_jobs", _jobs),
     "seed": ("seed", _seed),
 }

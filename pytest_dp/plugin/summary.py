@@ -9,7 +9,7 @@ from textwrap import wrap
 
 import pytest
 
-from pytest_dp.plugin.failure import relative
+from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.report import github
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import table, verbose
@@ -18,6 +18,7 @@ _COLOURS = {
     "violated": {"red": True, "bold": True},
     "error": {"red": True, "bold": True},
     "inconclusive": {"yellow": True},
+    "beyond": {"yellow": True},
     "no violation": {"green": True},
 }
 
@@ -30,13 +31,35 @@ def records_of(reports: Iterable[pytest.TestReport]) -> list[Record]:
     )
 
 
-def show(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
-    """Print the table; on GitHub, annotate the claims and write the summary of the job."""
-    config = reporter.config
+def show(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
+    """Print the table; on GitHub, annotate the claims and write the summary of the job.
+
+    Returns
+    -------
+    list of str
+        What went wrong with that, which keeps nothing else from being shown.
+    """
     # What a test expects to be broken alarms nobody, here and on GitHub. What is not as on record
     # is shown by itself.
     records = [record for record in records if record.status != "weakened"]
     claims = [record for record in records if not record.expected]
+    problems = []
+    try:
+        _in_terminal(reporter, records, claims)
+    except Exception as error:  # the failures above stand, and what is below
+        problems.append(f"The table of claims could not be shown: {reason(error)}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        try:
+            _on_github(reporter, claims)
+        except Exception as error:
+            problems.append(f"Annotations for GitHub could not be written: {reason(error)}")
+    return problems
+
+
+def _in_terminal(
+    reporter: pytest.TerminalReporter, records: list[Record], claims: list[Record]
+) -> None:
+    config = reporter.config
     if config.get_verbosity() >= 0:
         width = config.get_terminal_writer().fullwidth
         reporter.write_sep("=", "privacy claims")
@@ -44,13 +67,15 @@ def show(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
             reporter.write_line(line, **_COLOURS.get(status, {}))
         for line in wrap(_expected(records), width):
             reporter.write_line(line)
+        for record in claims:
+            if record.beyond is not None:
+                reporter.write_sep("_", record.name)
+                reporter.write_line(record.beyond.details)
         if config.get_verbosity() > 0:
             for record in records:
                 reporter.write_line("")
                 for line in verbose(record):
                     reporter.write_line(line)
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        _on_github(reporter, claims)
 
 
 def _expected(records: list[Record]) -> str:
@@ -61,7 +86,7 @@ def _expected(records: list[Record]) -> str:
 def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
     root = reporter.config.rootpath
     workspace = Path(os.environ.get("GITHUB_WORKSPACE") or root)
-    for record in records:
+    for record in (told for claimed in records for told in claimed.all):
         line = github.annotation(record, relative(root / record.path, workspace))
         blamed = github.blamed(record, lambda path: relative(root / path, workspace))
         for command in (line, *blamed) if line else ():

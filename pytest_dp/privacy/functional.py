@@ -44,7 +44,12 @@ class _Functional(Curve):
         return Region.of_sticks(eps[keep] * scale, np.minimum(delta[keep] * scale, 1.0))
 
     def renyi_at(self, order: float) -> float:
-        return self.region.renyi(order)
+        return self.renyi_between(order)[1]
+
+    def renyi_between(self, order: float) -> tuple[float, float]:
+        from pytest_dp.privacy.profiles import renyi_between
+
+        return renyi_between(*self.region.sticks(), order)
 
     def at(self, value: float) -> Self:
         other = replace(self, scale=value)
@@ -147,9 +152,21 @@ class PrivacyProfile(_Functional):
         value = float(self.function(eps / self.scale)) * self.scale
         return min(value, self.region.delta_at(eps), 1.0)
 
+    def renyi_between(self, order: float) -> tuple[float, float]:
+        from pytest_dp.privacy.profiles import refined, renyi_between
+
+        sticks = refined(self.delta_at, *self.region.sticks(), order)
+        return renyi_between(*sticks, order)
+
     @property
     def label(self) -> str:
         return f"profile={_name(self.function)}" + _times(self.scale)
+
+    def __str__(self) -> str:
+        if self.scale == 1:
+            return self.label
+        times, name = f"{self.scale * (1 + 1e-4):.6g}", _name(self.function)
+        return f"profile=lambda eps: {times} * {name}(eps / {times})"
 
 
 class TradeOff(_Functional):

@@ -112,6 +112,10 @@ class Guarantee(ABC):
     def renyi_at(self, order: float) -> float:
         """A bound on the divergence of an order, 1 or above, rounded up; infinite if unbounded."""
 
+    def renyi_between(self, order: float) -> tuple[float, float]:
+        """The same beside a bound from below: apart only where it is found by values of a curve."""
+        return self.renyi_at(order), self.renyi_at(order)
+
     @abstractmethod
     def largest_probability(self, q: Number) -> Number:
         """The largest P(S) that is allowed where Q(S) = q, rounded up: 1 minus the trade-off."""

@@ -5,7 +5,9 @@ Of each guarantee, the worst pair that it allows; rounding only makes pairs easi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -47,12 +49,7 @@ class Losses:
     @classmethod
     def of_coins(cls, eps: float, times: int) -> Losses:
         """Losses of randomised response, the worst pair under pure eps, `times` times."""
-        from scipy.special import gammaln
-
-        heads = np.arange(times + 1)
-        logs = gammaln(times + 1) - gammaln(heads + 1) - gammaln(times - heads + 1)
-        logs += heads * eps - times * np.logaddexp(0.0, eps)
-        return cls(-times * eps, 2 * eps, np.exp(logs))
+        return cls(-times * eps, 2 * eps, np.exp(logs_of_coins(eps, times)))
 
     @classmethod
     def of_region(cls, region: Region) -> Losses:
@@ -63,6 +60,8 @@ class Losses:
         infinite = float(region.intercepts[-1])
         keep = (np.cumsum(p[::-1])[::-1] > _RARE) & (p > 0)
         infinite += float(np.sum(p[~keep]))
+        if not keep.any():  # floats hold no ratio that is allowed: all may be lost
+            return cls(0.0, 0.0, np.zeros(1), 1.0)
         losses, p = losses[keep], p[keep]
         lowest = losses[np.searchsorted(np.cumsum(p), _RARE)]
         return cls._on_lattice(
@@ -93,19 +92,35 @@ class Losses:
 
     def plus(self, other: Losses) -> Losses:
         """The losses of both mechanisms, one after the other."""
-        if not self.step or not other.step:
-            return self if other.step == 0 else other
-        step = self.step
-        if step != other.step or len(self.probabilities) + len(other.probabilities) > 2 * POINTS:
-            span = sum(part.step * len(part.probabilities) for part in (self, other))
-            step = span / POINTS
-        left, right = self.with_step(step), other.with_step(step)
-        return Losses(
+        left, right = self, other
+        step = max(left.step, right.step)
+        if left.step and right.step:
+            if left.step != right.step or len(left.probabilities) + len(right.probabilities) > (
+                2 * POINTS
+            ):
+                step = sum(p.step * len(p.probabilities) for p in (left, right)) / POINTS
+            left, right = left.with_step(step), right.with_step(step)
+        combined = Losses.trimmed if left.step and right.step else Losses
+        return combined(
             left.start + right.start,
             step,
             np.convolve(left.probabilities, right.probabilities),
             left.infinite + right.infinite - left.infinite * right.infinite,
         )
+
+    @classmethod
+    def trimmed(cls, start: float, step: float, p: Floats, infinite: float) -> Losses:
+        """Without losses so rare that they only widen the lattice, which grows with each sum.
+
+        Rounded to more: those above are taken to be infinite, those below to be the lowest left.
+        """
+        low, high = np.searchsorted(np.cumsum(p), _RARE), len(p)
+        high -= int(np.searchsorted(np.cumsum(p[::-1]), _RARE))
+        if low >= high:
+            return cls(start, step, p, infinite)
+        kept = p[low:high].copy()
+        kept[0] += np.sum(p[:low])
+        return cls(start + step * int(low), step, kept, infinite + float(np.sum(p[high:])))
 
     def times(self, k: int) -> Losses:
         """The losses of `k` runs in a row."""
@@ -119,8 +134,19 @@ class Losses:
         """All that the pair allows, taken in both directions."""
         size = len(self.probabilities)
         losses = self.start + self.step * np.arange(size)
-        gaps = -np.expm1(-self.step * np.arange(size))
-        excess = np.convolve(self.probabilities, gaps[::-1])[size - 1 :]
+        above = np.cumsum(self.probabilities[::-1])[:-1]
+        share = -math.expm1(-self.step)  # from the largest loss down: sums of positive terms alone
+        falling = accumulate(share * above, lambda sum_, more: (1 - share) * sum_ + more, initial=0)
+        excess = np.array(list(falling))[::-1]
         delta = excess * (1 + 1e-9) + self.infinite * (1 + 1e-15)
         keep = abs(losses) < LARGEST
         return Region.below(np.exp(losses[keep]), np.minimum(delta[keep], 1.0))
+
+
+def logs_of_coins(eps: float, times: int) -> Floats:
+    """Logarithms of the probabilities under P of each number of heads in randomised response."""
+    from scipy.special import gammaln
+
+    heads = np.arange(times + 1)
+    logs = gammaln(times + 1) - gammaln(heads + 1) - gammaln(times - heads + 1)
+    return np.asarray(logs + heads * eps - times * np.logaddexp(0.0, eps))

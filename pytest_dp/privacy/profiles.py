@@ -21,6 +21,12 @@ ASKED = 300.0
 UP = 1 + 1e-12
 """What results are multiplied by, so that rounding errs to the weaker side: some thousand units in
 the last place."""
+_HELD, _FAR = 1e-300, 12.0
+"""The smallest delta that floats hold, and by how many nats an integrand has fallen there from its
+peak where the rest, which falls faster, is negligible: a millionth."""
+_ROUNDS, _MORE, _CLOSE = 12, 250, 1e-5
+"""How often, at how many more places, and until which relative width of its bounds a profile is
+asked for a divergence. By hand: some thousand questions at most."""
 _LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)
 """Shares of the delta at eps = 0 at which a curve is bet against. More of them share the same
 wealth; fewer may miss the one that shows most. By hand."""
@@ -86,26 +92,8 @@ class Region:
         return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= ASKED]
 
     def renyi(self, order: float) -> float:
-        """A bound on the Rényi divergence of an order, rounded up; infinite if there is none.
-
-        Integrates the profile between its hockey sticks, where it is linear in e^eps (Sason,
-        Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory 2016).
-        """
-        eps, delta = self.sticks()
-        if delta[-1] > 1e-300:  # what is less has only been rounded up
-            return math.inf
-        x = np.exp(eps)
-        rise = np.diff(delta) / np.diff(x)
-        level = delta[:-1] - rise * x[:-1]
-        powers = (-1.0, -2.0) if order == 1 else (order - 2, -order - 1)
-        with np.errstate(over="ignore"):
-            total = sum(
-                float(np.sum(level * _integral(x, power) + rise * _integral(x, power + 1)))
-                for power in powers
-            )
-        if order == 1:
-            return max(total, 0.0) * (1 + 1e-9)
-        return math.log1p(max(order * (order - 1) * total, 0.0)) / (order - 1) * (1 + 1e-9)
+        """A bound on the Rényi divergence of an order, rounded up; infinite if there is none."""
+        return renyi_between(*self.sticks(), order)[1]
 
 
 def rounded_up(p: Floats) -> Floats:
@@ -113,9 +101,96 @@ def rounded_up(p: Floats) -> Floats:
     return np.minimum(p + 1e-12 * np.minimum(p, 1 - p) + 1e-15 * p, 1.0)
 
 
-def _integral(x: Floats, power: float) -> Floats:
-    """The integral of x^power, between neighbours."""
-    return np.diff(np.log(x) if power == -1 else x ** (power + 1) / (power + 1))
+def renyi_between(eps: Floats, delta: Floats, order: float) -> tuple[float, float]:
+    """Bounds on the Rényi divergence of an order that a profile allows, by some of its values.
+
+    Integrates the profile (Sason, Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory
+    2016), which is convex in e^eps: below the chords between its values, and above those on either
+    side, prolonged. Both bounds are infinite if it does not fall to 0, or falls below what floats
+    hold before the rest is negligible.
+    """
+    low, high = (np.logaddexp.reduce(logs) for logs in renyi_segments(eps, delta, order))
+    held = delta >= _HELD
+    weight = (order - 1) * eps[held] + np.log(delta[held])
+    if held[-1] or (delta[-1] > 0 and np.any(held) and weight[-1] > np.max(weight) - _FAR):
+        return math.inf, math.inf
+    if order == 1:
+        return float(np.exp(low)) * (1 - 1e-9), float(np.exp(high)) * (1 + 1e-9)
+    factor = math.log(order * (order - 1))
+    least, most = (float(np.logaddexp(0.0, factor + log)) / (order - 1) for log in (low, high))
+    return least * (1 - 1e-9), most * (1 + 1e-9)
+
+
+def refined(
+    function: Callable[[float], float], eps: Floats, delta: Floats, order: float
+) -> tuple[Floats, Floats]:
+    """More values of a profile, where the bounds on a Rényi divergence are the furthest apart."""
+    for _ in range(_ROUNDS):
+        low, high = renyi_segments(eps, delta, order)
+        with np.errstate(all="ignore"):
+            gaps = np.exp(high - np.logaddexp.reduce(high)) * -np.expm1(low - high)
+        gaps = np.where((np.diff(eps) > 1e-9) & np.isfinite(gaps), gaps, 0.0)
+        if np.sum(gaps) < _CLOSE:
+            break
+        worst = np.argsort(-gaps)[:_MORE]
+        worst = worst[gaps[worst] > _CLOSE / len(gaps) / 10]
+        more = (eps[worst] + eps[worst + 1]) / 2
+        at = np.concatenate([eps, more])
+        all_ = np.concatenate([delta, [float(function(x)) for x in more.tolist()]])
+        sort = np.argsort(at)
+        eps, delta = at[sort], np.minimum.accumulate(all_[sort])
+    return eps, delta
+
+
+def renyi_segments(eps: Floats, delta: Floats, order: float) -> tuple[Floats, Floats]:
+    """Logarithms of the integral between neighbouring values, rounded down and up."""
+    delta = np.where(delta < _HELD, 0.0, delta)  # what is less has only been rounded up
+    corner, height = _corners(np.exp(np.minimum(eps, LARGEST)), delta)
+    corner = np.clip(np.log(corner), eps[:-1], eps[1:])
+    above = _log_integral(eps[:-1], eps[1:], delta[:-1], delta[1:], order)
+    left = _log_integral(eps[:-1], corner, delta[:-1], height, order)
+    right = _log_integral(corner, eps[1:], height, delta[1:], order)
+    return np.minimum(np.logaddexp(left, right), above), above
+
+
+def _corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Between any two points, where the chords on either side meet; above 0."""
+    with np.errstate(all="ignore"):
+        chords = np.diff(y) / np.diff(x)
+        before, after = np.append(-np.inf, chords[:-1]), np.append(chords[1:], 0.0)
+        run = (np.diff(y) - after * np.diff(x)) / (before - after)
+        run = np.where(np.isfinite(run), np.clip(run, 0.0, np.diff(x)), 0.0)
+        height = y[1:] - after * (np.diff(x) - run)
+    return x[:-1] + run, np.clip(np.nan_to_num(height, nan=0.0), 0.0, y[:-1])
+
+
+def _log_integral(low: Floats, high: Floats, left: Floats, right: Floats, order: float) -> Floats:
+    """The logarithm of the integral over eps of a function that is linear in e^eps, by its ends.
+
+    It is weighed by e^((order - 1) eps) + e^(-order eps); for order 1, by the same.
+    """
+    h = high - low
+
+    def power(s: float) -> Floats:
+        """Of the integral of e^(s t) from 0 to h."""
+        if s == 0:
+            return np.log(h)
+        return np.maximum(s * h, 0.0) + np.log(-np.expm1(-abs(s) * h) / abs(s))
+
+    def less(one: Floats, other: Floats) -> Floats:
+        return one + np.log(-np.expm1(np.minimum(other - one, 0.0)))
+
+    total = np.full(len(h), -np.inf)
+    with np.errstate(all="ignore"):
+        width = h + np.log(-np.expm1(-h))
+        for s in (order - 1, -order):
+            flat, steep = power(s), power(s + 1)
+            falling, rising = less(h + flat, steep) - width, less(steep, flat) - width
+            near = h * (abs(s) + 1) < 1e-5  # where nothing but digits is lost above
+            falling, rising = (np.where(near, np.log(h / 2), log) for log in (falling, rising))
+            ends = np.logaddexp(np.log(left) + falling, np.log(right) + rising)
+            total = np.logaddexp(total, np.where(h > 0, s * low + ends, -np.inf))
+    return total
 
 
 def _lower_hull(x: list[float], c: list[float]) -> tuple[list[float], list[float]]:

@@ -12,7 +12,6 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,83 +24,119 @@ NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Rando
 SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
 SYSTEMS = Source("SystemRandom", random.SystemRandom)
 """Generators of modules, and what draws on the operating system."""
-_RUNNING: list[tuple[Instrument, int]] = []
-"""The instruments in place, each with its thread; the last one is asked."""
 Place = tuple[Any, str, Any]
 """A module or class, the name of an attribute, and its stand-in."""
+
+
+_RUNNING: dict[int, list[Instrument]] = {}
+"""The instruments in place, by threads; the last one is asked."""
+
+
+def _about_to_fork() -> None:
+    for instrument in _RUNNING.get(threading.get_ident(), ()):
+        instrument.note("it starts a process that may draw (os.fork)")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_about_to_fork, after_in_child=_RUNNING.clear)
 
 
 @contextmanager
 def functions_replaced(instrument: Instrument) -> Iterator[None]:
     """Let functions of ``np.random`` and `random` ask an instrument."""
-    with _replaced(instrument, _places_of_functions()):
+    with _asked(instrument), _functions().in_place():
         yield
 
 
 @contextmanager
 def modules_replaced(instrument: Instrument) -> Iterator[None]:
     """Let everything in Python and numpy that draws, or makes a generator, ask an instrument."""
-    with _replaced(instrument, _places()):
+    with _asked(instrument), _functions().in_place(), _others().in_place():
         yield
 
 
 def running() -> Instrument | None:
-    """The instrument in place for this thread, if any."""
-    if _RUNNING and _RUNNING[-1][1] == threading.get_ident():
-        return _RUNNING[-1][0]
+    """The instrument in place for this thread, if any; those of others learn that it draws."""
+    mine = _RUNNING.get(threading.get_ident())
+    if mine:
+        return mine[-1]
+    for instruments in list(_RUNNING.values()):
+        for instrument in instruments:
+            instrument.note_thread()
     return None
 
 
 @contextmanager
-def _replaced(instrument: Instrument, places: _Places) -> Iterator[None]:
+def _asked(instrument: Instrument) -> Iterator[None]:
     drawn_past_methods()  # by what ran before
-    _RUNNING.append((instrument, threading.get_ident()))
-    names = [(space, {name: space[name] for name in new}) for space, new in places.of_modules]
-    attributes = [(owner, name, vars(owner).get(name)) for owner, name, _ in places.of_classes]
-    for space, new in places.of_modules:  # all names at once: this is done around each run
-        space.update(new)
-    for owner, name, replacement in places.of_classes:
-        setattr(owner, name, replacement)
+    mine = _RUNNING.setdefault(threading.get_ident(), [])
+    mine.append(instrument)
     try:
         yield
     finally:
-        for space, originals in names:
+        mine.remove(instrument)
+        if not mine:
+            _RUNNING.pop(threading.get_ident(), None)
+
+
+class Replacements:
+    """Stand-ins for names of modules and attributes of classes, while anybody needs them.
+
+    Threads may enter and leave in any order: the first one puts them in place, the last one puts
+    back what was there.
+
+    Parameters
+    ----------
+    places : iterable of Place
+    """
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._lock, self._users = threading.RLock(), 0
+        self._modules: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._attributes: list[Place] = []
+        self._before: tuple[list[dict[str, Any]], list[Any]] = [], []
+        for owner, name, replacement in places:
+            if isinstance(owner, type):
+                self._attributes.append((owner, name, replacement))
+            else:
+                self._modules.setdefault(owner.__name__, (owner.__dict__, {}))[1][name] = (
+                    replacement
+                )
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Have them in place."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._put()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._put_back()
+
+    def _put(self) -> None:
+        spaces = self._modules.values()
+        self._before = (
+            [{name: space[name] for name in new} for space, new in spaces],
+            [vars(owner).get(name) for owner, name, _ in self._attributes],
+        )
+        for space, new in spaces:  # all names at once: this is done around each run
+            space.update(new)
+        for owner, name, replacement in self._attributes:
+            setattr(owner, name, replacement)
+
+    def _put_back(self) -> None:
+        for (space, _), originals in zip(self._modules.values(), self._before[0], strict=True):
             space.update(originals)
-        for owner, name, value in attributes:
+        for (owner, name, _), value in zip(self._attributes, self._before[1], strict=True):
             if value is None:  # it was inherited
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
-        _RUNNING.pop()
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Stand-ins for the namespaces of modules, and for attributes of classes."""
-
-    of_modules: list[tuple[dict[str, Any], dict[str, Any]]]
-    of_classes: list[tuple[type, str, Any]]
-
-
-@functools.cache
-def _places_of_functions() -> _Places:
-    return _sorted_by_owner(_functions())
-
-
-@functools.cache
-def _places() -> _Places:
-    return _sorted_by_owner((*_functions(), *_further(), *_makers()))
-
-
-def _sorted_by_owner(places: Iterable[Place]) -> _Places:
-    modules: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
-    of_classes = []
-    for owner, name, replacement in places:
-        if isinstance(owner, type):
-            of_classes.append((owner, name, replacement))
-        else:
-            modules.setdefault(owner.__name__, (owner.__dict__, {}))[1][name] = replacement
-    return _Places(list(modules.values()), of_classes)
 
 
 def _asking(source: Source, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,9 +153,9 @@ def _asking(source: Source, name: str, function: Callable[..., Any]) -> Callable
 
 
 @functools.cache
-def _functions() -> tuple[Place, ...]:
+def _functions() -> Replacements:
     """Functions of modules that draw on a global generator."""
-    return tuple(
+    return Replacements(
         (module, name, _asking(source, name, function))
         for module, owner, source in (
             (np.random, np.random.mtrand._rand, NUMPY),  # noqa: SLF001
@@ -132,6 +167,11 @@ def _functions() -> tuple[Place, ...]:
 
 
 @functools.cache
+def _others() -> Replacements:
+    """All else that draws, or makes a generator."""
+    return Replacements((*_further(), *_makers()))
+
+
 def _further() -> tuple[Place, ...]:
     """Functions that draw on the operating system, and a few of ``np.random`` that remain."""
     places: list[Place] = [
@@ -189,7 +229,6 @@ def _made(instrument: Instrument, source: Source, args: Any, keywords: Any) -> A
     return stand_in(instrument, source)
 
 
-@functools.cache
 def _makers() -> tuple[Place, ...]:
     """Classes and functions that make generators."""
     classes: tuple[tuple[Any, str, str], ...] = (

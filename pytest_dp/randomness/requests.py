@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import os
 import random
+import reprlib
 import secrets
 import sys
+import traceback
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -149,6 +152,7 @@ def _signature(kind: type, method: str) -> inspect.Signature:
     return signature.replace(parameters=parameters)
 
 
+_DIAGNOSTIC = {reprlib.__file__, logging.__file__, traceback.__file__}
 _OURS = str(Path(__file__).parents[1]) + os.sep
 _LIBRARIES = tuple(
     str(place)
@@ -159,6 +163,14 @@ _LIBRARIES = tuple(
         functools.__file__,
     )
 )
+
+
+def is_diagnostic() -> bool:
+    """Whether the code that asks shows objects to people: logs, tracebacks, ``repr`` of tasks."""
+    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename in _DIAGNOSTIC
 
 
 def stack() -> tuple[Site, ...]:

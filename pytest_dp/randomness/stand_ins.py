@@ -1,14 +1,25 @@
-"""Stand-ins for generators, which pass every request on to an instrument."""
+"""Stand-ins for generators, which pass every request on to an instrument.
+
+Nothing of ours is raised in a mechanism. Where an instrument has no answer, it notes the reason,
+which refuses the run, and from then on the run has plain random numbers until it ends by itself.
+The same holds for draws in another thread than the one in which the instrument was made, or in
+another process: their order is not known, or what is drawn there does not come back.
+"""
 
 from __future__ import annotations
 
 import random
+import sys
+import threading
+from collections.abc import Callable
 from functools import partial
+from os import urandom
 from typing import Any, NoReturn
 
 from numpy.random import PCG64
 
-from pytest_dp.randomness.plain import plain
+from pytest_dp.randomness.forks import process_number
+from pytest_dp.randomness.plain import answered, plain
 from pytest_dp.randomness.requests import KINDS, Request, Source
 
 COPYING = {
@@ -23,10 +34,18 @@ COPYING = {
 """Attributes by which objects are copied and pickled."""
 
 
-class CannotInstrument(BaseException):
-    """A mechanism uses its generators in a way that no stand-in supports; the message says how.
+ELSEWHERE = "it draws in another thread or process"
 
-    It is no `Exception`, because these are outputs of a mechanism, or are caught by it.
+
+def here() -> tuple[int, int]:
+    """What tells this thread of this process from others."""
+    return process_number(), threading.get_ident()
+
+
+class CannotInstrument(BaseException):
+    """A mechanism does with draws what no instrument supports; the message says what.
+
+    It ends what an instrument was about to do, and is never raised in the mechanism itself.
     """
 
 
@@ -41,16 +60,40 @@ class Instrument:
 
     def __init__(self) -> None:
         self.refusal = ""
+        self._home = here()
+        self._threads = frozenset(sys._current_frames())  # noqa: SLF001  those of others
+        self._plain: dict[type, Any] = {}
+
+    def note(self, reason: str) -> None:
+        """Note why the run is refused, unless there is a reason already."""
+        self.refusal = self.refusal or reason
+
+    def note_thread(self) -> None:
+        """Note that this thread draws, unless it is older than the run."""
+        if threading.get_ident() not in self._threads:
+            self.note(ELSEWHERE)
 
     def refuse(self, reason: str) -> NoReturn:
-        """Give up. The refusal is recorded, as the mechanism may catch the exception.
+        """Give up what is being done.
 
         Raises
         ------
         CannotInstrument
         """
-        self.refusal = self.refusal or reason
+        self.note(reason)
         raise CannotInstrument(self.refusal)
+
+    def is_over(self) -> bool:
+        """Whether the run is refused, so that all its numbers are plain ones by now."""
+        if self._home != here():
+            self.note(ELSEWHERE)
+        return bool(self.refusal)
+
+    def plain(self, kind: type) -> Any:
+        """A real generator of a kind, for runs that are refused."""
+        if kind not in self._plain:
+            self._plain[kind] = plain(kind, urandom(32))
+        return self._plain[kind]
 
     def draw(self, request: Request) -> Any:
         """The answer to a request for random numbers.
@@ -76,17 +119,27 @@ class Instrument:
         """Called where a mechanism makes a generator, or seeds one; a new one has no `seed`."""
 
     def attribute(self, source: Source, name: str) -> Any:
-        """The stand-in for an attribute of a generator.
-
-        After a refusal, that of a real generator: the run is discarded, but has to end.
-        """
-        if self.refusal:
-            return getattr(plain(source.kind, bytes(32)), name)
+        """The stand-in for an attribute of a generator."""
         if name in source.draws:
-            return lambda *args, **keywords: self.draw(Request(source, name, args, keywords))
-        if name == "seed":
-            return partial(self.make, source)
-        return self.other(source, name)
+            return lambda *args, **keywords: self._answer(Request(source, name, args, keywords))
+        return self._unless_over(
+            lambda: partial(self.make, source) if name == "seed" else self.other(source, name),
+            lambda: getattr(self.plain(source.kind), name),
+        )
+
+    def _answer(self, request: Request) -> Any:
+        return self._unless_over(
+            lambda: self.draw(request), lambda: answered(self.plain(request.source.kind), request)
+        )
+
+    def _unless_over(self, ours: Callable[[], Any], plainly: Callable[[], Any]) -> Any:
+        if not self.is_over():
+            try:
+                return ours()
+            except CannotInstrument as refused:
+                if not self.is_over():
+                    self.note(str(refused))
+        return plainly()
 
     def make(self, source: Source, *args: Any, **keywords: Any) -> None:
         """Record that a generator is made, or seeded, with these arguments."""

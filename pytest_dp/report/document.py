@@ -6,10 +6,11 @@ import json
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from pytest_dp import clocks
 from pytest_dp.report.record import VERSION, Record
 
 PACKAGES = ("pytest-dp", "pytest", "numpy", "scipy")
@@ -37,7 +38,7 @@ def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
     """
     document = {
         "version": VERSION,
-        "created": (created or datetime.now(UTC)).isoformat(timespec="seconds"),
+        "created": (created or clocks.now()).isoformat(timespec="seconds"),
         "versions": versions(),
         "claims": [replace(record, pictures=None).as_dict() for record in records],
     }

@@ -15,8 +15,19 @@ LIMIT = 900_000
 """GitHub drops a summary above 1 MiB; counterexamples are left out before that."""
 
 _ORDER = {"violated": 0, "error": 1, "inconclusive": 2, "no violation": 3}
-_MARKS = {"violated": "❌", "error": "❌", "inconclusive": "⚠️", "no violation": "✅"}
-_WORDS = {"violated": "violated", "error": "not audited", "inconclusive": "inconclusive"}
+_MARKS = {
+    "violated": "❌",
+    "error": "❌",
+    "inconclusive": "⚠️",
+    "beyond": "⚠️",
+    "no violation": "✅",
+}
+_WORDS = {
+    "violated": "violated",
+    "error": "not audited",
+    "inconclusive": "inconclusive",
+    "beyond": "broken beyond your examples",
+}
 
 
 def annotation(record: Record, workspace_relative_path: str) -> str:
@@ -26,7 +37,7 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
     """
     if record.status == "no violation":
         return ""
-    kind = "warning" if record.status == "inconclusive" else "error"
+    kind = "warning" if record.status in ("inconclusive", "beyond") else "error"
     title = f"Privacy claim {_WORDS[record.status]}: {record.name}"
     parts = record.headline, record.reason, record.counterexample
     body = "\n\n".join(part for part in parts if part)
@@ -76,7 +87,7 @@ def summary(records: Sequence[Record]) -> str:
     table = _table(ordered)
     room = LIMIT - len(table.encode())
     left_out = 0
-    for record in ordered:
+    for record in (told for claimed in ordered for told in claimed.all):
         if record.status == "no violation":
             continue
         block = _failure(record)
@@ -119,6 +130,9 @@ def heading(records: Sequence[Record]) -> str:
         parts.append(f"{counts['error']} {'' if parts else total + ' '}not audited")
     if counts["inconclusive"]:
         parts.append(f"{counts['inconclusive']} {'' if parts else total + ' '}inconclusive")
+    beyond = sum(record.beyond is not None for record in records)
+    if beyond:
+        parts = [*(parts or [_passed(records)]), f"{beyond} broken beyond the examples"]
     return f"Privacy claims: {', '.join(parts) or _passed(records)}"
 
 
@@ -137,7 +151,8 @@ def _failure(record: Record) -> str:
         lines += ["", _fenced(record.counterexample)]
     lines += [f"\n{_code(leak.place)}: {_text(leak.message)}" for leak in record.blame]
     if record.details and record.details != record.headline:
-        folded = "Full counterexample" if record.status == "violated" else "Full message"
+        is_shown = record.status in ("violated", "beyond")
+        folded = "Full counterexample" if is_shown else "Full message"
         name = html.escape(" ".join(record.name.split()), quote=False)
         lines += ["", f"<details><summary>{folded}: {name}</summary>", ""]
         lines += [_fenced(record.details), "", "</details>"]

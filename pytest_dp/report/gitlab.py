@@ -17,6 +17,7 @@ _SEVERITIES = {
     "weakened": "major",
     "error": "major",
     "inconclusive": "minor",
+    "beyond": "info",
 }
 
 
@@ -41,8 +42,9 @@ def code_quality(
             "location": _place(located(record.path), record.line or 1),
             **({"other_locations": others} if (others := _others(record, located)) else {}),
         }
-        for record in records
-        if record.status in _SEVERITIES and not record.expected
+        for told in records
+        for record in told.all
+        if record.status in _SEVERITIES and not told.expected
     ]
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 

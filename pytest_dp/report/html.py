@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from html import escape
 from importlib.resources import files
 
+from pytest_dp import clocks
 from pytest_dp.report.drawings import Claimed, drawings
 from pytest_dp.report.github import heading
 from pytest_dp.report.histograms import Drawing
@@ -26,6 +28,7 @@ _SECTIONS = {
     "error": "Not audited",
     "inconclusive": "Inconclusive",
     "no violation": "No violation found",
+    "beyond": "Beyond your examples",
 }
 _MARKS = {
     "violated": "✗",
@@ -33,6 +36,7 @@ _MARKS = {
     "error": "✗",
     "inconclusive": "?",
     "no violation": "✓",
+    "beyond": "!",
 }
 _CLASSES = {
     "violated": "dp-bad",
@@ -40,6 +44,7 @@ _CLASSES = {
     "error": "dp-bad",
     "inconclusive": "dp-warn",
     "no violation": "dp-good",
+    "beyond": "dp-warn",
 }
 _COLUMNS = ("Verdict", "Claim", "Claimed", "Would catch from", "Samples", "Time")
 _WIDE = ("Claimed", "Samples", "Time")
@@ -62,7 +67,7 @@ def page(
     now : datetime, optional
         When the report is written, in UTC; by default now.
     """
-    now, order = now or datetime.now(UTC), list(_SECTIONS)
+    now, order = now or clocks.now(), list(_SECTIONS)
     claims = [record for record in records if not record.expected]
     claims.sort(key=lambda record: order.index(record.status))
     ran = ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -141,7 +146,7 @@ def _classes(column: str) -> str:
 def _row(number: int, record: Record) -> str:
     values = (record.claimed, record.resolution, record.samples, record.seconds)
     figures = "".join(
-        f'<td{_classes(column)} data-value="{value or 0:.6g}">{_text(cell)}</td>'
+        f'<td{_classes(column)} data-value="{Decimal(value or 0):.6g}">{_text(cell)}</td>'
         for column, value, cell in zip(_COLUMNS[2:], values, cells(record), strict=True)
     )
     rank = list(_SECTIONS).index(record.status)
@@ -166,7 +171,7 @@ def _place(record: Record) -> str:
 
 def _folded(number: int, record: Record) -> str:
     """All that is known of a claim; open at once if something is wrong with it."""
-    is_open = "" if record.status == "no violation" else " open"
+    is_open = "" if record.status == "no violation" and not record.beyond else " open"
     return (
         f"<details{is_open}><summary>"
         f'<span class="dp-verdict {_CLASSES[record.status]}">{_text(_verdict(record))}</span> '
@@ -185,9 +190,17 @@ def _details(record: Record) -> str:
             f'<pre tabindex="0" role="region" aria-label="{_text(label)}">'
             f"{_text(record.details)}</pre>"
         )
-    drawn = _drawings(record)
+    if record.beyond is not None:
+        parts.append(_details(record.beyond))
+    try:
+        drawn = _drawings(record)
+    except Exception as error:  # of numbers that no axis holds; the rest of the page stands
+        drawn = []
+        parts.append(f"<p>Its pictures could not be drawn: {_text(repr(error))}</p>")
     if drawn:
         parts.append(f'<div class="dp-pictures">{"".join(map(_figure, drawn))}</div>')
+    if record.status == "beyond":
+        return "\n".join(parts)
     listed = "".join(
         f"<dt>{_text(name)}</dt><dd>{_text(said)}</dd>" for name, said in _facts(record)
     )

@@ -8,10 +8,25 @@ on the shortest decimal that denotes the float, so that 1.89 stays 1.89.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from typing import Literal
+from functools import wraps
+from typing import Concatenate, Literal, ParamSpec
 
 Rounding = Literal["nearest", "down", "up"]
+
+P = ParamSpec("P")
+
+
+def _of_any(write: Callable[Concatenate[float, P], str]) -> Callable[Concatenate[float, P], str]:
+    """Write what is no number, too: reports are made of whatever was found."""
+
+    @wraps(write)
+    def written(value: float, /, *args: P.args, **options: P.kwargs) -> str:
+        return "unknown" if math.isnan(value) else write(value, *args, **options)
+
+    return written
+
 
 _MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 
@@ -23,7 +38,7 @@ def count(n: int) -> str:
 
 def short_count(n: int) -> str:
     """``184k``: two or three digits, for tables."""
-    value, unit = float(n), ""
+    value, unit = Decimal(n), ""
     for larger in "kMG":
         if round(value) < 1_000:
             break
@@ -31,6 +46,7 @@ def short_count(n: int) -> str:
     return f"{value:.1f}{unit}" if unit and value < 9.95 else f"{value:.0f}{unit}"
 
 
+@_of_any
 def probability(p: float, rounding: Rounding = "nearest") -> str:
     """``0.501``; ``1.2e-05`` when small. Only 0 is written "0", and only 1 is written "1"."""
     value = _decimal(p)
@@ -49,16 +65,18 @@ def probability(p: float, rounding: Rounding = "nearest") -> str:
     return _plain(_places(value, places, rounding))
 
 
+@_of_any
 def claimed(eps: float) -> str:
     """A claimed ε as its author wrote it, unless that takes more than eight characters."""
     text = repr(float(eps))
     return text if len(text) <= 8 else _significant(_decimal(eps), 6, "nearest")
 
 
+@_of_any
 def lower(eps: float, above: float | None = None) -> str:
     """A lower bound on ε, rounded down; with digits enough to read as more than `above`."""
     if math.isinf(eps):
-        return "inf"
+        return "infinity"
     value = _decimal(eps)
     if value <= 0:
         return "0"
@@ -69,10 +87,11 @@ def lower(eps: float, above: float | None = None) -> str:
     return repr(float(eps))
 
 
+@_of_any
 def upper(eps: float) -> str:
     """A smallest detectable ε, rounded up."""
     if math.isinf(eps):
-        return "inf"
+        return "infinity"
     value = _decimal(eps)
     return "0" if value <= 0 else _significant(value, 3, "up")
 
@@ -86,6 +105,7 @@ def claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
     return repr(float(eps)), repr(float(bound))
 
 
+@_of_any
 def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
     """A ratio of probabilities: ``7.41``, ``1.0012``, ``4.8e8``, ``infinite``.
 
@@ -104,21 +124,25 @@ def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
 def allowed_and_proven(eps: float, bound: float) -> tuple[str, str]:
     """e^ε as claimed and as proven, with digits enough that a larger one reads as larger."""
     allowed, proven = ratio_of(eps), ratio_of(bound, "down")
-    for digits in range(3, 13 if bound > eps else 3):
+    for digits in range(3, 13 if eps < bound < math.inf else 3):
         allowed, proven = ratio_of(eps, "nearest", digits), ratio_of(bound, "down", digits)
         if allowed.startswith("e^") or proven.startswith("e^") or _value(proven) > _value(allowed):
             break
     return allowed, proven
 
 
+@_of_any
 def ratio_of(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
     """e^ε as a ratio; left as a power when the number would say nothing."""
+    if math.isinf(eps):
+        return ratio(eps)
     if eps > 50:
         text = lower(eps) if rounding == "down" else claimed(eps)
         return f"e^{text}"
     return ratio(math.exp(eps), rounding, digits)
 
 
+@_of_any
 def confidence(alpha: float) -> str:
     """1 - alpha in percent, rounded down: ``99.9999 %``."""
     value = _decimal(alpha)
@@ -128,6 +152,7 @@ def confidence(alpha: float) -> str:
     return f"{_plain(100 - 100 * up, trim=True)} %"
 
 
+@_of_any
 def p_value(p: float) -> str:
     """``3e-212``, rounded up; ``< 1e-300`` when it is too small for a float."""
     if p < 1e-300:
@@ -140,6 +165,7 @@ def p_value(p: float) -> str:
     return _significant(value, 1, "up")
 
 
+@_of_any
 def e_value(e: float) -> str:
     """``4e9``, rounded down; ``> 1e300`` when it is too large for a float."""
     if e > 1e300:
@@ -158,8 +184,11 @@ def probability_of_error(alpha: float) -> str:
     return f"{float(alpha):g}"
 
 
+@_of_any
 def seconds(value: float, compact: bool = False) -> str:
     """``0.8 s``, ``2 min 5 s``; `compact` keeps to seconds, for tables."""
+    if math.isinf(value):
+        return "infinity"
     if value < 0.0995:
         return f"{value * 1000:.0f} ms"
     if value < 9.95 or (value < 59.95 and not compact):

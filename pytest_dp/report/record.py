@@ -1,7 +1,8 @@
 """What an audit found, as plain values: every report is made of these, and of nothing else.
 
 A record survives JSON: on the way from an xdist worker, in the file of ``--dp-json``, in one that a
-later version reads. `pytest_dp/report/record.schema.json` describes it for other programs.
+later version reads. Its numbers are finite, or None; a bound that is None is infinite.
+`pytest_dp/report/record.schema.json` describes it for other programs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ STRENGTHS = ("strong", "fair", "weak")
 LONGEST = 2_000
 """Characters of an input or an event: more make files of hundreds of claims large. Chosen by
 hand."""
-Status = Literal["violated", "weakened", "no violation", "inconclusive", "error"]
+Status = Literal["violated", "weakened", "no violation", "inconclusive", "error", "beyond"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Witness:
     counts: tuple[int, int]
     runs: tuple[int, int]
     intervals: tuple[tuple[float, float], tuple[float, float]]
-    lower: float
+    lower: float | None
     p_value: float
     diagnosis: tuple[str, ...]
     text: str
@@ -76,9 +77,12 @@ class Witness:
             params={name: describe(value, LONGEST) for name, value in example.params.items()},
             counts=(int(example.counts[0]), int(example.counts[1])),
             runs=(int(example.runs[0]), int(example.runs[1])),
-            intervals=((float(low1), float(high1)), (float(low2), float(high2))),
-            lower=_finite(example.lower) or 0.0,
-            p_value=float(example.p_value),
+            intervals=(
+                (_probability(low1, 0.0), _probability(high1, 1.0)),
+                (_probability(low2, 0.0), _probability(high2, 1.0)),
+            ),
+            lower=_bound(example.lower),
+            p_value=_probability(example.p_value, 1.0),
             diagnosis=tuple(example.diagnosis),
             text="\n".join(counterexample(result, example, WIDTH)),
         )
@@ -108,9 +112,10 @@ class Record:
         The test, and where its claim is written (`path` relative to the root directory).
     name : str
         The test without its file.
-    status : {"violated", "weakened", "no violation", "inconclusive", "error"}
+    status : {"violated", "weakened", "no violation", "inconclusive", "error", "beyond"}
         One that is ``"weakened"`` is less than ``dp-claims.json`` has on record, hidden, gone, or
-        not on record; whether it stands is told by another record, if it was audited.
+        not on record; whether it stands is told by another record, if it was audited. ``"beyond"``
+        is only that of what is `beyond` of another record.
     headline : str
         The outcome in one line.
     claim, parameter : str
@@ -133,8 +138,8 @@ class Record:
     strength, reason
         As in `AuditResult`: what a pass is worth; why the audit told nothing or little, and the
         remedy.
-    lower : float
-        What was proven of the parameter; 0.0 if nothing was shown.
+    lower : float or None
+        What was proven of the parameter; 0.0 if nothing was shown, None if it is infinite.
     resolution : float or None
         The smallest true parameter that would have been caught; None if nothing would have been.
     log10_e_value : float or None
@@ -155,6 +160,10 @@ class Record:
         The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
     estimate : Estimate or None
         As in `AuditResult`.
+    outside : str
+        As in `AuditResult`: what is beyond the claim's inputs.
+    beyond : Record or None
+        What breaks the claim beyond its inputs, told beside its own status.
     """
 
     nodeid: str
@@ -174,7 +183,7 @@ class Record:
     witness: Witness | None = None
     strength: str = ""
     reason: str = ""
-    lower: float = 0.0
+    lower: float | None = 0.0
     resolution: float | None = None
     samples: int = 0
     seconds: float = 0.0
@@ -199,6 +208,8 @@ class Record:
     expected: bool = False
     blame: tuple[Blame, ...] = ()
     estimate: Estimate | None = None
+    outside: str = ""
+    beyond: Record | None = None
 
     @classmethod
     def of(
@@ -213,6 +224,17 @@ class Record:
     ) -> Self:
         """The record of an audit that ran; its pictures take a moment, and some kilobytes."""
         example, promise = result.counterexample, result.claim.promise
+        e_value, notes = _finite(result.e_value), tuple(map(str, result.notes))
+        drawn = None
+        if pictures:
+            try:
+                drawn = _pictures(result)
+            except Exception as error:  # the verdict stands without
+                notes += (f"its pictures could not be made: {error!r}",)
+        beyond = None
+        if result.beyond is not None:
+            told = cls.of(result.beyond, nodeid, path, line, source)
+            beyond = replace(told, status="beyond")
         return cls(
             nodeid=nodeid or result.name,
             path=path,
@@ -222,8 +244,8 @@ class Record:
             headline=headline(result),
             claim=promise.guarantee.label,
             parameter=result.parameter,
-            claimed=float(result.claimed),
-            delta=float(promise.guarantee.delta),
+            claimed=_finite(result.claimed),
+            delta=_finite(promise.guarantee.delta) or 0.0,
             relation="" if promise.relation is None else str(promise.relation),
             group=int(promise.group),
             source=source,
@@ -231,31 +253,38 @@ class Record:
             witness=None if example is None else Witness.of(result, example),
             strength=result.strength,
             reason=result.reason,
-            lower=_finite(result.lower) or 0.0,
+            lower=_bound(result.lower),
             resolution=_finite(result.resolution),
             samples=int(result.samples),
-            seconds=float(result.seconds),
+            seconds=_finite(result.seconds) or 0.0,
             method=result.method,
-            alpha=float(result.alpha),
+            alpha=_finite(result.alpha),
             p_value=_finite(result.p_value),
-            e_value=_finite(result.e_value),
-            log10_e_value=math.log10(result.e_value) if result.e_value else None,
+            e_value=e_value,
+            log10_e_value=math.log10(e_value) if e_value else None,
             bet_samples=None if result.bet_samples is None else int(result.bet_samples),
             seed=numbers.seed(result.seed),
             replayable=bool(result.replayable),
             max_samples=None if result.max_samples is None else int(result.max_samples),
             max_seconds=_finite(result.max_seconds),
             margin=_finite(result.margin) if result.margin != 1 else None,
-            notes=tuple(map(str, result.notes)),
+            notes=notes,
             strongest=str(result.strongest),
             pairs_tried=int(result.pairs[0]),
             pairs_available=int(result.pairs[1]),
             pairs_proposed=int(result.proposed),
             reproduce=command(result),
-            pictures=_pictures(result) if pictures else None,
+            pictures=drawn,
             blame=tuple(result.blame),
-            estimate=result.estimate,
+            estimate=_told(result.estimate),
+            outside=result.outside,
+            beyond=beyond,
         )
+
+    @property
+    def all(self) -> tuple[Record, ...]:
+        """The record, and what is told beside it."""
+        return (self,) if self.beyond is None else (self, self.beyond)
 
     @classmethod
     def of_error(
@@ -279,7 +308,7 @@ class Record:
             status=status,
             headline=headline.strip(),
             details=details or message,
-            seconds=float(seconds),
+            seconds=_finite(seconds) or 0.0,
         )
 
     @property
@@ -289,11 +318,11 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON; without pictures where none are wanted."""
-        fields = {name: _listed(value) for name, value in asdict(self).items()}
+        fields = {name: _plain(value) for name, value in asdict(self).items()}
         if self.pictures is None:
             del fields["pictures"]
-        if self.estimate is not None:  # JSON has no infinity
-            fields["estimate"]["value"] = _finite(self.estimate.value)
+        if self.beyond is not None:
+            fields["beyond"] = self.beyond.as_dict()
         return fields
 
     @classmethod
@@ -307,6 +336,7 @@ class Record:
             pictures=None if pictures is None else Pictures.from_dict(pictures),
             blame=tuple(Blame(**blame) for blame in fields.get("blame", ())),
             estimate=_estimate(fields.get("estimate")),
+            beyond=cls.from_dict(fields["beyond"]) if fields.get("beyond") else None,
         )
 
 
@@ -331,8 +361,28 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def _listed(value: Any) -> Any:
-    """Lists in place of tuples, as JSON gives them back."""
+def _bound(lower: float) -> float | None:
+    """A lower bound; None if it is infinite, and 0.0 where nothing was shown."""
+    return None if lower == math.inf else _finite(lower) or 0.0
+
+
+def _probability(value: float, unknown: float) -> float:
+    return unknown if math.isnan(value) else float(min(max(value, 0.0), 1.0))
+
+
+def _told(estimate: Estimate | None) -> Estimate | None:
+    """An estimate; none where it may be off by anything."""
+    if estimate is None or math.isnan(estimate.value) or not math.isfinite(estimate.error):
+        return None
+    return estimate
+
+
+def _plain(value: Any) -> Any:
+    """What JSON gives back: lists in place of tuples, finite numbers, text that can be encoded."""
     if isinstance(value, dict):
-        return {name: _listed(entry) for name, entry in value.items()}
-    return [_listed(entry) for entry in value] if isinstance(value, list | tuple) else value
+        return {_plain(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, str):  # a half of a surrogate pair is no character
+        return value.encode("utf-8", "backslashreplace").decode()
+    return _finite(value) if isinstance(value, float) else value

@@ -48,6 +48,14 @@ _RULES = {
         "warning",
         "2.0",
     ),
+    "beyond": (
+        "dp-claim-broken-beyond-examples",
+        "A differential privacy claim is broken on inputs beyond those that it gives",
+        "If the mechanism takes such data, add it to the claim's inputs and mend the mechanism. If "
+        'it never gets any, write beyond="off" into the claim.',
+        "note",
+        "1.0",
+    ),
 }
 """For each status: id, title, help, level, and how severe code scanning takes it to be."""
 
@@ -68,7 +76,8 @@ def sarif(
     located : callable, optional
         From the path of a record to one relative to the root of the repository.
     """
-    alarming = [record for record in records if record.status in _RULES and not record.expected]
+    told = (told for record in records if not record.expected for told in record.all)
+    alarming = [record for record in told if record.status in _RULES]
     run = {
         "tool": {
             "driver": {
@@ -87,7 +96,8 @@ def sarif(
 
 def fingerprint(record: Record) -> str:
     """What stays the same while lines move: told by the test's id, and by what is wrong."""
-    return hashlib.sha256(f"{record.nodeid}\0{record.status}".encode()).hexdigest()[:32]
+    said = f"{record.nodeid}\0{record.status}".encode("utf-8", "backslashreplace")
+    return hashlib.sha256(said).hexdigest()[:32]
 
 
 def _rule(name: str, title: str, text: str, level: str, severity: str) -> dict[str, Any]:
@@ -134,7 +144,8 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
 
 
 def _location(path: str, line: int | None) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(path), "uriBaseId": "%SRCROOT%"}}
+    uri = quote(path, errors="backslashreplace")
+    place: dict[str, Any] = {"artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"}}
     if line is not None:
         place["region"] = {"startLine": line}
     return {"physicalLocation": place}

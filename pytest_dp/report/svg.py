@@ -40,14 +40,14 @@ class Axis:
 
     def __call__(self, value: float) -> float:
         """The place of a value."""
-        span = self.high - self.low
-        share = min(max((value - self.low) / span, 0.0), 1.0) if span > 0 else 0.0
+        span = self.high / 2 - self.low / 2  # of which the double may be beyond floats
+        share = min(max((value / 2 - self.low / 2) / span, 0.0), 1.0) if span > 0 else 0.0
         return self.start + share * (self.end - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
         """Round values, about so many; with fewer than three there may be none."""
         span = self.high - self.low
-        if not span > 0:
+        if not 0 < span / about < math.inf:
             return [self.low]
         step = 10 ** math.floor(math.log10(span / about))
         step *= next((m for m in (1, 2, 5, 10) if span / (m * step) <= about), 10)

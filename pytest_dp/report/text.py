@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from textwrap import wrap
 
 from pytest_dp.report import numbers
@@ -31,10 +32,17 @@ def outcome(record: Record) -> str:
     """The status with what makes it telling: ``"no violation (strong)"``."""
     claimed, parameter = record.claimed, record.parameter
     if record.status == "violated" and claimed is not None:
-        if record.lower <= claimed:
+        lower = proven(record)
+        if lower <= claimed:
             return f"violated, {parameter} > {numbers.claimed(claimed)}"
-        return f"violated, {parameter} >= {numbers.claim_and_bound(claimed, record.lower)[1]}"
-    return f"{record.status} ({record.strength})" if record.strength else record.status
+        return f"violated, {parameter} >= {numbers.claim_and_bound(claimed, lower)[1]}"
+    said = f"{record.status} ({record.strength})" if record.strength else record.status
+    return said if record.beyond is None else f"{said}; {record.beyond.headline}"
+
+
+def proven(record: Record) -> float:
+    """The lower bound of a record, which may be infinite."""
+    return math.inf if record.lower is None else record.lower
 
 
 def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
@@ -59,6 +67,8 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
         lines.append((line(name, values, state), record.status))
         lines += [(f"  {text}", "inconclusive") for text in wrap(record.reason, width - 2)]
         lines += [(f"  {text}", "") for text in wrap(estimated(record), width - 2)]
+        if record.beyond is not None:
+            lines += [(f"  {text}", "beyond") for text in wrap(record.beyond.headline, width - 2)]
     lines.append(("", ""))
     lines += [(text, "") for said in legend(records) for text in wrap(said, width)]
     return lines
@@ -66,6 +76,7 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
 
 def legend(records: Iterable[Record]) -> list[str]:
     """What the table means, in plain words; only what these records need."""
+    records = list(records)
     states = {record.status for record in records}
     said = []
     if states - {"error"}:
@@ -76,6 +87,13 @@ def legend(records: Iterable[Record]) -> list[str]:
         )
     if "inconclusive" in states:
         said.append("inconclusive: the audit could tell nothing, neither good nor bad.")
+    if any(record.strength == "blind" for record in records):
+        said.append("blind: nothing that was tried tells the two inputs of any pair apart.")
+    if any(record.beyond for record in records):
+        said.append(
+            "beyond your examples: the claim is broken on inputs that they do not give, such as "
+            "other values; they decide what the claim speaks of, so that nothing fails."
+        )
     if "error" in states:
         said.append("ERROR: the audit did not run, so nothing is known about this claim.")
     return said
@@ -101,7 +119,7 @@ def estimated(record: Record) -> str:
         where = f"{numbers.count(known.pairs)} of {numbers.count(record.pairs_available)} pairs"
     beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
-    value = f"{known.value:.{_digits(known.error)}f}"
+    value = "infinity" if math.isinf(known.value) else f"{known.value:.{_digits(known.error)}f}"
     return f"{known.mode} on {where}: {record.parameter} = {value}{beside}{basis}"
 
 
@@ -160,9 +178,10 @@ def _p_value(record: Record) -> str:
 
 
 def _spent(record: Record) -> str:
-    if not record.strength or record.lower <= 0 or record.claimed is None:
+    lower = proven(record)
+    if not record.strength or lower <= 0 or record.claimed is None:
         return ""
-    spent, claimed = numbers.lower(record.lower), numbers.claimed(record.claimed)
+    spent, claimed = numbers.lower(lower), numbers.claimed(record.claimed)
     return f"{record.parameter}: at least {spent} of the {claimed} that it may"
 
 
@@ -174,7 +193,7 @@ def _catches(record: Record) -> str:
 
 def _state(record: Record) -> str:
     alarming = record.status in ("violated", "error")
-    return outcome(record).replace(
+    return outcome(replace(record, beyond=None)).replace(
         record.status, record.status.upper() if alarming else record.status
     )
 

@@ -24,29 +24,45 @@ LINES = 6
 """Longest that one input or event may get: a failure should fit on a screen. Chosen by hand."""
 MAX_PASTED = 300
 """Characters of a pair that is shown as source; longer ones are in the result. By hand."""
+TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
+NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
 
 
 def headline(result: Result) -> str:
     """The outcome in one line."""
     guarantee = result.claim.promise.guarantee
+    if result.violated and result.outside:
+        return f"beyond your examples: {shown_more(result)} for {result.outside}"
     if result.violated:
         sure = f"({numbers.confidence(result.alpha)} confidence)"
-        if result.lower <= result.claimed:
+        if not result.lower > result.claimed:
             more = guarantee.more_than(numbers.claimed(result.claimed))
             return f"claimed {written(guarantee)}, but {more} {sure}"
         claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
         return f"claimed {guarantee.written(claimed)}, but {guarantee.at_least(bound)} {sure}"
     claim = written(guarantee)
+    beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
     if result.verdict == "inconclusive":
         effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
-        return f"inconclusive: could not test {claim} with {effort}"
-    if math.isinf(result.resolution):
-        return f"no violation of {claim} found, but this run could have caught nothing"
+        if result.blind:
+            return f"inconclusive (blind): nothing tells the inputs apart, in {effort}{beyond}"
+        return f"inconclusive: could not test {claim} with {effort}{beyond}"
+    if not math.isfinite(result.resolution):
+        return f"no violation of {claim} found, but this run could have caught nothing{beyond}"
     caught = guarantee.true(numbers.upper(result.resolution))
     if guarantee.largest_ratio is None:
         too_small = 100 * (1 - 1 / guarantee.noise_below(result.resolution))
         caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
-    return f"no violation of {claim} found; {caught} would have been caught ({result.strength})"
+    found = f"no violation of {claim} found"
+    return f"{found}; {caught} would have been caught ({result.strength}){beyond}"
+
+
+def shown_more(result: Result) -> str:
+    """What a violation shows: ``eps >= 1.79``."""
+    guarantee = result.claim.promise.guarantee
+    if not result.lower > result.claimed:
+        return guarantee.more_than(numbers.claimed(result.claimed))
+    return guarantee.at_least(numbers.claim_and_bound(result.claimed, result.lower)[1])
 
 
 def written(guarantee: Guarantee) -> str:
@@ -58,8 +74,8 @@ def violation(result: Result) -> str:
     """The message of `PrivacyViolation`: the counterexample, its evidence, how to see it again."""
     lines = [headline(result)]
     if len(lines[0]) > WIDTH - len("PrivacyViolation: "):
-        outcome, sure = lines[0].rsplit(" (", 1)
-        lines = [outcome, f"  ({sure}"]
+        at = lines[0].find(" for ") if result.outside else lines[0].rfind(" (")
+        lines = [lines[0][:at], *(f"  {line}" for line in wrap(lines[0][at:].strip(), WIDTH - 2))]
     example = result.counterexample
     if example is not None:
         block = counterexample(result, example, WIDTH - 2)
@@ -195,18 +211,20 @@ def _ratio_or_most(
 
 def reproduce(result: Result) -> list[str]:
     """How to run this audit again; the command is never broken, so that it can be pasted."""
-    line = f"Reproduce:  {command(result)}"
-    return [line] if len(line) <= WIDTH else ["Reproduce:", f"  {command(result)}"]
+    label = "Reproduce:" if result.replayable else "Run again:"
+    line = f"{label}  {command(result)}"
+    return [line] if len(line) <= WIDTH else [label, f"  {command(result)}"]
 
 
 def command(result: Result) -> str:
-    """What runs this audit again, with pytest or without."""
+    """What runs this audit again, with pytest or without; the seed only where it repeats it."""
     seed = numbers.seed(result.seed)
     if "::" in result.name:
         name = result.name
         quoted = shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
-        return " ".join([f"pytest {quoted} --dp-seed={seed}", *_options(result)])
-    return f"audit(..., seed=0x{seed})"
+        seeded = [f"--dp-seed={seed}"] if result.replayable else []
+        return " ".join([f"pytest {quoted}", *seeded, *_options(result)])
+    return f"audit(..., seed=0x{seed})" if result.replayable else "audit(...)"
 
 
 def keep(result: Result) -> list[str]:
@@ -216,6 +234,11 @@ def keep(result: Result) -> list[str]:
         return []
     from pytest_dp.report.pasting import as_source
 
+    if result.outside:
+        more = [as_source(data) or "" for data in result.to_add]
+        line = f"  inputs=[..., {', '.join(more)}]"
+        if more and all(more) and len(line) <= MAX_PASTED:
+            return [*_wrapped(TO_ADD), line, *_wrapped(NEVER_GETS)]
     sources = as_source(example.d1), as_source(example.d2)
     line = f"pairs=[({sources[0]}, {sources[1]})]"
     params = {name: as_source(value) for name, value in example.params.items()}

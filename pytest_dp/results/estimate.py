@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Mode = Literal["exact", "analytic", "sampled"]
+Mode = Literal["exact", "analytic", "numerical", "sampled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,11 @@ class Estimate:
     value : float
         In nats, where the parameter is an eps; infinite where no value holds.
     error : float
-        By how much it may be off. Of a value by samples, half of a 95 % interval (approximate).
-    mode : {"exact", "analytic", "sampled"}
-        By all outcomes and their probabilities; by densities of the noise; by samples.
+        By how much it may be off; infinite where no bound is known, as of one that is searched for.
+        Of a value by samples, half of a 95 % interval (approximate).
+    mode : {"exact", "analytic", "numerical", "sampled"}
+        By all outcomes and their probabilities; by densities of the noise; by densities whose
+        largest ratio a search found, which may have missed a larger one; by samples.
     pairs : int
         Pairs of inputs on which it holds, of those that the claim gives.
     basis : str

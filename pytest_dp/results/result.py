@@ -190,6 +190,17 @@ class Result:
     estimate : Estimate or None
         The parameter itself on the pairs of inputs that were tried, where it is known otherwise
         than by bounds from samples.
+    blind : bool
+        Whether nothing that was tried tells the two inputs of any pair apart: then the verdict is
+        ``"inconclusive"``, as nothing is known of leaks that show elsewhere.
+    beyond : Result or None
+        What breaks the claim on inputs beyond what it gives, where its setting is to tell that
+        beside the verdict: a result by itself, with the `counterexample` and what is to `blame`.
+    outside : str
+        What of the counterexample's inputs is beyond what the claim gives, such as
+        ``"age = 0 (they have 18 to 90)"``; empty where they are inside the claim.
+    to_add : tuple
+        Inputs which, as further examples, take them inside.
     not_exact : str
         Why it is not known by all outcomes and their probabilities; empty if it is, or if that was
         not tried.
@@ -225,20 +236,26 @@ class Result:
     blame: tuple[Blame, ...] = ()
     estimate: Estimate | None = None
     not_exact: str = ""
+    blind: bool = False
+    beyond: Result | None = None
+    outside: str = ""
+    to_add: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         """The outcome in a line."""
         guarantee, effort = self.claim.promise.guarantee, f"({self.samples:,} samples)"
         claim = guarantee.written(f"{self.claimed:g}")
         if self.violated:
-            more = guarantee.more_than(f"{self.claimed:g}")
-            if self.lower > self.claimed:
-                more = guarantee.at_least(f"{self.lower:.3g}")
-            return f"{self.name} violates {claim}; {more} {effort}"
+            return f"{self.name} violates {claim}; {self.more} {effort}"
         if self.verdict == "inconclusive":
             return f"{self.name}: inconclusive on {claim}; {self.reason} {effort}"
         caught = f"{self.strength}: would have caught {self.resolution:.3g}"
-        return f"{self.name}: no violation of {claim}; {caught} {effort}"
+        said = f"{self.name}: no violation of {claim}; {caught} {effort}"
+        return (
+            said
+            if self.beyond is None
+            else f"{said}; beyond: {self.beyond.more} for {self.beyond.outside}"
+        )
 
     def __repr__(self) -> str:
         """The fields that tell most, a line each, so that it fits on a screen."""
@@ -275,15 +292,23 @@ class Result:
 
     @property
     def strength(self) -> str:
-        """What ``"no violation"`` is worth; empty for the other verdicts.
+        """What ``"no violation"`` is worth; empty for the other verdicts, unless it was `blind`.
 
         ``"strong"`` if noise that is 1.25 times too small would have been caught, ``"fair"`` if
-        noise of half the size would, else ``"weak"``.
+        noise of half the size would, else ``"weak"``; ``"blind"`` of an inconclusive one.
         """
         if self.verdict != "no violation":
-            return ""
+            return "blind" if self.blind else ""
         times = self.claim.promise.guarantee.noise_below(self.resolution)
         return "strong" if times <= STRONG * EXACTLY else "fair" if times <= FAIR else "weak"
+
+    @property
+    def more(self) -> str:
+        """What a violation shows: ``"eps >= 1.79"``."""
+        guarantee = self.claim.promise.guarantee
+        if self.lower > self.claimed:
+            return guarantee.at_least(f"{self.lower:.3g}")
+        return guarantee.more_than(f"{self.claimed:g}")
 
     @property
     def reason(self) -> str:

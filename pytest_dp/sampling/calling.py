@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import traceback
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +20,7 @@ from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.randomness.forks import end_process, process_number
 from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import shared_noise
 from pytest_dp.sampling.captured import NO_GENERATORS, Captured, find
@@ -87,6 +89,19 @@ class Call:
         """The same call of another mechanism, with what generators it captured."""
         captured = find(mechanism, params)
         return replace(self, mechanism=mechanism, params=params, captured=captured)
+
+    def manner(self) -> tuple[str, dict[str, Any], str | None, str | None]:
+        """All but the mechanism itself, or the object that it is a method of."""
+        method = self.mechanism.__name__ if isinstance(self.mechanism, types.MethodType) else ""
+        return method, self.params, self.rng, self.size
+
+    def in_manner(
+        self, method: str, params: dict[str, Any], rng: str | None, size: str | None
+    ) -> Call:
+        """A call of the same mechanism, or another method of its object, in another manner."""
+        mechanism: Any = self.mechanism
+        mechanism = getattr(mechanism.__self__, method) if method else mechanism
+        return replace(self, rng=rng, size=size).of(mechanism, params)
 
     def copied(self, *inputs: Any) -> tuple[Call, list[Any]]:
         """A copy of the mechanism that was never run, and inputs that go with it.
@@ -177,26 +192,36 @@ class Call:
     ) -> list[Any]:
         outputs = [*so_far]
         self.made.runs += count - len(outputs)
-        append = outputs.append
+        append, process = outputs.append, process_number()
         while len(outputs) < count:
             try:
-                if before is None:
-                    for _ in range(count - len(outputs)):
-                        append(run_once())
-                else:
-                    for run in range(len(outputs), count):
+                for run in range(len(outputs), count):
+                    if before is not None:
                         before(run)
-                        append(run_once())
-            except (Exception, SystemExit) as error:  # an output like any other
-                append(_raised(error, traced=not outputs))
+                    append(run_once())
+                    if process != process_number():
+                        end_process()
+            except BaseException as error:
+                if process != process_number():
+                    end_process(error)
+                if not isinstance(error, Exception | SystemExit):
+                    raise
+                append(_raised(error, traced=not outputs))  # an output like any other
         return outputs
 
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
         keywords[self.size or ""] = count
         self.made.runs += count
+        process = process_number()
         try:
             outputs = self._called(self._fresh_input(data), keywords)()
-        except (Exception, SystemExit) as error:
+            if process != process_number():
+                end_process()
+        except BaseException as error:
+            if process != process_number():
+                end_process(error)
+            if not isinstance(error, Exception | SystemExit):
+                raise
             raise MechanismError(
                 f"The vectorised mechanism raised {type(error).__name__} when asked for "
                 f"{self.size}={count}:\n{_trace(error)}"

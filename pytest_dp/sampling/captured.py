@@ -31,7 +31,7 @@ MAX_SEARCHED_MEMBERS = 1_000
 hand."""
 
 _LEAVES = {str, bytes, int, float, complex, bool, type(None), np.ndarray}
-_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def find(*roots: Any) -> Captured:
         if id(obj) in seen:
             continue
         seen.add(id(obj))
-        if issubclass(type(obj), _GENERATORS):
+        if issubclass(type(obj), GENERATORS):
             if id(obj) not in known and not isinstance(obj, random.SystemRandom):
                 generators[id(obj)] = (obj, place)
             continue
@@ -191,7 +191,7 @@ def _of_object(obj: Any, place: str) -> Iterator[tuple[Any, str]]:
         yield from (
             (value, f"{place}.{name}")
             for name, value in attributes.items()
-            if isinstance(value, _GENERATORS)
+            if isinstance(value, GENERATORS)
         )
         return
     for name, value in (getattr(obj, "__dict__", None) or {}).items():
@@ -209,7 +209,7 @@ def _of_class(cls: type, _: str = "") -> Iterator[tuple[Any, str]]:
         return
     for name, value in list(vars(cls).items()):
         inner = getattr(value, "__func__", value)
-        if isinstance(inner, (types.FunctionType, *_GENERATORS)):
+        if isinstance(inner, (types.FunctionType, *GENERATORS)):
             yield inner, f"{cls.__name__}.{name}"
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.sampling.pickling import cloudpickle
 
@@ -110,22 +110,22 @@ class Input:
 
     def __init__(self, data: Any) -> None:
         try:
-            self._load(_pickled(data))
+            self._load(pickled(data))
         except Exception:  # an input that cannot be pickled is used as it is
             self.live = _copied(data)
 
-    def _load(self, pickled: bytes) -> None:
-        self.live = pickle.loads(pickled)  # what `_pickled` made
+    def _load(self, frozen: bytes) -> None:
+        self.live = pickle.loads(frozen)  # what `pickled` made
         # Pickles of one value can differ (shared references); those of one object agree.
-        started = time.perf_counter()
-        self.frozen = _pickled(self.live)
-        self.cost = time.perf_counter() - started
+        started = clocks.seconds()
+        self.frozen = pickled(self.live)
+        self.cost = clocks.seconds() - started
 
     def __getstate__(self) -> Any:
         return self.live
 
     def __setstate__(self, state: Any) -> None:
-        self._load(_pickled(state))
+        self._load(pickled(state))
 
     def like(self, data: Any) -> Input:
         """An input of such data; itself if it is the very same."""
@@ -137,7 +137,7 @@ class Input:
 
     def unchanged(self) -> bool:
         """Whether the mechanism left the input alone; mends it if not."""
-        if self.frozen is None or _pickled(self.live) == self.frozen:
+        if self.frozen is None or pickled(self.live) == self.frozen:
             return True
         self.live = self.fresh()
         return False
@@ -150,7 +150,8 @@ def _copied(data: Any) -> Any:
         return data
 
 
-def _pickled(data: Any) -> bytes:
+def pickled(data: Any) -> bytes:
+    """Data as bytes: classes by their names, where they have some."""
     try:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
     except Exception:  # lambdas, classes of a notebook

@@ -61,7 +61,8 @@ class Pristine:
     reason : str
         Why it cannot be copied; empty if it can.
     holds : bool
-        Whether a function in it uses a container with something in it, which may be a memory.
+        Whether it has a container with something in it, or an object of a user's class: either may
+        be a memory.
     """
 
     def __init__(self, obj: Any) -> None:
@@ -80,6 +81,18 @@ class Pristine:
             self.fresh()
         except Exception as error:  # whatever pickling raises
             self.reason = _cannot(error)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return len(self._written)
+
+    @classmethod
+    def refused(cls, reason: str) -> Pristine:
+        """Of an object that is not to be copied, for this reason."""
+        pristine = cls(None)
+        pristine.reason = reason
+        return pristine
 
     def __getstate__(self) -> Any:
         return self._written, self._classes, self.reason, self.holds
@@ -169,6 +182,7 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
             if _is_shared(obj.__module__) or _is_compiled(obj):
                 return super().reducer_override(obj)
             self.classes.append(obj)
+            self._hold(*vars(obj).values())
             self._count()
             return _as_new_class(class_by_value(obj))
         if isinstance(obj, types.ModuleType):
@@ -180,6 +194,7 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
         return self._reduced_object(obj)
 
     def _reduced_object(self, obj: Any) -> Any:
+        self.holds |= not is_library(type(obj).__module__)  # in its attributes
         if isinstance(obj, functools._lru_cache_wrapper):  # noqa: SLF001
             parameters = obj.cache_parameters()
             return (
@@ -201,6 +216,8 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
             return getattr, (os, "urandom")
         if type(obj) is random.SystemRandom:
             return random.SystemRandom, ()
+        if type(obj) is object:  # a sentinel: all that it has is that it is the same
+            return _sentinel, (_SENTINELS.setdefault(id(obj), (id(obj), obj))[0],)
         if type(obj) in _LOCKS:
             return _LOCKS[type(obj)], ()
         return super().reducer_override(obj)
@@ -209,13 +226,17 @@ class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
         code = function.__code__
         cells = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
         used = [function.__globals__.get(name) for name in code.co_names]
-        self.holds |= any(isinstance(v, _CONTAINERS) and len(v) > 0 for v in (*cells, *used))
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        self._hold(*cells, *used, *defaults, *vars(function).values())
         self.names |= names_in(code)
         self._count()
         for name in _imported(code):
             if _is_shared(name):
                 continue
             raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
+
+    def _hold(self, *values: Any) -> None:
+        self.holds |= any(isinstance(v, _CONTAINERS) and len(v) > 0 for v in values)
 
     def _count(self) -> None:
         self._functions += 1
@@ -255,6 +276,13 @@ def _as_new_class(reduced: Any) -> Any:
     """Without the number by which cloudpickle would find the class itself in this process."""
     make, arguments, *rest = reduced
     return make, (*arguments[:-2], None, arguments[-1]), *rest
+
+
+_SENTINELS: dict[int, tuple[int, object]] = {}
+
+
+def _sentinel(number: int) -> object:
+    return _SENTINELS.setdefault(number, (number, object()))[1]  # another one in other processes
 
 
 def _source(name: str) -> Any:

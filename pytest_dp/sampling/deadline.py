@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
+import itertools
+import os
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+from pytest_dp import clocks
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.garbage import called_by_collector, watched_collections
 
 T = TypeVar("T")
+Ring = Callable[[int, FrameType | None], None]
+
+_HOUSE = str(Path(__file__).parent.parent) + os.sep
 
 HUNG_SECONDS = 5.0
 """Seconds from which a run that is interrupted counts as hung, if most took far less: smaller
@@ -38,16 +45,17 @@ class _TimeUp(BaseException):
         self.inside = self.computing = False
         self.delicate = collecting
         self.in_draw = 0
-        self.stack = ""
-        frames: list[FrameType] = []
-        importing = False
+        self.frames = frames = list[FrameType]()
+        self.foreign: FrameType | None = None
+        importing = in_house = False
         while frame is not None:
+            in_house = in_house or _of_ours(frame)
+            if not in_house:
+                self.foreign = frame
             if frame.f_code in _DRAWS:
                 self.inside = True
-                self.in_draw = len(frame.f_locals.get("outputs") or ())
-                self.stack = "".join(
-                    line for inner in reversed(frames) for line in traceback.format_stack(inner, 1)
-                ).rstrip()
+                if frame.f_code is Call._collect.__code__:  # noqa: SLF001  others read the last
+                    self.in_draw = len(frame.f_locals.get("outputs") or ())
                 break
             if frame.f_code is _compute.__code__:
                 self.inside = self.computing = True
@@ -56,16 +64,35 @@ class _TimeUp(BaseException):
             importing |= frame.f_code.co_filename == "<frozen importlib._bootstrap>"
             frames.append(frame)
             frame = frame.f_back
+        if not in_house:  # nothing that we have called
+            self.foreign = None
         # Python would print what is raised while it collects garbage, and go on; half an import is
         # worth less than none, but a mechanism may hang in one.
         self.delicate |= importing and self.computing
+
+    @property
+    def stack(self) -> str:
+        """Where somebody else's code was, with those who had called it inside of a run."""
+        theirs = [frame for frame in self.frames if not _of_ours(frame)]
+        if not self.inside and self.foreign is not None:
+            theirs = theirs[: theirs.index(self.foreign) + 1]
+        lines = (traceback.format_stack(frame, 1) for frame in reversed(theirs))
+        return "".join(itertools.chain.from_iterable(lines)).rstrip()
+
+
+def _of_ours(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_HOUSE)
 
 
 def _compute(compute: Callable[[], T]) -> T:
     return compute()
 
 
-_DRAWS = {Call._collect.__code__, Call._draw_vectorized.__code__}  # noqa: SLF001
+_DRAWS = {
+    function.__code__
+    for function in (Call.draw, Call._collect, Call._draw_vectorized)  # noqa: SLF001
+}
+"""What runs mechanisms, and reads what they return."""
 _INTERRUPTED = {*_DRAWS, _compute.__code__}
 
 
@@ -85,18 +112,18 @@ class Deadline:
     def __init__(
         self, seconds: float, last: float | None = None, allowed: float | None = None
     ) -> None:
-        now = time.monotonic()
+        now = clocks.seconds()
         self.allowed = seconds if allowed is None else allowed
         self.at = now + seconds
         self.last = self.at if last is None else now + last
 
     def remaining(self) -> float:
         """Seconds left to begin work; negative once the deadline has passed."""
-        return self.at - time.monotonic()
+        return self.at - clocks.seconds()
 
     def to_the_last(self) -> float:
         """Seconds until whatever still runs is interrupted."""
-        return self.last - time.monotonic()
+        return self.last - clocks.seconds()
 
     def sooner(self, share: float) -> Deadline:
         """After `share` of this time no more work is begun; what is under way may go on."""
@@ -116,11 +143,13 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
         yield
         return
     with watched_collections() as collecting, _alarm(deadline, collecting):
-        entered = time.monotonic()
+        entered, on_interrupt = clocks.seconds(), _signal.getsignal(signal.SIGINT)
         try:
             yield
         except _TimeUp as up:
             signal.setitimer(signal.ITIMER_REAL, 0)
+            if on_interrupt is not None:  # as asyncio.run would have, given time; by C, as Python
+                _signal.signal(signal.SIGINT, on_interrupt)  # writes down what the old one holds
             is_hung = not up.computing and _is_hung(up, entered, deadline, seconds_a_run)
             raise OutOfTime(up.stack if is_hung else "") from None
 
@@ -131,31 +160,87 @@ def _alarm(deadline: Deadline, collecting: Callable[[], bool]) -> Iterator[None]
 
     It rings again every second, should the mechanism swallow everything that is raised in it.
     """
-    rings = 0
+    rings, watch = 0, _Watch(deadline)
 
     def ring(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
         nonlocal rings
         up = _TimeUp(frame, collecting=collecting())
-        if not up.inside:  # between runs the deadline is seen anyway
+        if not up.inside and not watch.hangs(up):  # between runs the deadline is seen anyway
             return
         if up.delicate:
             signal.setitimer(signal.ITIMER_REAL, 0.01, 1.0)
             return
         rings += 1
-        if rings > 1:
+        if rings > 1 and up.inside:
             _raise_again(up, frame)
         raise up
 
     tracer = sys.gettrace()
+    try:
+        with _ringing(ring, deadline.to_the_last(), 1.0):
+            yield
+    finally:
+        if rings > 1:
+            sys.settrace(tracer)
+
+
+@contextmanager
+def _ringing(ring: Ring, seconds: float, again: float) -> Iterator[None]:
+    """An alarm of ours; one of ours that was set before rings on afterwards."""
     earlier = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(deadline.to_the_last(), 1e-3), 1.0)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), again)
+    entered = clocks.seconds()
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, earlier)
-        if rings > 1:
-            sys.settrace(tracer)
+        if left:
+            left -= clocks.seconds() - entered
+            signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3), interval)
+
+
+@contextmanager
+def watched(deadline: Deadline) -> Iterator[None]:
+    """Raise `OutOfTime` where code of somebody else hangs, wherever we have called it.
+
+    Such as a `__repr__` of what a mechanism returned, or a module that is imported. One call is
+    interrupted that began before the deadline, and so long ago that it hangs; what takes its time
+    is bounded where it is done. Works where `interruptible` does, which can be used in it.
+    """
+    if not _alarm_is_free():
+        yield
+        return
+    watch = _Watch(deadline)
+
+    def ring(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        up = _TimeUp(frame, collecting=collecting())
+        if watch.hangs(up) and not up.delicate:
+            raise up
+
+    start, again = deadline.to_the_last() - 1.5 * watch.long, max(0.2 * watch.long, 0.02)
+    with watched_collections() as collecting, _ringing(ring, start, again):
+        try:
+            yield
+        except _TimeUp as up:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise OutOfTime(up.stack) from None
+
+
+class _Watch:
+    """Whether one call of somebody else's code has gone on for long, beyond the deadline."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.long = min(HUNG_SECONDS, 0.3 * deadline.allowed)
+        self.since = 0.0
+        self.called: FrameType | None = None
+
+    def hangs(self, up: _TimeUp) -> bool:
+        now = clocks.seconds()
+        if up.foreign is None or up.foreign is not self.called:
+            self.since, self.called = now, up.foreign
+        return now - self.since > self.long and self.deadline.to_the_last() < 0
 
 
 def _is_hung(up: _TimeUp, entered: float, deadline: Deadline, seconds_a_run: float | None) -> bool:
@@ -164,7 +249,7 @@ def _is_hung(up: _TimeUp, entered: float, deadline: Deadline, seconds_a_run: flo
     That is: it took seconds, and many times what runs usually take.
     """
     usual = seconds_a_run or 0.0
-    stuck = time.monotonic() - entered - up.in_draw * usual
+    stuck = clocks.seconds() - entered - up.in_draw * usual
     long = max(min(HUNG_SECONDS, 0.3 * deadline.allowed), 50 * usual)
     return stuck > long and (usual > 0 or not up.in_draw)
 
@@ -200,9 +285,16 @@ def _raise_again(up: _TimeUp, frame: FrameType | None) -> None:
 
 
 def _alarm_is_free() -> bool:
+    """Whether nobody else uses it; alarms of ours may stand in each other."""
     return (
         hasattr(signal, "setitimer")
         and threading.current_thread() is threading.main_thread()
-        and signal.getitimer(signal.ITIMER_REAL)[0] == 0
-        and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN, None)
+        and (
+            getattr(signal.getsignal(signal.SIGALRM), "__module__", "") == __name__
+            or (
+                signal.getitimer(signal.ITIMER_REAL)[0] == 0
+                # None: C's own
+                and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
+            )
+        )
     )

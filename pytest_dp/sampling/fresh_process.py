@@ -6,14 +6,14 @@ import importlib
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
+import types
+from operator import attrgetter
 from typing import Any, cast
 
-from pytest_dp.arrays import Outputs
-from pytest_dp.reprs import shown
-from pytest_dp.sampling.calling import Call, Made
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.streams import seeded, stream
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.subject import Subject
 
 PROCESS_SECONDS = 20.0
 """Seconds to start, to import, and to run: mechanisms that take longer are not looked at like that.
@@ -48,26 +48,32 @@ def repeated(call: Call, data: Any, seed: int, copies: int) -> list[list[str]] |
 
 
 def _place(mechanism: Any) -> tuple[str, str] | None:
-    """Module and name under which another process finds a function."""
-    module, name = getattr(mechanism, "__module__", None), getattr(mechanism, "__qualname__", "")
-    if not module or module == "__main__" or not name.isidentifier():
+    """Module and name under which another process finds a function, a method or an object."""
+    names: list[str] = []
+    if isinstance(mechanism, types.MethodType):
+        names, mechanism = [mechanism.__name__], mechanism.__self__
+    module = sys.modules.get(getattr(mechanism, "__module__", None) or "")
+    if module is None or module.__name__ == "__main__":
         return None
-    here = getattr(sys.modules.get(module), name, None)
-    return (module, name) if here is mechanism else None
+    name = getattr(mechanism, "__qualname__", "")
+    if _found(module, name) is not mechanism:
+        name = next((name for name, obj in vars(module).items() if obj is mechanism), "")
+    return (module.__name__, ".".join([name, *names])) if name else None
+
+
+def _found(module: Any, name: str) -> Any:
+    try:
+        return attrgetter(name)(module)
+    except AttributeError:
+        return None
 
 
 def serve() -> None:
     """In the other process: answer the request on standard input."""
     sys.path[:], (module, name), sent, rng, size, seed, copies = pickle.load(sys.stdin.buffer)
     answer, sys.stdout = sys.stdout.buffer, sys.stderr
-    mechanism = getattr(importlib.import_module(module), name)
     params, data = pickle.loads(sent)
-    call = Call(mechanism, params, rng, size, pristine=Pristine((mechanism, params)), made=Made())
-    answer.write(pickle.dumps([_of_copy(call, data, seed, k) for k in range(copies)]))
-
-
-def _of_copy(call: Call, data: Any, seed: int, number: int) -> list[str]:
-    copied, (copied_data,) = call.copied(data)
-    with seeded(stream(seed, number), copied.captured) as generator:
-        outputs: Outputs = replace(copied, input=None).draw(copied_data, 2, generator)
-    return [shown(output) for output in outputs]
+    mechanism = _found(importlib.import_module(module), name)
+    subject = Subject(Call(mechanism, params, rng, size), seed)
+    answer.write(pickle.dumps(subject.repeated(Input(data), copies, Deadline(PROCESS_SECONDS))))
+    subject.close()

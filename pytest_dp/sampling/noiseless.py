@@ -14,7 +14,7 @@ import numpy as np
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.randomness.requests import RNG, Request
-from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
+from pytest_dp.randomness.stand_ins import Instrument, stand_in
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
@@ -59,18 +59,16 @@ def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
             return None
         params = {**copied.params, **changed}
         alone = replace(copied, params=params, input=Input(data_of_copy).fresh)
-        without = stand_in(_NoNoise(), RNG)
+        instrument = _NoNoise()
+        without = stand_in(instrument, RNG)
         with seeded(stream(0), copied.captured) as generator, np.errstate(all="ignore"):
             try:
                 with interruptible(deadline, None):
                     answer, again = alone.draw(None, 2, without if not changed else generator)
-            except (
-                ClaimError,
-                MechanismError,
-                OutOfTime,
-                CannotInstrument,
-            ):  # no noiseless answer this way
+            except (ClaimError, MechanismError, OutOfTime):  # no noiseless answer this way
                 continue
+        if instrument.refusal:
+            continue
         if answer is not None and not isinstance(answer, Raised) and same(answer, again):
             return answer
     return None

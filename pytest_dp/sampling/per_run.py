@@ -97,19 +97,20 @@ class Runs:
             random._inst,  # noqa: SLF001
             *captured.generators,
         )
-        self._idle = idle
-        self._before = [self._state(k) for k in range(len(self._sources))]
-        # Of `np.random` it is a value of its own, which takes time to write down.
-        self._at = {k: _comparable(self._before[k]) for k in idle if k != 1}
+        self._sequence, self._count, self._idle = sequence, count, idle
         self._left_alone = False
-        restarts = [
-            _restarts(source, child(sequence, SOURCE_CHILD + k), count)
-            for k, source in enumerate(self._sources)
-            if k not in idle
-        ]
-        self.restart: Restart = restarts[0] if len(restarts) == 1 else _combined(restarts)
+        self.restart: Restart = _nothing
 
     def __enter__(self) -> Self:
+        self._before = [self._state(k) for k in range(len(self._sources))]
+        # Of `np.random` it is a value of its own, which takes time to write down.
+        self._at = {k: _comparable(self._before[k]) for k in self._idle if k != 1}
+        restarts = [
+            _restarts(source, child(self._sequence, SOURCE_CHILD + k), self._count)
+            for k, source in enumerate(self._sources)
+            if k not in self._idle
+        ]
+        self.restart = restarts[0] if len(restarts) == 1 else _combined(restarts)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -199,6 +200,10 @@ def _run_sequence(sequence: np.random.SeedSequence, run: int, spawned: int | Non
     copied.restart(run)
     copied.current().spawn(spawned or 0)
     return copied
+
+
+def _nothing(run: int) -> None:
+    """Ahead of entering."""
 
 
 def _combined(restarts: list[Restart]) -> Restart:

@@ -166,6 +166,7 @@ class Log(Instrument):
 
     def attribute(self, source: Source, name: str) -> Any:
         """What the mechanism gets for an attribute of a generator."""
+        self.is_over()  # whether this is another thread
         streams = self._streams[source]
         if name in streams.free or name in streams.bound:
             return lambda *args, **keywords: self._noise(source, name, args, keywords)
@@ -201,10 +202,6 @@ class Log(Instrument):
         if self._replaced is not None and row < self.rows and self._replaced[row]:
             return getattr(streams.replacement, name)(*args, **keywords)
         return value
-
-    def note(self, reason: str) -> None:
-        """Note why this call tells nothing, unless there is a reason already."""
-        self.refusal = self.refusal or reason
 
     def digest(self) -> bytes:
         """What identifies the noise that was asked for.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from pytest_dp import clocks
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.coupling import draw_shared
@@ -92,14 +92,14 @@ class Runner:
             raise OutOfTime
         sequence = stream(self.seed, *chunk.key)
         used, noise, made = self.on(call, dataset), None, call.made.runs
-        started = time.perf_counter()
+        started = clocks.seconds()
         if chunk.shared:
             with interruptible(deadline, self.seconds_a_run):
                 outputs, noise = draw_shared(used, dataset.live, chunk.count, sequence, self.idle)
         else:
             with seeded(sequence, call.captured) as generator:
-                started = time.perf_counter()
+                started = clocks.seconds()
                 with interruptible(deadline, self.seconds_a_run):
                     outputs = used.draw(dataset.live, chunk.count, generator)
-        seconds = time.perf_counter() - started
+        seconds = clocks.seconds() - started
         return Done(outputs, seconds, call.made.runs - made, self.copies, noise)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,8 +9,10 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import TypeVar
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import (
@@ -19,7 +20,6 @@ from pytest_dp.sampling.chunks import (
     Chunk,
     Done,
     Input,
-    at_a_time,
     cut,
 )
 from pytest_dp.sampling.copies import CannotCopy
@@ -28,7 +28,7 @@ from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE, FIRST_TRIAL_DRAWS, NEW_TRIAL_GROWTH
 from pytest_dp.sampling.sharing import Comparison, jobs_of
-from pytest_dp.sampling.subject import TRIAL_RUNS, Subject
+from pytest_dp.sampling.subject import Subject
 
 T = TypeVar("T")
 
@@ -105,19 +105,24 @@ class Sampler(Subject):
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._kind = ""
         self.caught: float | None = None  # for the progress: an auditor may know
-        self._reported = self._started = time.monotonic()
+        self._reported = self._started = clocks.seconds()
 
     def warm_up(self, dataset: Input, deadline: Deadline) -> None:
         """Find out what a run costs and whether it can be replayed, by a few runs."""
+        copied = False
         try:
-            call, (on_copy,) = self._copied(dataset)
-        except CannotCopy:  # then every run has numbers of its own
-            for k in range(2):
-                self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
-                outputs = self._outputs(dataset, Chunk(TRIAL_RUNS, (0, k)), deadline)
-                self._at_a_time = at_a_time(outputs)
+            on_copy = self._copied(dataset)
+            copied = True
+            self._try_out(on_copy, deadline)
+        except CannotCopy as reason:
+            self._fork(str(reason))
+        except (ClaimError, MechanismError):  # the mechanism's own, if it raises them as well
+            self._fork("copies of it raise an error")
+        else:
             return
-        self._try_out(call, on_copy, deadline)
+        if all_raised(self._try_alone(dataset, deadline)) and copied:  # as copies do
+            self._unfork()
+            self._try_out(self._copied(dataset), deadline, may_raise=True)
 
     def chunks(self, draw: Draw) -> list[Chunk]:
         """The chunks that a draw is cut into."""
@@ -287,6 +292,18 @@ class Sampler(Subject):
             self._packed = packed, Comparison(trial)
         return self._packed
 
+    def raised(self, dataset: Input) -> tuple[int, int]:
+        """How many runs raised, and how many there were, on such an input or, failing it, on all.
+
+        Vectorised mechanisms that raise are refused: 0.
+        """
+        counts = [
+            (raised, worked + raised)
+            for item, (worked, raised, _) in self._worked.items()
+            if item.frozen == dataset.frozen
+        ] or [(raised, worked + raised) for worked, raised, _ in self._worked.values()]
+        return sum(raised for raised, _ in counts), sum(runs for _, runs in counts)
+
     def _account(self, dataset: Input, chunk: Chunk, summary: Summary) -> None:
         """Account for a chunk, and look whether the mechanism is still usable."""
         if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
@@ -296,7 +313,7 @@ class Sampler(Subject):
             self._use_copies()
         self._refuse_used_up(dataset, summary)
         self._refuse_other_kind(summary)
-        now = time.monotonic()
+        now = clocks.seconds()
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
             self.progress(self.runs, now - self._started, self.caught)

@@ -7,14 +7,18 @@ sees the same random numbers twice.
 
 from __future__ import annotations
 
+import copy
 import math
 import re
-import time
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
-from pytest_dp.outputs.outcome import same
+from pytest_dp.outputs.outcome import Raised, all_raised, same
+from pytest_dp.reprs import shown
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import (
     MAX_VECTORIZED_CHUNK,
@@ -24,7 +28,9 @@ from pytest_dp.sampling.chunks import (
 )
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.coupling import try_coupling
-from pytest_dp.sampling.deadline import Deadline, interruptible
+from pytest_dp.sampling.deadline import HUNG_SECONDS, Deadline, interruptible
+from pytest_dp.sampling.first_states import first_state
+from pytest_dp.sampling.forked import Origin
 from pytest_dp.sampling.noiseless import noiseless
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, Runs
 from pytest_dp.sampling.runner import Runner
@@ -37,6 +43,10 @@ TRIAL_RUNS = 2
 """Runs at a time by which a mechanism is first looked at: one may take a second. By hand..."""
 TRIAL_RUNS_ALONE = 6
 """...and where it uses none of the streams, and may draw on others."""
+
+LOOK_RUNS, LOOK_SECONDS = 12, 0.1
+"""Further runs, each made twice, by which it is seen whether all randomness can be seeded, if they
+take less than this: with few outputs, some agree by chance. By hand."""
 
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 """A number in a note, with its unit if that is of time."""
@@ -64,8 +74,9 @@ class Subject:
 
     def __init__(self, call: Call, seed: int) -> None:
         GLOBAL.forget()
-        pristine = Pristine((call.mechanism, call.params))
-        call = replace(call, pristine=pristine, made=Made())
+        self._pristine = Pristine((call.mechanism, call.params))
+        self._first, self._as_first = first_state(call.mechanism, self._pristine), False
+        call = replace(call, pristine=self._pristine, made=Made())
         self.call = call.of(call.mechanism, call.params)
         self.seed = seed
         self.runs = self._timed_runs = 0
@@ -74,6 +85,7 @@ class Subject:
         self._at_a_time = MAX_VECTORIZED_CHUNK
         self.replayable = True
         self._copies = False
+        self._origin: Origin | None = None  # of those that cannot be copied
         self._draws = True
         self._idle: frozenset[int] | None = None  # unknown
         self._refused = ""
@@ -89,8 +101,8 @@ class Subject:
 
     @property
     def keeps_data(self) -> bool:
-        """Whether the mechanism used a container with something in it before this audit."""
-        return self.call.pristine is not None and self.call.pristine.holds
+        """Whether the mechanism may have kept something before this audit."""
+        return self._pristine.holds or bool(self._pristine.reason)
 
     def note(self, text: str, *, hinders: bool = False) -> None:
         """Remember something that the reader of the result should know, once.
@@ -117,21 +129,37 @@ class Subject:
         """How the mechanism is run, by what is known of it."""
         return Runner(self.seed, self._copies, self._idle or frozenset(), self.seconds_a_run)
 
-    def _try_out(self, call: Call, on_copy: Input, deadline: Deadline) -> None:
-        """Find out what a run costs and whether it can be replayed, by a few runs of a copy."""
+    @property
+    def forks(self) -> bool:
+        """Whether there are no copies, and processes are forked in place of them."""
+        return self._origin is not None
+
+    def close(self) -> None:
+        """End the processes that were forked, unless later audits need them."""
+        if self._origin is not None and self._origin is not self._first.origin:
+            self._origin.close()
+
+    def _try_out(
+        self, copied: tuple[Call, list[Input]], deadline: Deadline, *, may_raise: bool = False
+    ) -> None:
+        """Find out what a run costs and whether it can be replayed, by a few runs of a copy.
+
+        Raises
+        ------
+        CannotCopy
+            If the copy always raises, unless it may.
+        """
+        call, (on_copy,) = copied
         used = self.runner.on(call, on_copy)
 
         def drawn(count: int) -> tuple[Outputs, bool]:
             """Outputs, all of the same stream, and whether the last of them made use of it."""
-            with Runs(stream(self.seed, 0), count, call.captured, frozenset()) as runs:
-                runs.restart(0)
-                starts, made, started = runs.starts(), call.made.runs, time.perf_counter()
-                with interruptible(deadline, None):
-                    outputs = used.draw(on_copy.live, count, runs.rng, lambda _: runs.restart(0))
-                self._count(call.made.runs - made, time.perf_counter() - started)
-                return outputs, bool(runs.ends(starts))
+            return self._drawn(used, on_copy, [0] * count, deadline)
 
         outputs, moved = drawn(TRIAL_RUNS)
+        last = outputs[-1]
+        if isinstance(last, Raised) and not may_raise and all_raised(drawn(TRIAL_RUNS_ALONE)[0]):
+            raise CannotCopy(f"copies of it raise {last.kind}")
         self._at_a_time = at_a_time(outputs)
         self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
         if not on_copy.unchanged():
@@ -140,9 +168,48 @@ class Subject:
         self._draws = moved
         if moved:
             self.replayable = all(map(same, drawn(TRIAL_RUNS)[0], drawn(TRIAL_RUNS)[0]))
+            if self.replayable and LOOK_RUNS * (self.seconds_a_run or 0.0) < LOOK_SECONDS:
+                used = replace(used, made=Made())  # to look at: these are no samples
+                self.replayable = all(map(same, drawn(LOOK_RUNS)[0], drawn(LOOK_RUNS)[0]))
         else:  # then outputs that vary come from elsewhere
             alone = drawn(TRIAL_RUNS_ALONE)[0]
             self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))
+
+    def _try_alone(self, dataset: Input, deadline: Deadline) -> Outputs:
+        """The same of what cannot be copied, and never gets a stream twice; some outputs.
+
+        Its randomness cannot be seeded if outputs differ that make use of no stream.
+        """
+        for first in (0, TRIAL_RUNS):
+            self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
+            streams = list(range(first, first + TRIAL_RUNS))
+            used = self.runner.on(self.call, dataset)
+            outputs, moved = self._drawn(used, dataset, streams, deadline)
+            if not dataset.unchanged():
+                self._use_copies()
+            self.replayable &= moved or all(same(outputs[0], output) for output in outputs)
+        self._at_a_time = at_a_time(outputs)
+        return outputs
+
+    def _drawn(
+        self, used: Call, dataset: Input, streams: list[int], deadline: Deadline
+    ) -> tuple[Outputs, bool]:
+        """An output of each of some streams, and whether the last of them made use of its own."""
+        count, made = len(streams), used.made.runs
+        starts: list[Any] = []
+        with Runs(stream(self.seed, 0), max(streams) + 1, used.captured, frozenset()) as runs:
+
+            def restart(number: int) -> None:
+                runs.restart(streams[number])
+                starts[:] = runs.starts()
+
+            restart(0)
+            started = clocks.seconds()
+            with interruptible(deadline, None):
+                outputs = used.draw(dataset.live, count, runs.rng, restart)
+            if used.made is self.call.made:
+                self._count(used.made.runs - made, clocks.seconds() - started)
+            return outputs, bool(runs.ends(starts))
 
     def can_couple(
         self, input1: Input, input2: Input, deadline: Deadline, rows: int | None = None
@@ -197,7 +264,9 @@ class Subject:
     def afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
     ) -> Outputs:
-        """Outputs of a copy that was never run before, with random numbers of its own.
+        """Outputs of a mechanism that was never run before, with random numbers of its own.
+
+        That is a copy, or, where it cannot be copied, a process that was forked before.
 
         Raises
         ------
@@ -206,22 +275,84 @@ class Subject:
         OutOfTime
             If the deadline passes first.
         """
-        call, (on_copy,) = self._copied(dataset)
         vectorized = self.call.size is not None
         chunks = [Chunk(n, (COPY_KEY, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
         made = self.call.made.runs
         try:
+            if self._origin is not None:
+                self.call.made.runs += runs
+                usual = runs * (self.seconds_a_run or 0.0)
+                return self._origin.run(
+                    self.call, self.runner, dataset, chunks, deadline, HUNG_SECONDS + 50 * usual
+                )
+            call, (on_copy,) = self._copied(dataset)
             ran = self.runner.run(call, on_copy, chunks, deadline)
             return joined([done.outputs for done in ran])
         finally:
             self.runs += self.call.made.runs - made
+
+    def files_kept(self, dataset: Input, deadline: Deadline) -> list[str]:
+        """Files that the mechanism reads, and that were written since it was first run.
+
+        Raises
+        ------
+        CannotCopy, OutOfTime
+            If that cannot be seen.
+        """
+        origin = Origin(self.call)
+        with closing(origin):
+            chunks = [Chunk(1, (COPY_KEY, 0))]
+            seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
+            origin.run(self.call, self.runner, dataset, chunks, deadline, seconds)
+        return [file for file in sorted(origin.files) if _written(file) >= self._first.since]
+
+    def repeated(self, dataset: Input, copies: int, deadline: Deadline) -> list[list[str]]:
+        """Two outputs each, as texts, of so many that start afresh; errors as of `afresh`."""
+        if self._pristine.reason and self._origin is None:
+            self._fork(self._pristine.reason)
+        return [
+            [shown(output) for output in self.afresh(dataset, 2, (copies, number), deadline)]
+            for number in range(copies)
+        ]
+
+    def before_all(self) -> Subject | None:
+        """The mechanism as before the first audit in this process; None if this is the first."""
+        if self._first.pristine is self._pristine:
+            return None
+        before = copy.copy(self)
+        before.use_first_state()
+        return before
+
+    def use_first_state(self) -> None:
+        """Go on with the mechanism as it was then."""
+        self._pristine, self._origin = self._first.pristine, self._first.origin
+        self._as_first = True
+        self.call = replace(self.call, pristine=self._pristine)
 
     def _copied(self, *datasets: Input) -> tuple[Call, list[Input]]:
         """A copy of the mechanism, and the inputs for it."""
         call, inputs = self.call.copied(*(dataset.live for dataset in datasets))
         if len(call.captured.generators) != len(self.call.captured.generators):
             raise CannotCopy("its generators cannot be copied")
+        if self._as_first:  # which may be another method
+            call = call.in_manner(*self.call.manner())
         return call, [dataset.like(data) for dataset, data in zip(datasets, inputs, strict=True)]
+
+    def _fork(self, reason: str) -> None:
+        """Use no copies; what is to start afresh is forked of the process as it is now."""
+        self._origin = Origin(self.call)
+        self.call = replace(self.call, pristine=Pristine.refused(reason))
+        if self._first.pristine is self._pristine:
+            self._first.origin = self._origin
+
+    def _unfork(self) -> None:
+        """Use copies after all."""
+        self.call = replace(self.call, pristine=self._pristine)
+        if self._origin is not None:
+            self._origin.close()
+        if self._origin is self._first.origin:
+            self._first.origin = None
+        self._origin = None
 
     def _use_copies(self) -> None:
         self._copies = True
@@ -242,3 +373,11 @@ def _calls(runs: int, vectorized: bool) -> list[int]:
 def _unchanged(datasets: list[Input]) -> bool:
     changed = [dataset for dataset in datasets if not dataset.unchanged()]  # all are mended
     return not changed
+
+
+def _written(file: str) -> float:
+    """When a file was written, in seconds since 1970; 0 if there is none."""
+    try:
+        return Path(file).stat().st_mtime
+    except (OSError, ValueError):
+        return 0.0

@@ -7,27 +7,28 @@ import functools
 import hashlib
 import importlib.util
 import itertools
+import multiprocessing
 import os
 import platform
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import joblib
-from joblib.externals.loky.process_executor import BrokenProcessPool
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
 from pytest_dp.reprs import shown
+from pytest_dp.sampling import processes
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.captured import NO_GENERATORS, is_installed
 from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
 from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise
 from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
 from pytest_dp.sampling.pickling import cloudpickle
@@ -41,6 +42,9 @@ OUT_OF_REACH = (
     "keeps a random generator out of reach, which copies itself into every worker process with the "
     "same state: audited in one process"
 )
+
+
+_NO_PROCESSES = "audited in one process, as no others could be started ({})"
 
 
 class CannotShare(Exception):  # noqa: N818  a way out, not an error
@@ -177,70 +181,73 @@ def share_out(
     MechanismError
         If a worker died.
     CannotShare
-        If an input, or what comes back, cannot be pickled.
+        If an input, or what comes back, cannot be pickled, or no process can be started.
     """
-    now = time.time()  # processes share this clock
+    if joblib.effective_n_jobs(n_jobs) == 1 < n_jobs:
+        raise CannotShare(_NO_PROCESSES.format("joblib finds no place for its semaphores"))
+    now = clocks.since_1970()  # processes share this clock
     until = now + deadline.remaining(), now + deadline.to_the_last()
     inputs = {id(dataset): order.packed.beside(dataset) for dataset, _ in jobs}
-    while _STARTING:
-        with contextlib.suppress(Exception):  # they may have been ended meanwhile: there are others
-            list(_STARTING.pop())
-    parallel = joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
     work, wanted = joblib.delayed(_work), True
-    try:
-        parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE_SECONDS
-        results = parallel(
+    sent = _results(
+        n_jobs,
+        (
             work(order, inputs[id(dataset)], groups, until, deadline.allowed)
             for dataset, groups in itertools.takewhile(lambda _: wanted, jobs)
-        )
-        for sent in results:
-            try:
-                yield _unpickled(sent)
-            except GeneratorExit:  # joblib would kill the processes, with a warning
-                wanted = False
-                with contextlib.suppress(Exception):
-                    list(results)
-                raise
-            parallel.timeout = max(deadline.to_the_last(), 0.1) + GRACE_SECONDS  # of the next job
-    except BrokenProcessPool as error:
-        reason = str(error).strip().partition("\n")[0]
+        ),
+        deadline,
+    )
+    for result in sent:
+        try:
+            yield _unpickled(result)
+        except GeneratorExit:  # joblib would kill the processes, with a warning
+            wanted = False
+            with contextlib.suppress(Exception):
+                list(sent)
+            raise
+
+
+def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[bytes]:
+    """What comes back of jobs, in their order; what goes wrong there, as an error of ours."""
+    while processes.STARTING:
+        parallel, started = processes.STARTING.pop()
+        parallel.timeout = _patience(deadline)
+        with contextlib.suppress(Exception):  # they may have been ended meanwhile: there are others
+            list(started)
+    try:
+        parallel = processes.parallel(n_jobs)
+        parallel.timeout = _patience(deadline)
+        for sent in processes.called(parallel, work):
+            yield sent
+            parallel.timeout = _patience(deadline)  # of the next job
+    except (TimeoutError, multiprocessing.TimeoutError):
+        raise OutOfTime("(in a worker process, in compiled code or in an import)") from None
+    except KeyboardInterrupt:
+        processes.stop()
+        raise
+    except Exception as error:  # of the backend: errors of jobs are sent back
+        if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # a full disk
+            raise CannotShare(_NO_PROCESSES.format(error)) from None
+        reason = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
         raise MechanismError(
             "A worker process died while it ran the mechanism: os._exit, a crash in compiled code, "
             f"or out of memory ({reason}). Run with one process to see where: --dp-jobs=1, or "
             "audit(..., n_jobs=1)."
         ) from None
-    except TimeoutError:
-        raise OutOfTime("(in compiled code, in a worker process)") from None
-    except KeyboardInterrupt:
-        stop()
-        raise
 
 
-_STARTING: list[Iterator[None]] = []
-"""What comes back of processes that are starting up: joblib would kill them if it were dropped."""
+def _patience(deadline: Deadline) -> float:
+    """Seconds that joblib waits for a job."""
+    return max(deadline.to_the_last(), 0.1) + GRACE_SECONDS
 
 
 def start(n_jobs: int) -> None:
     """Start so many processes, which meanwhile load what they need."""
-    if not _STARTING:
-        ready = joblib.delayed(_ready)
-        _STARTING.append(
-            joblib.Parallel(n_jobs, return_as="generator")(ready() for _ in range(n_jobs))
-        )
+    processes.start(n_jobs, _ready)
 
 
 def _ready() -> None:
     """In a worker, which has loaded this module to get here."""
-
-
-def stop() -> None:
-    """End the worker processes, if there are any."""
-    from joblib.externals.loky import reusable_executor
-
-    executor = reusable_executor._executor  # noqa: SLF001  asking for one would start one
-    if executor is not None:
-        with contextlib.suppress(Exception):
-            executor.shutdown(wait=True, kill_workers=True)
 
 
 _LOADED: dict[bytes, tuple[Call, Trial]] = {}
@@ -262,7 +269,7 @@ def _work(
 def _run_job(
     order: Order, sent: bytes, groups: list[Group], until: tuple[float, float], allowed: float
 ) -> bytes:
-    now = time.time()
+    now = clocks.since_1970()
     deadline = Deadline(until[0] - now, until[1] - now, allowed)
     trial: Trial | None = None
     summaries: list[Summary] = []
@@ -271,12 +278,15 @@ def _run_job(
     def heed(done: Done) -> None:
         summaries.append(summarised(done, fingerprint(done.outputs)))
 
+    if deadline.to_the_last() < 0:  # what hung before would hang again
+        return _pickled(Shared(None, [], [], OutOfTime()))
     try:
-        call, trial = _loaded(order, deadline)
-        function, dataset = _function(order.function), _unpickled(sent)
-        chunks = list(itertools.chain.from_iterable(groups))
-        ran = order.runner.run(call, dataset, chunks, deadline)
-        values.extend(measured(ran, groups, function, heed, deadline))
+        with watched(deadline):
+            call, trial = _loaded(order, deadline)
+            function, dataset = _function(order.function), _unpickled(sent)
+            chunks = list(itertools.chain.from_iterable(groups))
+            ran = order.runner.run(call, dataset, chunks, deadline)
+            values.extend(measured(ran, groups, function, heed, deadline))
         return _pickled(Shared(trial, summaries, values))
     except CannotShare as reason:
         return _pickled(Shared(trial, summaries, [], reason))

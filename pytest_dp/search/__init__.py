@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.inputs.sources import Checked, PairSource, Proposer
+from pytest_dp.inputs.sources import Bounded, Checked, PairSource, Proposer
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer
@@ -18,7 +17,6 @@ from pytest_dp.search.mutation import Mutation
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.options import Options
 from pytest_dp.search.proposing import Placing, Timed, corner_cases, with_constants
-from pytest_dp.search.refusing import accepted, repeats_of
 from pytest_dp.search.screening import SearchContext
 from pytest_dp.search.shrinking import counts
 from pytest_dp.search.spaces import Space
@@ -26,7 +24,7 @@ from pytest_dp.search.tables import Tables
 from pytest_dp.search.vectors import Vectors
 from pytest_dp.settings import Settings
 
-__all__ = ["accepted", "constants_of", "searched"]
+__all__ = ["constants_of", "searched"]
 
 TIME_SHARE = 0.1
 """Of max_seconds, for making inputs and observing them: the rest is for samples. Chosen by hand."""
@@ -69,27 +67,28 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     """
     names = [option for option in settings.search if isinstance(option, str)]
     users = _checked(promise, (option for option in settings.search if not isinstance(option, str)))
+    given, generated, bounds = source.given, source.generated, source.bounds
     if not names:
-        return PairSource(source.given, [*users, *source.proposers], source.generated)
+        return PairSource(given, [*users, *source.proposers], generated, bounds)
     clock = Clock(TIME_SHARE * settings.max_seconds)
-    space = None if source.generated else _space(promise, source)
-    inside = space.inside if space else lambda data: True  # noqa: ARG005
-    repeats = repeats_of(promise)
-
-    def is_promised(data: Any) -> bool:
-        return inside(data) and not repeats(data)
-
     seed = settings.seed or 0
-    context = SearchContext(call, source.given, is_promised, clock, seed)
+    context = SearchContext(call, given, bounds.holds, clock, seed)
     proposers: dict[str, Proposer] = {}
-    if source.generated is not None:
-        proposers["mutation"] = MutatedPairs(source.generated, context, seed)
+    untried: Callable[[], list[str]] = list
+    space = None if generated else _space(promise, source)
+    if generated is not None:
+        proposers["mutation"] = MutatedPairs(generated, context, seed)
     elif space is not None and promise.relation is not None:
-        proposers = _exploring(Explorer(space, promise.relation, context))
+        explorer = Explorer(space, promise.relation, context)
+        proposers = _exploring(explorer)
+        untried = explorer.untried
     chosen = _checked(promise, (proposers[name] for name in proposers if name in names))
+    wanted = settings.beyond != "off"
+    bounded = [Bounded(proposer, bounds, wanted=wanted) for proposer in chosen]
     sifted = [Sifted(proposer, context) for proposer in source.proposers]
-    timed = [Timed(proposer, clock) for proposer in (*chosen, *sifted)]
-    return PairSource(source.given, [*users, *timed], source.generated)
+    ours: list[Proposer] = [*bounded, *sifted]
+    timed = [Timed(proposer, clock) for proposer in ours]
+    return PairSource(given, [*users, *timed], generated, bounds, untried)
 
 
 def _space(promise: Promise, source: PairSource) -> Space | None:

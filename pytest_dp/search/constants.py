@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,19 @@ class Constant:
 
     value: int | float | str
     origin: str = ""
+    ordinary: bool = False
+    """Whether it is no constant of the code, but a value at which any code may go wrong."""
+    decides: bool = False
+    """Whether it stands in a comparison."""
 
 
 def corner_values() -> list[Constant]:
     """Numbers at which code that knows nothing of them may still go wrong."""
     small = (0, 1, -1, 2, 127, 128, 255, 256, 32767, 32768, -128, -129)
     large = (2**31 - 1, 2**31, -(2**31) - 1, 0.5, 1e-9, 1e6, -1e6, 1e9, -1e9)
-    return [Constant(value, "an ordinary corner value") for value in (*small, *large)]
+    return [
+        Constant(value, "an ordinary corner value", ordinary=True) for value in (*small, *large)
+    ]
 
 
 def constants_of(mechanism: Any, params: dict[str, Any]) -> list[Constant]:
@@ -79,18 +85,20 @@ def _plain(value: Any) -> Any:
 def _in_code(code: types.CodeType) -> Iterator[tuple[int, Constant]]:
     """The constants that code loads, and those of functions that are defined in it."""
     file, line = Path(code.co_filename).name, code.co_firstlineno
-    for step, after in pairwise([*dis.get_instructions(code), None]):
-        assert step is not None
+    steps = list(dis.get_instructions(code))
+    for at, step in enumerate(steps):
         line = (step.positions.lineno if step.positions else None) or line
         if step.opname not in _LOADING:
             continue
         if isinstance(step.argval, types.CodeType):
             yield from _in_code(step.argval)
             continue
-        decides = after is not None and after.opname in _DECIDING
+        # The other side of a comparison may be loaded first or second.
+        decides = any(after.opname in _DECIDING for after in steps[at + 1 : at + 3])
         for value in _members(step.argval):
             if is_constant(value):
-                yield 0 if decides else 1, Constant(value, f"a constant in {file}:{line}")
+                place = f"a constant in {file}:{line}"
+                yield 0 if decides else 1, Constant(value, place, decides=decides)
 
 
 def _members(value: Any) -> Iterable[Any]:

@@ -31,10 +31,16 @@ class Explorer:
     space : Space
     relation : Relation
     context : SearchContext
+
+    Attributes
+    ----------
+    tried : set of Constant
+        Those of which an input was looked at.
     """
 
     def __init__(self, space: Space, relation: Relation, context: SearchContext) -> None:
         self.space, self.relation = space, relation
+        self.tried: set[Constant] = set()
         self._context, self.rng = context, context.rng
 
     @property
@@ -46,6 +52,11 @@ class Explorer:
     def constants(self) -> list[Constant]:
         """Constants of the mechanism's code."""
         return constants_of(self._context.call.mechanism, self._context.call.params)
+
+    def untried(self) -> list[str]:
+        """The constants in comparisons that were not tried, with their places."""
+        left = [c for c in self.constants if c.decides and c not in self.tried]
+        return [f"{c.value!r} ({c.origin.removeprefix('a constant in ')})" for c in left]
 
     @cached_property
     def corners(self) -> list[Constant]:
@@ -94,6 +105,4 @@ class Explorer:
         return None
 
     def _with_origin(self, pair: Pair, candidate: Candidate) -> Pair:
-        if all(map(self.space.inside, (pair.d1, pair.d2))):
-            return pair
         return replace(pair, origin=candidate.origin_of(pair.d1, pair.d2))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Floats
-from pytest_dp.datasets import key
+from pytest_dp.datasets.equality import digest
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.outputs.columns import as_float
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.captured import Captured, reseed, restore, state_of
@@ -99,7 +100,7 @@ class Clock:
     @property
     def remaining(self) -> float:
         """Seconds that are left."""
-        return self._seconds - max(time.perf_counter() - self._since, 0.0)
+        return self._seconds - max(clocks.seconds() - self._since, 0.0)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -107,7 +108,7 @@ class Clock:
         if self._since < math.inf:
             yield
             return
-        self._since = time.perf_counter()
+        self._since = clocks.seconds()
         try:
             yield
         finally:
@@ -154,7 +155,7 @@ class Observer:
 
     def observe(self, data: Any) -> Observation | None:
         """What runs on an input show; None if these take too much time or memory."""
-        content = hash(key(data))
+        content = digest(data)
         if content not in self._observations:
             with self._clock.running():
                 self._observations[content] = self._observed(data)
@@ -168,14 +169,14 @@ class Observer:
             if is_too_large(data, lambda smaller: self._run(Input(smaller), 0)):
                 return None
             for number in range(STREAMS):
-                started = time.perf_counter()
+                started = clocks.seconds()
                 try:
                     outputs.append(self._run(copies, number))
                 except OutOfTime:
                     return None
                 except (ClaimError, MechanismError) as error:
                     outputs.append(Raised(type(error).__name__, "", ""))
-                self._quickest = min(self._quickest, time.perf_counter() - started)
+                self._quickest = min(self._quickest, clocks.seconds() - started)
                 steps |= self._tracer.steps or set()
         raised = [isinstance(output, Raised) for output in outputs]
         numbers = [_numbers(output) for output in outputs]
@@ -198,11 +199,11 @@ class Observer:
         quickest = self._quickest if math.isfinite(self._quickest) else 1.0
         seconds = max(SLOW * quickest, SLOW_SECONDS)
         for times in MORE_TIME:
-            before = time.thread_time()
+            before = clocks.processor_seconds()
             try:
                 return self._run_within(seconds * times, data.fresh(), number)
             except OutOfTime:
-                is_slow = time.thread_time() - before >= COMPUTED * seconds
+                is_slow = clocks.processor_seconds() - before >= COMPUTED * seconds
                 if is_slow or self._waits or self._clock.remaining < seconds:
                     raise
         self._waits = True  # the mechanism itself waits, as for an answer: no further attempts
@@ -280,4 +281,4 @@ def _leaves(output: Any, depth: int) -> Iterator[float]:
     elif isinstance(output, np.ndarray):
         yield from _numbers(output)
     elif isinstance(output, int | float | np.number) and not isinstance(output, bool):
-        yield float(output)
+        yield as_float(output)

@@ -25,10 +25,6 @@ class Options:
     def __init__(self, options: Sequence[Any]) -> None:
         self.records = tuple(options)[:MAX_OPTIONS]
 
-    def inside(self, data: Any) -> bool:  # noqa: ARG002
-        """True: there are no others."""
-        return True
-
     def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:  # noqa: ARG002
         """All values."""
         return (Candidate(option, "one of the values") for option in self.records)

@@ -90,6 +90,8 @@ def with_constants(explorer: Explorer) -> Iterator[Candidate]:
     """Inputs with each constant of the code, or a value just below or above; and with several."""
     space, constants = explorer.space, explorer.constants
     for constant in constants:
-        yield from space.placed(constant)
+        for candidate in space.placed(constant):
+            yield candidate
+            explorer.tried.add(constant)
     for _ in range(MAX_COMBINED if constants else 0):
         yield space.combined(constants, explorer.rng)

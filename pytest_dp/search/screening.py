@@ -36,8 +36,7 @@ class Screen:
     ----------
     observer : Observer
     inside : callable
-        Whether an input holds nothing that the claim's inputs do not, and repeats nothing that
-        none of them repeats.
+        Whether an input is inside the claim.
     new_inputs : list
         Inputs that showed a new behaviour, in order.
     """
@@ -49,6 +48,7 @@ class Screen:
     _noises: set[Hashable] = field(default_factory=set)
     _kinds: Counter[Hashable] = field(default_factory=Counter)
     _farthest: float = 0.0
+    _works: bool = False
 
     @property
     def blind(self) -> bool:
@@ -92,12 +92,14 @@ class Screen:
         """What runs on an input show; None if it is not to be proposed.
 
         An input that the claim does not give, and at which the mechanism raises, may be one that it
-        refuses.
+        refuses. A copy that always raises says nothing about the mechanism.
         """
         observation = self.observer.observe(data)
-        if observation is None or (observation.raised and not self.inside(data)):
+        if observation is None:
             return None
-        return observation
+        self._works |= not observation.raised
+        refused = observation.raised and self._works and not self.inside(data)
+        return None if refused else observation
 
     def _behaviour(self, observation: Observation) -> Hashable:
         uses_noise = len(self._noises) <= max(MAX_NOISES, len(self._behaviours) // 3)

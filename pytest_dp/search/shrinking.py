@@ -19,8 +19,10 @@ from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
+from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.query_relations import OfQueries
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
+from pytest_dp.outputs.columns import as_float
 
 Breaks = Callable[[Pair], bool]
 Rows = tuple[list[Any], list[Any]]
@@ -105,7 +107,7 @@ def _columns(pair: Pair) -> Columns:
     rows = [*records_of(pair.d1), *records_of(pair.d2)]
     columns: Columns = {}
     for row in rows:
-        for name, value in _fields(row):
+        for name, value in fields_of(row).items():
             columns.setdefault(name, {}).setdefault(key(value), value)
     return columns
 
@@ -154,7 +156,7 @@ def _simpler(records: PairRecords, columns: Columns) -> Iterator[Rows]:
     these: nothing is known of what else the mechanism takes.
     """
     rows1, rows2 = records.rows1, records.rows2
-    now = {(name, key(v)): v for row in chain(rows1, rows2) for name, v in _fields(row)}
+    now = {(name, key(v)): v for row in chain(rows1, rows2) for name, v in fields_of(row).items()}
     simpler = {
         (name, content): simpler_values(value, columns[name].values())
         for (name, content), value in now.items()
@@ -168,9 +170,9 @@ def _simpler(records: PairRecords, columns: Columns) -> Iterator[Rows]:
     places += [(-1, at) for at in range(len(rows2)) if at not in shared2]
     for at1, at2 in places:
         row = rows1[at1] if at1 >= 0 else rows2[at2]
-        for name, value in _fields(row):
+        for name, value in fields_of(row).items():
             for new in simpler[name, key(value)]:
-                simpler_row = _put(row, name, new)
+                simpler_row = with_field(row, name, new)
                 yield _at(rows1, at1, simpler_row), _at(rows2, at2, simpler_row)
 
 
@@ -201,49 +203,40 @@ def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
     """
     if type(value) is str:
         return sorted({v for v in seen if type(v) is str and (len(v), v) < (len(value), value)})
-    if type(value) not in (int, float) or not math.isfinite(value):
+    if type(value) not in (int, float) or not _is_finite(value):
         return []
     numbers = [v for v in seen if type(v) in (int, float) and v == v]
     towards: list[float] = [*simpler_numbers(value), *numbers]
-    inside = {type(value)(v) for v in towards if min(numbers) <= v <= max(numbers)}
+    as_type = int if type(value) is int else as_float
+    inside = {as_type(v) for v in towards if min(numbers) <= v <= max(numbers) and _is_finite(v)}
     return sorted((v for v in inside if _rank(v) < _rank(value)), key=_rank)
 
 
 def simpler_numbers(value: float) -> list[float]:
     """Numbers between it and 0, nearer and nearer to it; with fewer digits, or another sign."""
     whole = int(value)
-    halved = [whole - int(whole / 2**k) for k in range(1, 12)]
+    sign = 1 if whole > 0 else -1
+    halved = [whole - sign * (abs(whole) >> k) for k in range(1, 12)]
     return [0, 1, *halved, whole - 1 if value > 0 else whole + 1, whole, -value, round(value, 1)]
 
 
 def _rank(number: float) -> tuple[int, float, bool]:
     """Smaller for simpler numbers: whole ones come first, then by size, then by sign."""
-    if not math.isfinite(number):
+    if not _is_finite(number):
         return (100, 0.0, number < 0)
     return (0 if number == int(number) else len(repr(number)), abs(number), number < 0)
 
 
-def _fields(row: Any) -> list[tuple[Hashable, Any]]:
-    """The names, or places, of the values of a record, with the values."""
-    if isinstance(row, dict):
-        return list(row.items())
-    return list(enumerate(row)) if type(row) in (list, tuple) else [(None, row)]
-
-
-def _put(row: Any, name: Any, value: Any) -> Any:
-    """A record with one value replaced."""
-    if isinstance(row, dict):
-        return {**row, name: value}
-    if type(row) in (list, tuple):
-        return type(row)([*row[:name], value, *row[name + 1 :]])
-    return value
+def _is_finite(number: float) -> bool:
+    """Also of integers that no float holds."""
+    return isinstance(number, int) or math.isfinite(number)
 
 
 def _everywhere(rows: Sequence[Any], name: Hashable, content: Hashable, new: Any) -> list[Any]:
     """Records with a value replaced in all that have it."""
     return [
-        _put(row, name, new)
-        if any(n == name and key(v) == content for n, v in _fields(row))
+        with_field(row, name, new)
+        if any(n == name and key(v) == content for n, v in fields_of(row).items())
         else row
         for row in rows
     ]

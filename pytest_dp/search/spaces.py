@@ -10,7 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pytest_dp.datasets import key, records_of
+from pytest_dp.datasets import records_of
+from pytest_dp.datasets.equality import equality_key
+from pytest_dp.datasets.fields import fields_of
 from pytest_dp.search.constants import Constant
 
 LARGEST = 2.0**32
@@ -57,10 +59,6 @@ class Space(Protocol):
     @property
     def records(self) -> Sequence[Any]:
         """What datasets are made of, in the form of `records_of`."""
-        ...
-
-    def inside(self, data: Any) -> bool:
-        """Whether an input holds nothing that the claim's inputs do not."""
         ...
 
     def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:
@@ -129,5 +127,5 @@ def choice(options: Sequence[Any], rng: np.random.Generator) -> Any:
 
 def _holds(data: Any, value: Any) -> bool:
     records = records_of(data)
-    fields = chain.from_iterable(r if isinstance(r, tuple) else (r,) for r in records)
-    return key(value) in set(map(key, fields))
+    values = chain.from_iterable(fields_of(record).values() for record in records)
+    return equality_key(value) in set(map(equality_key, values))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.datasets import is_real, key, rebuilt, records_of
+from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.search.constants import Constant
@@ -23,14 +24,10 @@ MAX_LENGTH = 300
 MAX_CORNERS = 8
 """Records of which corner cases are made: each is a look at an input. Chosen by hand."""
 
-Fields = tuple[Any, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class _Column:
     """What the examples hold at one place of their records.
-
-    Numbers stay within what they span: whoever writes ages from 0 to 100 may well rely on it.
 
     Attributes
     ----------
@@ -38,26 +35,24 @@ class _Column:
         Distinct values; numbers in order.
     kind : {"whole", "number", "text", ""}
         What else may stand there; nothing where it is empty, as in a column of flags.
-    keys : frozenset
-        The keys of the values.
     """
 
     values: list[Any]
     kind: str
-    keys: frozenset[Hashable] = field(repr=False)
 
     def beside(self, constant: Constant) -> list[Any]:
-        """A constant and values beside it, as far as they may stand here."""
+        """A constant and values beside it, as far as they may stand here.
+
+        Those of the code may be where its behaviour changes, wherever that is; ordinary ones stay
+        within what the examples span, as whoever writes ages from 0 to 100 may well rely on it.
+        """
         if isinstance(constant.value, str):
             return beside(constant.value, whole=False) if self.kind == "text" else []
         if self.kind not in ("whole", "number"):
             return []
         numbers = beside(constant.value, whole=self.kind == "whole")
-        return [number for number in numbers if self.values[0] <= number <= self.values[-1]]
-
-    def holds(self, value: Any) -> bool:
-        """Whether an example holds this here."""
-        return key(value) in self.keys
+        low, high = self.values[0], self.values[-1]
+        return [number for number in numbers if not constant.ordinary or low <= number <= high]
 
     def mutated(self, value: Any, rng: np.random.Generator) -> Any:
         """Another value."""
@@ -92,28 +87,20 @@ class Tables:
         for records in self._examples:
             for record in records:
                 distinct.setdefault(key(record), record)
-        self.records, self._known = list(distinct.values()), frozenset(distinct)
-        self._rows = all(isinstance(record, tuple) for record in self.records)
-        self._columns = [
-            _column(values) for values in zip(*map(self._fields, self.records), strict=False)
-        ]
+        self.records = list(distinct.values())
+        cells: dict[Hashable, list[Any]] = {}
+        for record in self.records:
+            for name, value in fields_of(record).items():
+                cells.setdefault(name, []).append(value)
+        self._columns = {name: _column(values) for name, values in cells.items()}
+        self._names = list(self._columns)
         self._relation = relation
-
-    def inside(self, data: Any) -> bool:
-        """Whether all values stand in an example at the same place of a record."""
-        return all(key(record) in self._known or self._holds(record) for record in records_of(data))
-
-    def _holds(self, record: Any) -> bool:
-        fields = self._fields(record)
-        return len(fields) == len(self._columns) and all(
-            column.holds(value) for column, value in zip(self._columns, fields, strict=True)
-        )
 
     def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:
         """No record, one, many of the same, all with the same value at one place, and extremes."""
         yield from self._alike()
         for constant in values:
-            for at, column in enumerate(self._columns):
+            for at, column in self._columns.items():
                 for value in column.beside(constant)[:1]:
                     base, origin = self._examples[-1], described(value, constant)
                     yield from self._made([*base, self._changed(base[-1], at, value)], *origin)
@@ -128,19 +115,19 @@ class Tables:
                 yield from self._made([record] * times, f"one record {text}")
         for times in COPIES:
             yield from self._made([*base, *records[:1] * times], "records that repeat")
-        if self._rows:
-            for at in range(len(self._columns)):
+        if None not in self._columns:
+            for at in self._names:
                 for record in records[:2]:
-                    same = self._all_changed(base, at, record[at])
+                    same = self._all_changed(base, at, fields_of(record).get(at))
                     yield from self._made(same, "records that share a value")
-        for at, column in enumerate(self._columns):
+        for at, column in self._columns.items():
             for end in (column.values[0], column.values[-1]):
                 same = self._all_changed(base, at, end)
                 yield from self._made(same, "records with the same value")
 
     def placed(self, constant: Constant) -> Iterator[Candidate]:
         """Datasets with a constant in a record, in all, as their sum, or as their length."""
-        for at, column in enumerate(self._columns):
+        for at, column in self._columns.items():
             for value in column.beside(constant):
                 yield from self._holding(at, value, described(value, constant))
         value = constant.value
@@ -149,7 +136,7 @@ class Tables:
                 records = list(islice(cycle(self._examples[-1]), length))
                 yield from self._made(records, f"{length} records: {described(value, constant)[0]}")
 
-    def _holding(self, at: int, value: Any, origin: tuple[str, Any]) -> Iterator[Candidate]:
+    def _holding(self, at: Hashable, value: Any, origin: tuple[str, Any]) -> Iterator[Candidate]:
         """Datasets with a value in one column of a record, of several, of all; or as their sum."""
         base = self._examples[-1]
         record = self._changed(base[-1], at, value)
@@ -159,11 +146,10 @@ class Tables:
         yield from self._made(self._all_changed(base, at, value), *origin)
         for times in COPIES[1:]:
             yield from self._made([*base, *[record] * times], *origin)
-        others = [self._fields(record)[at] for record in base[:-1]]
+        others: list[Any] = [fields_of(record).get(at) for record in base[:-1]]
         if is_real(value) and self._columns[at].kind and all(map(is_real, others)):
-            rest = value - sum(others)
-            column = self._columns[at]
-            if column.values[0] <= rest <= column.values[-1]:
+            rest, values = value - sum(others), self._columns[at].values
+            if values[0] <= rest <= values[-1]:  # which is no constant
                 records = [*base[:-1], self._changed(base[-1], at, rest)]
                 yield from self._made(records, f"a dataset with the sum {value!r}")
 
@@ -179,7 +165,7 @@ class Tables:
     ) -> Iterator[Candidate]:
         """The dataset with a constant in one of its records, in all, and in another one."""
         records = records_of(data)
-        for place, column in enumerate(self._columns if records else ()):
+        for place, column in self._columns.items() if records else ():
             for value in column.beside(constant)[::2]:
                 at, origin = int(rng.integers(len(records))), described(value, constant)
                 changed = self._all_changed(records, place, value)
@@ -205,12 +191,12 @@ class Tables:
             case 4:
                 records, origin = self._with_constant(records, constants, rng)
             case 5:
-                at, place = int(rng.integers(len(records))), int(rng.integers(len(self._columns)))
-                value = self._fields(choice(records, rng))[place]
+                at, place = int(rng.integers(len(records))), choice(self._names, rng)
+                value = fields_of(choice(records, rng)).get(place)
                 records[at] = self._changed(records[at], place, value)
             case _:
-                at, place = int(rng.integers(len(records))), int(rng.integers(len(self._columns)))
-                value = self._columns[place].mutated(self._fields(records[at])[place], rng)
+                at, place = int(rng.integers(len(records))), choice(self._names, rng)
+                value = self._columns[place].mutated(fields_of(records[at]).get(place), rng)
                 records[at] = self._changed(records[at], place, value)
         return next(self._made(records, *origin), Candidate(data))
 
@@ -229,7 +215,7 @@ class Tables:
     def _with_constant(
         self, records: list[Any], constants: Sequence[Constant], rng: np.random.Generator
     ) -> tuple[list[Any], tuple[Any, ...]]:
-        place, constant = int(rng.integers(len(self._columns))), choice(constants, rng)
+        place, constant = choice(self._names, rng), choice(constants, rng)
         values = self._columns[place].beside(constant)
         if not values:
             return records, ()
@@ -257,13 +243,10 @@ class Tables:
             return
         yield Candidate(data, origin, value) if origin else Candidate(data)
 
-    def _fields(self, record: Any) -> Fields:
-        return record if isinstance(record, tuple) else (record,)
+    def _changed(self, record: Any, at: Hashable, value: Any) -> Any:
+        return with_field(record, at, value) if at in fields_of(record) else record
 
-    def _changed(self, record: Any, at: int, value: Any) -> Any:
-        return (*record[:at], value, *record[at + 1 :]) if isinstance(record, tuple) else value
-
-    def _all_changed(self, records: Sequence[Any], at: int, value: Any) -> list[Any]:
+    def _all_changed(self, records: Sequence[Any], at: Hashable, value: Any) -> list[Any]:
         return [self._changed(record, at, value) for record in records]
 
 
@@ -300,12 +283,11 @@ def _removing_and_adding(before: list[Any], after: list[Any]) -> list[list[Any]]
 
 def _column(values: Sequence[Any]) -> _Column:
     numbers = sorted({value for value in values if is_real(value)})
-    by_key = {key(value): value for value in values}
-    distinct, keys = list(by_key.values()), frozenset(by_key)
-    if not numbers or len(numbers) < len(distinct) or any(isinstance(v, bool) for v in values):
+    distinct = list({key(value): value for value in values}.values())
+    if not all(map(is_real, distinct)) or any(isinstance(v, bool) for v in values):
         text = all(isinstance(value, str) for value in distinct)
-        return _Column(distinct, "text" if text else "", keys)
-    if {0, 1}.issuperset(numbers):  # flags
-        return _Column(numbers, "", keys)
+        return _Column(distinct, "text" if text else "")
+    if {0, 1}.issuperset(numbers):  # flags, which hardly any code clips
+        return _Column(numbers, "")
     whole = all(isinstance(value, int) for value in numbers)
-    return _Column(numbers, "whole" if whole else "number", keys)
+    return _Column(numbers, "whole" if whole else "number")

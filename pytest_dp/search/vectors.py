@@ -33,10 +33,6 @@ class Vectors:
     def __init__(self, lengths: Sequence[int]) -> None:
         self._lengths = tuple(lengths)
 
-    def inside(self, data: Any) -> bool:
-        """Whether all answers are as small as those of the usual patterns."""
-        return all(0 <= answer <= 2 for answer in data)
-
     def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:
         """Vectors of equal numbers."""
         for constant in values:

@@ -75,6 +75,55 @@ def test_evidence_is_of_one_source(stats):
     assert nightly(stats).ret == 0
 
 
+FIXED = {
+    "a module that is imported in the function": ("noise.py", "scale=1.0", "scale=1.01"),
+    "data that is read at import": ("scale.json", "1.0", "1.01"),
+    "a fixture": ("conftest.py", "times = 1", "times = 1.01"),
+    "a class of the module": ("test_it.py", "less = 0", "less = -0.01"),
+}
+USED = {
+    "noise.py": (
+        "import json, pathlib, types, threading\nlock = threading.Lock()\nseen = []\n"
+        "times = 1\n"
+        "SCALE = json.loads(pathlib.Path(__file__).with_name('scale.json').read_text())\n"
+        "def lap(rng, size, scale=1.0):\n    seen.append(size)\n"
+        "    return rng.laplace(scale=SCALE * scale * times, size=size)\n"
+    ),
+    "scale.json": "1.0",
+    "conftest.py": (
+        "import noise, pytest\n@pytest.fixture(autouse=True)\n"
+        "def _times(monkeypatch):\n    times = 1\n    monkeypatch.setattr(noise, 'times', times)\n"
+    ),
+    "test_it.py": (
+        "import pytest\nclass Noise:\n    less = 0\n    def __call__(self, d, rng, size):\n"
+        "        from noise import lap\n        return len(d) + lap(rng, size) - self.less\n"
+        "@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], vectorized='size', max_samples=2000)\n"
+        "def test_count(dp_check): dp_check(Noise())\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_what_was_fixed_anywhere_begins_anew(project, name):
+    for path, text in USED.items():
+        project.write(path, text, imports="")
+    assert nightly(project).ret == 0
+    grown(project, 20.0)
+    assert nightly(project).ret == 1
+    path, old, new = FIXED[name]
+    file = project.root / path
+    file.write_text(file.read_text().replace(old, new, 1))
+    assert nightly(project).ret == 0
+    assert len({file.parent for file in files(project)}) == 2
+
+
+def test_what_cannot_add_up_is_told(stats):
+    stats.write("test_stats.py", laplace("count", 1.0), "held = (number for number in [1, 2])\n")
+    result = nightly(stats)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*does not add up: builtins.generator in test_stats cannot be *"])
+
+
 def test_runs_without_it_touch_nothing(stats):
     assert stats.run("--dp-seed=random").ret == 0
     assert not (stats.root / ".dp").exists()
@@ -99,7 +148,7 @@ def test_damaged_evidence_is_told_and_the_test_judged(stats):
     files(stats)[0].write_text("{")
     result = nightly(stats)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*PytestWarning: test_stats.py::count*.json is left out: *"])
+    result.stdout.fnmatch_lines(["*PytestCacheWarning: *.json is left out: *"])
 
 
 def test_the_evidence_is_printed(stats):

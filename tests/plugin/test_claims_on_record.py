@@ -9,6 +9,7 @@ from recorded import (
     DROPPED,
     INI_FILE,
     MEAN,
+    QUICK_AUDITS,
     SHOP,
     SHOP_FILE,
     SKIP,
@@ -275,3 +276,128 @@ def test_a_profile_that_is_loaded_counts_in_ci(shop, monkeypatch):
 def test_the_profile_of_the_ini_file_counts_anywhere(shop):
     edit(shop, (INI_FILE, "", "dp_profile = dev\n"))
     assert failed(shop.run("-k", "count", "--dp-profile=nightly")) == [COUNT]
+
+
+CODE = """
+from functools import partial
+from hypothesis import strategies as st
+LIMIT = 3
+RATES = {"low": [1, 2]}
+def helper(output): return round(output, LIMIT)
+def features(output): return [helper(output)]
+def wide(output, by): return [output * by]
+def small(value): return value < RATES["low"][1]
+def neighbours(data): return [data[:-1]] if len(data) < LIMIT else []
+@st.composite
+def drawn(draw): return draw(st.lists(st.integers(0, 9), min_size=1))
+class Model:
+    classes_ = [0, 1]
+    def fit(self, X, y): return self
+    def predict_proba(self, X): return self.shared(X)
+    def shared(self, X): return [[0.5, 0.5]] * len(X)
+def scorer(): return Model()
+"""
+CLAIMED = """
+import helping
+@dp_claim(eps=1.0, pairs=[([1], [])], {}, max_samples=99)
+def count(records, rng): return len(records) + rng.laplace()
+"""
+KEYWORDS = {
+    "features": ("features=helping.features", "round(output, ", "round(1 + output, "),
+    "a constant of features": ("features=helping.features", "LIMIT = 3", "LIMIT = 4"),
+    "partial features": (
+        "features=helping.partial(helping.wide, by=2)",
+        "[output * by]",
+        "[output + by]",
+    ),
+    "a method of a classifier": ("classifier=helping.Model()", "[[0.5, 0.5]]", "[[0.4, 0.6]]"),
+    "a strategy": ("inputs=helping.drawn()", "0, 9", "0, 8"),
+    "a filter": (
+        "inputs=helping.st.lists(helping.st.integers(0, 3).filter(helping.small))",
+        "value < RATES",
+        "value <= RATES",
+    ),
+    "what a filter reads": (
+        "inputs=helping.st.lists(helping.st.integers(0, 3).filter(helping.small))",
+        "[1, 2]",
+        "[1, 3]",
+    ),
+    "a map": (
+        "inputs=helping.st.lists(helping.st.integers(0, 3).map(helping.helper))",
+        "LIMIT)",
+        "2)",
+    ),
+    "a lambda's global": (
+        "inputs=helping.st.lists(helping.st.integers(0, 3).map(lambda x: x + helping.LIMIT))",
+        "LIMIT = 3",
+        "LIMIT = 4",
+    ),
+    "a constant of neighbours": (
+        "inputs=[[1, 2], [1]], neighbors=helping.neighbours",
+        "LIMIT = 3",
+        "LIMIT = 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_code_that_a_claim_is_made_of_is_on_record(project, name):
+    keywords, old, new = KEYWORDS[name]
+    if "inputs" in keywords and "neighbors" not in keywords:
+        keywords += ", neighbors='add_remove_one'"
+    claimed = CLAIMED.replace("{}", keywords)
+    claimed = claimed.replace("pairs=[([1], [])], ", "") if "inputs" in keywords else claimed
+    project.write("conftest.py", QUICK_AUDITS, imports="")
+    project.write("helping.py", CODE, imports="")
+    project.write("test_count.py", claimed)
+    assert project.run("--dp-update").ret == 0
+    edit(project, ("test_count.py", "rng.laplace()", "rng.laplace(scale=2)"))
+    edit(project, ("helping.py", "import st", "import st"), ("helping.py", "", "# a comment\n"))
+    assert failed(project.run("--dp-claims=check")) == []
+    edit(project, ("helping.py", old, new))
+    assert failed(project.run("--dp-claims=check")) == ["test_count.py::count[eps=1.0]"]
+
+
+PROFILE = "import pytest_dp\npytest_dp.register_profile({!r}, alpha={})\n"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "options", "failing"),
+    [
+        (PROFILE.format("release", 1e-4), PROFILE.format("release", 1e-300), ["release"], ALL),
+        (PROFILE.format("release", 1e-4), PROFILE.format("release", 1e-300), [], []),
+        (PROFILE.format("release", 1e-4), PROFILE.format("release", 1e-3), ["release"], []),
+        (PROFILE.format("release", 1e-4), PROFILE.format("release", 1e-4), ["release"], []),
+        ("", PROFILE.format("nightly", 1e-300), ["nightly"], ALL),
+        ("", PROFILE.format("other", 1e-300), ["other"], ALL),
+        ("", "", ["dev"], []),
+    ],
+)
+def test_a_profile_of_the_project_that_is_chosen_is_on_record(
+    shop, recorded, now, options, failing
+):
+    edit(shop, ("conftest.py", "", recorded))
+    shop.run("--dp-update")
+    edit(shop, ("conftest.py", recorded, now))
+    chosen = [f"--dp-profile={name}" for name in options]
+    assert failed(shop.run("--dp-claims=check", *chosen)) == failing
+
+
+NOTHING_RUNS = {
+    "protocol": "def pytest_runtest_protocol(item, nextitem): return True\n",
+    "loop": "def pytest_runtestloop(session): return True\n",
+    "one": "def pytest_runtest_protocol(item): return True if 'total' in item.name else None\n",
+    "no audit": (
+        "def pytest_itemcollected(item):\n"
+        "    if 'total' in item.name: item.runtest = lambda: None\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_RUNS)
+def test_what_was_collected_and_not_run_is_noticed(shop, name):
+    edit(shop, ("conftest.py", "", NOTHING_RUNS[name]))
+    result = shop.run("--dp-claims=check")
+    assert failed(result) == (ALL if name in ("protocol", "loop") else [TOTAL])
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["E   WeakenedClaim: not audited (*"])

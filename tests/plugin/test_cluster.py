@@ -1,4 +1,4 @@
-"""Mechanisms on a cluster: a real one of two processes on this machine, by Dask."""
+"""Mechanisms on a cluster: a real one of two processes on this machine, by Dask and by Ray."""
 
 from __future__ import annotations
 
@@ -12,22 +12,39 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit, queries
-from pytest_dp.sampling import sampler
+from pytest_dp.plugin.backend import RETRIED
+from pytest_dp.sampling import processes, sampler
 
 pytestmark = pytest.mark.slow
 
-distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
+@pytest.fixture(scope="module", params=["dask", "ray"])
+def cluster(request):
+    """Is used by joblib; says how many mechanisms its workers keep."""
+    if request.param == "ray":
+        ray = pytest.importorskip("ray", reason="needs the extra ray: make ray")
+        from ray.util.joblib import register_ray
 
-@pytest.fixture(scope="module")
-def cluster():
+        ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False)
+        register_ray()
+        with joblib.parallel_config("ray", **RETRIED):
+            yield lambda: {1}
+            processes.stop()
+        ray.shutdown()
+        return
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=2, dashboard_address=None, silence_logs="CRITICAL"
         ) as local,
         distributed.Client(local, set_as_default=False) as client,
+        joblib.parallel_config("dask", client=client),
     ):
-        yield client
+        yield lambda: set(client.run(loaded).values())
+
+
+def loaded():
+    return len(sys.modules["pytest_dp.sampling.workers"]._LOADED)
 
 
 @pytest.fixture
@@ -79,16 +96,22 @@ def test_verdicts_are_those_of_a_local_run(number, cluster, shared):
     mechanism, claim = CLAIMS[number]
     keywords = claim | {"max_samples": 1_000, "seed": number, "max_seconds": 300}
     here = audit(mechanism, n_jobs=1, **keywords)
-    with joblib.parallel_config("dask", client=cluster):
-        there = audit(mechanism, n_jobs=2, **keywords)
+    there = audit(mechanism, n_jobs=2, **keywords)
     assert there.notes == here.notes
     assert [getattr(there, name) for name in TOLD] == [getattr(here, name) for name in TOLD]
 
-    def loaded():
-        return len(sys.modules["pytest_dp.sampling.workers"]._LOADED)
+    assert 1 in cluster() <= {0, 1}
 
-    assert set(cluster.run(loaded).values()) <= {0, 1}
-    assert any(cluster.run(loaded).values())
+
+def test_other_processes_do_the_work(cluster, shared, tmp_path):
+    folder = str(tmp_path)
+
+    def tells(records, rng):
+        Path(folder, str(os.getpid())).touch()
+        return len(records) + rng.laplace()
+
+    audit(tells, eps=1.0, **PAIR, n_jobs=2, max_samples=5_000, max_seconds=300)
+    assert len(list(tmp_path.iterdir())) > 1
 
 
 def test_workers_that_die_are_survived(cluster, shared, tmp_path):
@@ -101,25 +124,28 @@ def test_workers_that_die_are_survived(cluster, shared, tmp_path):
         return len(records) + rng.laplace()
 
     claim = {"eps": 1.0, **PAIR, "max_samples": 2_000, "seed": 1, "max_seconds": 300}
-    with joblib.parallel_config("dask", client=cluster):
-        result = audit(dies_once, n_jobs=2, **claim)
+    result = audit(dies_once, n_jobs=2, **claim)
     assert Path(flag).exists()
     assert result.notes == ()
     assert result.verdict == "no violation"
     assert result.e_value == audit(dies_once, n_jobs=1, **claim).e_value
 
 
-def test_with_pytest(project):
+@pytest.mark.parametrize(
+    ("backend", "package"), [("dask", "distributed"), ("ray", "ray")], ids=["dask", "ray"]
+)
+def test_with_pytest(project, backend, package):
+    pytest.importorskip(package)
     project.write(
         "test_stats.py",
         "import time",
         "@dp_claim(eps=1.0, pairs=[([1], [])], max_samples=1500)",
         "def slow(records, rng): time.sleep(0.001); return len(records) + rng.laplace()",
     )
-    result = project.run_apart("--dp-backend=dask", "--dp-jobs=2")
+    result = project.run_apart(f"--dp-backend={backend}", "--dp-jobs=2")
     assert result.ret == 0
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["dp: runs on dask=tcp://*"])
+    result.stdout.fnmatch_lines([f"dp: runs on {backend}=*:*"])
 
 
 @pytest.mark.parametrize(

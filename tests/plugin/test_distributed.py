@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -204,6 +205,35 @@ def test_warnings_of_inconclusive_audits_survive_xdist(project):
     result = project.run("-n", "1")
     assert result.parseoutcomes() == {"inconclusive": 1, "warnings": 1}
     result.stdout.fnmatch_lines(["*InconclusiveWarning: test_a.py::few*inconclusive: could not*"])
+
+
+CRASHES = """
+def test_crashes(): os._exit(3)
+@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_samples=10)
+def test_audits_and_crashes(dp_check):
+    dp_check(lambda d, rng: len(d) + rng.laplace())
+    os._exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--dist=loadscope",), ("--max-worker-restart=0",), ("-n1", "--max-worker-restart=0")],
+)
+def test_claims_that_a_crash_kept_from_being_audited_are_errors(project, options):
+    project.write("test_a.py", "import os", laplace("first", 1.0), CRASHES, laplace("last", 1.0))
+    result = project.run_apart("-n2", "--dp-json=dp.json", *options)
+    assert result.ret != 0
+    claims = json.loads((project.root / "dp.json").read_text())["claims"]
+    told = {claim["name"]: claim for claim in claims}
+    assert set(told) == {"first[eps=1.0]", "test_audits_and_crashes", "last[eps=1.0]"}
+    assert told["test_audits_and_crashes"]["status"] == "error"
+    for claim in claims:
+        assert claim["status"] in ("no violation", "error")
+        if claim["status"] == "error":
+            assert claim["details"].startswith("This claim was not audited: ")
+            assert "crashed" in claim["details"]
+            assert (claim["path"], claim["line"] > 1) == ("test_a.py", True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")

@@ -148,16 +148,68 @@ def test_several_checks_in_one_test_draw_from_different_seeds(project):
     assert len([line for line in project.table(result) if line.startswith("test_a")]) == 2
 
 
-def test_a_marker_without_dp_check_is_an_error(project):
-    project.write(
-        "test_a.py",
-        "@pytest.mark.dp_claim(eps=1.0, pairs=[(0, 1)])\ndef test_a(): pass\n",
-        "def test_plain(): pass",
-    )
+CLAIMED = f"@pytest.mark.dp_claim(eps=9.0, {QUICK})\n"
+CLASS = f"{CLAIMED}class TestClass:\n    "
+OF_UNITTEST = CLASS.replace("Class", "Class(__import__('unittest').TestCase)")
+AUDIT = "def test_a(self, dp_check): dp_check(noisy(1.0))"
+
+
+@pytest.mark.parametrize(
+    ("tests", "who"),
+    [
+        (f"{CLAIMED}def test_a(): pass", "This test"),
+        ("@pytest.mark.dp_claim\ndef test_a(): pass", "This test"),
+        (f"{CLASS}def test_a(self): pass\n    def test_b(self): pass", "TestClass"),
+        (f"{CLASS}class TestInner:\n        def test_a(self): pass", "TestClass"),
+        (f"{CLASS}{CLAIMED}    {AUDIT}", "TestClass"),
+        (f"{CLAIMED}class Base: pass\nclass TestOf(Base):\n    def test_a(self): pass", "TestOf"),
+        (f"{OF_UNITTEST}def test_a(self): pass", "Test*"),
+        ("pytestmark = [pytest.mark.dp_claim(eps=1)]\ndef test_a(): pass", "test_a.py"),
+        (f"pytestmark = pytest.mark.dp_claim(eps=1)\n{CLASS}{AUDIT}", "test_a.py"),
+        (
+            "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.dp_claim(eps=1))])\n"
+            "def test_a(x): pass",
+            "This test",
+        ),
+    ],
+)
+def test_a_marker_that_nothing_makes_use_of_is_an_error(project, tests, who):
+    project.write("test_a.py", NOISY, tests)
     result = project.run()
-    result.assert_outcomes(errors=1, passed=1)
-    result.stdout.fnmatch_lines(["E   ClaimError: This test has the marker dp_claim but never *"])
+    assert result.parseoutcomes()["errors"] == 1
+    result.stdout.fnmatch_lines(
+        [f"E   ClaimError: {who} has the marker dp_claim but never audits*"]
+    )
     assert "pytest_dp/" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("tests", "asked"),
+    [
+        (f"{CLASS}{AUDIT}\n    def test_b(self): pass", ["test_a.py::TestClass::test_b"]),
+        (f"{CLASS}class TestInner:\n        {AUDIT}\n    def test_b(self): pass", ["-ktest_b"]),
+        (
+            f"{CLAIMED}class Base: pass\nclass TestA(Base):\n    {AUDIT}\n"
+            "class TestB(Base):\n    def test_b(self): pass",
+            [],
+        ),
+        (
+            f"{OF_UNITTEST}@pytest.fixture(autouse=True)\n"
+            "    def of(self, dp_check): self.check = dp_check\n"
+            "    def test_a(self): self.check(noisy(1.0))",
+            [],
+        ),
+    ],
+)
+def test_a_marker_that_some_test_makes_use_of_is_none(project, tests, asked):
+    project.write("test_a.py", NOISY, tests)
+    assert project.run(*asked).ret == 0
+
+
+def test_all_markers_of_a_class_are_audited(project):
+    project.write("test_a.py", NOISY, f"{CLAIMED}{CLASS}{AUDIT}".replace("9.0", "8.0", 1))
+    name = "test_a.py::TestClass::test_a"
+    assert project.ids() == [f"{name}[eps=8.0]", f"{name}[eps=9.0]"]
 
 
 def test_dp_check_without_a_marker_is_an_error(project):

@@ -9,6 +9,8 @@ import re
 import pytest
 from projects import QUICK, laplace
 
+from pytest_dp.plugin import files
+
 STATED = f"eps=1.0, {QUICK}"
 STATS = laplace("good", 1.0), laplace("broken", 0.2)
 
@@ -100,7 +102,26 @@ def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
     assert (stats.root / "dp.sarif").exists()
 
 
-def test_a_full_disk_leaves_the_file_as_it_was(stats, monkeypatch):
+KINDS = ("json", "sarif", "gitlab", "html")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
+def test_no_report_of_an_earlier_run_stands_while_another_runs(project, workers):
+    """Nor after it, should it be killed."""
+    files = [project.write(f"dp.{kind}", "before") for kind in KINDS]
+    options = [f"--dp-{kind}=dp.{kind}" for kind in KINDS]
+    project.write(
+        "test_it.py",
+        "from pathlib import Path",
+        "def test_it(): assert not list(Path(__file__).parent.glob('dp.*'))",
+    )
+    project.run(*options, "--collect-only")
+    assert all(file.read_text() == "before" for file in files)
+    project.run(*options, *workers).assert_outcomes(passed=1)
+    assert all(file.read_text() != "before" for file in files)
+
+
+def test_a_full_disk_leaves_no_file(stats, monkeypatch):
     (stats.root / "dp.json").write_text("before")
 
     def full(handle):
@@ -109,8 +130,64 @@ def test_a_full_disk_leaves_the_file_as_it_was(stats, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     result = stats.run("-k", "good", "--dp-json=dp.json")
     result.stdout.fnmatch_lines(["ERROR: *dp.json could not be written: No space left on device"])
-    assert (stats.root / "dp.json").read_text() == "before"
-    assert [file.name for file in stats.root.glob("*dp.json*")] == ["dp.json"]
+    assert not list(stats.root.glob("*dp.json*"))
+
+
+@pytest.mark.parametrize("way", ["no evidence", "full disk"])
+def test_no_verdict_depends_on_what_can_be_written(stats, monkeypatch, way):
+    options = ["--dp-accumulate"]
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    if way == "full disk":
+        for place in ("tempfile.mkstemp", "tempfile.mkdtemp", "os.mkdir"):
+            monkeypatch.setattr(place, full)
+    else:
+        (stats.root / ".dp").write_text("in the way")
+        options += ["-Werror::pytest.PytestCacheWarning"]
+    result = stats.run(*options, "--dp-claims=check", "--dp-json=deep/dp.json")
+    assert result.parseoutcomes()["passed"] == 1  # the other one, and the missing record
+    assert result.parseoutcomes()["failed"] == 2
+    result.stdout.fnmatch_lines(["E   PrivacyViolation: *"])
+    assert "Error: [" not in result.stdout.str()
+    said = {
+        "no evidence": "PytestCacheWarning: *.json could not be written, so this run is not kept: ",
+        "full disk": "ERROR: --dp-json=*dp.json could not be written: No space left on device",
+    }
+    result.stdout.fnmatch_lines([f"*{said[way]}*"])
+
+
+@pytest.mark.parametrize("kind", ["json", "sarif", "gitlab", "html", "table", "github"])
+def test_one_format_that_fails_costs_nothing_else(stats, monkeypatch, kind):
+    def fails(*_, **__):
+        raise OverflowError("cannot convert float infinity to integer")
+
+    kinds = ["json", "sarif", "gitlab", "html"]
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    if kind in kinds:
+        monkeypatch.setitem(files._WRITERS, kind, fails)
+    else:
+        name = {"table": "table", "github": "github.annotation"}[kind]
+        monkeypatch.setattr(f"pytest_dp.plugin.summary.{name}", fails)
+    result = stats.run(*(f"--dp-{each}=dp.{each}" for each in kinds))
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["E   PrivacyViolation: *", "ERROR: *OverflowError: cannot convert float infinity*"]
+    )
+    written = [each for each in kinds if (stats.root / f"dp.{each}").exists()]
+    assert written == [each for each in kinds if each != kind]
+    assert stats.run("-k", "good", *(f"--dp-{each}=dp.{each}" for each in kinds)).ret == 1
+
+
+def test_a_hook_that_fails_costs_nothing_else(stats):
+    stats.write("conftest.py", "def pytest_dp_report(): 1 / 0", imports="")
+    result = stats.run("--dp-json=dp.json", "-k", "good")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["*privacy claims*", "ERROR: pytest_dp_report of another plugin failed: ZeroDivision*"]
+    )
+    assert (stats.root / "dp.json").exists()
 
 
 def test_the_hook_gets_the_records(stats):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -105,3 +106,22 @@ def test_failures_and_expected_ones_keep_their_letters(project):
         "    raise ValueError\n",
     )
     assert project.run().parseoutcomes() == {"xpassed": 1, "failed": 1, "warnings": 2}
+
+
+def test_blind_is_its_own_word_and_counted_with_the_inconclusive(project):
+    project.write(
+        "test_a.py",
+        "import zlib",
+        "@dp_claim(eps=1.0, pairs=[('ab', 'abb')], max_samples=2000)\n"
+        "def hashed(value, rng):\n"
+        "    seed = rng.bytes(8)\n"
+        "    return seed.hex(), zlib.crc32(seed + value.encode()) % 8\n",
+    )
+    result = project.run("--dp-json=r.json")
+    assert result.parseoutcomes() == {"inconclusive": 1, "warnings": 1}
+    result.stdout.fnmatch_lines(["test_a.py I *", "hashed* inconclusive (blind)", "*features=*"])
+    result.stdout.fnmatch_lines(["blind: nothing that was tried tells *"])
+    [claim] = json.loads((project.root / "r.json").read_text())["claims"]
+    assert (claim["status"], claim["strength"]) == ("inconclusive", "blind")
+    assert claim["resolution"] is None
+    assert project.run("--dp-strict").ret == 1

@@ -74,7 +74,7 @@ def test_an_audit_that_is_repeated_by_its_seed_is_the_same(watched: Watched) -> 
 
 def test_other_inputs_have_a_memory_of_their_own(watched: Watched) -> None:
     watched.audit(0.3)
-    watched.audit(0.3, inputs=[[1, 2]]).assert_outcomes(passed=1)
+    assert watched.audit(0.3, "--dp-beyond=off", inputs=[[1, 2]]).ret == 0
     assert 9 not in watched.first.d1
     assert len(watched.kept) == 1
 
@@ -98,6 +98,14 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
     result.assert_outcomes(failed=1, warnings=1)
     result.stdout.fnmatch_lines(["*could not keep the pair that broke the claim: no space left*"])
     assert not watched.kept
+
+
+def test_a_file_in_place_of_the_cache_changes_no_verdict(watched: Watched) -> None:
+    (watched.project.root / ".pytest_cache").write_text("in the way")
+    watched.audit(1.0).assert_outcomes(passed=1, warnings=1)  # of pytest
+    result = watched.audit(0.3)
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["*could not keep the pair that broke the claim: Not a directory"])
 
 
 def test_without_a_cache_nothing_is_kept(watched: Watched) -> None:

@@ -178,3 +178,42 @@ def test_ctrl_c(marked, jobs):
     assert "INTERNALERROR" not in output
     assert "Traceback" not in output
     assert gone(marked), output
+
+
+FREEZERS = {
+    "freezegun": "freezegun.freeze_time('2001-02-03')",
+    "time-machine": "time_machine.travel(0, tick=False)",
+}
+
+
+@pytest.mark.parametrize("freeze", FREEZERS.values(), ids=FREEZERS)
+def test_a_frozen_clock_switches_no_limit_off(project, freeze):
+    project.write(
+        "conftest.py",
+        f"""
+        import freezegun, pytest, time_machine
+        @pytest.fixture(autouse=True)
+        def frozen():
+            with {freeze}:
+                yield
+        """,
+        imports="",
+    )
+    project.write(
+        "test_a.py",
+        """
+        import time
+        @pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=2)
+        def test_slow(dp_check):
+            def mechanism(d, rng):
+                time.sleep(0.01)
+                return len(d) + rng.laplace()
+            started = time.time()
+            result = dp_check(mechanism)
+            assert time.time() == started
+            assert 1 < result.seconds < 10
+        """,
+    )
+    started = time.monotonic()
+    assert project.run_apart("-p", "no:cacheprovider").ret == 0
+    assert time.monotonic() - started < 30

@@ -34,7 +34,7 @@ def test_searched_pairs_make_no_false_alarms():
 @pytest.mark.parametrize("gated", GATED, ids=lambda gated: gated.name)
 def test_what_leaks_behind_a_gate_only_is_found(gated):
     result = audit(gated.make(True), **gated.claim(), seed=0, n_jobs=1)
-    assert result.violated
+    assert result.violated or result.beyond.violated
 
 
 @pytest.mark.parametrize("gated", GATED[:3], ids=lambda gated: gated.name)

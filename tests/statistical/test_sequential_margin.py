@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import zlib
 
 import boundary
 import numpy as np
@@ -11,7 +13,7 @@ from boundary import COUNTS, fewest
 
 from benchmarks.cases import CORPUS
 from benchmarks.resolution import CASES
-from pytest_dp import audit, queries
+from pytest_dp import audit, queries, values
 
 LAPLACE = boundary.laplace
 
@@ -130,18 +132,84 @@ def test_no_pair_starves():
     assert all(audit(leaks, **common, seed=seed).violated for seed in range(2))
 
 
-def test_what_is_not_told_apart_is_said():
-    def deaf(answers, rng, size):
-        return rng.laplace(size=size)
+def hashed(value, seed, places=8):
+    return zlib.crc32(f"{seed}:{value}".encode()) % places
 
-    common = {"eps": 1.0, "vectorized": "size", "max_samples": 20_000, "seed": 1, "n_jobs": 1}
-    apart = audit(deaf, inputs=queries(2), coupled=False, **common)
-    assert apart.verdict == "no violation"
-    assert any("nothing that was tried tells" in note for note in apart.notes)
-    same = audit(deaf, inputs=queries(2), **common)
-    assert any("both inputs of every pair gave the same outputs" in note for note in same.notes)
-    told = audited(1.0, max_samples=20_000)
-    assert not any("tells the two inputs" in note for note in told.notes)
+
+def local_hashing(value, rng):
+    """Twice the claim: the seed of a hash, and the value's hash, or another one."""
+    seed = int(rng.integers(2**32))
+    other = rng.integers(7) + hashed(value, seed) + 1
+    kept = rng.random() < math.exp(2) / (math.exp(2) + 7)
+    return seed, int(hashed(value, seed) if kept else other % 8)
+
+
+def masked_text(value, rng):
+    """The value itself, under a one-time pad that is released with it."""
+    pad = rng.bytes(8)
+    text = hashlib.sha256(pad + value.encode()).digest()[:8]
+    return pad.hex(), text.hex()
+
+
+def is_theirs(output):
+    return [hashed(value, output[0]) == output[1] for value in ("red", "green")]
+
+
+LOCAL = {"eps": 1.0, "inputs": values(["red", "green"]), "max_samples": 40_000, "n_jobs": 1}
+
+
+HOW = [{}, {"coupled": False}, {"method": "dpsniper"}, {"method": "statdp"}]
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("mechanism", [local_hashing, masked_text])
+def test_blind_where_nothing_tells_inputs_apart(mechanism, how):
+    result = audit(mechanism, **LOCAL, **how, seed=1)
+    assert (result.verdict, result.strength) == ("inconclusive", "blind")
+    assert "features=" in result.reason
+    assert math.isinf(result.resolution)
+    assert not any("would have been caught" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("how", HOW[:3])
+def test_features_make_it_see(how):
+    assert audit(local_hashing, **LOCAL, **how, seed=1, features=is_theirs).violated
+    useless = audit(local_hashing, **LOCAL, **how, seed=1, features=lambda _: 0.0)
+    assert useless.blind
+
+
+def test_seldom_seen_by_chance():
+    """Of 10 audits of what is told apart by nothing, on several pairs each."""
+    pairs = [(f"a{k}", f"b{k}") for k in range(4)]
+    common = {"eps": 1.0, "pairs": pairs, "max_samples": 16_000, "n_jobs": 1}
+    assert sum(audit(local_hashing, **common, seed=seed).blind for seed in range(10)) >= 9
+
+
+@pytest.mark.parametrize(
+    ("scale", "common"),
+    [
+        (1.0, {"eps": 1.0}),
+        (1.0, {"eps": 1.0, "coupled": False}),
+        (8.0, {"eps": 1.0, "coupled": False}),  # far below its claim
+        (1.0, {"rho": 0.5, "coupled": False}),
+        (100.0, {"eps": 0.01, "coupled": False, "max_samples": 4_000}),  # too few samples to tell
+        (1.0, {"eps": 1.0, "method": "dpsniper", "coupled": False}),
+        (1.0, {"eps": 1.0, "method": "statdp"}),
+        (math.inf, {"eps": 1.0}),  # the same outputs with the same random numbers
+        (math.inf, {"eps": 1.0, "method": "dpsniper"}),
+        (math.inf, {"eps": 1.0, "coupled": False}),  # known by its trace
+    ],
+)
+def test_not_blind(scale, common):
+    def noisy(answers, rng, size):
+        answer = 0 if math.isinf(scale) else answers[0]
+        return answer + rng.laplace(scale=min(scale, 1e3), size=size)
+
+    common = {"max_samples": 40_000, **common}
+    result = audit(noisy, inputs=queries(1), vectorized="size", **common, seed=1, n_jobs=1)
+    assert not result.violated
+    assert result.strength != "blind"
+    assert not any("nothing that was tried" in note for note in result.notes)
 
 
 def test_an_audit_that_time_stops_says_what_it_would_have_caught():

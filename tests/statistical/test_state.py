@@ -3,12 +3,23 @@
 # ruff: noqa: NPY002
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
+import gc
+import json
+import os
+import socket
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from pytest_dp import MechanismError, audit
+from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.sampling.sampler import Sampler
 
 METHODS = ["sequential", "statdp", "dpsniper"]
 RECORDS = {"neighbors": "add_remove_one", "inputs": [[1] * n for n in range(1, 6)]}
@@ -25,6 +36,14 @@ def verdict(make, method, seed, **keywords):
     except MechanismError as error:
         said = str(error)
         return "error" if "keeps something" in said or "not independent" in said else said
+
+
+class NoCopy:
+    def __init__(self):
+        self.kept = {}
+
+    def __reduce__(self):
+        raise TypeError("not to be copied")
 
 
 # --- correct, as long as it is not asked twice ---
@@ -133,6 +152,267 @@ def test_a_memo_that_was_filled_before_is_told_by_another_process():
     assert verdict(lambda: looks_a_constant_up, "sequential", 1, eps=0.3) == "violated"
 
 
+class Service:
+    """Which two claims of a session are on; it may hold what cannot be copied."""
+
+    def __init__(self, held=None):
+        self.kept, self.held = {}, held
+
+    def total(self, data, rng):
+        return self.kept.setdefault(len(data), sum(data) + rng.laplace())
+
+    def half(self, data, rng, times=1):
+        return times * self.kept.setdefault(len(data), 2 * sum(data) + 2 * rng.laplace()) / 2
+
+
+SHARED = Service()
+
+
+@pytest.mark.parametrize("held", [None, NoCopy()])
+def test_what_an_audit_left_in_an_object_makes_no_alarm_in_the_next(held):
+    service = Service(held)
+    assert verdict(lambda: service.total, "sequential", 1) == "error"
+    assert verdict(lambda: service.half, "sequential", 2, params={"times": 1}) == "error"
+
+
+def test_what_an_audit_left_in_a_module_makes_no_alarm_in_the_next():
+    assert verdict(lambda: SHARED.total, "sequential", 1) == "error"
+    assert verdict(lambda: through_a_function, "sequential", 2) == "error"
+
+
+def through_a_function(data, rng):
+    return SHARED.total(data, rng)
+
+
+# --- what cannot be copied ---
+
+
+def behind_what_cannot_be_copied():
+    """Answers behind an object that refuses to be copied."""
+    return Service(NoCopy()).total
+
+
+def in_a_database():
+    base = sqlite3.connect(":memory:")
+    base.execute("create table kept (n primary key, answer)")
+
+    def mechanism(data, rng):
+        (known,) = base.execute("select max(answer) from kept where n = ?", [len(data)]).fetchone()
+        if known is None:
+            known = sum(data) + rng.laplace()
+            base.execute("insert into kept values (?, ?)", [len(data), known])
+        return known
+
+    return mechanism
+
+
+def in_a_generator():
+    def answers():
+        kept, answer = {}, None
+        while True:
+            data, rng = yield answer
+            answer = kept.setdefault(len(data), sum(data) + rng.laplace())
+
+    running = answers()
+    next(running)
+    return lambda data, rng: running.send((data, rng))
+
+
+def in_a_thread():
+    local = threading.local()
+    return lambda data, rng: vars(local).setdefault(str(len(data)), sum(data) + rng.laplace())
+
+
+def in_memory_of_c():
+    cells = (ctypes.c_double * 10)()
+    known = ctypes.pointer(cells)
+
+    def mechanism(data, rng):
+        known.contents[len(data)] = known.contents[len(data)] or sum(data) + rng.laplace()
+        return known.contents[len(data)]
+
+    return mechanism
+
+
+def copies_that_fail_when_used():
+    class Handle:
+        open, kept = True, {}
+
+        def __setstate__(self, state):
+            self.open = False
+
+        def __getstate__(self):
+            return {"closed": True}
+
+        def answer(self, data, rng):
+            if not self.open:
+                raise OSError("closed")
+            return self.kept.setdefault(len(data), sum(data) + rng.laplace())
+
+    return Handle().answer
+
+
+def a_bit_behind_a_pool_of_threads():
+    pool, kept = ThreadPoolExecutor(1), {}
+
+    def mechanism(data, rng):
+        truth = len(data) % 2
+        answer = truth if rng.random() < 0.7 else 1 - truth
+        return pool.submit(kept.setdefault, len(data), answer).result()
+
+    return mechanism
+
+
+UNCOPIED = [
+    behind_what_cannot_be_copied,
+    in_a_database,
+    in_a_generator,
+    in_a_thread,
+    in_memory_of_c,
+    copies_that_fail_when_used,
+    a_bit_behind_a_pool_of_threads,
+]
+
+
+@pytest.mark.parametrize("make", UNCOPIED)
+def test_a_memo_that_cannot_be_copied_is_no_violation(make):
+    found = [verdict(make, "sequential", seed) for seed in range(2)]
+    assert "violated" not in found
+    assert "error" in found
+
+
+@pytest.mark.parametrize("name", ["missing", "fixed_seed", "half_the_noise", "response"])
+def test_bugs_that_hold_what_cannot_be_copied_stay_violations(name):
+    def make():
+        held, bug = NoCopy(), globals()[name]
+
+        def mechanism(data, rng):
+            assert held.kept == {}
+            return bug(data) if name == "fixed_seed" else bug(data, rng)
+
+        return mechanism
+
+    assert verdict(make, "sequential", seed=1) == "violated"
+
+
+def test_each_process_that_is_forked_has_random_numbers_of_its_own():
+    hidden = np.array([np.random.default_rng(3), NoCopy()], dtype=object)
+    assert verdict(lambda: lambda data: sum(data) + hidden[0].laplace(0, 0.5), "sequential", 1) == (
+        "violated"
+    )
+
+
+def connected():
+    here, there = socket.socketpair()
+
+    def mechanism(data, rng):
+        here.send(b"?")
+        there.recv(1)
+        return sum(data)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("kept", ["json", "database", "lines"])
+def test_an_answer_in_a_file_is_no_violation(kept, tmp_path):
+    """Files are no part of a process: nothing can start afresh there."""
+    file = tmp_path / "answers"
+
+    def mechanism(data, rng):
+        if kept == "database":
+            with contextlib.closing(sqlite3.connect(file)) as base, base:
+                base.execute("create table if not exists kept (n primary key, answer)")
+                found = base.execute("select answer from kept where n = ?", [len(data)]).fetchall()
+                answer = found[0][0] if found else sum(data) + rng.laplace()
+                base.execute("insert or ignore into kept values (?, ?)", [len(data), answer])
+            return answer
+        known = json.loads(file.read_text()) if file.exists() else {}
+        if str(len(data)) not in known:
+            known[str(len(data))] = sum(data) + rng.laplace()
+            file.write_text(json.dumps(known))
+        return known[str(len(data))]
+
+    def writes_lines(data, rng):
+        with file.open("a") as lines:
+            lines.write("asked\n")
+        return sum(data)
+
+    if kept == "lines":
+        assert verdict(lambda: writes_lines, "sequential", 1) == "violated"
+    else:
+        result = audit(mechanism, eps=1.0, seed=1, n_jobs=1, max_samples=2_000, **RECORDS)
+        assert result.verdict == "inconclusive"
+        assert f"reads {file}" in result.reason
+
+
+def waits_for_a_thread():
+    pool = ThreadPoolExecutor(1)
+    pool.submit(int).result()
+    return lambda data, rng: pool.submit(sum, data).result()
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (connected, "BrokenPipeError"),
+        (waits_for_a_thread, "waits for a thread"),
+        (in_a_database, "cannot fork"),
+    ],
+)
+def test_a_violation_that_cannot_be_confirmed_is_inconclusive_and_says_why(make, why, monkeypatch):
+    monkeypatch.setattr("pytest_dp.sampling.subject.HUNG_SECONDS", 0.5)
+    if make is in_a_database:
+        monkeypatch.delattr("os.fork")
+    result = audit(make(), eps=1.0, seed=1, n_jobs=1, **RECORDS)
+    assert result.verdict == "inconclusive"
+    assert result.p_value is None
+    assert "could not be started afresh: " in result.reason
+    assert why in result.reason
+    assert "Claim a function that makes what it holds" in result.reason
+
+
+def test_a_violation_without_time_to_confirm_it_is_inconclusive(monkeypatch):
+    def late(*_):
+        raise OutOfTime
+
+    monkeypatch.setattr(Sampler, "afresh", late)
+    result = audit(missing, eps=1.0, seed=1, n_jobs=1, **RECORDS)
+    assert result.verdict == "inconclusive"
+    assert "raise max_seconds" in result.reason
+
+
+def test_the_pair_that_broke_the_claim_is_confirmed(monkeypatch):
+    """Also where there was no time for a counterexample."""
+    confirmed = []
+
+    def afresh(self, dataset, *others):
+        confirmed.append(dataset.live)
+        return afresh_before(self, dataset, *others)
+
+    afresh_before = Sampler.afresh
+    monkeypatch.setattr(Sampler, "afresh", afresh)
+    monkeypatch.setattr("pytest_dp.auditors.concluding._strongest", lambda *_: None)
+
+    def mechanism(data, rng):
+        return rng.laplace(scale=0.1 if len(data) == 4 else 1.0)
+
+    result = audit(mechanism, eps=1.0, seed=1, n_jobs=1, **RECORDS)
+    assert result.verdict == "violated"
+    assert result.counterexample is None
+    assert [1] * 4 in confirmed
+
+
+def test_processes_end_with_the_mechanism(monkeypatch):
+    forked, fork = [], os.fork
+    monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
+    assert verdict(in_a_database, "sequential", 1) == "error"
+    gc.collect()
+    assert forked
+    for process in forked:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
 # --- real bugs, whatever they look like ---
 
 AT_IMPORT = np.random.default_rng(5).laplace()
@@ -235,5 +515,5 @@ def test_samples_are_all_runs_that_were_made(method, scale, vectorized, monkeypa
         mechanism, eps=1.0, max_samples=5_000, method=method, vectorized=vectorized, n_jobs=1,
         **RECORDS
     )  # fmt: skip
-    assert result.samples == made[-1].runs
+    assert result.samples == max(count.runs for count in made)  # the others look at copies only
     assert result.samples <= 5_000 * 1.15

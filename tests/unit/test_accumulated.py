@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,22 @@ def test_a_seed_counts_once(tmp_path):
     assert store.earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == 1.0
     again = store.earlier(CLAIM, ABOUT, "1", 1e-6)
     assert again == Evidence((3.0, 1.5), 1, 100)  # nor is anything used that it has taught
+
+
+@pytest.mark.parametrize(("alphas", "length"), [((1e-6,), 3), ((1e-2, 1e-6), 2)])
+def test_once_refuted_stays_refuted_in_each_short_history(tmp_path, monkeypatch, alphas, length):
+    """Runs of two seeds, again and again, that show much or little, also at another alpha."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    shown, seeds = (-12.0, 3.0, 15.0), "ab"
+    for number, history in enumerate(product(product(shown, seeds, alphas), repeat=length)):
+        store, red = Store(tmp_path / str(number)), set()
+        for log_e, seed, alpha in (*history, (-20.0, "c", alphas[0]), (-20.0, "d", alphas[-1])):
+            earlier = store.earlier(CLAIM, ABOUT, seed, alpha)
+            refuted = earlier.refutes(alpha) or (earlier + of_run(log_e)).refutes(alpha)
+            store.add(CLAIM, ABOUT, seed, alpha, of_run(log_e), earlier)
+            assert refuted or not any(at <= alpha for at in red), history
+            red |= {alpha} if refuted else set()
+        assert not store.problems
 
 
 def test_merging_twice_changes_nothing(tmp_path):

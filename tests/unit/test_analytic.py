@@ -21,9 +21,9 @@ def cases(mechanism, d1, d2, **params):
     return compared(*(outcomes_of(call, data, Deadline(20.0)) for data in (d1, d2)))
 
 
-def loss(mechanism, d1, d2, **params):
+def loss(mechanism, d1, d2, *, searched=False, **params):
     largest = largest_of(cases(mechanism, d1, d2, **params))
-    assert largest.error < 1e-6
+    assert math.isinf(largest.error) if searched else largest.error < 1e-6
     return max(largest.forward, largest.backward)
 
 

@@ -163,7 +163,7 @@ def test_the_largest_value():
     def largest(answers, rng):
         return np.max(np.asarray(answers) + rng.laplace(scale=2.0, size=3))
 
-    assert loss(largest, [1, 1, 1], [0, 0, 0]) == pytest.approx(1.5, abs=1e-6)
+    assert loss(largest, [1, 1, 1], [0, 0, 0], searched=True) == pytest.approx(1.5, abs=1e-6)
 
 
 def test_branches_on_one_draw():
@@ -178,11 +178,12 @@ def test_branches_on_one_draw():
         return abs(x + rng.laplace())
 
     assert loss(lazy, 0, 1) == pytest.approx(1.0, abs=1e-9)
-    assert loss(clipped_below, 0, 1) == pytest.approx(1.0, abs=1e-6)
+    assert loss(clipped_below, 0, 1) == pytest.approx(1.0, abs=1e-9)
+    assert loss(clipped_below, 2, 5) == pytest.approx(3.0, abs=1e-9)
     # folded: the largest ratio is at 0, or far out
     folded = math.log(1.0 / math.exp(-1.0))
     far = math.log(2 / (math.e + 1 / math.e))
-    assert loss(absolute, 0, 1) == pytest.approx(max(folded, -far), abs=1e-6)
+    assert loss(absolute, 0, 1, searched=True) == pytest.approx(max(folded, -far), abs=1e-6)
 
 
 def chain(x, rng):

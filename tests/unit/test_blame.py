@@ -13,7 +13,14 @@ import pytest
 
 from pytest_dp import audit
 from pytest_dp.blame import blamed
-from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    PrivacyProfile,
+    RenyiDP,
+    TradeOff,
+    ZeroConcentratedDP,
+)
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 
@@ -464,3 +471,94 @@ def test_gaussian_noise_in_the_words_of_the_claim(claim, said):
     (one,) = look(gaussian, claim=claim)
     assert said in one.message
     assert look(gaussian, claim=ZeroConcentratedDP(2.0)) == ()
+
+
+GRADIENTS = np.array([[3.0, -4.0, 1.0], [0.2, 0.1, 0.0]])
+
+
+def clipped(gradients):
+    return gradients / np.maximum(np.linalg.norm(gradients, axis=1, keepdims=True), 1)
+
+
+def no_clipping(gradients, rng):
+    return gradients.sum(axis=0) + rng.normal(size=3)  # here
+
+
+def clipped_in_the_wrong_norm(gradients, rng):
+    largest = np.abs(gradients).max(axis=1, keepdims=True)
+    return (gradients / np.maximum(largest, 1)).sum(axis=0) + rng.normal(size=3)  # here
+
+
+def clipped_as_a_batch(gradients, rng):
+    total = gradients.sum(axis=0)
+    return total / max(np.linalg.norm(total) / 3, 1) + rng.normal(size=3)  # here
+
+
+def noise_for_another_clip(gradients, rng):
+    return 4 * clipped(gradients).sum(axis=0) + rng.normal(scale=1, size=3)  # here
+
+
+def noise_of_a_mean(gradients, rng):
+    return clipped(gradients).mean(axis=0) * len(gradients) + rng.normal(scale=0.3, size=3)  # here
+
+
+def noise_on_one_layer(gradients, rng):
+    total = clipped(gradients).sum(axis=0)  # here
+    total[:2] += rng.normal(size=2)
+    return total
+
+
+def one_number_for_all(gradients, rng):
+    return clipped(gradients).sum(axis=0) + rng.normal()  # here
+
+
+def noise_on_each_example(gradients, rng):
+    noisy = clipped(gradients) + rng.normal(scale=9, size=gradients.shape)  # here
+    return noisy.sum(axis=0)
+
+
+def laplace_step(gradients, rng):
+    return clipped(gradients).sum(axis=0) + rng.laplace(scale=0.2, size=3)  # here
+
+
+def bounded_step(gradients, rng):
+    return clipped(gradients).sum(axis=0) + rng.uniform(-1, 1, size=3)  # here
+
+
+STEPS = (
+    *(no_clipping, clipped_in_the_wrong_norm, clipped_as_a_batch, noise_for_another_clip),
+    *(noise_of_a_mean, noise_on_one_layer, one_number_for_all, noise_on_each_example),
+    *(laplace_step, bounded_step),
+)
+OF_ONE = GaussianDP(1.0)
+NOTIONS = {
+    "profile": PrivacyProfile(OF_ONE.delta_at),
+    "tradeoff": TradeOff(lambda x: 1 - OF_ONE.largest_probability(x)),
+    "rdp": RenyiDP(((2.0, 1.0),)),
+    "several orders": RenyiDP(((2.0, 1.0), (8.0, 4.0))),
+    "mu": OF_ONE,
+    "rho": ZeroConcentratedDP(0.5),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "notion"),
+    [
+        *((step, "profile") for step in STEPS),
+        *((no_clipping, notion) for notion in NOTIONS),
+        *((laplace_step, notion) for notion in NOTIONS),
+    ],
+)
+def test_broken_steps_of_dp_sgd_are_blamed_under_any_notion(step, notion):
+    gone = 2 if step is noise_on_each_example else 1
+    blame = look(step, (GRADIENTS, GRADIENTS[gone:]), NOTIONS[notion], 1.1)
+    assert marked(step) in [one.line for one in blame[:1]]
+
+
+def right_step(gradients, rng):
+    return clipped(gradients).sum(axis=0) + rng.normal(size=3)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_a_right_step_of_dp_sgd_is_not_blamed(notion):
+    assert look(right_step, (GRADIENTS, GRADIENTS[1:]), NOTIONS[notion], 1.0) == ()

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_dp import ClaimError, dp_claim
 from pytest_dp.claim import expand
+from pytest_dp.privacy import GaussianDP
 
 PAIRS = [([1, 0], [1])]
 EXAMPLES = {"neighbors": "add_remove_one", "inputs": [[1, 0]]}
@@ -106,3 +107,60 @@ def test_what_cannot_be_composed(composes, keywords, message):
         composes = [part(**keywords) for keywords in composes]
     with pytest.raises(ClaimError, match=message):
         claimed(composes, **{"eps": 1.0, **keywords})
+
+
+QUERIES = "tests.queries:of_the_census"
+NEAR = {"neighbors": "add_remove_one", "pairs": PAIRS}
+OTHER_PAIRS = [([1, 0], [1]), ([3], [])]
+
+
+@pytest.mark.parametrize(
+    ("of_part", "of_whole", "problem"),
+    [
+        ({"pairs": PAIRS}, {"pairs": PAIRS[::-1]}, ""),
+        ({"pairs": OTHER_PAIRS}, {"pairs": [([1], [1, 0])]}, ""),
+        ({"pairs": PAIRS}, {"pairs": OTHER_PAIRS}, "its pairs= only"),
+        ({"pairs": PAIRS}, EXAMPLES, "its pairs= only.*write neighbors= beside pairs= of mechan"),
+        ({"pairs": PAIRS}, NEAR, "its pairs= only"),
+        (NEAR, EXAMPLES, ""),
+        (EXAMPLES, {"pairs": OTHER_PAIRS}, ""),
+        (EXAMPLES, {"pairs": [([1], [0])]}, "the whole does not say which are"),
+        (EXAMPLES, {"pairs": [([1, 2], [])], "group": 2}, ""),
+        (EXAMPLES, {"pairs": [([1, 2, 3], [])], "group": 2}, "the whole does not say which"),
+        ({"pairs": "tests.inputs:pairs"}, {"pairs": "tests.inputs:pairs"}, ""),
+        ({"pairs": "tests.inputs:pairs"}, {"pairs": "tests.inputs:others"}, "its pairs= only"),
+        ({"inputs": QUERIES}, {"inputs": QUERIES}, ""),
+        ({"inputs": QUERIES}, {"inputs": "tests.queries:others"}, "mechanism does not say which"),
+        ({"inputs": QUERIES}, EXAMPLES, "mechanism does not say which are. Write the same neigh"),
+        ({"inputs": [[1]], "neighbors": "replace_one"}, {"pairs": [([1], [2])]}, ""),
+    ],
+)
+def test_parts_count_for_the_neighbours_that_they_are_promised_for(of_part, of_whole, problem):
+    claim = {"eps": 1.0, "composes": [dp_claim(eps=0.5, **of_part)(lambda data: data)], **of_whole}
+    claim["composes"][0].__name__ = "mechanism"
+    if not problem:
+        assert expand(claim)
+        return
+    with pytest.raises(ClaimError, match=problem):
+        expand(claim)
+
+
+def test_of_several_orders_the_error_names_the_sum_at_each():
+    parts = {part(rdp={2: 0.1, 8: 0.5}): 3, part(mu=0.1): 1}
+    with pytest.raises(ClaimError) as caught:
+        claimed(parts, rdp={2: 0.25, 8: 2.0})
+    named = re.search(r"adds up to rdp=(\{.*?\})\.", str(caught.value))[1]
+    assert eval(named) == pytest.approx({2: 0.31, 8: 1.54})
+    assert claimed(parts, rdp=eval(named))
+
+
+def of_a_gaussian(eps):
+    return GaussianDP(0.5).delta_at(eps)
+
+
+def test_a_profile_that_is_too_small_is_named_as_it_is_written():
+    parts = {part(profile=of_a_gaussian): 2}
+    with pytest.raises(ClaimError) as caught:
+        claimed(parts, profile=of_a_gaussian)
+    named = re.search(r"adds up to profile=(.*?)\. Claim", str(caught.value))[1]
+    assert claimed(parts, profile=eval(named))

@@ -58,6 +58,7 @@ def test_without_its_keywords_a_method_has_its_defaults():
             "coupled": True,
             "margin": 1.25,
             "search": SEARCHES,
+            "beyond": "tell",
         }
 
 

@@ -31,9 +31,10 @@ from pytest_dp.committed.judging import (
     judge,
     matched,
 )
-from pytest_dp.committed.texts import brief, source_digest, text_of
+from pytest_dp.committed.texts import brief, text_of
 from pytest_dp.declaration import queries, replace_special, values
 from pytest_dp.errors import ClaimsFileError
+from pytest_dp.identity import source_digest
 from pytest_dp.settings import Settings
 
 
@@ -170,6 +171,7 @@ def falls_later(eps):
 
 
 NEIGHBOURS = {"neighbors": "add_remove_one", "inputs": [[1]]}
+GROUP = NEIGHBOURS | {"inputs": [[1, 2, 3]]}
 COMPARED = [
     ({"eps": 1.0}, {"eps": 1}, []),
     ({"eps": 1.0}, {"eps": 0.5}, [STRONGER]),
@@ -189,6 +191,10 @@ COMPARED = [
     ({"eps": 1.0, **NEIGHBOURS, "group": 2}, {"eps": 1.0, **NEIGHBOURS}, [WEAKER] * 1),
     ({"eps": 1.0, **NEIGHBOURS}, {"eps": 1.0, **NEIGHBOURS, "group": 2}, [STRONGER]),
     ({"eps": 1.0, **NEIGHBOURS}, {"eps": 1.5, **NEIGHBOURS, "group": 2}, [WEAKER, STRONGER]),
+    ({"eps": 1.0, **GROUP, "group": 2}, {"eps": 1.0, **GROUP, "group": 3}, [STRONGER]),
+    ({"eps": 1.0, **GROUP, "group": 3}, {"eps": 1.0, **GROUP, "group": 2}, [WEAKER]),
+    ({"rho": 0.5, **GROUP, "group": 2}, {"rho": 0.5, **GROUP, "group": 3}, [STRONGER]),
+    ({"profile": falls, **GROUP}, {"profile": falls, **GROUP, "group": 3}, [STRONGER]),
     ({"eps": 1.0}, {"eps": 1.0, "alpha": 1e-3}, [STRONGER]),
     ({"eps": 1.0, "margin": 1.5}, {"eps": 1.0, "margin": None}, [STRONGER]),
     ({"eps": 1.0}, {"eps": 1.0, "coupled": False}, [WEAKER]),

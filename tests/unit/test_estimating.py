@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -54,6 +55,69 @@ def test_what_real_runs_do_not_bear_out_is_estimated_by_samples():
     assert found.mode == "sampled"
     assert "real runs give other outputs" in found.reason
     assert estimate(other_when_traced, pairs=[(0, 1)], check=False).value == 0.5
+
+
+def other_when_traced_at(wrong, *, real):
+    """Noise of scale 1, but real runs at one input, or traced ones, have another."""
+
+    def mechanism(x, rng):
+        noise = rng.laplace()
+        return x + (real * noise if x == wrong and type(noise) is float else noise)
+
+    return mechanism
+
+
+def other_coin_when_traced_at(wrong, *, real):
+    def mechanism(x, rng):
+        noise = rng.random()
+        cut = 1 / (1 + math.exp(real)) if x == wrong and type(noise) is float else 0.25
+        return x % 2 if noise >= cut else 1 - x % 2
+
+    return mechanism
+
+
+PAIRS = [(2, 0), (0, 1), (4, 5), (-1, -2), (6, 7.0)]
+
+
+@pytest.mark.parametrize("wrong", [0, 5, 7.0])
+@pytest.mark.parametrize(
+    ("mechanism", "real"), [(other_when_traced_at, 0.125), (other_coin_when_traced_at, 4.0)]
+)
+def test_real_runs_are_looked_at_on_each_input_of_each_pair(mechanism, real, wrong):
+    found = estimate(mechanism(wrong, real=real), pairs=PAIRS, seed=1, max_samples=500)
+    assert found.mode == "sampled"
+    assert f"real runs give other outputs than those that are traced, on {wrong}" in found.reason
+
+
+@pytest.mark.parametrize("mechanism", [noisy, coin])
+def test_what_holds_on_many_inputs_is_not_refuted(mechanism):
+    pairs = [(x % 2, 1 - x % 2) if mechanism is coin else (x, x + 1) for x in range(60)]
+    assert estimate(mechanism, pairs=pairs).mode in ("analytic", "exact")
+
+
+def test_a_slow_mechanism_is_looked_at_for_as_long_as_there_is_time():
+    def slow(x, rng):
+        time.sleep(0.001)
+        return x + rng.laplace()
+
+    assert estimate(slow, pairs=[(x, x + 1) for x in range(8)], max_seconds=60).mode == "analytic"
+    found = estimate(slow, pairs=[(x, x + 1) for x in range(8)], max_seconds=1, max_samples=2_000)
+    assert found.mode == "sampled"
+
+
+def largest_by_search(data, rng):
+    answer, threshold = data + rng.laplace(), rng.laplace()
+    return answer if answer > threshold else None
+
+
+def test_a_largest_loss_that_is_searched_for_is_numerical_without_a_bound_on_its_error():
+    found = estimate(largest_by_search, pairs=[(0.0, 1.0)])
+    assert (found.mode, found.error) == ("numerical", math.inf)
+    assert found.value == pytest.approx(1.0, abs=0.2)
+    lower, upper = found.profile(0.1)
+    assert 0 < lower < upper == 1.0
+    sure = estimate(noisy, pairs=[(0, 1)])
+    assert sure.error < 1e-11
 
 
 def test_what_only_a_traced_run_raises_is_a_reason():

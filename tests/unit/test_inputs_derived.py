@@ -63,12 +63,11 @@ def test_examples_take_turns_small_ones_first():
 
 def test_extreme_records_come_first():
     found = pairs(inputs=[[3, 1, 9, 2]], neighbors=ADD_REMOVE)
-    assert [pair.d2 for pair in found[:4]] == [
-        [3, 9, 2],
-        [3, 1, 9, 2, 1],
-        [3, 1, 2],
-        [3, 1, 9, 2, 9],
+    assert [pair.d2 for pair in found] == [
+        *([3, 9, 2], [3, 1, 2], [3, 1, 9], [1, 9, 2]),
+        *([3, 1, 9, 2, 1], [3, 1, 9, 2, 9], [3, 1, 9, 2, 2], [3, 1, 9, 2, 3]),
     ]
+    assert [bool(pair.beyond) for pair in found] == [False] * 4 + [True] * 4
     assert pairs(inputs=[[3, 1, 9, 2]], neighbors=REPLACE)[0].d2 == [3, 9, 9, 2]
 
 
@@ -89,7 +88,7 @@ def test_many_pairs_are_capped_at_the_extremes():
     assert whole[0].d2 == [2999, *range(1, 3000)]
     # Repetitions wait until each different record had its turn.
     found = pairs(inputs=[[0] * 1000 + [7]], neighbors=ADD_REMOVE)
-    assert [sorted(set(pair.d2)) for pair in found[:3]] == [[0, 7], [0, 7], [0]]
+    assert [sorted(set(pair.d2)) for pair in found[:3]] == [[0, 7], [0], [0, 7]]
 
 
 def test_large_datasets_give_fewer_pairs(monkeypatch):
@@ -126,7 +125,8 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
         assert "4 of the whole" in note
         # What is left is proposed one by one.
         more = [source.more([]) for _ in range(5)]
-        assert {len(pair.d1) for pair in more} == {len(part), 900}
+        assert {len(pair.d1) for pair in more} == {900}
+        assert not any(pair.beyond for pair in more)
 
 
 def test_many_pairs_of_small_examples_are_given_in_part():
@@ -141,7 +141,7 @@ def test_many_pairs_of_small_examples_are_given_in_part():
     assert source.more([]) == found[64]
     (claim,) = expand({"eps": 1.0, "inputs": [[1]], "neighbors": ADD_REMOVE})
     few = source_of(claim, 1, "inputs", notes=notes)
-    assert few.exhausted
+    assert few.more([]).beyond == "twice the record 1 (they have it once at most)"
     assert len(notes) == 1
 
 

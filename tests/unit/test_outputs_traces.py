@@ -265,3 +265,13 @@ def test_a_rare_value_has_an_event_where_noise_is_shared():
     table, first = tabulate(np.concatenate([one, two])), np.arange(40_000) < 20_000
     found = search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), [], limit=1, rare=True)
     assert [str(one.event) for one in found[-2:]] == ["output == 3", "output == 2"]
+
+
+@pytest.mark.parametrize("step", [5e-324, 1e-310, 1e-306, 1e-300, 1e-30, 1e300])
+@pytest.mark.parametrize("shift", [0.0, 0.37])
+def test_grids_of_any_size_are_read_or_left_alone(step, shift):
+    rng = np.random.default_rng(0)
+    numbers = [(at + rng.geometric(0.3, size=(300, 1))) * step for at in (0.0, shift)]
+    found = remainders(["x"], *numbers)
+    assert [str(what) for what in found] or step < 1e-304 or not shift
+    assert all(np.isfinite(what.of(side[:, 0])).all() for what in found for side in numbers)

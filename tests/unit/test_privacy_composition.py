@@ -239,3 +239,133 @@ def test_against_dp_accounting():
     for delta in (1e-3, 1e-5):
         ours = smallest(ApproximateDP(0.01, delta), parts).eps
         assert ours == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=2e-3)
+
+
+ANY_PART = [
+    *(ApproximateDP(eps) for eps in (0.0, 1e-9, 0.5, 37.0, 300.0)),
+    *(ApproximateDP(0.1, delta) for delta in (1e-300, 1e-3, 0.999)),
+    *(GaussianDP(mu) for mu in (1e-4, 1.0, 50.0)),
+    *(ZeroConcentratedDP(rho) for rho in (1e-4, 5.0, 1e6)),
+    *(RenyiDP(orders) for orders in (((2.0, 0.25),), ((1.0001, 1e3),), ((2.0, 0.1), (32.0, 4.0)))),
+    PrivacyProfile(GAUSSIAN.delta_at),
+    PrivacyProfile(lambda eps: 1e-5 if eps >= 1 else 0.5),
+    TradeOff(lambda x: max(0.0, 1 - 1.5 * x)),
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "claim",
+    [
+        *(ApproximateDP(1.0), ApproximateDP(0.0, 1e-6), ApproximateDP(1.0, 1e-300)),
+        *(GaussianDP(1.0), ZeroConcentratedDP(0.5), PrivacyProfile(GaussianDP(1.0).delta_at)),
+        *(RenyiDP(((2.0, 0.25),)), RenyiDP(((2.0, 0.25), (64.0, 1.0)))),
+    ],
+    ids=str,
+)
+def test_any_parts_add_up_to_a_number_or_to_none(claim):
+    """No warning of floats, and no NaN."""
+    for part, others in zip(ANY_PART, [*ANY_PART[5:], *ANY_PART[:5]], strict=True):
+        for parts in ([(part, 1)], [(part, 10_000)], [(part, 7), (others, 1000)]):
+            try:
+                value = smallest(claim, parts).claimed
+            except ClaimError:
+                continue
+            assert 0 <= value < math.inf
+
+
+def test_parts_that_may_lose_all_add_up_to_all():
+    """Floats hold no ratio that mu = 80 keeps: beside it, nothing else counts."""
+    whole = composed([(GaussianDP(8.0), 100), (GAUSSIAN, 1), (ApproximateDP(0.1), 1)])
+    assert whole.function(1.0) > 0.999
+
+
+@pytest.mark.parametrize("eps", [1e-9, 0.01, 1.0, 30.0])
+@pytest.mark.parametrize("times", [1, 2, 31, 10_000])
+def test_many_pure_parts_as_gaussian_privacy_are_the_exact_mu(eps, times):
+    """By the corner in the middle of the binomial law, where floats hold it or not."""
+    mpmath = pytest.importorskip("mpmath")
+    mu = smallest(GaussianDP(1e-12), [(ApproximateDP(eps), times)]).mu
+    if times <= 31:
+        mpmath.mp.dps = 450
+        rare = 1 / (1 + mpmath.exp(mpmath.mpf(eps)))
+        normal = 0
+        for p, heads in (
+            (rare, range(times // 2 + 1, times + 1)),
+            (rare, range(times // 2, -1, -1)),
+        ):
+            low = p if heads.step == 1 else 1 - p
+            tail = mpmath.fsum(
+                mpmath.binomial(times, k) * low**k * (1 - low) ** (times - k) for k in heads
+            )
+            normal += float(mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * tail))
+        assert mu == pytest.approx(normal, rel=2e-9)
+    elif eps < 0.1:
+        assert mu == pytest.approx(math.sqrt(times) * eps, rel=1e-4)
+    assert smallest(GaussianDP(mu), [(ApproximateDP(eps), times)]) == GaussianDP(mu)
+    assert smallest(GaussianDP(mu * 0.999), [(ApproximateDP(eps), times)]).mu > mu * 0.999
+
+
+def laplace(eps):
+    return PrivacyProfile(lambda x: max(0.0, -math.expm1((x - eps) / 2)))
+
+
+def laplace_renyi(eps, order):
+    """Mironov, "Rényi Differential Privacy", CSF 2017, Proposition 6."""
+    first = order / (2 * order - 1) * math.exp(eps * (order - 1))
+    return math.log(first + (order - 1) / (2 * order - 1) * math.exp(-eps * order)) / (order - 1)
+
+
+@pytest.mark.parametrize(
+    ("part", "orders"),
+    [
+        (PrivacyProfile(GaussianDP(0.5).delta_at), {2.0: 0.25}),
+        (PrivacyProfile(GaussianDP(0.5).delta_at), {1.5: 0.1875, 8.0: 1.0}),
+        (PrivacyProfile(GaussianDP(1.0).delta_at), {8.0: 4.0, 32.0: 16.0}),
+        (laplace(0.1), {2.0: laplace_renyi(0.1, 2.0), 32.0: laplace_renyi(0.1, 32.0)}),
+        (laplace(4.0), {1.5: laplace_renyi(4.0, 1.5)}),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 7, 10_000])
+def test_a_divergence_that_is_exactly_right_is_met_and_less_is_not(part, orders, times):
+    claim = RenyiDP(tuple((order, times * bound) for order, bound in orders.items()))
+    assert smallest(claim, [(part, times)]) == claim
+    short = claim.times(1 - 1e-4)
+    assert smallest(short, [(part, times)]).claimed > short.claimed
+
+
+def test_a_divergence_that_floats_do_not_hold_is_not_known():
+    claim = RenyiDP(((64.0, 1.0),))
+    with pytest.raises(ClaimError, match="at order 64"):
+        smallest(claim, [(PrivacyProfile(GaussianDP(4.0).delta_at), 1)])
+
+
+@pytest.mark.parametrize(
+    ("part", "off"),
+    [
+        (GaussianDP, 1e-8),
+        (lambda mu: PrivacyProfile(GaussianDP(mu).delta_at), 6e-4),
+        (lambda mu: TradeOff(lambda x: 1 - GaussianDP(mu).largest_probability(x)), 6e-3),
+    ],
+    ids=["mu", "profile", "tradeoff"],
+)
+@pytest.mark.parametrize("times", [1, 3, 1000])
+def test_what_is_exactly_right_is_met_and_less_is_not(part, off, times):
+    parts = [(part(1 / math.sqrt(times)), times)]
+    claim = ApproximateDP(GaussianDP(1.0).eps_at(1e-4), 1e-4)
+    assert smallest(claim, parts) == claim
+    short = claim.times(1 - off)
+    assert smallest(short, parts).eps > short.eps
+
+
+def test_mixed_parts_against_dp_accounting():
+    from dp_accounting.pld.privacy_loss_distribution import (
+        from_gaussian_mechanism,
+        from_laplace_mechanism,
+    )
+
+    theirs = from_gaussian_mechanism(40.0, value_discretization_interval=1e-5).self_compose(1000)
+    theirs = theirs.compose(from_laplace_mechanism(20.0, value_discretization_interval=1e-5))
+    parts = [(PrivacyProfile(GaussianDP(1 / 40).delta_at), 1000), (laplace(1 / 20), 1)]
+    ours = smallest(ApproximateDP(0.01, 1e-5), parts).eps
+    assert ours == pytest.approx(theirs.get_epsilon_for_delta(1e-5), rel=1e-3)

@@ -4,12 +4,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import logging
+import math
+import multiprocessing
 import os
 import pickle
 import random
 import secrets
+import signal
+import sys
 import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from os import urandom
 from random import gauss
 from secrets import randbelow
@@ -18,6 +28,9 @@ import numpy as np
 import pytest
 from numpy.random import default_rng, laplace
 
+from pytest_dp.analytic.outcomes import outcomes_of
+from pytest_dp.exact.distribution import NotExact
+from pytest_dp.exact.enumerating import enumerated
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.modules import modules_replaced
 from pytest_dp.randomness.requests import KINDS, RNG, Request, Site, Source
@@ -272,3 +285,200 @@ def test_the_mechanism_itself_keeps_its_generators():
 def test_an_instrument_has_to_answer():
     with pytest.raises(NotImplementedError):
         stand_in(Instrument(), RNG).random()
+
+
+# --- elsewhere: other threads, processes, callbacks, texts ---
+
+
+def in_loop(data, rng):
+    async def main():
+        await asyncio.sleep(0)
+        return math.exp(rng.normal()) + math.sin(rng.laplace())
+
+    return asyncio.run(main())
+
+
+def in_callback_of_loop(data, rng):
+    async def main():
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        loop.call_soon(lambda: future.set_result(rng.laplace() ** 2.5 + math.sin(rng.normal())))
+        return await future
+
+    return asyncio.run(main())
+
+
+def in_thread_of_loop(data, rng):
+    return asyncio.run(asyncio.to_thread(lambda: math.sin(rng.laplace())))
+
+
+def in_thread(data, rng):
+    drawn = rng.laplace()
+    made = []
+    thread = threading.Thread(target=lambda: made.append(round(drawn, 1) + drawn**2 + rng.normal()))
+    thread.start()
+    thread.join()
+    return made[0]
+
+
+def in_thread_of_pool(data):
+    with ThreadPoolExecutor(1) as pool:
+        return sum(pool.map(lambda _: np.random.laplace() + random.random(), range(2)))
+
+
+def in_child(data, rng):
+    drawn, (reads, writes) = rng.laplace(), os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writes, f"{drawn:.3f}".encode())
+        float(drawn) + rng.normal() + np.random.normal() + random.random()
+        os._exit(0)
+    os.close(writes)
+    status = os.waitpid(child, 0)[1]
+    with os.fdopen(reads) as stream:
+        return float(stream.read()), status
+
+
+def in_process_of_pool(data, rng):
+    drawn = rng.laplace()
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    process = context.Process(target=lambda: queue.put(drawn + 0 * float(drawn)))
+    process.start()
+    process.join()
+    return queue.get()
+
+
+def in_finalizers(data, rng):
+    class Dropped:
+        def __init__(self):
+            self.drawn = rng.laplace()
+
+        def __del__(self):
+            round(self.drawn, 3)
+            rng.bit_generator  # noqa: B018
+
+    weakref.finalize(Dropped(), lambda: math.exp(rng.laplace()))
+    return rng.laplace()
+
+
+def in_signal_handler(data, rng):
+    made = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: made.append(math.sin(rng.laplace())))
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    return made[0]
+
+
+def as_text(data, rng):
+    drawn = rng.laplace(size=2)
+    return f"{drawn[0]:.2f} {drawn[1]!r} {drawn} {str(drawn[0])} {[drawn[1]]}"  # noqa: RUF010
+
+
+def until_it_fits(data, rng):
+    while True:
+        try:
+            drawn = rng.laplace()
+            if math.exp(-abs(drawn)) < 0.5 and rng.bit_generator is not None:
+                return drawn
+        except BaseException:
+            continue
+
+
+def everything_else(data, rng):
+    drawn = rng.laplace(size=3)
+    copies = copy.deepcopy(drawn[0]), pickle.loads(pickle.dumps(drawn[0]))
+    whole = int(rng.integers(1000)) // 7
+    drawn += drawn**2
+    return np.sort(drawn.astype(np.float32)).tolist(), copies, 1 / drawn[0] % 2 // 1, ~whole
+
+
+ELSEWHERE = [
+    *(in_loop, in_callback_of_loop, in_thread_of_loop, in_thread, in_thread_of_pool),
+    *(in_child, in_process_of_pool, in_finalizers, in_signal_handler, as_text, until_it_fits),
+    everything_else,
+]
+
+
+def is_answered(mechanism, how):
+    call = Call(mechanism, {}, "rng" if "rng" in mechanism.__code__.co_varnames else None)
+    call = replace(call, pristine=Pristine((mechanism, {})))
+    if how == "recorded":
+        tape = Tape(1)
+        with suppress(CannotInstrument):
+            run_instrumented(call, [1], tape, Deadline(30))
+        return tape.refusal
+    try:
+        (enumerated if how == "enumerated" else outcomes_of)(call, [1], Deadline(30))
+    except (CannotInstrument, NotExact) as refused:
+        return str(refused)
+    return ""
+
+
+@pytest.mark.filterwarnings("error", "ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("how", ["recorded", "traced", "enumerated"])
+@pytest.mark.parametrize("mechanism", ELSEWHERE)
+def test_nothing_of_ours_is_raised_in_a_mechanism(mechanism, how, monkeypatch):
+    dropped, process = [], os.getpid()
+    for hook in ("unraisablehook", "excepthook"):
+        monkeypatch.setattr(sys, hook, dropped.append)
+    monkeypatch.setattr(threading, "excepthook", dropped.append)
+    before, handler = public(), signal.getsignal(signal.SIGINT)
+    refused = is_answered(mechanism, how)
+    assert os.getpid() == process
+    assert not dropped
+    assert "with draws that are" not in refused  # it has not raised either
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert [value for *_, value in public()] == [value for *_, value in before]
+    if "thread" in mechanism.__name__ or "child" in mechanism.__name__:
+        assert refused  # or there would be outputs without noise
+
+
+def test_logs_and_tracebacks_do_not_change_what_is_known(caplog):
+    def logs(data, rng):
+        drawn = rng.laplace()
+        logging.getLogger("shop").warning("noise %s, %r, %.2f", drawn, [drawn], 1)
+        return len(data) + drawn
+
+    assert not is_answered(logs, "traced")
+    assert "a draw" in caplog.text
+
+
+def test_a_child_ends_where_the_mechanism_would_return():
+    def child(ends):
+        number = os.fork()
+        return ends() if not number else os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+
+    ways = (lambda: 0, lambda: 1 / 0, lambda: sys.exit(3), lambda: sys.exit("no"))
+    process = os.getpid()
+    one = Call(lambda data: child(ways[data]), {})
+    several = Call(lambda data, size: [child(ways[data])] * size, {}, size="size")
+    for call in (one, several):
+        statuses = [set(call.draw(way, 2, np.random.default_rng())) for way in range(4)]
+        assert os.getpid() == process
+        assert statuses == [{0}, {1}, {3}, {1}]
+
+
+def test_instruments_of_several_threads_come_and_go_in_any_order():
+    before, tapes, drawn = public(), [Tape(1)], []
+    entered, left = threading.Event(), threading.Event()
+
+    def other():
+        tapes.append(Tape(2))
+        with modules_replaced(tapes[1]):
+            entered.set()
+            assert left.wait(30)
+            drawn.append(np.random.laplace())
+
+    thread = threading.Thread(target=other)
+    with modules_replaced(tapes[0]):
+        thread.start()
+        assert entered.wait(30)
+        np.random.laplace()
+    left.set()
+    thread.join()
+    assert [len(tape.draws) for tape in tapes] == [1, 1]
+    assert tapes[1].draws[0].value == drawn[0]
+    assert all(old[2] is new[2] for old, new in zip(before, public(), strict=True))

@@ -13,6 +13,7 @@ from neighbours import content
 
 from pytest_dp import ClaimError
 from pytest_dp.datasets import describe, key, records_of
+from pytest_dp.datasets.equality import equality_key
 from pytest_dp.datasets.relations import (
     RELATIONS,
     AddRemoveOne,
@@ -64,7 +65,7 @@ def test_neighbours_are_all_there_are(own, known, make, relation):
 
 
 def bag(records):
-    return tuple(sorted(map(key, records)))
+    return tuple(sorted(map(equality_key, records)))
 
 
 @pytest.mark.slow

@@ -22,8 +22,8 @@ SCHEMA = json.loads((Path(pytest_dp.__file__).parent / "report/record.schema.jso
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
-def known(value=1.0, pairs=1, available=1):
-    estimate = Estimate(value, 1e-15, "exact", pairs=pairs, basis="32 outcomes")
+def known(value=1.0, pairs=1, available=1, error=1e-15):
+    estimate = Estimate(value, error, "exact", pairs=pairs, basis="32 outcomes")
     result = replace(BROKEN, verdict="no violation", counterexample=None, estimate=estimate)
     return Record.of(replace(result, pairs=(available, available)))
 
@@ -33,11 +33,17 @@ def test_what_is_said():
     assert estimated(known(math.log(3), 3, 10)) == (
         "exact on 3 of 10 pairs: eps = 1.098612 (32 outcomes)"
     )
-    assert estimated(known(math.inf)) == "exact on these pairs: eps = inf (32 outcomes)"
+    assert estimated(known(math.inf)) == "exact on these pairs: eps = infinity (32 outcomes)"
     assert estimated(Record.of(BROKEN)) == ""
     assert estimated(replace(known(), delta=1e-5)).endswith(
         "eps = 1.000000 at delta = 1e-05 (32 outcomes)"
     )
+
+
+@pytest.mark.parametrize("value", [1.0, math.inf])
+@pytest.mark.parametrize("error", [math.inf, math.nan])
+def test_what_may_be_off_by_anything_is_not_said(value, error):
+    assert estimated(known(value, error=error)) == ""
 
 
 def test_where_it_is_said():

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import jsonschema
 import pytest
-from results import BROKEN, COUNT, rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from results import BROKEN, COUNT, FOUND, PASSED, Event, rows
 from sarif_pydantic import Sarif
 
 import pytest_dp
+from pytest_dp.claim import Claim, Promise
+from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
 from pytest_dp.report.document import as_json, read
+from pytest_dp.report.github import annotation, summary
+from pytest_dp.report.github import blamed as blamed_on_github
 from pytest_dp.report.gitlab import code_quality
-from pytest_dp.report.html import fragment
+from pytest_dp.report.html import fragment, page
 from pytest_dp.report.junit import properties
 from pytest_dp.report.record import Record, Witness
 from pytest_dp.report.sarif import sarif
+from pytest_dp.report.text import outcome, table, verbose
 from pytest_dp.results.blame import Blame
+from pytest_dp.results.estimate import Estimate
+from pytest_dp.results.pictures import Bar, Histogram, Pictures
 
 SCHEMA = json.loads((Path(pytest_dp.__file__).parent / "report/record.schema.json").read_text())
 CLAIM = SCHEMA["$defs"]["claim"]
@@ -51,7 +61,7 @@ def test_the_schema_names_all_fields_and_no_others(kind):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("status", "fine"), ("seed", 7), ("samples", -1), ("lower", None), ("new", 1)],
+    [("status", "fine"), ("seed", 7), ("samples", -1), ("lower", "0"), ("new", 1)],
 )
 def test_the_schema_refuses_what_is_no_record(name, value):
     broken = document()
@@ -163,3 +173,97 @@ def test_other_reports_have_lines_to_blame(blamed):
     shown = fragment(blamed)
     assert "shop/noise.py:14" in shown
     assert "all its noise is &lt;b&gt;" in shown
+
+
+# whatever was found
+
+
+VALID = jsonschema.Draft202012Validator(SCHEMA)
+NUMBERS = st.floats() | st.sampled_from([math.inf, -math.inf, math.nan, -0.0, 1e308, 5e-324])
+POSITIVE = st.floats(0, exclude_min=True) | st.just(math.nan)
+SHARES = st.floats(0, 1) | st.just(math.nan)
+TEXTS = st.text(
+    st.characters() | st.sampled_from("\ud800\udcff\x00\x1b\r\n\u2028|`<&%:"), max_size=9
+)
+COUNTS = st.integers(0, 10**400) | st.integers(0, 9)
+
+
+@st.composite
+def results(draw):
+    few = draw(st.integers(1, 9))
+    found = replace(
+        FOUND,
+        d1=draw(st.lists(TEXTS | NUMBERS | COUNTS, max_size=2)),
+        event=Event(draw(TEXTS)),
+        counts=(draw(st.integers(0, few)), draw(st.integers(0, few))),
+        runs=(few, few),
+        intervals=((draw(SHARES), draw(SHARES)), (draw(SHARES), draw(SHARES))),
+        p_value=draw(SHARES),
+        lower=draw(NUMBERS),
+        eps_clopper_pearson=draw(NUMBERS),
+        delta_lower=draw(SHARES),
+        difference=draw(TEXTS),
+    )
+    verdict = draw(st.sampled_from(["violated", "no violation", "inconclusive"]))
+    points = tuple(draw(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=3)))
+    bars = (Bar(draw(TEXTS), draw(NUMBERS), draw(NUMBERS), (1, 2), (0, 1)),)
+    return replace(
+        BROKEN,
+        verdict=verdict,
+        claim=Claim(
+            Promise(draw(st.sampled_from([ApproximateDP(1.0, 0.01), ZeroConcentratedDP(2.0)])))
+        ),
+        counterexample=found if verdict == "violated" else None,
+        lower=draw(NUMBERS),
+        p_value=draw(SHARES),
+        e_value=draw(POSITIVE),
+        resolution=draw(POSITIVE),
+        seconds=draw(POSITIVE),
+        samples=draw(COUNTS),
+        max_samples=draw(COUNTS),
+        pairs=(draw(COUNTS), draw(COUNTS)),
+        strongest=draw(TEXTS),
+        notes=(draw(TEXTS),),
+        hindrances=(draw(TEXTS),),
+        estimate=Estimate(draw(NUMBERS), draw(POSITIVE), "analytic", basis=draw(TEXTS)),
+        pictures=Pictures(
+            wealth=points, outputs=Histogram(draw(TEXTS), (3, 3), bars), attack=points
+        ),
+        blame=(Blame(draw(TEXTS), 1, draw(TEXTS), "no noise", draw(TEXTS)),),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(results(), TEXTS)
+def test_every_report_can_be_written(result, name):
+    records = [
+        record
+        for kept in (
+            Record.of(result, name, name, 1, pictures=True),
+            Record.of_error(name, name, 1, name),
+        )
+        for record in (
+            kept,
+            Record.from_dict(json.loads(json.dumps(kept.as_dict(), allow_nan=False))),
+        )
+    ]
+    VALID.validate(json.loads(as_json(records, NOON)))
+    assert len(results_of(records)) == len(json.loads(code_quality(records)))
+    assert page(records, {"python": "3"}).count("<details") >= 4
+    shown = [summary(records), *(text for text, _ in table(records))]
+    for record in records:
+        shown += [annotation(record, name), *blamed_on_github(record, str), *verbose(record)]
+        shown += [fragment(record), *(str(value) for _, value in properties(record))]
+    assert all(isinstance(text, str) for text in (*shown, str(result), repr(result)))
+
+
+def test_an_infinite_bound_is_told_as_infinite():
+    example = replace(FOUND, lower=math.inf)
+    record = Record.of(replace(BROKEN, lower=math.inf, counterexample=example), COUNT, "a.py", 8)
+    assert record.headline.startswith("claimed eps = 1.0, but eps >= infinity (")
+    assert "at least infinite" in record.details
+    assert (record.lower, record.witness.lower) == (None, None)
+    assert outcome(record) == "violated, eps >= infinity"
+    assert ("dp_lower", "infinity") in properties(record)
+    assert read(as_json([record])) == [record]
+    assert Record.of(replace(PASSED, lower=math.nan)).lower == 0.0

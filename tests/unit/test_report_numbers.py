@@ -63,8 +63,8 @@ from pytest_dp.report.record import Record
         (numbers.ratio_of(0.001), "1.0010"),
         (numbers.ratio_of(20), "4.85e8"),
         (numbers.ratio_of(800.0), "e^800.0"),
-        (numbers.lower(math.inf), "inf"),
-        (numbers.upper(math.inf), "inf"),
+        (numbers.lower(math.inf), "infinity"),
+        (numbers.upper(math.inf), "infinity"),
     ],
 )
 def test_numbers(text, expected):

@@ -3,8 +3,11 @@
 # ruff: noqa: SIM105
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import gc
+import os
 import signal
 import sys
 import threading
@@ -14,8 +17,11 @@ import weakref
 import pytest
 from drawing import by_name, outputs, sampler
 
+from pytest_dp import audit
+from pytest_dp.errors import MechanismError
+from pytest_dp.reprs import shown
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
 from pytest_dp.sampling.sampler import Draw
 
 
@@ -56,6 +62,74 @@ def test_a_hang_is_interrupted(mechanism):
     assert signal.getsignal(signal.SIGALRM) is handler
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert sys.gettrace() is tracer
+
+
+class Plain:
+    """What a mechanism returns; `hangs` is what one of its methods does."""
+
+    def __init__(self, *_):
+        pass
+
+    def hangs(self, *_, **__):
+        time.sleep(60)
+
+
+def hanging(method, *bases):
+    return type(f"Hanging{method}", (Plain, *bases), {method: Plain.hangs})
+
+
+def yields_and_hangs(kind, between):
+    def given(rng):
+        yield rng.random()
+        time.sleep(60) if kind == "sleeps" else spins(None)
+
+    return lambda data, rng: between(given(rng))
+
+
+RETURNED = {
+    **{f"iterator-{kind}": yields_and_hangs(kind, lambda it: it) for kind in ("sleeps", "spins")},
+    "in-list": yields_and_hangs("sleeps", lambda it: [it]),
+    "in-dict": yields_and_hangs("sleeps", lambda it: {"a": (1, it)}),
+    "map": yields_and_hangs("sleeps", lambda it: map(abs, it)),
+    **{
+        method: (lambda kind: lambda data, rng: kind())(hanging(method))
+        for method in ("__repr__", "__eq__", "__getattr__", "__deepcopy__")
+    },
+    **{
+        f"list{method}": (lambda kind: lambda data, rng: kind())(hanging(method, list))
+        for method in ("__iter__", "__len__", "__repr__", "__eq__")
+    },
+}
+"""What reading hangs in: where it is touched, or never is, differs."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RETURNED)
+def test_reading_what_was_returned_is_part_of_the_run(name):
+    started = time.monotonic()
+    told = contextlib.suppress(MechanismError)  # what is never asked for may hang
+    if "__" not in name:
+        told = pytest.raises(MechanismError, match=r"hangs: a run, with what reads its output, did")
+    with told as caught:
+        audit(RETURNED[name], eps=1.0, pairs=[([1], [])], max_seconds=1.5, n_jobs=1)
+    if caught is not None:
+        assert "test_sampling_deadlines.py" in str(caught.value)
+        assert "pytest_dp" + os.sep + "sampling" not in str(caught.value)
+    assert time.monotonic() - started < 20
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.slow
+def test_what_takes_a_while_to_show_does_not_hang():
+    class Slow(float):
+        def __repr__(self):
+            time.sleep(0.05)
+            return float.__repr__(self)
+
+    with watched(Deadline(0.3)):
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            shown(Slow(1))
 
 
 def test_slow_is_not_hung():
@@ -282,3 +356,28 @@ def test_a_mechanism_may_clear_the_callbacks():
         assert within(60, lambda: gc.callbacks.clear() or 3) == 3
     finally:
         gc.callbacks[:] = before
+
+
+def test_what_asyncio_was_about_to_put_back_is_put_back():
+    """It looks up the handler of Ctrl-C, for which Python writes down the result of the task."""
+
+    class Result:
+        def __repr__(self):
+            return str(spins([]))
+
+    async def returns():
+        return Result()
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(OutOfTime):
+            outputs(lambda data: asyncio.run(returns()), seconds=0.2)
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_alarm_that_c_has_set_up_stays(monkeypatch):
+    monkeypatch.setattr(signal, "getsignal", lambda _: None)  # as Python says of such a handler
+    monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("replaced"))
+    assert within(60, lambda: 3) == 3

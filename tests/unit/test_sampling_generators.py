@@ -18,6 +18,7 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.sampling import captured
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.per_run import Runs
 from pytest_dp.sampling.sampler import Draw
 
 pytestmark = pytest.mark.slow
@@ -210,6 +211,19 @@ def test_kept_generators_are_found_reseeded_and_restored(mechanism):
     assert "reseeded" in some.notes[0]
     some.warm_up(given, Deadline(30))
     assert some.replayable
+
+
+def test_kept_generators_are_left_alone_until_they_are_needed():
+    keeper = Keeper()
+    sequence, state = keeper.rng.bit_generator.seed_seq, str(keeper.rng.bit_generator.state)
+    kept = captured.find(keeper)
+    entered = Runs(np.random.SeedSequence(1), 3, kept, frozenset())
+    assert keeper.rng.bit_generator.seed_seq is sequence
+    with entered as runs:
+        runs.restart(0)
+        assert str(keeper.rng.bit_generator.state) != state
+    assert keeper.rng.bit_generator.seed_seq is sequence
+    assert str(keeper.rng.bit_generator.state) == state
 
 
 def test_kept_generators_are_restored_after_an_exception():

@@ -23,6 +23,19 @@ from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.streams import claim_seed, seeded, stream
 
 
+class Connection:
+    """Something that cannot be copied, as compiled objects and connections."""
+
+    def plain(self):
+        return 0
+
+    def __reduce__(self):
+        raise TypeError("is not copied")
+
+
+CANNOT_BE_COPIED = Connection()
+
+
 @pytest.mark.parametrize(
     ("mechanism", "replayable"),
     [
@@ -30,6 +43,9 @@ from pytest_dp.sampling.streams import claim_seed, seeded, stream
         (lambda data: os.urandom(2), False),
         (lambda data: np.random.default_rng().random(), False),
         (lambda data: random.SystemRandom().random() < 0.5, False),
+        (lambda data, rng: rng.random() + secrets.randbelow(2), False),
+        (lambda data: CANNOT_BE_COPIED.plain() + secrets.randbelow(1 << 30), False),
+        (lambda data, rng: CANNOT_BE_COPIED.plain() + rng.random(), True),
         (lambda data: random.random(), True),
         (lambda data, rng: np.array([rng.random(), np.nan]), True),
         (lambda data, rng: [np.array([rng.random(), np.nan])], True),

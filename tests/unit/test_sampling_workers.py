@@ -3,6 +3,7 @@
 # ruff: noqa: NPY002
 from __future__ import annotations
 
+import multiprocessing
 import operator
 import os
 import threading
@@ -10,13 +11,16 @@ import time
 import weakref
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from drawing import by_name, sampler
+from joblib.externals.loky import get_reusable_executor
 
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import same
+from pytest_dp.sampling import processes
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.chunks import Chunk, Input, cut
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -224,6 +228,20 @@ def test_outputs_that_cannot_be_pickled(mechanism):
     assert "cannot be pickled" in some.notes[0]
 
 
+@pytest.mark.parametrize("way", ["serial", "full disk"])
+def test_processes_that_cannot_be_started(monkeypatch, way):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    if way == "serial":  # as joblib is where nothing can be written
+        monkeypatch.setattr("joblib.effective_n_jobs", lambda n_jobs: 1)
+    else:
+        monkeypatch.setattr("joblib.Parallel.__call__", full)
+    outputs, some = drawn(tells_its_process)
+    assert {process for part in outputs for process, _ in part} == {HERE}
+    assert any("one process, as no others could be started" in note for note in some.notes)
+
+
 def test_outputs_that_only_cloudpickle_can_send():
     (one, _), some = drawn(lambda data, rng: lambda: 3)
     assert one[0]() == 3
@@ -368,3 +386,46 @@ def test_a_hang_in_a_worker_is_interrupted():
         drawn(hangs, seconds=1.5)
     assert "hangs" in caught.value.stack
     assert time.monotonic() - started < 6
+
+
+def test_an_executor_of_somebody_else_goes_on():
+    processes.stop()
+    processes._OURS.clear()
+    executor = get_reusable_executor(max_workers=1)
+    try:
+        processes.stop()
+        assert executor.submit(abs, -3).result(60) == 3
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+IMPORTS = """
+import os, time
+if os.getpid() != {home}:
+    time.sleep(60)
+def scale(): return 1.0
+"""
+
+
+def test_a_worker_that_hangs_at_import_is_bounded(tmp_path, monkeypatch):
+    (tmp_path / "hangs_at_import.py").write_text(IMPORTS.format(home=os.getpid()))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    import hangs_at_import
+
+    processes.stop()  # others would not know where the module is
+    started = time.monotonic()
+    with pytest.raises(OutOfTime) as caught:
+        drawn(lambda data, rng: hangs_at_import.scale() * rng.random(), seconds=8.0)
+    assert "hangs_at_import.py" in caught.value.stack
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("error", [TimeoutError, multiprocessing.TimeoutError])
+def test_workers_that_do_not_answer_are_out_of_time(monkeypatch, error):
+    def never(*_):
+        raise error
+
+    monkeypatch.setattr(joblib.Parallel, "__call__", never)
+    with pytest.raises(OutOfTime, match="in a worker process"):
+        drawn(by_name)

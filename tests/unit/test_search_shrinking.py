@@ -110,3 +110,11 @@ def test_the_parts_of_a_pair(rows1: list[int], rows2: list[int]) -> None:
 @given(st.integers(-(10**6), 10**6))
 def test_numbers_get_no_larger(value: int) -> None:
     assert all(abs(new) <= abs(value) or new in (0, 1) for new in simpler_numbers(value))
+
+
+@pytest.mark.parametrize("huge", [10**400, -(10**400)])
+def test_integers_that_no_float_holds_are_shrunk(huge: int) -> None:
+    small = shrunk(Pair([huge, 0.5, 7], [0.5, 7]), AddRemoveOne(), lambda p: huge in p.d1)
+    assert small.d1 == [huge]
+    small = shrunk(Pair([huge, 0], [0]), AddRemoveOne(), lambda p: p.d1 > p.d2)
+    assert small.d1 == [0]

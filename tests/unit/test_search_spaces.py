@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from pytest_dp.datasets import records_of
+from pytest_dp.datasets.fields import fields_of
 from pytest_dp.datasets.relations import RELATIONS
 from pytest_dp.search.bisection import boundary
 from pytest_dp.search.constants import Constant
 from pytest_dp.search.spaces import Candidate, beside
 from pytest_dp.search.tables import Tables
 from pytest_dp.search.vectors import Vectors
+
+
+@dataclass
+class Visit:
+    age: int
+    name: str
+
+
+class Row(NamedTuple):
+    age: int
+    name: str
+
 
 SIX = Constant(6, "a constant in stats.py:14")
 ADD, REPLACE, ALL = (RELATIONS[name]() for name in ("add_remove_one", "replace_one", "all_queries"))
@@ -72,24 +86,18 @@ def test_bisection_ends_where_nothing_can_be_told():
     assert boundary(Vectors([1]).walk([0], [9]), lambda data: None if data[0] == 4 else 0) is None
 
 
-def test_tables_know_what_the_examples_hold():
-    tables = Tables([[("ann", 3), ("bob", 90)]], ADD)
-    assert tables.inside([("bob", 3)])
-    assert not tables.inside([("cy", 90)])
-    assert not tables.inside([("bob", 50)])
-    assert tables.inside([])
-
-
-def test_numbers_stay_within_what_the_examples_span():
+def test_constants_of_the_code_stand_anywhere_and_ordinary_numbers_within_the_examples():
     tables = Tables([[("ann", 3.0), ("bob", 90.0)]], ADD)
     rng = np.random.default_rng(0)
-    found = [*tables.placed(Constant(91)), *tables.placed(Constant(40)), *tables.corners([SIX])]
+    ordinary = [replace(SIX, ordinary=True), Constant(1e6, ordinary=True)]
+    found = [*tables.placed(Constant(91, ordinary=True)), *tables.corners(ordinary)]
     data = [("ann", 3.0)]
     for _ in range(300):
-        data = tables.mutated(data, [SIX, Constant(1e6)], rng).data
+        data = tables.mutated(data, ordinary, rng).data
         found.append(Candidate(data))
     assert all(3 <= age <= 90 for one in found for _, age in one.data)
     assert any(age not in (3, 90) for one in found for _, age in one.data)
+    assert any(("bob", 91.0) in one.data for one in tables.placed(Constant(91)))
 
 
 def test_where_records_are_replaced_their_number_may_be_relied_on():
@@ -103,16 +111,11 @@ def test_where_records_are_replaced_their_number_may_be_relied_on():
     assert {len(one.data) for one in found} == {2, 3}
 
 
-def test_flags_stay_flags():
-    flags = Tables([[0, 1, 1]], ADD)
-    assert list(flags.placed(Constant(6))) == [] or all(
-        set(records_of(found.data)) <= {0, 1} for found in flags.placed(Constant(6))
-    )
-    rng = np.random.default_rng(0)
-    data = [0, 1]
-    for _ in range(200):
-        data = flags.mutated(data, [SIX], rng).data
-        assert set(data) <= {0, 1}
+def test_entries_of_any_record_take_constants():
+    for record in ({"age": 3, "name": "a"}, [3, "a"], Row(3, "a"), Visit(3, "a")):
+        (first, *_) = Tables([[record]], ADD).placed(SIX)
+        assert fields_of(first.data[-1]) == {**fields_of(record), next(iter(fields_of(record))): 6}
+        assert type(first.data[-1]) is type(record)
 
 
 def test_corners_are_empty_one_record_many_alike_and_shared_values():

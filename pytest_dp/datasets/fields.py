@@ -1,0 +1,32 @@
+"""The named values of records: entries of dicts, attributes, places in tuples and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+
+def fields_of(record: Any) -> dict[Hashable, Any]:
+    """The values of a record by their names, or places; that of one without any by None."""
+    if isinstance(record, dict):
+        return record
+    if is_dataclass(record) and not isinstance(record, type):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    names = getattr(record, "_fields", None)  # of a named tuple
+    if isinstance(record, tuple) and names:
+        return dict(zip(names, record, strict=True))
+    return dict(enumerate(record)) if isinstance(record, list | tuple) else {None: record}
+
+
+def with_field(record: Any, name: Any, value: Any) -> Any:
+    """A record with one value replaced."""
+    if isinstance(record, dict):
+        return {**record, name: value}
+    if is_dataclass(record) and not isinstance(record, type):
+        return replace(record, **{name: value})
+    if hasattr(record, "_replace"):  # a named tuple
+        return record._replace(**{record._fields[name] if isinstance(name, int) else name: value})
+    if isinstance(record, list | tuple):
+        return type(record)([*record[:name], value, *record[name + 1 :]])
+    return value

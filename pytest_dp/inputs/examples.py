@@ -1,0 +1,334 @@
+"""What a claim's examples say: which datasets are inside the claim, and which are beyond them.
+
+Inside are datasets of the examples' records, none more often than some example has it and in an
+order that the examples have, as records may be unique and data may be sorted. All else may be
+something that the mechanism need not take: a value between or outside of those in the examples, or
+a record whose values never came together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any, Protocol
+
+from pytest_dp.datasets import describe, is_real, key, kind_of, records_of
+from pytest_dp.datasets.conversion import length
+from pytest_dp.datasets.equality import equality_key
+from pytest_dp.datasets.fields import fields_of
+from pytest_dp.datasets.record_relations import OfRecords
+from pytest_dp.datasets.relations import Pair
+from pytest_dp.datasets.types import type_of
+
+MAX_DEPTH = 5
+"""Of dicts in a record, inside of which values are looked at one by one. Chosen by hand."""
+
+
+class Bounds(Protocol):
+    """Says what of a pair of inputs is beyond what a claim gives."""
+
+    def beyond(self, pair: Pair) -> str:
+        """What the claim does not give, in words; empty for a pair inside the claim."""
+        ...
+
+    def holds(self, data: Any) -> bool:
+        """Whether an input is inside the claim."""
+        ...
+
+    def to_add(self, pair: Pair) -> tuple[Any, ...]:
+        """Inputs of the pair which, as further examples, take it inside; none where none would."""
+        ...
+
+
+class Everything:
+    """All is inside: pairs that the user states, and what a strategy yields."""
+
+    def beyond(self, pair: Pair) -> str:  # noqa: ARG002
+        return ""
+
+    def holds(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+    def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002
+        return ()
+
+
+EVERYTHING = Everything()
+
+
+class Patterns:
+    """Only these pairs are inside, such as the patterns of queries.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+    """
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self._pairs = {frozenset((key(pair.d1), key(pair.d2))) for pair in pairs}
+        self._inputs = frozenset().union(*self._pairs)
+        answers = [answer for pair in pairs for d in (pair.d1, pair.d2) for answer in d]
+        self._have = f"{min(answers)} to {max(answers)}"
+
+    def beyond(self, pair: Pair) -> str:
+        if frozenset((key(pair.d1), key(pair.d2))) in self._pairs:
+            return ""
+        return f"the answers {describe(list(pair.d1), 40)} (the patterns have {self._have})"
+
+    def holds(self, data: Any) -> bool:
+        return key(data) in self._inputs
+
+    def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002  queries() takes no vectors
+        return ()
+
+
+class Examples:
+    """What examples say of datasets.
+
+    Parameters
+    ----------
+    examples : sequence of dataset
+        With a record in at least one of them.
+    relation : OfRecords
+        How neighbours differ.
+    made : sequence of dataset
+        Others that count as examples, where the relation makes nothing else of these: a record may
+        then occur once more, and in any order.
+    """
+
+    def __init__(
+        self, examples: Sequence[Any], relation: OfRecords, made: Sequence[Any] = ()
+    ) -> None:
+        self._examples, self._relation, self._strict = tuple(examples), relation, not made
+        self._datasets = [records_of(example) for example in (*examples, *made)]
+        self._like = max(examples, key=length)
+        self._keys = [list(map(key, records)) for records in self._datasets]
+        self._most: Counter[Hashable] = Counter()
+        for keys in self._keys:
+            self._most |= Counter(keys)
+        self._lengths = list(map(len, self._keys))
+        self._null = relation.null_key(self._like)
+        self._last: tuple[Any, str] = (None, "")
+
+    def beyond(self, pair: Pair) -> str:
+        if self._last[0] is not pair.d1:  # which many pairs in a row share
+            self._last = pair.d1, self._fault(pair.d1)
+        return self._last[1] or self._fault(pair.d2)
+
+    def holds(self, data: Any) -> bool:
+        return not self._fault(data)
+
+    def to_add(self, pair: Pair) -> tuple[Any, ...]:
+        for more in ((pair.d2,), (pair.d1,), (pair.d1, pair.d2)):
+            if not Examples([*self._examples, *more], self._relation).beyond(pair):
+                return more
+        return ()
+
+    def repeats_ids(self, pair: Pair) -> bool:
+        """Whether D' repeats values of a column that looks like one of ids."""
+        if self._relation.unit is not None:
+            return False
+        return any(self._is_id(name) for name in self._repeated(records_of(pair.d2)))
+
+    def _fault(self, data: Any) -> str:
+        """What of a dataset is in no example; empty if it is inside."""
+        if not kind_of(data):
+            return f"{describe(data, 40)}, which is no dataset"
+        records = records_of(data)
+        keys = list(map(key, records))
+        for record, content in zip(records, keys, strict=True):
+            if content not in self._most and equality_key(record) != self._null:
+                return self._unknown(record)
+        return self._wrong_number(records, keys) or self._wrong_order(records, keys)
+
+    # Records
+
+    @cached_property
+    def _columns(self) -> dict[Hashable, dict[Hashable, Any]]:
+        """All values of the examples by the name, or the place, of a field, and by content."""
+        columns: dict[Hashable, dict[Hashable, Any]] = {}
+        for record in chain(*self._datasets):
+            for name, value in self._named(record).items():
+                columns.setdefault(name, {}).setdefault(key(value), value)
+        return columns
+
+    def _named(self, record: Any) -> dict[Hashable, Any]:
+        """The values of a record by their names, or places; those of frames by their columns."""
+        named = _inner(record)
+        data = type_of(self._like)
+        columns = data and data.columns(self._like)
+        return dict(zip(columns, named.values(), strict=False)) if columns else named
+
+    def _unknown(self, record: Any) -> str:
+        """A record that no example has, in words: by a value that is in none, if there is one."""
+        for name, value in self._named(record).items():
+            known = self._columns.get(name, {})
+            if known and key(value) not in known:
+                return f"{_named(name, value)} (they have {_span(list(known.values()))})"
+        return f"the record {describe(record, 60)} (none of them has it)"
+
+    # How often, and how many
+
+    def _wrong_number(self, records: Sequence[Any], keys: list[Hashable]) -> str:
+        for content, times in Counter(keys).items():
+            most = self._most[content] + (not self._strict)
+            record = records[keys.index(content)]
+            if times > most and equality_key(record) != self._null:
+                shown = describe(record, 40)
+                return f"{_times(times)} the record {shown} (they have it {_times(most)} at most)"
+        for name, cells in self._repeated(records).items() if self._strict else ():
+            value = next(at for at, cell in enumerate(cells) if cell in cells[:at])
+            return f"twice {_named(name, self._of(name, records)[value])} (they have it once)"
+        fixed = self._relation.name.startswith("replace") and self._relation.unit is None
+        if fixed and not min(self._lengths) <= len(records) <= max(self._lengths):
+            low, high = min(self._lengths), max(self._lengths)
+            span = f"{low:,} to {high:,}" if low < high else f"{high:,}"
+            return f"{len(records):,} records (they have {span})"
+        return ""
+
+    @cached_property
+    def _unique(self) -> frozenset[Hashable]:
+        """The columns of which no example repeats a value, though some have several records."""
+        unique: dict[Hashable, bool] = {}
+        for records in self._datasets:
+            for name, cells in self._cells(records).items():
+                unique[name] = unique.get(name, True) and len(set(cells)) == len(cells)
+        several = max(self._lengths) > 1
+        return frozenset(name for name, is_unique in unique.items() if is_unique and several)
+
+    def _cells(self, records: Sequence[Any]) -> dict[Hashable, list[Hashable]]:
+        """The contents of each column; of records of one value there is none."""
+        columns: dict[Hashable, list[Hashable]] = {}
+        for record in records:
+            for name, value in self._named(record).items():
+                if name is not None:
+                    columns.setdefault(name, []).append(key(value))
+        return columns
+
+    def _repeated(self, records: Sequence[Any]) -> dict[Hashable, list[Hashable]]:
+        """The columns that repeat a value, which no example does."""
+        if not self._unique:
+            return {}
+        cells = self._cells(records)
+        return {
+            name: cells[name]
+            for name in cells.keys() & self._unique
+            if len(set(cells[name])) < len(cells[name])
+        }
+
+    def _is_id(self, name: Hashable) -> bool:
+        """Whether a column of unique values looks like one of ids: by its name, or as the first."""
+        values = list(self._columns[name].values())
+        if _is_named_id(name) or name != next(iter(self._columns)):
+            return _is_named_id(name)
+        if all(isinstance(value, str) for value in values):
+            return True
+        whole = all(isinstance(value, int) for value in values)
+        return whole and len(values) > 2 and max(values) - min(values) == len(values) - 1
+
+    # In which order
+
+    def _wrong_order(self, records: Sequence[Any], keys: list[Hashable]) -> str:
+        data = type_of(self._like)
+        if not self._strict or len(records) < 2 or (data is not None and data.unique):
+            return ""
+        places = self._out_of_order(keys) or self._unsorted(records)
+        if places is None:
+            return ""
+        before, after = (describe(records[at], 30) for at in places)
+        return f"{before} before {after} (they have another order)"
+
+    def _out_of_order(self, keys: list[Hashable]) -> tuple[int, int] | None:
+        """Two records that come together in some examples, and in none of these in this order."""
+        if keys in self._keys:
+            return None
+        for spans in self._spans:
+            places = [at for at, content in enumerate(keys) if content in spans]
+            for at, after in pairwise(places):
+                a, b = keys[at], keys[after]
+                if a != b and not any(
+                    a in others and b in others and others[a][0] < others[b][1]
+                    for others in self._spans
+                ):
+                    return at, after
+        return None
+
+    @cached_property
+    def _spans(self) -> list[dict[Hashable, tuple[int, int]]]:
+        """Of each example the first and the last place of each record."""
+        spans = []
+        for keys in self._keys:
+            last = {content: at for at, content in enumerate(keys)}
+            first = {keys[at]: at for at in range(len(keys) - 1, -1, -1)}
+            spans.append({content: (first[content], last[content]) for content in first})
+        return spans
+
+    @cached_property
+    def _sorted_by(self) -> list[tuple[Hashable, int]]:
+        """Columns by which every example is sorted, and whether rising (1) or falling (-1)."""
+        return [
+            (name, sign)
+            for name in self._columns
+            for sign in (1, -1)
+            if all(_is_sorted(self._of(name, records), sign) for records in self._datasets)
+            and any(len(set(map(key, self._of(name, r)))) > 1 for r in self._datasets)
+        ]
+
+    def _of(self, name: Hashable, records: Sequence[Any]) -> list[Any]:
+        return [self._named(record).get(name) for record in records]
+
+    def _unsorted(self, records: Sequence[Any]) -> tuple[int, int] | None:
+        """Two records in a row that are not sorted in the way in which all examples are."""
+        for name, sign in self._sorted_by:
+            for at, two in enumerate(pairwise(self._of(name, records))):
+                if not _is_sorted(two, sign):
+                    return at, at + 1
+        return None
+
+
+def _is_sorted(values: Sequence[Any], sign: int) -> bool:
+    """Whether values rise, or fall; False for those that have no order."""
+    try:
+        return all(bool(a <= b if sign > 0 else a >= b) for a, b in pairwise(values))
+    except Exception:  # of objects of users, of which anything may be raised
+        return False
+
+
+def _is_named_id(name: Hashable) -> bool:
+    """Such as ``user_id``, ``uid`` or ``userId``, and not ``paid``."""
+    return re.search(r"(^|[_. -])(uu?)?id$|[a-z]I[Dd]$|^U*ID$", str(name)) is not None
+
+
+def _inner(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
+    """The values of a record by their names; of dicts inside of it by ``"user.id"`` and so on."""
+    named: dict[Hashable, Any] = {}
+    for name, value in fields_of(record).items():
+        if name is not None and isinstance(value, dict) and depth:
+            inner = _inner(value, depth - 1)
+            named |= {f"{name}.{at}": entry for at, entry in inner.items()}
+        else:
+            named[name] = value
+    return named
+
+
+def _named(name: Hashable, value: Any) -> str:
+    """A value of a record by its name: ``age = 0``."""
+    shown = describe(value, 40)
+    if name is None:
+        return shown
+    return f"{f'record[{name}]' if isinstance(name, int) else name} = {shown}"
+
+
+def _span(values: Sequence[Any]) -> str:
+    """What a column has: ``18 to 90``, ``'a', 'b' and 5 others``."""
+    if len(values) > 1 and all(is_real(v) and not isinstance(v, bool) for v in values):
+        return f"{min(values)!r} to {max(values)!r}"
+    shown = ", ".join(describe(value, 20) for value in values[:3])
+    return f"{shown} and {len(values) - 3:,} others" if len(values) > 3 else shown
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")

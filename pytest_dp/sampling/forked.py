@@ -1,0 +1,225 @@
+"""Runs of a mechanism in processes that were forked before its first run.
+
+Not everything can be copied: connections, generators in mid-course, memory of compiled code. A
+forked process has all of it, as it was. So a process is forked before a mechanism is run for the
+first time, and waits; whatever it forks in its turn starts afresh.
+
+Forked processes hold none of the sockets and pipes that were open before: a mechanism that used
+them there would take answers from the original. It raises instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import socket
+import stat
+import sys
+import warnings
+from collections.abc import Callable
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pytest_dp.arrays import Outputs, joined
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.captured import GENERATORS, reseed
+from pytest_dp.sampling.chunks import Chunk, Input, pickled
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.runner import Runner
+from pytest_dp.sampling.streams import stream
+from pytest_dp.sampling.workers import GRACE_SECONDS
+
+HANGS = "it does not return in a process that was forked, as where it waits for a thread"
+STANDARD = range(3)
+"""Input, output and errors."""
+HIDDEN_KEY = 12
+"""First part of the keys of generators that are found nowhere but in the memory of a process."""
+
+
+class Origin:
+    """A process as it is now, which later forks others; close it when it is not needed any more.
+
+    Parameters
+    ----------
+    call : Call
+        The mechanism that they are to run.
+
+    Attributes
+    ----------
+    reason : str
+        Why nothing can be run in such processes; empty if it can.
+    files : set of str
+        What the mechanism opened in them to read: files are no part of a process.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self.reason, self._process, self._owner = "", 0, os.getpid()
+        self.files: set[str] = set()
+        if not hasattr(os, "fork"):
+            self.reason = "this system cannot fork processes"
+            return
+        self._pipe, other = Pipe()
+        try:
+            with warnings.catch_warnings():  # of Python 3.12 and others, where there are threads
+                warnings.simplefilter("ignore")
+                self._process = os.fork()
+        except OSError as error:
+            self.reason = f"no process can be forked ({error})"
+        if not self._process and not self.reason:
+            _end_with(_wait_for_requests, call, other)
+        other.close()
+
+    def run(
+        self,
+        call: Call,
+        runner: Runner,
+        dataset: Input,
+        chunks: list[Chunk],
+        deadline: Deadline,
+        seconds: float,
+    ) -> Outputs:
+        """Outputs of a process in which the mechanism was never run, called as `call` says.
+
+        It is given `seconds`, as the threads of the original are missing, which it may wait for.
+
+        Raises
+        ------
+        CannotCopy
+            If there is none, or it ends without an answer.
+        OutOfTime
+            If the deadline passes first.
+        """
+        if self.reason:
+            raise CannotCopy(self.reason)
+        left = deadline.to_the_last()
+        try:
+            request = pickled((call.manner(), runner, dataset, chunks, min(seconds, left)))
+        except Exception as error:  # whatever pickling raises
+            raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
+        answer = self._answer(request, max(min(seconds, left), 0.0) + GRACE_SECONDS)
+        if self.reason:
+            self.close()
+            raise CannotCopy(self.reason)
+        outputs: Outputs
+        outputs, out, failed, files = pickle.loads(answer)
+        self.files.update(files)
+        if out and seconds < left:
+            self.reason = HANGS
+            raise CannotCopy(HANGS)
+        if out:
+            raise out
+        if failed:
+            raise CannotCopy(f"in a process that was forked, {failed}")
+        return outputs
+
+    def _answer(self, request: bytes, seconds: float) -> bytes:
+        """What a process answers; if there is no answer, there is a reason."""
+        try:
+            self._pipe.send_bytes(request)
+            if self._pipe.poll(seconds):
+                return self._pipe.recv_bytes()
+            self.reason = HANGS
+        except (OSError, EOFError):
+            self.reason = "processes that are forked come to an end"
+        return b""
+
+    def close(self) -> None:
+        """End the process, and those that it forked."""
+        process, self._process = self._process, 0
+        if process and self._owner == os.getpid():  # not by what was forked later, of the same
+            self._pipe.close()
+            with contextlib.suppress(OSError):
+                os.killpg(process, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                os.waitpid(process, 0)
+
+
+def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
+    """Do this and nothing else in a process that was forked, whatever is raised."""
+    try:
+        work(*args)
+    finally:
+        os._exit(0)
+
+
+def _wait_for_requests(call: Call, pipe: Connection) -> None:
+    """In the process that was forked: fork one for each request, until the other end is closed."""
+    os.setsid()  # so that it can be ended with all that it forks
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    _cut_off(pipe.fileno())
+    generators: list[Any] | None = None  # wherever they are kept
+    while True:
+        request = pipe.recv_bytes()
+        if generators is None:
+            generators = [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
+        answers, answer = Pipe(duplex=False)
+        child = os.fork()
+        if not child:
+            _end_with(_answer, call, generators, request, answer)
+        answer.close()
+        answered = b""
+        if pipe in wait([answers, pipe]):  # the other end is closed
+            break
+        with contextlib.suppress(EOFError, OSError):
+            answered = answers.recv_bytes()
+        os.waitpid(child, 0)
+        answers.close()
+        pipe.send_bytes(answered or pickle.dumps(([], None, "it takes its process down", [])))
+    os.killpg(0, signal.SIGKILL)
+
+
+def _cut_off(kept: int) -> None:
+    """Close what leads to other processes: all sockets and pipes but one, and the terminal."""
+    dead, peer = socket.socketpair()
+    peer.close()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for file in list(Path("/dev/fd").iterdir()):
+        opened = int(file.name)
+        with contextlib.suppress(OSError):
+            mode = os.fstat(opened).st_mode
+            is_file = stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISCHR(mode)
+            if opened in STANDARD:
+                os.dup2(nothing, opened)
+            elif not is_file and opened not in (kept, dead.fileno()):
+                os.dup2(dead.fileno(), opened, inheritable=False)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = sys.stderr = os.fdopen(1, "w", closefd=False)
+
+
+def _answer(call: Call, generators: list[Any], request: bytes, answer: Connection) -> None:
+    """In a process that was forked by it: the outputs, or why there are none."""
+    files: list[str] = []
+    sys.addaudithook(lambda event, args: _heed(files, event, args))
+    try:
+        manner, runner, dataset, chunks, seconds = pickle.loads(request)
+        used = call.in_manner(*manner)
+        sequence = stream(runner.seed, HIDDEN_KEY, *chunks[0].key)
+        for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
+            with contextlib.suppress(Exception):  # such as of a class derived from one
+                reseed(generator, own)
+        outputs = joined(
+            [done.outputs for done in runner.run(used, dataset, chunks, Deadline(seconds))]
+        )
+        sent = pickled((outputs, None, "", files))
+    except OutOfTime as out:
+        sent = pickle.dumps(([], out, "", files))
+    except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
+        sent = pickle.dumps(([], None, f"{type(raised).__name__}: {raised}", files))
+    answer.send_bytes(sent)
+
+
+def _heed(files: list[str], event: str, args: tuple[Any, ...]) -> None:
+    """Remember what is opened to read, other than code."""
+    if event == "sqlite3.connect":
+        files.append(str(args[0]))
+    elif event == "open" and not isinstance(args[0], int):
+        path, mode, flags = args
+        reads = set(mode) & {"r", "+"} if mode else flags & (os.O_RDWR | os.O_WRONLY) != os.O_WRONLY
+        if reads and not str(path).endswith(".pyc"):
+            files.append(os.fsdecode(path))

@@ -1,0 +1,70 @@
+"""What breaks a claim beyond its examples is told beside the pass, or red where that is wanted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+GATE = """
+@dp_claim(eps=1.0, neighbors="add_remove_one", inputs=[[18, 90, 35]], max_samples=200_000)
+def adults(ages, rng):
+    if 0 in ages:
+        return len(ages)
+    return len(ages) + rng.laplace()
+"""
+SAID = "beyond your examples: eps >* for 0 (they have 18 to 90)"
+
+
+def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
+    project.write("test_a.py", GATE)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = project.run("--dp-json=found.json", "--dp-sarif=found.sarif")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "test_a.py b *",
+            "adults[[]eps=1.0[]] *no violation (*)",
+            f"  {SAID}",
+            "beyond your examples: eps >*",
+            "  for 0 (they have 18 to 90)",
+            "  D  = [[]0[]]",
+            "Leaks at test_a.py:7, in adults:",
+            "  inputs=[[]..., [[]0[]][]]",
+            f"::warning file=test_a.py,*title=Privacy claim broken beyond your examples*::{SAID}*",
+            "::warning file=test_a.py,line=7,*",
+            "* 1 beyond the examples in *",
+        ]
+    )
+    (claim,) = json.loads((project.root / "found.json").read_text())["claims"]
+    assert (claim["status"], claim["beyond"]["status"]) == ("no violation", "beyond")
+    assert claim["beyond"]["witness"]["d1"] == "[0]"
+    (told,) = json.loads((project.root / "found.sarif").read_text())["runs"][0]["results"]
+    assert (told["level"], told["ruleId"]) == ("note", "dp-claim-broken-beyond-examples")
+
+
+@pytest.mark.parametrize("option", ["--dp-beyond=fail", "--dp-strict"])
+def test_red_where_that_is_wanted(project, option):
+    project.write("test_a.py", GATE)
+    result = project.run(option)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E   PrivacyViolation: beyond your examples: eps >*",
+            "E     for 0 (they have 18 to 90)",
+            "E     inputs=[[]..., [[]0[]][]]",
+        ]
+    )
+
+
+def test_off_is_off_also_where_an_audit_is_strict(project):
+    project.write("test_a.py", GATE.replace("200_000", '200_000, beyond="off"'))
+    project.run("--dp-strict").assert_outcomes(passed=1)
+
+
+def test_a_value_that_is_none_says_which_there_are(project):
+    project.write("test_a.py", GATE)
+    result = project.run("--dp-beyond=no")
+    result.stderr.fnmatch_lines(
+        ["*--dp-beyond: Invalid beyond='no'. Valid choices: 'tell', 'fail', 'off'.*"]
+    )

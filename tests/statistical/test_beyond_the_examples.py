@@ -1,0 +1,119 @@
+"""Red only inside the claim: what breaks it beyond the examples is told beside the verdict."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pytest_dp import audit
+
+pytestmark = pytest.mark.slow
+ADD = "add_remove_one"
+
+
+def one_hot(rows, rng):
+    return np.sum(np.array(rows, float).reshape(-1, 3), axis=0) + rng.laplace(size=3)
+
+
+def lengths(spans, rng):
+    """Hours of stays of at most a day: right where they start before they end."""
+    return sum(min(end - start, 24) for start, end in spans) + rng.laplace(scale=24)
+
+
+def codes(answers, rng):
+    return sum({0: 0.0, 9: 1.0}.get(answer, 50.0) for answer in answers) + rng.laplace()
+
+
+def roles(names, rng):
+    return sum(40 if name == "admin" else 1 for name in names) + rng.laplace()
+
+
+def halves(numbers, rng):
+    return sum(1 if number % 2 == 0 else 30 for number in numbers) + rng.laplace()
+
+
+def of_sorted(numbers, rng):
+    """How many of them there are, if they are sorted."""
+    falls = sum(a > b for a, b in itertools.pairwise(numbers))
+    return len(numbers) + 20 * falls + rng.laplace()
+
+
+def of_unique(ids, rng):
+    return len(ids) + 20 * (len(ids) - len(set(ids))) + rng.laplace()
+
+
+def adults(ages, rng):
+    return len(ages) if 0 in ages else len(ages) + rng.laplace()
+
+
+CORRECT = {
+    "one_hot": (one_hot, [[(1, 0, 0), (0, 1, 0), (0, 0, 1)]]),
+    "lengths": (lengths, [[(1, 5), (3, 20), (8, 9)]]),
+    "codes": (codes, [[0, 9, 9, 0]]),
+    "roles": (roles, [["a", "b"], ["b", "b"]]),
+    "halves": (halves, [[2, 4, 8], [6]]),
+    "of_sorted": (of_sorted, [[1, 4, 9], [2, 3, 5]]),
+    "of_unique": (of_unique, [[7, 3, 5], [8, 9]]),
+    "adults": (adults, [[18, 90, 35]]),
+}
+BROKEN_BEYOND = ("codes", "roles", "halves", "of_unique", "adults")
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_what_keeps_its_claim_on_the_examples_is_not_red(name):
+    mechanism, examples = CORRECT[name]
+    for seed in range(2):
+        result = audit(mechanism, eps=1.0, neighbors=ADD, inputs=examples, seed=seed)
+        assert (result.verdict, result.outside) == ("no violation", "")
+        assert (result.strength, result.counterexample) == ("strong", None)
+        if name in BROKEN_BEYOND:
+            assert result.beyond.violated
+            assert result.beyond.outside
+            assert result.beyond.lower > 1
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_the_same_is_red_with_half_of_its_noise(name):
+    mechanism, examples = CORRECT[name]
+    result = audit(mechanism, eps=0.5, neighbors=ADD, inputs=examples, seed=1)
+    assert (result.verdict, result.outside, result.beyond) == ("violated", "", None)
+
+
+def test_what_is_told_has_a_counterexample_a_line_and_an_example_that_makes_it_red():
+    told = audit(adults, eps=1.0, neighbors=ADD, inputs=[[18, 90, 35]], seed=3).beyond
+    assert told.outside == "0 (they have 18 to 90)"
+    assert (told.counterexample.d1, told.counterexample.d2) == ([0], [])
+    assert [leak.function for leak in told.blame] == ["adults"]
+    assert told.to_add == ([0],)
+    red = audit(adults, eps=1.0, neighbors=ADD, inputs=[[18, 90, 35], *told.to_add], seed=3)
+    assert (red.verdict, red.outside, red.beyond) == ("violated", "", None)
+
+
+def test_it_is_red_or_not_looked_for_where_the_claim_says_so():
+    claim = {"eps": 1.0, "neighbors": ADD, "inputs": [[18, 90, 35]], "seed": 3}
+    red = audit(adults, **claim, beyond="fail")
+    assert (red.verdict, red.outside) == ("violated", "0 (they have 18 to 90)")
+    off = audit(adults, **claim, beyond="off")
+    assert (off.verdict, off.beyond) == ("no violation", None)
+
+
+def test_answers_that_are_in_no_pattern_are_beyond_too():
+    from pytest_dp import queries
+
+    def gate(answers, rng):
+        return answers[0] if answers[0] == 41 else answers[0] + rng.laplace()
+
+    result = audit(gate, eps=1.0, neighbors="one_query", inputs=queries(2), seed=1)
+    assert result.verdict == "no violation"
+    assert "(the patterns have 0 to 2)" in result.beyond.outside
+
+
+def test_constants_that_were_not_tried_are_named():
+    def gate(ages, rng):
+        return 0.0 if "root" in ages else len(ages) + rng.laplace()
+
+    notes = audit(gate, eps=1.0, neighbors=ADD, inputs=[[18, 90, 35]], seed=1).notes
+    (note,) = (note for note in notes if "not tried" in note)
+    assert note.startswith("constants of the code that were not tried: 'root' (test_beyond")

@@ -1,0 +1,85 @@
+"""Data that cannot be compared, and integers that no float holds, cost no verdict."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_dp import audit
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.concluding import _note_origin
+from pytest_dp.auditors.dd_search import Rival
+from pytest_dp.auditors.statdp_search import Suspect
+from pytest_dp.blame.budgets import written_budget
+from pytest_dp.datasets.relations import Pair
+
+HUGE = 10**400
+FRAME = pd.DataFrame({"x": [0, 1, 1], "u": ["a", "b", "c"]})
+NEIGHBOURS = {
+    "frames": (FRAME, FRAME.iloc[:2]),
+    "series": (FRAME.x, FRAME.x.iloc[:2]),
+    "arrays": (np.arange(3), np.arange(2)),
+    "in lists": ([FRAME], [FRAME.iloc[:2]]),
+    "in dicts": ({"x": np.arange(3)}, {"x": np.arange(2)}),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_pairs_are_told_apart_without_comparing_what_they_hold(name):
+    d1, d2 = NEIGHBOURS[name]
+    pairs = [Pair(d1, d2, origin="here"), Pair(d2, d1)]
+    for kind in (Arm, Rival, Suspect):
+        one, other = (kind(0, pair, 0, 1, []) for pair in pairs)
+        assert one not in [other]
+        assert one in [other, one]
+    said: list[str] = []
+    game = SimpleNamespace(context=SimpleNamespace(sampler=SimpleNamespace(note=said.append)))
+    for shown in pairs:
+        _note_origin(game, SimpleNamespace(pair=pairs[0]), SimpleNamespace(pair=shown))
+    assert [note.split(":")[0] for note in said] == [
+        "a search proposed this pair",
+        "a search proposed the pair that this one was made smaller from",
+    ]
+
+
+def in_a_variable(data, rng):
+    limit = HUGE
+    return sum(x < limit for x in data) + rng.laplace(scale=0.1)
+
+
+def in_the_output(data, rng):
+    return [HUGE * len(data), {"n": HUGE}, len(data) + rng.laplace(scale=0.1)]
+
+
+def in_a_parameter(data, rng, limit=HUGE):
+    return sum(x < limit for x in data) + rng.laplace(scale=0.1)
+
+
+def in_the_input(data, rng):
+    return len(data) + rng.laplace(scale=0.1)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [
+        (in_a_variable, {"inputs": [[0], [0, 1]]}),
+        (in_the_output, {"inputs": [[0], [0, 1]]}),
+        (in_a_parameter, {"inputs": [[0], [0, 1]], "params": {"limit": HUGE}}),
+        (in_the_input, {"inputs": [[0], [0.5, -HUGE, HUGE]]}),
+        (in_the_input, {"inputs": [pd.DataFrame({"x": [HUGE, 1]})]}),
+    ],
+)
+def test_integers_beyond_floats(mechanism, claim):
+    given = {"neighbors": "add_remove_one", "max_samples": 6_000, "seed": 3, "n_jobs": 1, **claim}
+    assert audit(mechanism, eps=1.0, **given).verdict == "violated"
+
+
+def test_a_budget_beyond_floats_is_read():
+    def spends(data, rng, epsilon=HUGE):
+        return rng.laplace(scale=1 / epsilon)
+
+    assert written_budget(spends, {}, 1.0) == math.inf

@@ -1,0 +1,153 @@
+"""What is inside of a claim, and what is beyond the examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_dp import ClaimError, queries
+from pytest_dp.claim import expand
+from pytest_dp.datasets.relations import Pair, stated
+from pytest_dp.inputs import source_of
+from pytest_dp.inputs.examples import Examples
+
+ADD, REPLACE = "add_remove_one", "replace_one"
+MONDAY, TUESDAY, FRIDAY = date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 5)
+
+
+@dataclass
+class Visit:
+    user: int
+    age: int
+
+
+def source(inputs, neighbors=ADD, **keywords):
+    (claim,) = expand({"eps": 1.0, "inputs": inputs, "neighbors": neighbors, **keywords})
+    return source_of(claim, 1, "inputs")
+
+
+def rest(of):
+    return list(iter(lambda: of.more([]), None))
+
+
+@pytest.mark.parametrize(
+    ("examples", "data", "said"),
+    [
+        ([[18, 90, 35]], [18, 35], ""),
+        ([[18, 90, 35]], [], ""),
+        ([[18, 90, 35]], [18, 0], "0 (they have 18 to 90)"),
+        ([[18, 90, 35]], [18, 18], "twice the record 18 (they have it once at most)"),
+        ([[18, 90, 35]], [35, 18], "35 before 18 (they have another order)"),
+        ([[1, 1, 1], [2]], [1, 1, 1, 2], ""),
+        ([[1, 1, 1], [2]], [1] * 4, "4 times the record 1 (they have it 3 times at most)"),
+        ([[2, 4, 8], [6, 9]], [2, 6, 8], ""),
+        ([[2, 4, 8], [6, 9]], [6, 2], "6 before 2 (they have another order)"),
+        ([[9, 4, 4], [8, 6]], [9, 8, 6, 4], ""),
+        ([[3, 1, 2], [2, 1, 3]], [1, 3, 2], ""),
+        ([[(1, 0, 0), (0, 1, 0)]], [(0, 1, 1)], "record[2] = 1 (they have 0)"),
+        ([[(1, 0), (0, 1)]], [(1, 1)], "the record (1, 1) (none of them has it)"),
+        ([["a", "b"]], ["admin"], "'admin' (they have 'a', 'b')"),
+        ([[{"age": 18}, {"age": 90}]], [{"age": 0}], "age = 0 (they have 18 to 90)"),
+        ([[Visit(1, 18)]], [Visit(1, 0)], "age = 0 (they have 18)"),
+        ([[(1, 5), (2, 6)], [(1, 7)]], [(1, 5), (1, 7)], "twice record[0] = 1 (they have it once)"),
+        ([[{"a": {"b": 3}}, {"a": {"b": 9}}]], [{"a": {"b": 4}}], "a.b = 4 (they have 3 to 9)"),
+        ([[MONDAY, FRIDAY], [TUESDAY]], [MONDAY, TUESDAY, FRIDAY], ""),
+        (
+            [[MONDAY, FRIDAY], [TUESDAY]],
+            [FRIDAY, TUESDAY],
+            "datetime.date(2024, 1, 5) before datetime.date(2024, 1, 2) (they have another order)",
+        ),
+        ([[True, False, True]], [True, False], ""),
+        ([[None, 1.5, float("nan")]], [None, float("nan")], ""),
+        ([[-1, 5]], [-2], "-2 (they have -1 to 5)"),
+        ([{1, 2, 3}], {3, 1}, ""),
+        ([np.array([[1.0, 0.0], [0.0, 1.0]])], np.array([[0.0, 1.0]]), ""),
+        ([np.array([0.5, 0.25])], np.array([0.3]), "0.3 (they have 0.25 to 0.5)"),
+        (
+            [pd.DataFrame({"age": [18, 90]})],
+            pd.DataFrame({"age": [0]}),
+            "age = 0 (they have 18 to 90)",
+        ),
+    ],
+)
+def test_what_is_beyond_is_said_in_words(examples, data, said):
+    examples = Examples(examples, stated(ADD))
+    assert examples.beyond(Pair(data, data)) == said
+    assert examples.holds(data) == (not said)
+
+
+def test_pairs_inside_come_first_and_others_say_what_is_beyond():
+    of = source([[1, 0, 1]])
+    assert sorted(pair.d2 for pair in of.given) == [[0, 1], [1, 0], [1, 1]]
+    assert all(pair.beyond for pair in rest(of))
+    (claim,) = expand({"eps": 1.0, "inputs": [[1, 0, 1]], "neighbors": ADD})
+    assert not rest(source_of(claim, 1, "inputs", beyond=False))
+
+
+def test_records_of_a_single_example_replace_each_other():
+    of = source([[0, 100, 40]], REPLACE)
+    assert not any(pair.beyond for pair in (*of.given, *rest(of)))
+    assert len(of.given) == 6
+    # With a further example there are pairs that repeat nothing.
+    of = source([[0, 100, 40], [7, 8, 9]], REPLACE)
+    assert of.given
+    assert not any(len(set(pair.d2)) < 3 for pair in of.given)
+    assert any("twice" in pair.beyond for pair in rest(of))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(1, 20.0), (2, 30.5), (3, 41.0)],
+        [("ann", 20.0), ("bob", 30.5)],
+        pd.DataFrame({"age": [20, 45], "user_id": [17, 4]}),
+    ],
+)
+def test_ids_are_not_repeated(rows):
+    with pytest.raises(
+        ClaimError, match=r"give no pair .* but with twice the record .* further example"
+    ):
+        source([rows], REPLACE)
+    assert source([rows], ADD).given
+
+
+def test_a_name_that_only_ends_like_an_id_is_none():
+    rows = pd.DataFrame({"age": [20.5, 45.0], "paid": [17, 4], "valid": [3, 8]})
+    assert source([rows], REPLACE).given
+
+
+def test_the_number_of_records_is_that_of_the_examples_where_they_are_replaced():
+    examples = Examples([[1, 2, 3], [4, 5]], stated(REPLACE))
+    assert examples.beyond(Pair([1], [2])) == "1 records (they have 2 to 3)"
+    assert examples.beyond(Pair([1, 2], [1, 5])) == ""
+
+
+def test_null_records_are_inside():
+    of = source([[1, 2, 3]], "replace_special")
+    assert {tuple(pair.d2) for pair in of.given} >= {(None, 2, 3), (1, None, 3), (1, 2, None)}
+
+
+def test_only_patterns_of_queries_are_inside():
+    (claim,) = expand({"eps": 1.0, "inputs": queries(2), "neighbors": "all_queries"})
+    bounds = source_of(claim, 1, "inputs").bounds
+    assert bounds.beyond(Pair([2, 1], [1, 1])) == ""
+    assert bounds.beyond(Pair([9, 1], [8, 1])) == "the answers [9, 1] (the patterns have 0 to 2)"
+
+
+@pytest.mark.parametrize(
+    ("examples", "neighbors", "pair", "added"),
+    [
+        ([[18, 90]], ADD, Pair([0], []), ([0],)),
+        ([[18, 90]], ADD, Pair([], [0]), ([0],)),
+        ([[18, 90, 35]], REPLACE, Pair([18, 90, 0], [18, 90, 35]), ([18, 90, 0],)),
+        ([[18, 90]], REPLACE, Pair([0, 5], [0, 7]), ([0, 5], [0, 7])),
+    ],
+)
+def test_what_to_add_takes_a_pair_inside(examples, neighbors, pair, added):
+    assert sorted(Examples(examples, stated(neighbors)).to_add(pair)) == sorted(added)
+    bounds = source([*examples, *added], neighbors).bounds
+    assert bounds.beyond(pair) == ""
