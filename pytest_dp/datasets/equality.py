@@ -42,7 +42,7 @@ def _key(value: Any, content: Callable[[Any], Hashable]) -> Hashable:
     try:
         return (type(value), pickle.dumps(value))
     except Exception:
-        return (type(value), describe(value, 1000), id(value))
+        return (type(value), describe(value, 1000), object.__repr__(value))  # its address
 
 
 def _content(value: Any) -> Hashable:
@@ -78,7 +78,7 @@ def _state(value: Any) -> tuple[Hashable, ...]:
         _, *parts = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         given, items = parts[:2], parts[2:4]  # arguments and state; of subclasses of list or dict
         return tuple(map(_content, [*given, *(list(part) for part in items if part)]))
-    return (id(value),)
+    return (object.__repr__(value),)  # its address
 
 
 def _pickled(value: Any) -> bytes:

@@ -328,7 +328,9 @@ def test_batches_beyond_pure_eps_shrink_before_a_claim_is_refuted(pure, earned, 
     ledger = SimpleNamespace(enough=-math.log(1e-6), log_e_value=wealth)
     pace = OF_RATIOS if pure else OF_RARE_EVENTS
     bandit = SimpleNamespace(drawn=1_000, is_proposed=lambda arm: False)
-    game = SimpleNamespace(bandit=bandit, ledger=ledger, pace=pace, _limited_to_time=int)
+    game = SimpleNamespace(
+        bandit=bandit, ledger_of=lambda arm: ledger, pace=pace, _limited_to_time=int
+    )
     arm = SimpleNamespace(number=0, drawn=1_000, earned=earned)
     assert Game._batch_size(game, arm) == pytest.approx(size, abs=1)
 

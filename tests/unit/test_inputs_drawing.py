@@ -132,7 +132,7 @@ def test_shrinking_ends_in_time(monkeypatch):
         late.append(now[0] >= 3.5)
         return numbers
 
-    monkeypatch.setattr(drawing.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(drawing.clocks, "seconds", lambda: now[0])
     small = shrunk(NUMBERS.map(making), drawn, slowly, 3.5)
     assert now[0] == 4.0
     assert late.count(True) <= 1, "nothing is tried any more"
