@@ -368,11 +368,12 @@ def test_what_asyncio_was_about_to_put_back_is_put_back():
     async def returns():
         return Result()
 
-    before = signal.getsignal(signal.SIGINT)
+    usual = signal.default_int_handler  # asyncio leaves others alone, such as those of xdist
+    before = signal.signal(signal.SIGINT, usual)
     try:
         with pytest.raises(OutOfTime):
             outputs(lambda data: asyncio.run(returns()), seconds=0.2)
-        assert signal.getsignal(signal.SIGINT) is before
+        assert signal.getsignal(signal.SIGINT) is usual
     finally:
         signal.signal(signal.SIGINT, before)
 
