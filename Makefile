@@ -4,11 +4,11 @@ PYTHON ?= python3
 REGRESSION ?= 01
 
 # Hundreds of processes start in the tests: what they import is compiled once, whatever is set here.
-test quick ray: export PYTHONDONTWRITEBYTECODE =
+test quick nightly ray: export PYTHONDONTWRITEBYTECODE =
 # The tests run side by side; threads for small matrices would only wait for each other.
-test quick ray: export OMP_NUM_THREADS = 1
+test quick nightly ray: export OMP_NUM_THREADS = 1
 
-.PHONY: all demo test quick ray lint types docs
+.PHONY: all demo test quick nightly ray lint types docs
 all: lint types docs test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
@@ -18,7 +18,10 @@ test: .venv/.test
 	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15
 
 quick: .venv/.test  ## what no statistics are needed for
-	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m "not slow" tests/unit tests/plugin
+	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m "not slow and not nightly" tests/unit tests/plugin
+
+nightly: .venv/.test  ## repetitions that `make test` leaves out
+	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m nightly tests/statistical
 
 ray: .venv/.ray  ## the tests of clusters on Ray, which is large; `make test` runs them on Dask
 	.venv/bin/python -m pytest -rs --durations=5 -k ray tests/plugin/test_cluster.py

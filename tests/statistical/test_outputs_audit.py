@@ -15,6 +15,8 @@ from pytest_dp import audit
 
 D, NEIGHBOUR = [3.27, 1.5, 2.41], [3.27, 1.5]
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
 # --- the audits ---
 
 run = functools.partial(audit, eps=1.0, pairs=[(D, NEIGHBOUR)], n_jobs=1)
