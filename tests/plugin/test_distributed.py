@@ -12,6 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from projects import QUICK, laplace
 
+from pytest_dp.sampling import sampler
+
 pytestmark = pytest.mark.slow
 
 FLAT = f"""
@@ -126,8 +128,9 @@ sampler.START_WORKERS_FROM = sampler.USE_WORKERS_FROM = 0.01
 """
 
 
-@pytest.mark.slow
-def test_processes_and_order_change_no_number_anywhere(project):
+def test_processes_and_order_change_no_number_anywhere(project, monkeypatch):
+    for limit in ("START_WORKERS_FROM", "USE_WORKERS_FROM"):  # as they were, at the end
+        monkeypatch.setattr(sampler, limit, getattr(sampler, limit))
     project.write(
         "test_a.py",
         "import os, time",
@@ -141,7 +144,7 @@ def test_processes_and_order_change_no_number_anywhere(project):
     def outcome(*options: str):
         """Text of ``-v``, the failures as in JUnit's file, and how many processes there were."""
         report = project.root / "report.xml"
-        result = project.run_apart("-v", f"--junitxml={report}", *options)
+        result = project.run("-v", f"--junitxml={report}", *options)
         result.assert_outcomes(passed=1, failed=3)
         failures = {
             case.get("name"): failure.text
@@ -166,38 +169,46 @@ def test_processes_and_order_change_no_number_anywhere(project):
         assert several > 1
 
 
-def test_a_random_seed_is_one_for_all_workers(shop):
-    shared = shop.run("-n", "2", "--dp-seed=random")
-    seeds = {facts[0][1] for facts in shop.facts(shared).values()}
-    assert len(seeds) == 1
-    shared.stdout.fnmatch_lines([f"dp: seed {seeds.pop()}; repeat this run with --dp-seed=*"])
-
-
-def test_xdist_workers_audit_in_one_process_each(project):
+def test_workers_share_a_random_seed_and_audit_in_one_process_each(project):
     project.write(
         "test_a.py",
-        f"""
-        import os
-        @dp_claim(eps=1.0, {QUICK})
-        def noisy(d, rng, size):
-            with open("pids-" + os.environ["PYTEST_XDIST_WORKER"], "a") as file:
-                print(os.getpid(), file=file)
-            return len(d) + rng.laplace(size=size)
-        """,
+        *(
+            f"""
+            import os
+            @dp_claim(eps=1.0, {QUICK})
+            def {name}(d, rng, size):
+                with open("pids-" + os.environ["PYTEST_XDIST_WORKER"], "a") as file:
+                    print(os.getpid(), file=file)
+                return len(d) + rng.laplace(size=size)
+            """
+            for name in ("one", "other")
+        ),
     )
-    project.run("-n", "2", "--dp-jobs=2").assert_outcomes(passed=1)
-    [file] = project.root.glob("pids-gw*")
-    pids = set(file.read_text().split())
-    assert len(pids) == 1
-    assert str(os.getpid()) not in pids
+    # Of two tests, each worker gets one.
+    shared = project.run("-n", "2", "--dp-jobs=2", "--dp-seed=random")
+    shared.assert_outcomes(passed=2)
+    seeds = {facts[0][1] for facts in project.facts(shared).values()}
+    assert len(seeds) == 1
+    shared.stdout.fnmatch_lines([f"dp: seed {seeds.pop()}; repeat this run with --dp-seed=*"])
+    files = [file.read_text().split() for file in project.root.glob("pids-gw*")]
+    assert [len(set(pids)) for pids in files] == [1, 1]
+    assert str(os.getpid()) not in {pid for pids in files for pid in pids}
 
 
-@pytest.mark.parametrize("options", [["--reruns", "1"], ["--reruns", "1", "-n", "1"]])
-def test_reruns_give_the_same_verdict_and_no_second_row(shop, alone, options):
-    again = shop.run(*options)
+def test_reruns_give_the_same_verdict_and_no_second_row(shop, alone):
+    again = shop.run("--reruns", "1")
     assert again.parseoutcomes() == {"passed": 2, "failed": 3, "rerun": 3}
     assert shop.facts(again) == alone.facts
     assert shop.table(again) == alone.table
+
+
+def test_nor_do_reruns_in_a_worker(shop, alone):
+    again = shop.run("--reruns", "1", "-n", "1", "test_b.py")
+    assert again.parseoutcomes() == {"passed": 1, "failed": 1, "rerun": 1}
+    assert shop.facts(again) == {
+        nodeid: facts for nodeid, facts in alone.facts.items() if nodeid.startswith("test_b.py")
+    }
+    assert len(shop.table(again)) == 4
 
 
 def test_warnings_of_inconclusive_audits_survive_xdist(project):
@@ -217,20 +228,25 @@ def test_audits_and_crashes(dp_check):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [(), ("--dist=loadscope",), ("--max-worker-restart=0",), ("-n1", "--max-worker-restart=0")],
+    ("options", "audited"),
+    [
+        (("-n1",), {"first[eps=1.0]", "last[eps=1.0]"}),
+        (("-n1", "--max-worker-restart=0"), {"first[eps=1.0]"}),
+        # Here, xdist runs the test again that crashed.
+        (("-n1", "--dist=loadscope", "--max-worker-restart=1"), {"first[eps=1.0]"}),
+    ],
 )
-def test_claims_that_a_crash_kept_from_being_audited_are_errors(project, options):
+def test_claims_that_a_crash_kept_from_being_audited_are_errors(project, options, audited):
+    """With other workers in place of those that crashed, and without."""
     project.write("test_a.py", "import os", laplace("first", 1.0), CRASHES, laplace("last", 1.0))
-    result = project.run_apart("-n2", "--dp-report=dp.json", *options)
+    result = project.run("--dp-json=dp.json", *options)
     assert result.ret != 0
     claims = json.loads((project.root / "dp.json").read_text())["claims"]
     told = {claim["name"]: claim for claim in claims}
     assert set(told) == {"first[eps=1.0]", "test_audits_and_crashes", "last[eps=1.0]"}
-    assert told["test_audits_and_crashes"]["status"] == "error"
-    for claim in claims:
-        assert claim["status"] in ("no violation", "error")
-        if claim["status"] == "error":
+    for name, claim in told.items():
+        assert claim["status"] == ("no violation" if name in audited else "error")
+        if name not in audited:
             assert claim["details"].startswith("This claim was not audited: ")
             assert "crashed" in claim["details"]
             assert (claim["path"], claim["line"] > 1) == ("test_a.py", True)

@@ -20,8 +20,10 @@ MECHANISMS = {
 }
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("coupled", [True, False])
+@pytest.mark.parametrize(
+    ("name", "coupled"),
+    [("no noise", True), ("hardly any", False), ("a label", True), ("raises", False)],
+)
 def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
     ways = set()
     for most in (*range(120, 260, 40), 2_000):
