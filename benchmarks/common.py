@@ -30,13 +30,15 @@ class Twins:
         return {"eps": EPS, **inputs, **self.keywords}
 
 
-def red(twins: Twins, wrong: bool, seeds: int, seconds: float) -> tuple[int, float]:
-    """How many of so many audits are red, and CPU seconds of each."""
-    before, found = cpu_seconds(), 0
+def red(twins: Twins, wrong: bool, seeds: int, seconds: float) -> tuple[int, int, float]:
+    """How many audits are red, how many others tell of a violation beyond, CPU seconds of each."""
+    before, found, told = cpu_seconds(), 0, 0
     for seed in range(seeds):
         mechanism, claim = twins.make(wrong), twins.claim()
-        found += audit(mechanism, **claim, seed=seed, n_jobs=1, max_seconds=seconds).violated
-    return found, (cpu_seconds() - before) / max(seeds, 1)
+        result = audit(mechanism, **claim, seed=seed, n_jobs=1, max_seconds=seconds)
+        found += result.violated
+        told += not result.violated and result.beyond is not None
+    return found, told, (cpu_seconds() - before) / max(seeds, 1)
 
 
 def cpu_seconds() -> float:

@@ -29,15 +29,10 @@ def audited(twins: Constrained, *, wrong: bool, seed: int, max_samples: int | No
     return audit(twins.make(wrong), **twins.claim(), **effort, seed=seed)
 
 
-def beyond(result: Any) -> Any:
-    """What was found beyond the examples; None if nothing was, or that is not told."""
-    return getattr(result, "beyond", None)
-
-
 def said(result: Any) -> str:
     """What a result says in short, with the inputs that it is about."""
     text = str(result).partition("]")[2].strip(": ")
-    told = result if result.violated else beyond(result)
+    told = result if result.violated else result.beyond
     if told is None or told.counterexample is None:
         return text
     pair = told.counterexample.d1, told.counterexample.d2
@@ -59,10 +54,10 @@ def main() -> int:
     for twins in chosen:
         results = [audited(twins, wrong=False, seed=seed, **effort) for seed in seeds]
         red = sum(result.violated for result in results)
-        told = sum(beyond(result) is not None for result in results)
+        told = sum(result.beyond is not None for result in results)
         caught = sum(audited(twins, wrong=True, seed=seed, **effort).violated for seed in seeds)
         totals.update(red=red > 0, caught=caught == len(seeds), told=told > 0)
-        example = next((r for r in results if r.violated or beyond(r)), results[0])
+        example = next((r for r in results if r.violated or r.beyond), results[0])
         counts = [f"{n}/{len(seeds)}" if n else "" for n in (red, told, caught)]
         rows.append([twins.name, *counts, said(example)])
         progress(" | ".join(rows[-1]))

@@ -326,7 +326,7 @@ def main() -> int:
     for seed in range(options.first, options.first + options.kinds):
         drawn = kind(seed)
         result = audit(drawn.make(False), **drawn.claim(), **effort, seed=seed)
-        told = getattr(result, "beyond", None) is not None
+        told = result.beyond is not None
         totals.update(red=result.violated, told=told, kinds=1)
         if options.twins:
             twin = audit(drawn.make(True), **drawn.claim(), **effort, seed=seed)

@@ -1,5 +1,7 @@
 """How many mechanisms that leak behind a gate are found, and how many of their twins are red.
 
+Found beyond the examples counts as found, in a column of its own; of twins it is a false alarm.
+
 Run with ``python -m benchmarks.gated_score [--seeds 5] [--twin-seeds 20] [--only sum ...]``.
 """
 
@@ -27,15 +29,15 @@ def main() -> None:
         for gated in suite:
             if options.only and gated.name not in options.only:
                 continue
-            times, cost = red(gated, True, options.seeds, SECONDS)
-            twins, cost_of_twins = red(gated, False, options.twin_seeds, SECONDS)
-            found += suite is GATED and times == options.seeds
-            alarms += twins
-            shown = f"{times}/{options.seeds}", f"{cost:.1f}"
-            of_twins = f"{twins}/{options.twin_seeds}", f"{cost_of_twins:.1f}"
+            times, beyond, cost = red(gated, True, options.seeds, SECONDS)
+            *alarmed, cost_of_twins = red(gated, False, options.twin_seeds, SECONDS)
+            found += suite is GATED and times + beyond == options.seeds
+            alarms += sum(alarmed)
+            shown = f"{times}/{options.seeds}", f"{beyond}/{options.seeds}", f"{cost:.1f}"
+            of_twins = f"{sum(alarmed)}/{options.twin_seeds}", f"{cost_of_twins:.1f}"
             rows.append([gated.name, "yes" if suite is UNSEEN else "", *shown, *of_twins])
             progress(f"{rows[-1]}")
-    print(table(["gate", "unseen", "found", "CPU s", "twin red", "CPU s"], rows))
+    print(table(["gate", "unseen", "red", "beyond", "CPU s", "twin told", "CPU s"], rows))
     sys.exit(alarms > 0 or (not options.only and found < ENOUGH))
 
 

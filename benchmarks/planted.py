@@ -204,10 +204,10 @@ def main() -> None:
     for planted in PLANTED:
         if options.only and not any(part in planted.name for part in options.only):
             continue
-        times, cost = red(planted, True, options.seeds, SECONDS)
-        twins, cost_of_twins = red(planted, False, options.twin_seeds, SECONDS)
+        times, _, cost = red(planted, True, options.seeds, SECONDS)
+        twins, beyond, cost_of_twins = red(planted, False, options.twin_seeds, SECONDS)
         found += times == options.seeds
-        alarms += twins
+        alarms += twins + beyond
         shown = f"{times}/{options.seeds}", f"{cost:.1f}"
         rows.append([planted.name, *shown, f"{twins}/{options.twin_seeds}", f"{cost_of_twins:.1f}"])
         progress(f"{rows[-1]}")
