@@ -208,7 +208,7 @@ def example() -> Iterator[Outcome]:
             file, lines = changed(EXAMPLE, copy)
             report = Path(folder) / "report.json"
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file]
-            command += [f"--dp-json={report}", "--dp-claims=off"]
+            command += [f"--dp-report={report}", "--dp-claims=off"]
             subprocess.run(command, cwd=copy, env=environment, check=False, capture_output=True)
             claims = json.loads(report.read_text())["claims"]
             wrong = [claim for claim in claims if claim["status"] == "violated"]

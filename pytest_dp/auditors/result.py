@@ -16,7 +16,7 @@ class AuditResult(Result):  # noqa: D101  its base says it
     def to_dict(self) -> dict[str, Any]:
         """What it says as plain values, ready for JSON; inputs and events as text.
 
-        The keys are those of a claim in the file of ``--dp-json``, which
+        The keys are those of a claim in a JSON file of ``--dp-report``, which
         `pytest_dp/report/record.schema.json` describes.
         """
         from pytest_dp.report.record import Record

@@ -55,7 +55,7 @@ def message(judgement: Judgement, file: str, hint: str = "") -> str:
 
 def what_to_do(file: str) -> list[str]:
     """The last lines of each message."""
-    return [f"If that is meant:  pytest --dp-update  and commit {file}."]
+    return [f"If that is meant:  pytest --dp-claims=update  and commit {file}."]
 
 
 def _headline(judgement: Judgement, file: str) -> str:
@@ -121,7 +121,7 @@ def summary(judged: Iterable[Judgement], file: str) -> list[str]:
     if any(judgement.kind in (RENAMED, STRONGER) for judgement in judged) and not any(
         judgement.kind in FAILING for judgement in judged
     ):
-        lines.append(f"To put that on record:  pytest --dp-update  and commit {file}.")
+        lines.append(f"To put that on record:  pytest --dp-claims=update  and commit {file}.")
     return lines
 
 

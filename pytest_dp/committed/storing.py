@@ -41,14 +41,14 @@ def load(file: Path) -> dict[str, Entry]:
         line = text.count("\n", 0, conflict.start()) + 1
         raise ClaimsFileError(
             f"{file.name} has the marks of a merge conflict, at line {line}. Take either side, or "
-            "both, as a claim is a block of its own; then run pytest --dp-update."
+            "both, as a claim is a block of its own; then run pytest --dp-claims=update."
         )
     try:
         content = json.loads(text, object_pairs_hook=_unique_keys)
     except _TwiceError as twice:
         raise ClaimsFileError(
             f"{file.name} says {twice} twice, as after a merge. Delete one of the two, then run "
-            "pytest --dp-update."
+            "pytest --dp-claims=update."
         ) from None
     except ValueError as error:
         cut = "is cut short" if text.count("{") > text.count("}") else "is no JSON"
@@ -96,8 +96,8 @@ def damaged(file: Path, error: Exception) -> str:
 
 def _remedy(file: Path) -> str:
     return (
-        f"Restore it (git checkout {file.name}), or delete it and run pytest --dp-update to write "
-        "it anew."
+        f"Restore it (git checkout {file.name}), or delete it and run pytest "
+        "--dp-claims=update to write it anew."
     )
 
 
@@ -144,7 +144,7 @@ def write(file: Path, entries: Mapping[str, Entry]) -> bool:
     except OSError as error:
         raise ClaimsFileError(
             f"{file.name} could not be written: {error}. Nothing was changed. Make "
-            f"{file.parent} writable, or run pytest --dp-update where it is."
+            f"{file.parent} writable, or run pytest --dp-claims=update where it is."
         ) from error
     return True
 

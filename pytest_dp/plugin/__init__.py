@@ -15,7 +15,16 @@ from typing import Any
 import pytest
 
 from pytest_dp import clocks  # noqa: F401  ahead of tests that move the time
-from pytest_dp.plugin.names import CONTENT, MARKER, PROFILE, asked, claims_path, has_claims, ini
+from pytest_dp.plugin.names import (
+    CONTENT,
+    MARKER,
+    PROFILE,
+    asked,
+    claims_path,
+    has_claims,
+    ini,
+    reports,
+)
 
 _MENTION = b"dp_claim"
 _LOOKED_THROUGH = pytest.StashKey[bool]()
@@ -57,14 +66,10 @@ _OPTIONS = (
         "settings by a name: default, dev, ci, nightly, or one that conftest.py registers",
     ),
     ("accumulate", "bool", "keep evidence, for runs with random seeds to add to"),
-    ("json", "file", "write what was found to this file, as JSON"),
-    ("sarif", "file", "write what alarms to this file, for code scanning (SARIF 2.1.0)"),
-    ("gitlab", "file", "write what alarms to this file, as a GitLab code quality report"),
-    ("html", "file", "write a report with pictures to this file, for browsers"),
     (
         "claims",
         "string",
-        "compare claims with dp-claims.json: auto (where it exists), check or off",
+        "compare claims with dp-claims.json: auto (where it exists), check or off; or update it",
     ),
 )
 
@@ -79,13 +84,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         if kind == "bool":
             group.addoption(flag, dest=f"dp_{name}", action="store_true", default=None, help=text)
         else:
-            shown = kind.upper() if kind == "file" else "VALUE"
-            group.addoption(flag, dest=f"dp_{name}", metavar=shown, default=None, help=text)
-    group.addoption("--dp-shard", metavar="K/N", help="audit one of N shares of the claims only")
+            group.addoption(flag, dest=f"dp_{name}", metavar="VALUE", default=None, help=text)
+    reports = "write a report: FILE ends in .html, .json, .sarif or .gitlab.json; may be repeated"
+    group.addoption("--dp-report", metavar="FILE", action="append", help=reports)
+    parser.addini("dp_report", "files of reports, one per line", type="linelist", default=None)
     group.addoption(
         "--dp-evidence", action="store_true", help="print the evidence of earlier runs, and exit"
     )
-    group.addoption("--dp-update", action="store_true", help="write dp-claims.json")
     parser.addini("dp_claims_file", "where claims are on record (default: dp-claims.json)")
 
 
@@ -114,16 +119,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
     modules_wanted(config)  # a value that makes no sense is said now
-    if config.option.dp_shard is not None:
-        from pytest_dp.plugin.shards import shard_of
-
-        shard_of(config)
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
     profiles_in_use = "pytest_dp.profiles" in sys.modules
     if profiles_in_use or any(
         asked(config, name) is not None
-        for name, kind, _ in _OPTIONS
-        if name not in ("modules", "claims") and kind != "file"
+        for name, _, _ in _OPTIONS
+        if name not in ("modules", "claims")
     ):
         from pytest_dp.plugin.options import configure
 
@@ -138,7 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def claims_on_record(config: pytest.Config) -> bool:
     """Whether there are claims to compare with, or somebody asked for it."""
-    if config.option.dp_update or config.option.dp_claims or ini(config, "claims"):
+    if config.option.dp_claims or ini(config, "claims"):
         return True
     return os.path.exists(claims_path(config))  # noqa: PTH110  that of Path may raise
 
@@ -199,18 +200,12 @@ def pytest_pycollect_makeitem(
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Find claims that no test audits; leave out what another shard audits."""
+    """Find claims that no test audits."""
     marked = config.stash.get(_MARKED, [])
     if marked:
         from pytest_dp.plugin.check import refuse_unaudited
 
         refuse_unaudited(marked, items)
-    if config.option.dp_shard is not None:
-        from pytest_dp.plugin.shards import keep_own, shard_of
-
-        shard = shard_of(config)
-        if shard is not None:
-            keep_own(config, items, shard)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -306,14 +301,14 @@ class _Outcomes:
         self.reports: dict[str, pytest.TestReport] = {}
         self.ended: set[str] = set()
         self.crashed: dict[str, str] | None = None
-        self.files: dict[str, Path] = {}
+        self.files: list[Path] = []
         self.problems: list[str] = []
         self.session: pytest.Session | None = None
-        if any(asked(config, name) for name, kind, _ in _OPTIONS if kind == "file"):
+        if reports(config):
             from pytest_dp.plugin.files import wanted
 
             files = wanted(config)
-            self.files = {} if config.option.collectonly else files
+            self.files = [] if config.option.collectonly else files
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
@@ -321,7 +316,7 @@ class _Outcomes:
         if self.files:
             from pytest_dp.plugin.files import remove
 
-            remove(self.files.values())
+            remove(self.files)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, error: object) -> None:
@@ -349,10 +344,6 @@ class _Outcomes:
             self.reports |= unaudited(session.config, self.crashed, self.ended)
         if not self.reports and not self.files:
             return
-        if session.config.option.dp_shard is not None:
-            from pytest_dp.plugin.shards import remember_durations
-
-            remember_durations(session.config, self.reports.values())
         from pytest_dp.plugin.failure import reason
         from pytest_dp.plugin.summary import records_of
 
@@ -383,9 +374,9 @@ class _Outcomes:
             self.problems += failed
             if failed and self.session is not None:
                 self.fail(self.session)
-        for kind, file in self.files.items():
-            if not any(f"--dp-{kind}=" in problem for problem in self.problems):
-                terminalreporter.write_line(f"privacy claims, as {kind}: {file}")
+        for file in self.files:
+            if not any(f"--dp-report={file} " in problem for problem in self.problems):
+                terminalreporter.write_line(f"report of the privacy claims: {file}")
         for problem in self.problems:
             terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
 

@@ -19,7 +19,7 @@ from pytest_dp.keywords import read
 from pytest_dp.plugin.accumulated import Kept
 from pytest_dp.plugin.failure import relative, represent
 from pytest_dp.plugin.last_violations import remember, remembered
-from pytest_dp.plugin.names import AUDITED, CONTENT, MARKER, asked
+from pytest_dp.plugin.names import AUDITED, CONTENT, MARKER, reports
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.report.junit import properties
@@ -56,7 +56,7 @@ def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
     path, line = place(item)
-    drawn = bool(asked(item.config, "html"))
+    drawn = any(file.name.lower().endswith(".html") for file in reports(item.config))
     source = source_digest(mechanism)
     record = Record.of(result, item.nodeid, path, line, source, pictures=drawn)
     item.stash.setdefault(_RECORDS, []).append((record, result))

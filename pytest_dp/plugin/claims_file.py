@@ -13,12 +13,12 @@ from pytest_dp.plugin.claims_seen import OUTPUT, Run, Seen
 from pytest_dp.plugin.names import claims_path, ini
 from pytest_dp.plugin.selection import TYPED, command_line, scope
 
-CHOICES = ("auto", "check", "off")
+CHOICES = ("auto", "check", "update", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def _mode(config: pytest.Config, worker: bool) -> str:
-    """What was asked for: "auto", "check" or "off"."""
+    """What was asked for, one of `CHOICES`."""
     option = getattr(config.option, "dp_claims", None)
     mode: str = option or ini(config, "claims") or "auto"
     if mode not in CHOICES:
@@ -27,10 +27,10 @@ def _mode(config: pytest.Config, worker: bool) -> str:
             f"{where}: Invalid claims={mode!r}. Valid choices: {', '.join(map(repr, CHOICES))}."
         )
     typed = worker or any(word.startswith("--dp-claims") for word in command_line(config))
-    if mode == "off" and not typed:
+    if mode in ("update", "off") and not typed:
         raise pytest.UsageError(
-            "dp_claims=off stands in a file, where a change would not be seen. Allowed there: auto "
-            "and check. Write --dp-claims=off on the command line."
+            f"dp_claims={mode} stands in a file, where a change would not be seen. Allowed there: "
+            f"auto and check. Write --dp-claims={mode} on the command line."
         )
     return mode
 
@@ -45,16 +45,14 @@ def register(config: pytest.Config) -> None:
     """
     worker = hasattr(config, "workerinput")
     mode = _mode(config, worker)
-    update = bool(config.option.dp_update)
+    update = mode == "update"
     if update and config.option.collectonly:
         raise pytest.UsageError(
-            "--dp-update: some claims are known only once they are audited. Leave out "
+            "--dp-claims=update: some claims are known only once they are audited. Leave out "
             "--collect-only."
         )
-    if config.option.collectonly or (mode == "off" and not update):
-        return
     file = claims_path(config)
-    if not update and mode == "auto" and not file.exists():
+    if config.option.collectonly or mode == "off" or (mode == "auto" and not file.exists()):
         return
     seen = Seen(config)
     config.pluginmanager.register(seen, "dp_claims_seen")

@@ -29,8 +29,8 @@ def compare(run: Run, session: pytest.Session) -> None:
     """Fail the run for each claim that is less than on record, or not on record."""
     if not os.path.exists(run.file):  # noqa: PTH110  that of Path may raise
         said = (
-            f"There is no {run.file.name} in {run.file.parent}. Write it with pytest --dp-update, "
-            "and commit it."
+            f"There is no {run.file.name} in {run.file.parent}. Write it with pytest "
+            "--dp-claims=update, and commit it."
         )
         _fail(run, session, Failure("", "", ClaimsFileError(said), run.file, 1))
         return

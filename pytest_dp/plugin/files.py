@@ -3,57 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from pytest_dp import __version__
+from pytest_dp.errors import ClaimError
 from pytest_dp.plugin.failure import reason, relative
-from pytest_dp.plugin.names import ini
-from pytest_dp.report.document import as_json, versions
-from pytest_dp.report.gitlab import code_quality
-from pytest_dp.report.html import page
+from pytest_dp.plugin.names import reports
+from pytest_dp.report.formats import FORMATS, ending
 from pytest_dp.report.record import Record
-from pytest_dp.report.sarif import sarif
 from pytest_dp.writing import write_whole
 
-Located = Callable[[str], str]
 
-_WRITERS: dict[str, Callable[[Sequence[Record], Located], str]] = {
-    "json": lambda records, located: as_json(records),  # noqa: ARG005
-    "sarif": lambda records, located: sarif(records, __version__, located),
-    "gitlab": code_quality,
-    "html": lambda records, located: page(records, versions()),  # noqa: ARG005
-}
-
-
-def wanted(config: pytest.Config) -> dict[str, Path]:
-    """Kinds of reports with their files: options over ini keys, which are relative to the root.
+def wanted(config: pytest.Config) -> list[Path]:
+    """The files of the reports of this run.
 
     Raises
     ------
     pytest.UsageError
         If a file cannot be one.
     """
-    files = {}
-    for kind in _WRITERS:
-        given = getattr(config.option, f"dp_{kind}", None)
-        file = Path(given) if given else None
-        if file is None and ini(config, kind):
-            file = config.rootpath / str(ini(config, kind))
-        if file is None:
-            continue
-        file = Path(os.path.abspath(file))  # noqa: PTH100  tests may change the directory
+    # Absolute, as tests may change the directory.
+    files = dict.fromkeys(Path(os.path.abspath(file)) for file in reports(config))  # noqa: PTH100
+    for file in files:
         if file.is_dir():
             raise pytest.UsageError(
-                f"--dp-{kind}={file}: this is a directory. Write the name of a file in it, such "
-                f"as {file / f'dp.{kind}'}."
+                f"--dp-report={file}: this is a directory. Write the name of a file in it, such "
+                f"as {file / 'dp.html'}."
             )
-        files[kind] = file
-    return files
+        try:
+            ending(file)
+        except ClaimError as error:
+            raise pytest.UsageError(f"--dp-report={file}: {error}") from None
+    return list(files)
 
 
 def remove(files: Iterable[Path]) -> None:
@@ -64,7 +49,7 @@ def remove(files: Iterable[Path]) -> None:
                 file.unlink()
 
 
-def write(files: dict[str, Path], records: Sequence[Record], config: pytest.Config) -> list[str]:
+def write(files: Iterable[Path], records: Sequence[Record], config: pytest.Config) -> list[str]:
     """Write each file whole or not at all; what was written, or went wrong, a line each.
 
     A report that cannot be written does not keep the others from being written.
@@ -72,12 +57,13 @@ def write(files: dict[str, Path], records: Sequence[Record], config: pytest.Conf
     workspace = Path(os.environ.get("GITHUB_WORKSPACE") or config.rootpath)
     located = partial(_located, config.rootpath, workspace)
     problems = []
-    for kind, file in files.items():
+    for file in files:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, _WRITERS[kind](records, located).encode("utf-8", "backslashreplace"))
+            text = FORMATS[ending(file)](records, located)
+            write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
-            problems.append(f"--dp-{kind}={file} could not be written: {reason(error)}")
+            problems.append(f"--dp-report={file} could not be written: {reason(error)}")
     return problems
 
 

@@ -38,6 +38,12 @@ def asked(config: pytest.Config, name: str) -> Any:
     return ini(config, name) if option is None else option
 
 
+def reports(config: pytest.Config) -> list[Path]:
+    """The files of the options, and those of the ini key, which are relative to the root."""
+    typed = map(Path, getattr(config.option, "dp_report", None) or ())
+    return [*typed, *(config.rootpath / line for line in ini(config, "report") or ())]
+
+
 def has_claims(obj: object) -> bool:
     """Whether there is a claim on an object or, if it is a class, on something in its body.
 

@@ -15,7 +15,7 @@ from _pytest.mark.expression import Expression
 
 TYPED = "dp_command_line"
 """Under this name, workers are told the command line of the process that started them."""
-_SHARES = ("--splits", "--group", "--shard-id", "--num-shards", "--dp-shard")
+_SHARES = ("--splits", "--group", "--shard-id", "--num-shards")
 _SELECTING = (
     *("--deselect", "--lf", "--last-failed", "--sw", "--stepwise", "--sw-skip", "--stepwise-skip"),
     *("--testmon", "--picked", *_SHARES),

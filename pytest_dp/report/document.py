@@ -1,4 +1,4 @@
-"""All records of a run as one document: what ``--dp-json`` writes, and what it can be read from."""
+"""All records of a run as one document: what a JSON report is, and what it can be read from."""
 
 from __future__ import annotations
 

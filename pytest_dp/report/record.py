@@ -1,6 +1,6 @@
 """What an audit found, as plain values: every report is made of these, and of nothing else.
 
-A record survives JSON: on the way from an xdist worker, in the file of ``--dp-json``, in one that a
+A record survives JSON: on the way from an xdist worker, in a file of ``--dp-report``, in one that a
 later version reads. Its numbers are finite, or None; a bound that is None is infinite.
 `pytest_dp/report/record.schema.json` describes it for other programs.
 """

@@ -30,7 +30,7 @@ _RULES = {
         "dp-claim-weakened",
         "A differential privacy claim is not as on record",
         "The claim is less than dp-claims.json has on record, hidden, gone, or not on record. If "
-        "that is meant, run pytest --dp-update and commit the file.",
+        "that is meant, run pytest --dp-claims=update and commit the file.",
         "error",
         "6.0",
     ),

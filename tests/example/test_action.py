@@ -32,10 +32,10 @@ def count(records, rng, size):
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory):
-    """The claims of the project, as `--dp-update` puts them on record."""
+    """The claims of the project, as `--dp-claims=update` puts them on record."""
     project = tmp_path_factory.mktemp("recorded")
     (project / "test_stats.py").write_text(STATS.format(scale=1.0))
-    update = [sys.executable, "-m", "pytest", "-q", "--dp-update", f"--rootdir={project}"]
+    update = [sys.executable, "-m", "pytest", "-q", "--dp-claims=update", f"--rootdir={project}"]
     subprocess.run(update, cwd=project, check=True, capture_output=True)
     return (project / "dp-claims.json").read_text()
 

@@ -258,7 +258,7 @@ def test_a_regression_breaks_exactly_the_claims_it_should(name, project, pyteste
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     status, output = run(
         *("tests/test_stats.py", *claims),
-        *(f"--dp-max-samples={samples}", "--dp-sarif=dp.sarif"),
+        *(f"--dp-max-samples={samples}", "--dp-report=dp.sarif"),
     )
     assert status == 1, output
     assert failed(output) == claims, output

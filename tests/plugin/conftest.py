@@ -80,7 +80,7 @@ def shop(project, on_record):
     project.write("conftest.py", QUICK_AUDITS, imports="")
     file = project.root / "dp-claims.json"
     if not on_record:
-        result = project.run("--dp-update")
+        result = project.run("--dp-claims=update")
         assert result.parseoutcomes()["passed"] >= 1
         assert "failed" not in result.parseoutcomes()
         on_record["text"] = file.read_text()

@@ -19,7 +19,7 @@ SAID = "beyond your examples: eps >* for 0 (they have 18 to 90)"
 def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
     project.write("test_a.py", GATE)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    result = project.run("--dp-json=found.json", "--dp-sarif=found.sarif")
+    result = project.run("--dp-report=found.json", "--dp-report=found.sarif")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [

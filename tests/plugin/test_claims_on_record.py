@@ -122,7 +122,7 @@ def test_what_is_less_than_on_record_fails_the_run(shop, name):
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert failed(result) == claims
     assert result.parseoutcomes()["failed"] == len(claims)
-    assert "If that is meant:  pytest --dp-update  and commit" in result.stdout.str()
+    assert "If that is meant:  pytest --dp-claims=update  and commit" in result.stdout.str()
 
 
 HARMLESS = {
@@ -228,7 +228,7 @@ def test_a_new_mark_hides_a_claim_from_runs_that_had_it(shop, options, failing):
     assert failed(result) == failing
     if failing:
         result.stdout.fnmatch_lines(["E  *not audited (deselected: by slow, with -m 'not slow');*"])
-        shop.run("--dp-update")
+        shop.run("--dp-claims=update")
         assert failed(shop.run(*options)) == [], "a mark on record is no news"
 
 
@@ -350,7 +350,7 @@ def test_code_that_a_claim_is_made_of_is_on_record(project, name):
     project.write("conftest.py", QUICK_AUDITS, imports="")
     project.write("helping.py", CODE, imports="")
     project.write("test_count.py", claimed)
-    assert project.run("--dp-update").ret == 0
+    assert project.run("--dp-claims=update").ret == 0
     edit(project, ("test_count.py", "rng.laplace()", "rng.laplace(scale=2)"))
     edit(project, ("helping.py", "import st", "import st"), ("helping.py", "", "# a comment\n"))
     assert failed(project.run("--dp-claims=check")) == []
@@ -377,7 +377,7 @@ def test_a_profile_of_the_project_that_is_chosen_is_on_record(
     shop, recorded, now, options, failing
 ):
     edit(shop, ("conftest.py", "", recorded))
-    shop.run("--dp-update")
+    shop.run("--dp-claims=update")
     edit(shop, ("conftest.py", recorded, now))
     chosen = [f"--dp-profile={name}" for name in options]
     assert failed(shop.run("--dp-claims=check", *chosen)) == failing

@@ -239,7 +239,7 @@ def test_audits_and_crashes(dp_check):
 def test_claims_that_a_crash_kept_from_being_audited_are_errors(project, options, audited):
     """With other workers in place of those that crashed, and without."""
     project.write("test_a.py", "import os", laplace("first", 1.0), CRASHES, laplace("last", 1.0))
-    result = project.run("--dp-json=dp.json", *options)
+    result = project.run("--dp-report=dp.json", *options)
     assert result.ret != 0
     claims = json.loads((project.root / "dp.json").read_text())["claims"]
     told = {claim["name"]: claim for claim in claims}

@@ -9,7 +9,7 @@ import re
 import pytest
 from projects import QUICK, laplace
 
-from pytest_dp.plugin import files
+from pytest_dp.report import formats
 
 STATED = f"eps=1.0, {QUICK}"
 STATS = laplace("good", 1.0), laplace("broken", 0.2)
@@ -24,26 +24,26 @@ def stats(project):
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_all_kinds_at_once(stats, workers):
-    names = {kind: f"out/dp.{kind}" for kind in ("json", "sarif", "gitlab")}
-    options = [f"--dp-{kind}={name}" for kind, name in names.items()]
+    names = {kind: f"out/dp.{kind}" for kind in ("json", "sarif", "gitlab.json")}
+    options = [f"--dp-report={name}" for name in names.values()]
     result = stats.run(*options, *workers)
     assert result.ret == 1
     found = {kind: json.loads((stats.root / name).read_text()) for kind, name in names.items()}
     assert [claim["status"] for claim in found["json"]["claims"]] == ["no violation", "violated"]
-    assert len(found["sarif"]["runs"][0]["results"]) == len(found["gitlab"]) == 1
+    assert len(found["sarif"]["runs"][0]["results"]) == len(found["gitlab.json"]) == 1
     assert {file.name for file in (stats.root / "out").iterdir()} == {
         f"dp.{kind}" for kind in names
     }
-    result.stdout.fnmatch_lines([f"privacy claims, as {kind}: *dp.{kind}" for kind in names])
+    result.stdout.fnmatch_lines([f"report of the privacy claims: *dp.{kind}" for kind in names])
 
 
 def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
-    stats.run("--dp-update", "-k", "good")
+    stats.run("--dp-claims=update", "-k", "good")
     stats.write("test_stats.py", laplace("good", 1.0, STATED.replace("eps=1.0", "eps=2.0")))
-    files = {kind: f"--dp-{kind}=dp.{kind}" for kind in ("json", "sarif", "gitlab", "html")}
-    result = stats.run(*files.values())
+    kinds = ("json", "sarif", "gitlab.json", "html")
+    result = stats.run(*(f"--dp-report=dp.{kind}" for kind in kinds))
     assert result.ret == 1
-    told = {kind: (stats.root / f"dp.{kind}").read_text() for kind in files}
+    told = {kind: (stats.root / f"dp.{kind}").read_text() for kind in kinds}
     claims = json.loads(told["json"])["claims"]
     assert sorted(claim["status"] for claim in claims) == ["no violation", "weakened"]
     (alert,) = json.loads(told["sarif"])["runs"][0]["results"]
@@ -51,7 +51,7 @@ def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
     assert "eps=1.0 -> eps=2.0" in alert["message"]["text"]
     place = alert["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("test_stats.py", 3)
-    assert len(json.loads(told["gitlab"])) == 1
+    assert len(json.loads(told["gitlab.json"])) == 1
     assert "✗ not as on record" in told["html"]
     assert [line.split()[0] for line in result.outlines if line.startswith("good[")] == [
         "good[eps=2.0]"
@@ -61,7 +61,7 @@ def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
 @pytest.mark.slow
 def test_a_rename_keeps_the_source_and_a_change_does_not(stats):
     def sources():
-        stats.run("--dp-json=dp.json")
+        stats.run("--dp-report=dp.json")
         claims = json.loads((stats.root / "dp.json").read_text())["claims"]
         return [claim["source"] for claim in claims]
 
@@ -74,42 +74,44 @@ def test_a_rename_keeps_the_source_and_a_change_does_not(stats):
 
 def test_a_run_without_claims_writes_them_too(project):
     project.write("test_nothing.py", "def test_nothing(): pass")
-    assert project.run("--dp-sarif=dp.sarif").ret == 0
+    assert project.run("--dp-report=dp.sarif").ret == 0
     assert json.loads((project.root / "dp.sarif").read_text())["runs"][0]["results"] == []
 
 
-def test_ini_keys_are_relative_to_the_root_and_options_go_first(stats):
-    stats.ini("dp_json = reports/dp.json")
-    stats.run("-k", "good")
+def test_ini_keys_are_relative_to_the_root_and_options_come_on_top(stats):
+    stats.ini("dp_report = reports/dp.json\n  reports/DP.HTML")
+    stats.run("-k", "good", "--dp-report=other.json")
     assert (stats.root / "reports/dp.json").exists()
-    stats.run("-k", "good", "--dp-json=other.json")
+    assert "<html" in (stats.root / "reports/DP.HTML").read_text()
     assert (stats.root / "other.json").exists()
 
 
 def test_a_directory_is_refused_at_the_start(stats):
     (stats.root / "out").mkdir()
-    result = stats.run("--dp-json=out")
+    result = stats.run("--dp-report=out")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--dp-json=*out: this is a directory. Write the name of a file*"])
+    result.stderr.fnmatch_lines(
+        ["*--dp-report=*out: this is a directory. Write the name of a file*"]
+    )
 
 
 def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
     (stats.root / "file").write_text("in the way")
-    result = stats.run("-k", "good", "--dp-json=file/dp.json", "--dp-sarif=dp.sarif")
+    result = stats.run("-k", "good", "--dp-report=file/dp.json", "--dp-report=dp.sarif")
     assert result.ret == 1
     result.assert_outcomes(passed=1, deselected=1)
-    result.stdout.fnmatch_lines(["ERROR: --dp-json=*file/dp.json could not be written: *"])
+    result.stdout.fnmatch_lines(["ERROR: --dp-report=*file/dp.json could not be written: *"])
     assert (stats.root / "dp.sarif").exists()
 
 
-KINDS = ("json", "sarif", "gitlab", "html")
+KINDS = ("json", "sarif", "gitlab.json", "html")
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
 def test_no_report_of_an_earlier_run_stands_while_another_runs(project, workers):
     """Nor after it, should it be killed."""
     files = [project.write(f"dp.{kind}", "before") for kind in KINDS]
-    options = [f"--dp-{kind}=dp.{kind}" for kind in KINDS]
+    options = [f"--dp-report=dp.{kind}" for kind in KINDS]
     project.write(
         "test_it.py",
         "from pathlib import Path",
@@ -128,7 +130,7 @@ def test_a_full_disk_leaves_no_file(stats, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    result = stats.run("-k", "good", "--dp-json=dp.json")
+    result = stats.run("-k", "good", "--dp-report=dp.json")
     result.stdout.fnmatch_lines(["ERROR: *dp.json could not be written: No space left on device"])
     assert not list(stats.root.glob("*dp.json*"))
 
@@ -146,43 +148,42 @@ def test_no_verdict_depends_on_what_can_be_written(stats, monkeypatch, way):
     else:
         (stats.root / ".dp").write_text("in the way")
         options += ["-Werror::pytest.PytestCacheWarning"]
-    result = stats.run(*options, "--dp-claims=check", "--dp-json=deep/dp.json")
+    result = stats.run(*options, "--dp-claims=check", "--dp-report=deep/dp.json")
     assert result.parseoutcomes()["passed"] == 1  # the other one, and the missing record
     assert result.parseoutcomes()["failed"] == 2
     result.stdout.fnmatch_lines(["E   PrivacyViolation: *"])
     assert "Error: [" not in result.stdout.str()
     said = {
         "no evidence": "PytestCacheWarning: *.json could not be written, so this run is not kept: ",
-        "full disk": "ERROR: --dp-json=*dp.json could not be written: No space left on device",
+        "full disk": "ERROR: --dp-report=*dp.json could not be written: No space left on device",
     }
     result.stdout.fnmatch_lines([f"*{said[way]}*"])
 
 
-@pytest.mark.parametrize("kind", ["json", "sarif", "gitlab", "html", "table", "github"])
+@pytest.mark.parametrize("kind", [*KINDS, "table", "github"])
 def test_one_format_that_fails_costs_nothing_else(stats, monkeypatch, kind):
     def fails(*_, **__):
         raise OverflowError("cannot convert float infinity to integer")
 
-    kinds = ["json", "sarif", "gitlab", "html"]
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    if kind in kinds:
-        monkeypatch.setitem(files._WRITERS, kind, fails)
+    if kind in KINDS:
+        monkeypatch.setitem(formats.FORMATS, f".{kind}", fails)
     else:
         name = {"table": "table", "github": "github.annotation"}[kind]
         monkeypatch.setattr(f"pytest_dp.plugin.summary.{name}", fails)
-    result = stats.run(*(f"--dp-{each}=dp.{each}" for each in kinds))
+    result = stats.run(*(f"--dp-report=dp.{each}" for each in KINDS))
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         ["E   PrivacyViolation: *", "ERROR: *OverflowError: cannot convert float infinity*"]
     )
-    written = [each for each in kinds if (stats.root / f"dp.{each}").exists()]
-    assert written == [each for each in kinds if each != kind]
-    assert stats.run("-k", "good", *(f"--dp-{each}=dp.{each}" for each in kinds)).ret == 1
+    written = [each for each in KINDS if (stats.root / f"dp.{each}").exists()]
+    assert written == [each for each in KINDS if each != kind]
+    assert stats.run("-k", "good", *(f"--dp-report=dp.{each}" for each in KINDS)).ret == 1
 
 
 def test_a_hook_that_fails_costs_nothing_else(stats):
     stats.write("conftest.py", "def pytest_dp_report(): 1 / 0", imports="")
-    result = stats.run("--dp-json=dp.json", "-k", "good")
+    result = stats.run("--dp-report=dp.json", "-k", "good")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         ["*privacy claims*", "ERROR: pytest_dp_report of another plugin failed: ZeroDivision*"]

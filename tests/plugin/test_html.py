@@ -1,4 +1,4 @@
-"""``--dp-html``: the file is there, whole, in every kind of run."""
+"""``--dp-report`` as HTML: the file is there, whole, in every kind of run."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def svgs(file: Path) -> int:
 @pytest.mark.slow
 def test_a_report_with_pictures(project):
     project.write("test_shop.py", *SHOP, EXPECTED)
-    result = project.run("--dp-html=out/claims.html")
+    result = project.run("--dp-report=out/claims.html")
     file = project.root / "out/claims.html"
-    result.stdout.fnmatch_lines([f"privacy claims, as html: {file}"])
+    result.stdout.fnmatch_lines([f"report of the privacy claims: {file}"])
     text = file.read_text(encoding="utf-8")
     assert "Privacy claims: 1 of 3 violated, 1 not audited" in text
     assert "Broken, as the test expects: <code>test_<wbr>expected</code>" in text
@@ -44,8 +44,8 @@ def test_a_report_with_pictures(project):
 @pytest.mark.slow
 def test_it_is_the_same_from_xdist(project):
     project.write("test_shop.py", *SHOP)
-    project.run("--dp-html=alone.html")
-    project.run("--dp-html=shared.html", "-n2")
+    project.run("--dp-report=alone.html")
+    project.run("--dp-report=shared.html", "-n2")
     alone, shared = (
         (project.root / f"{name}.html").read_text(encoding="utf-8") for name in ("alone", "shared")
     )
@@ -65,7 +65,7 @@ def test_without_it_nothing_is_written_and_nothing_is_drawn(project):
 
 def test_other_files_are_the_same_with_it(project):
     project.write("test_shop.py", *SHOP)
-    project.run("--dp-html=claims.html", "--dp-json=claims.json")
+    project.run("--dp-report=claims.html", "--dp-report=claims.json")
     written = json.loads((project.root / "claims.json").read_text(encoding="utf-8"))
     assert [claim["status"] for claim in written["claims"]].count("violated") == 1
     assert not any("pictures" in claim for claim in written["claims"])
@@ -73,7 +73,7 @@ def test_other_files_are_the_same_with_it(project):
 
 def test_an_ini_key_is_relative_to_the_root(project, monkeypatch):
     project.write("test_shop.py", SHOP[1])
-    project.ini("dp_html = out/claims.html")
+    project.ini("dp_report = out/claims.html")
     (project.root / "below").mkdir()
     monkeypatch.chdir(project.root / "below")
     project.run("../test_shop.py")
@@ -83,15 +83,15 @@ def test_an_ini_key_is_relative_to_the_root(project, monkeypatch):
 def test_a_run_without_claims_leaves_a_report_that_says_so(project):
     project.write("test_none.py", "def test_nothing(): pass")
     project.write("claims.html", "of the last run")
-    project.run("--dp-html=claims.html")
+    project.run("--dp-report=claims.html")
     assert "none were audited" in (project.root / "claims.html").read_text()
 
 
 def test_a_directory_is_refused_at_the_start(project):
     project.write("test_shop.py", *SHOP)
-    result = project.run("--dp-html=.")
+    result = project.run("--dp-report=.")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--dp-html=*: this is a directory. Write the name*/dp.html."])
+    result.stderr.fnmatch_lines(["*--dp-report=*: this is a directory. Write the name*/dp.html."])
 
 
 def test_what_cannot_be_written_is_said_and_no_report_is_there(project, monkeypatch):
@@ -102,9 +102,9 @@ def test_what_cannot_be_written_is_said_and_no_report_is_there(project, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    result = project.run("--dp-html=claims.html")
+    result = project.run("--dp-report=claims.html")
     result.stdout.fnmatch_lines(
-        ["ERROR: --dp-html=* could not be written: No space left on device"]
+        ["ERROR: --dp-report=* could not be written: No space left on device"]
     )
     result.assert_outcomes(passed=1)
     assert not (project.root / "claims.html").exists()  # that of the last run is none of this one

@@ -117,7 +117,7 @@ def test_blind_is_its_own_word_and_counted_with_the_inconclusive(project):
         "    seed = rng.bytes(8)\n"
         "    return seed.hex(), zlib.crc32(seed + value.encode()) % 8\n",
     )
-    result = project.run("--dp-json=r.json")
+    result = project.run("--dp-report=r.json")
     assert result.parseoutcomes() == {"inconclusive": 1, "warnings": 1}
     result.stdout.fnmatch_lines(["test_a.py I *", "hashed* inconclusive (blind)", "*features=*"])
     result.stdout.fnmatch_lines(["blind: nothing that was tried tells *"])

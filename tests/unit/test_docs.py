@@ -75,7 +75,7 @@ def test_the_reference_has_every_keyword_option_and_profile():
         assert f"`{keyword}`" in claims
     for option, *_ in _OPTIONS:
         assert f"`--dp-{option.replace('_', '-')}`" in options
-    for option in ("--dp-update", "--dp-evidence", "dp_claims_file", *_PROFILES):
+    for option in ("--dp-report", "--dp-evidence", "dp_claims_file", *_PROFILES):
         assert f"`{option}`" in options
 
 
