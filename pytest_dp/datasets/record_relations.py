@@ -256,9 +256,7 @@ class AddRemoveOne(_Appearing):
 
     @property
     def required(self) -> str:
-        what = _units_in_words(
-            self, "exactly one record", "all rows of exactly one unit", "records"
-        )
+        what = _differing(self, "exactly one record", "all rows of exactly one unit", "records")
         return f"D' is D with {what} removed or added, in any order"
 
     def _moves(
@@ -285,9 +283,7 @@ class ReplaceOne(OfRecords):
 
     @property
     def required(self) -> str:
-        what = _units_in_words(
-            self, "exactly one of them", "the rows of exactly one of them", "of them"
-        )
+        what = _differing(self, "exactly one of them", "the rows of exactly one of them", "of them")
         many = "records" if self.unit is None else "units"
         return f"D and D' have as many {many} and {what} differs, in any order"
 
@@ -338,9 +334,7 @@ class ReplaceSpecial(_Appearing):
 
     @property
     def required(self) -> str:
-        what = _units_in_words(
-            self, "exactly one record", "all rows of exactly one unit", "records"
-        )
+        what = _differing(self, "exactly one record", "all rows of exactly one unit", "records")
         return f"D' is D with {what} turned into the null record, or back"
 
     def _keyword(self) -> Any:
@@ -390,7 +384,7 @@ def pair_of(d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
     return Pair(d1, d2, in_words(steps), in_words([step.reversed() for step in steps]))
 
 
-def _units_in_words(relation: OfRecords, record: str, rows: str, records: str) -> str:
+def _differing(relation: OfRecords, record: str, rows: str, records: str) -> str:
     if relation.group > 1:
         return f"at most {relation.group} {'units' if relation.unit is not None else records}"
     return record if relation.unit is None else rows

@@ -6,9 +6,8 @@ their ranges, NaN and infinities, repetitions and given constants, so that every
 own corner cases. A value keeps its choices; edited, they give another value of the same strategy,
 and never one that it cannot yield.
 
-This is the only module that looks inside Hypothesis: what it uses is there since 6.140, and was
-tested with 6.140 and 6.170. Where it is no more, values are drawn by ``@given``, without their
-choices, and can be neither mutated nor shrunk.
+This is the only module that looks inside Hypothesis, at what is there from 6.140 to 6.170 (tested).
+Elsewhere values are drawn by ``@given``, without choices, and can be neither mutated nor shrunk.
 """
 
 from __future__ import annotations

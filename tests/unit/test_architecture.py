@@ -7,8 +7,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "pytest_dp"
 PAGE = (ROOT / "docs/architecture.md").read_text()
@@ -54,7 +52,12 @@ def test_every_room_has_its_line():
     assert sorted(ROOMS) == sorted(files | folders)
 
 
-@pytest.mark.slow
+def test_no_module_is_long():
+    assert not {
+        file.name for file in HOUSE.rglob("*.py") if len(file.read_text().split("\n")) > 401
+    }
+
+
 def test_rooms_know_only_those_below():
     order = [room.removesuffix(".py") for room in ROOMS]
     upwards = {
