@@ -4,11 +4,11 @@ PYTHON ?= python3
 REGRESSION ?= 01
 
 # Hundreds of processes start in the tests: what they import is compiled once, whatever is set here.
-test quick nightly ray: export PYTHONDONTWRITEBYTECODE =
+test quick nightly ray mutants: export PYTHONDONTWRITEBYTECODE =
 # The tests run side by side; threads for small matrices would only wait for each other.
-test quick nightly ray: export OMP_NUM_THREADS = 1
+test quick nightly ray mutants: export OMP_NUM_THREADS = 1
 
-.PHONY: all demo test quick nightly ray lint types docs
+.PHONY: all demo test quick nightly ray mutants lint types docs
 all: lint types docs test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
@@ -25,6 +25,9 @@ nightly: .venv/.test  ## repetitions that `make test` leaves out
 
 ray: .venv/.ray  ## the tests of clusters on Ray, which is large; `make test` runs them on Dask
 	.venv/bin/python -m pytest -rs --durations=5 -k ray tests/plugin/test_cluster.py
+
+mutants: .venv/.test  ## whether tests see each of a list of one-line faults in statistical code
+	.venv/bin/python tests/mutants.py --jobs $$(nproc 2>/dev/null || echo 2)
 
 lint: .venv/.lint
 	.venv/bin/ruff check .
