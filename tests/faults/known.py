@@ -178,4 +178,28 @@ FAULTS = (
         "The upper tail of Laplace noise has twice its probability.",
         "unit/test_analytic.py::test_profile_of_laplace_noise",
     ),
+    Fault(
+        "gumbel-tail",
+        "analytic/laws.py",
+        '"gumbel": lambda x: _log_one_minus_exp(-np.exp(-x)),',
+        '"gumbel": lambda x: -np.exp(-x),',
+        "The upper tail of Gumbel noise is its lower one.",
+        "unit/test_analytic.py::test_laws_are_those_of_scipy",
+    ),
+    Fault(
+        "geometric-from-one",
+        "analytic/laws.py",
+        "return np.maximum(k + 1, 0.0) * math.log(self.parameter)",
+        "return np.maximum(k, 0.0) * math.log(self.parameter)",
+        "Geometric noise is off by one.",
+        "unit/test_analytic.py::test_laws_are_those_of_scipy",
+    ),
+    Fault(
+        "abandoned-paths-forgotten",
+        "exact/enumerating.py",
+        "max(self.left, 0) + self.abandoned, self.inexact",
+        "max(self.left, 0), self.inexact",
+        "Paths that were given up are taken for nothing, and a loss for exact.",
+        "unit/test_exact_draws.py::test_endless_support_leaves_a_residual",
+    ),
 )

@@ -236,4 +236,20 @@ FAULTS = (
         "A true distribution is refuted by an outcome that was too rare to enumerate.",
         "unit/test_evidence_goodness_of_fit.py::test_it_is_at_most_one_wherever_the_residual_is",
     ),
+    Fault(
+        "one-direction-for-two",
+        "evidence/event_test.py",
+        "return self.lower(*counts), min(1.0, 2 * self.p_value(*counts))",
+        "return self.lower(*counts), self.p_value(*counts)",
+        "A test that looks both ways pays for one.",
+        "unit/test_auditors_wiring.py::test_the_classical_test_of_any_claim_pays_for_both_directions",
+    ),
+    Fault(
+        "shared-loss-of-fewer-places",
+        "evidence/shared_loss.py",
+        "    if low == places or math.isinf(least):\n        return least\n",
+        "    return least\n",
+        "The resolution is that of a loss that fewer places share: too good.",
+        "unit/test_evidence_resolution.py::test_a_loss_is_harder_to_catch_the_more_places_share_it",
+    ),
 )

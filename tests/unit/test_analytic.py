@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 from exact import call_of
+from scipy import stats
 
 from pytest_dp.analytic.comparing import compared, largest_of
+from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.outcomes import outcomes_of
 from pytest_dp.analytic.profiles import profile
 from pytest_dp.privacy import gdp_to_delta
@@ -25,6 +27,31 @@ def loss(mechanism, d1, d2, *, searched=False, **params):
     largest = largest_of(cases(mechanism, d1, d2, **params))
     assert math.isinf(largest.error) if searched else largest.error < 1e-6
     return max(largest.forward, largest.backward)
+
+
+@pytest.mark.parametrize(
+    ("law", "same"),
+    [
+        (Law("laplace"), stats.laplace()),
+        (Law("normal"), stats.norm()),
+        (Law("logistic"), stats.logistic()),
+        (Law("gumbel"), stats.gumbel_r()),
+        (Law("exponential"), stats.expon()),
+        (Law("uniform"), stats.uniform()),
+        (Law("geometric", 0.7), stats.geom(0.3, loc=-1)),
+        (Law("two-sided geometric", 0.7), stats.dlaplace(-math.log(0.7))),
+        (Law("integers", 4), stats.randint(0, 4)),
+    ],
+    ids=lambda law: getattr(law, "family", ""),
+)
+def test_laws_are_those_of_scipy(law, same):
+    x = np.array([-9.0, -2.0, -0.75, 0.0, 0.25, 1.0, 2.5, 6.0, 30.0])
+    below, between = np.exp(law.log_below(x)), np.exp(law.log_between(x[:-1], x[1:]))
+    assert below == pytest.approx(same.cdf(x), rel=1e-9, abs=1e-300)
+    assert np.exp(law.log_above(x)) == pytest.approx(same.sf(x), rel=1e-9, abs=1e-15)
+    assert between == pytest.approx(np.diff(same.cdf(x)), rel=1e-9, abs=1e-15)
+    if not law.lattice:
+        assert law.log_density(x) == pytest.approx(same.logpdf(x), rel=1e-12)
 
 
 def sum_of_laplace(x, rng):

@@ -167,6 +167,7 @@ def test_a_loss_is_harder_to_catch_the_more_places_share_it():
 
     shared = [found(places) for places in (1, 1.5, 2, 3, 10, 100, 1_000)]
     assert shared == sorted(shared)
+    assert shared[1] == pytest.approx((shared[0] + shared[2]) / 2)
     assert shared[0] == pytest.approx(
         smallest_event(0.5, PlannedBets(CLAIM, 9_000, 1e-6)), rel=0.01
     )

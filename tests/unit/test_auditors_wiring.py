@@ -1,0 +1,220 @@
+"""How audits are wired: samples are fresh, shares of alpha add up, and red means what it says.
+
+None of these repeats an audit to count its errors: what is spent and drawn is written down.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_dp import MechanismError, audit
+from pytest_dp.auditors import concluding, dpsniper, held_out, sequential
+from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.evidence.counts import Bound, Counts, classical
+from pytest_dp.evidence.event_test import event_test
+from pytest_dp.privacy import ApproximateDP, GaussianDP
+from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.sampling.sampler import Sampler
+
+PAIRS = {"pairs": [([1], []), ([1, 1], [1])], "n_jobs": 1, "seed": 1}
+COUNTS = Counts(300, 500, 100, 500, (300, 100), 500)
+
+
+def laplace(records, rng, size, scale=0.5):
+    return len(records) + rng.laplace(scale=scale, size=size)
+
+
+def gaussian(records, rng, size):
+    return len(records) + rng.normal(scale=0.5, size=size)
+
+
+quick = partial(audit, vectorized="size", max_samples=20_000, **PAIRS)
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """Everything that audits draw."""
+    known = []
+    measure = Sampler.measure
+
+    def noted(self, wanted, function, deadline):
+        known.extend(wanted)
+        return measure(self, wanted, function, deadline)
+
+    monkeypatch.setattr(Sampler, "measure", noted)
+    return known
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [
+        (laplace, {"eps": 1.0, "coupled": True}),
+        (laplace, {"eps": 1.0, "coupled": False}),
+        (gaussian, {"mu": 1.0, "coupled": True}),
+        (laplace, {"eps": 1.0, "method": "statdp"}),
+        (laplace, {"eps": 1.0, "method": "dpsniper", "coupled": True}),
+        (laplace, {"eps": 1.0, "method": "dpsniper", "coupled": False}),
+        (laplace, {"eps": 1.0, "method": "dpsniper", "c": 0.1}),
+    ],
+    ids=str,
+)
+def test_no_random_numbers_are_drawn_twice(draws, mechanism, claim):
+    """Whatever is tested is drawn with a key that nothing before had, on either input."""
+    assert quick(mechanism, **claim).violated
+    own = [draw.key for draw in draws if not draw.shared]
+    shared = {draw.key for draw in draws if draw.shared}
+    used = [(draw.key, id(draw.dataset)) for draw in draws if draw.shared]
+    assert len(set(own)) == len(own)
+    assert len(set(used)) == len(used)
+    assert not shared & set(own)
+
+
+def test_all_that_is_shown_spends_alpha_once(monkeypatch):
+    """A divergence, an attack and an event, each at a share of alpha."""
+    spent = []
+    count, sharp = concluding.divergence.count, held_out.sharp
+
+    def divergence(context, pool, arm, alpha):
+        spent.append(alpha)
+        return count(context, pool, arm, alpha)
+
+    def proof(kind, counts, guarantee, alpha):
+        spent.append(alpha)
+        return sharp(kind, counts, guarantee, alpha)
+
+    monkeypatch.setattr(concluding.divergence, "count", divergence)
+    monkeypatch.setattr(held_out.bounds, "__defaults__", (proof,))
+    assert quick(gaussian, mu=1.0).violated
+    assert len(spent) >= 2
+    assert sum(spent) <= 1e-6 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.02])
+def test_an_attack_and_an_event_share_alpha(share):
+    spent = []
+
+    def proof(kind, counts, guarantee, alpha):
+        spent.append(alpha)
+        return Bound(kind, counts, guarantee, alpha)
+
+    context = SimpleNamespace(alpha=0.01, guarantee=ApproximateDP(1.0))
+    held_out.bounds(context, held_out.Tested(COUNTS, COUNTS, share=share), proof)
+    assert sum(spent) == pytest.approx(share * 0.01, rel=1e-12)
+
+
+def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
+    def cannot(*_):
+        raise CannotCouple("it does not share them")
+
+    tested = held_out.Tested(COUNTS, None)
+    monkeypatch.setattr(held_out, "_count_pairs", cannot)
+    monkeypatch.setattr(held_out, "_count_independent", lambda *_: tested)
+    context = SimpleNamespace(sampler=SimpleNamespace(runs=0, note=lambda _: None))
+    again = held_out.count(context, Pool(), SimpleNamespace(coupled=True), 1_000)
+    assert again.share + held_out.PAIRED_SHARE == pytest.approx(1.0)
+
+
+def test_a_game_that_starts_again_has_only_the_share_that_is_left(monkeypatch):
+    shares = []
+
+    class Noted(sequential.Game):
+        def __init__(self, context, key, share, *args, **more):
+            shares.append((key, share))
+            super().__init__(context, key, share, *args, **more)
+
+        def play(self, deadline):
+            super().play(deadline)
+            if self.coupled:
+                raise CannotCouple("it does not share them")
+
+    monkeypatch.setattr(sequential, "Game", Noted)
+    result = quick(laplace, eps=1.0)
+    keys, parts = zip(*shares, strict=True)
+    assert len(set(keys)) == 2
+    assert sum(parts) == pytest.approx(1.0)
+    assert result.violated
+
+
+def test_red_is_wealth_of_one_over_alpha(monkeypatch):
+    games = []
+
+    class Noted(sequential.Game):
+        def __init__(self, *args, **more):
+            super().__init__(*args, **more)
+            games.append(self)
+
+    monkeypatch.setattr(sequential, "Game", Noted)
+    enough, wealths = -math.log(sequential.COUPLED_SHARE * 1e-6), []
+    for most in (100, 200, 400, 4_000):
+        result = quick(laplace, eps=1.0, max_samples=most)
+        wealths.append(float(games[-1].ledger.highest.min()))
+        assert result.violated == (wealths[-1] >= enough)
+    assert any(0 < wealth < enough for wealth in wealths)
+    assert wealths[-1] >= enough
+
+
+def test_what_is_lost_in_a_game_that_was_given_up_is_lost():
+    """Only the share of the other game is left to win with."""
+    game = SimpleNamespace(refuted_before=False, ledger=SimpleNamespace(p_value=1e-7), share=0.05)
+    assert sequential.Game.p_value.fget(game) == pytest.approx(2e-6)
+
+
+@pytest.mark.parametrize(("lower", "red"), [(1.0, False), (1.0 + 1e-12, True)])
+def test_a_bound_at_the_claim_does_not_break_it(monkeypatch, lower, red):
+    def proof(kind, counts, guarantee, alpha):
+        return Bound(kind, counts, guarantee, alpha, lower, 0.5)
+
+    monkeypatch.setattr(dpsniper, "sharp", proof)
+    result = quick(laplace, eps=1.0, method="dpsniper")
+    assert result.violated == red
+    assert (result.p_value <= result.alpha) == red
+
+
+def test_what_is_kept_from_run_to_run_is_no_violation():
+    answers = {}
+
+    def cached(records, rng):
+        key = len(records)
+        if key not in answers:
+            answers[key] = key + rng.laplace()
+        return answers[key]
+
+    with pytest.raises(MechanismError, match="keeps something from run to run"):
+        audit(cached, eps=1.0, pairs=[([1], [])], max_samples=2_000, n_jobs=1, seed=1)
+
+
+def test_what_is_broken_beyond_the_examples_alone_is_told_beside_the_verdict():
+    def gated(ages, rng, size):
+        return len(ages) + rng.laplace(scale=0.1 if 77 in ages else 1.0, size=size)
+
+    given = {"inputs": [[18, 90, 35]], "neighbors": "add_remove_one", "vectorized": "size"}
+    result = audit(gated, eps=1.0, max_samples=4_000, seed=1, n_jobs=1, **given)
+    assert result.verdict == "no violation"
+    assert result.e_value < 1
+    assert isinstance(result.beyond, AuditResult)
+    assert result.beyond.violated
+
+
+@pytest.mark.parametrize("method", ["sequential", "dpsniper", "statdp"])
+def test_what_tells_no_inputs_apart_is_blind(method):
+    def noise(records, rng, size):
+        return rng.poisson(4.0, size=size)  # of which no closed form is known
+
+    result = quick(noise, eps=1.0, method=method, coupled=False)
+    assert (result.verdict, result.blind, result.strength) == ("inconclusive", True, "blind")
+
+
+def test_the_classical_test_of_any_claim_pays_for_both_directions():
+    """Twice the p-value in the one direction that it looks at."""
+    for claim in (ApproximateDP(0.1, 0.01), GaussianDP(0.1)):
+        test = event_test(claim)
+        once = test.p_value(260, 500, 200, 500, 0.005)
+        assert classical("event", replace(COUNTS, equal=(260, 200)), claim, 0.01).p_value == (
+            pytest.approx(2 * once)
+        )
