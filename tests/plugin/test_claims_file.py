@@ -67,7 +67,7 @@ def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
     assert f"  added: {guests}" in result.outlines
     assert f"  removed: {VISITORS}" in result.outlines
     assert failed(shop.run()) == [MEAN]
-    result = shop.run("--dp-claims=update", *options)
+    result = shop.run("--dp-claims=update", TESTS_FILE)
     assert f"  changed: {MEAN}" in result.outlines
     result = shop.run()
     assert result.ret == 0
@@ -363,17 +363,17 @@ def test_on_github_the_changed_line_is_annotated(shop, monkeypatch):
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_a_violation_that_a_test_expects_is_no_claim(project, options):
     broken = "    dp_check(lambda d, rng: d + rng.laplace(scale=0.1))\n"
-    marker = "@pytest.mark.dp_claim(eps=1.0, pairs=[(0, 1)], max_samples=2000)\n"
+    marker = "@pytest.mark.dp_claim(eps=1.0, pairs=[(0, 1)], max_samples=600)\n"
     expecting = f"    with pytest.raises(PrivacyViolation):\n    {broken}"
+    kept = ["test_b.py::test_kept", "test_c.py::test_kept"]
     project.write("test_a.py", f"{marker}def test_broken(dp_check):\n{expecting}")
-    project.write("test_b.py", f"{marker}def test_kept(dp_check):\n{broken}")
-    project.run("--dp-claims=update", *options).assert_outcomes(passed=1, failed=1)
-    assert list(entries(project)) == ["test_b.py::test_kept"]
+    for file in ("test_b.py", "test_c.py"):
+        project.write(file, f"{marker}def test_kept(dp_check):\n{broken}")
+    project.run("--dp-claims=update", *options).assert_outcomes(passed=1, failed=2)
+    assert list(entries(project)) == kept
     project.write("test_b.py", f"{marker}def test_kept(dp_check):\n{expecting}")
+    project.write("test_c.py", f"{marker}@pytest.mark.xfail\ndef test_kept(dp_check):\n{broken}")
     result = project.run(*options)
-    assert failed(result) == ["test_b.py::test_kept"]
+    assert failed(result) == kept
     result.stdout.fnmatch_lines(["E*: not audited (violated: as the test expects)*"])
-    project.write("test_b.py", f"{marker}@pytest.mark.xfail\ndef test_kept(dp_check):\n{broken}")
-    result = project.run(*options)
-    assert failed(result) == ["test_b.py::test_kept"]
     result.stdout.fnmatch_lines(["E*: not audited (xfailed); *"])
