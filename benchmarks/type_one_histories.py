@@ -75,8 +75,8 @@ def at_the_claim(name: str, seed: int) -> bool:
     return history(mechanism, keywords, seed, NIGHTS)[0]
 
 
-def broken(seed: int, samples: int = 40_000) -> tuple[bool, int, int]:
-    params = {"params": {"scale": 1 / 1.02}, "max_samples": samples}
+def broken(seed: int, samples: int = 40_000, times: float = 1.02) -> tuple[bool, int, int]:
+    params = {"params": {"scale": 1 / times}, "max_samples": samples}
     return history(laplace, {"eps": 1.0} | PAIR | params, seed, 60)
 
 

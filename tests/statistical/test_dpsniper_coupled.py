@@ -30,20 +30,28 @@ ALPHA = 0.1
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 
-@pytest.mark.parametrize("name", ["laplace", "geometric"])
-def test_the_bound_of_pairs_exceeds_the_truth_no_more_often_than_alpha(name):
+@pytest.mark.parametrize(
+    ("name", "audits"),
+    [
+        ("laplace", 7),
+        ("geometric", 7),
+        *(pytest.param(name, 30, marks=pytest.mark.nightly) for name in ("laplace", "geometric")),
+    ],
+)
+def test_the_bound_of_pairs_exceeds_the_truth_no_more_often_than_alpha(name, audits):
     """Where nearly all noise is shared; `test_dpsniper_audit` has larger losses.
 
-    A bound that fails in 0.3 of all audits instead of 0.1 passes one of six such tests.
+    Of 30 audits, a bound that fails in 0.3 of them instead of 0.1 passes one of six such tests. The
+    chance that a bound of pairs is too high is computed in `test_shown_validity`.
     """
-    results = [run(name, 0.09, 0.1, k, alpha=ALPHA, max_samples=12_000) for k in range(30)]
-    assert sum(result.eps_lower > 0.1 for result in results) <= most(30, ALPHA)
+    results = [run(name, 0.09, 0.1, k, alpha=ALPHA, max_samples=12_000) for k in range(audits)]
+    assert sum(result.eps_lower > 0.1 for result in results) <= most(audits, ALPHA)
     assert np.median([result.eps_lower for result in results]) > 0.05
 
 
 def test_little_is_lost_where_most_noise_is_shared():
     def gap(coupled):
-        bounds = [run("laplace", 0.1, 0.1, k, alpha=ALPHA, coupled=coupled) for k in range(5)]
+        bounds = [run("laplace", 0.1, 0.1, k, alpha=ALPHA, coupled=coupled) for k in range(3)]
         return 0.1 - np.median([result.eps_lower for result in bounds])
 
     assert 0 < gap(True) < 0.5 * gap(False)
@@ -177,9 +185,9 @@ def test_rare_outcomes_do_not_raise_the_bound_above_the_truth():
 
     truth = float(np.abs(np.log(chances / tilted)).max())
     results = [
-        sniped(mechanism, 0.1, k, alpha=0.2, max_samples=3_000, pairs=[(0, 1)]) for k in range(30)
+        sniped(mechanism, 0.1, k, alpha=0.2, max_samples=3_000, pairs=[(0, 1)]) for k in range(12)
     ]
-    assert sum(result.eps_lower > truth for result in results) <= most(30, 0.2)
+    assert sum(result.eps_lower > truth for result in results) <= most(12, 0.2)
     assert any(result.eps_lower > 0.3 for result in results)
 
 
@@ -225,8 +233,8 @@ def test_the_resolution_of_a_fixed_event(c):
     common = {"c": c, "max_samples": 50_000}
     claimed = run("laplace", 1.0, 1.0, 0, **common)
     assert 1.0 < claimed.resolution < -math.log(c)
-    caught = [run("laplace", 1.0, claimed.resolution, k, **common).violated for k in range(1, 13)]
-    assert sum(caught) >= 10  # 11.4 are expected; 0.7 of them would do in one of four tests
+    # 0.95 are expected; 0.7 of them would do in one of six tests.
+    assert all(run("laplace", 1.0, claimed.resolution, k, **common).violated for k in range(1, 6))
 
 
 def test_less_is_needed_to_learn_from_pairs():

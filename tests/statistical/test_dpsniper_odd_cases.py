@@ -16,6 +16,9 @@ from pytest_dp import ClaimError, MechanismError, audit, queries, values
 NUMBERS = {"pairs": [(0.0, 1.0)]}
 
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+
 # -- Odd mechanisms -------------------------------------------------------------------------------
 
 
@@ -36,17 +39,17 @@ def test_no_noise_at_all_is_caught():
 
 
 @pytest.mark.parametrize("keep", [0.85, 0.95, 0.999])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_randomized_response_that_hardly_ever_lies_is_caught(keep, seed):
-    result = sniped(randomized_response, 1.0, seed, params={"keep": keep}, inputs=values([0, 1]))
+def test_randomized_response_that_hardly_ever_lies_is_caught(keep):
+    result = sniped(randomized_response, 1.0, 1, params={"keep": keep}, inputs=values([0, 1]))
     assert result.violated
     true = math.log(keep / (1 - keep))
     assert 0.85 * true < result.eps_lower <= true
 
 
-@pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("more", [{}, {"classifier": "logistic"}, {"c": 0.01}])
-def test_the_answer_itself_beside_noise_is_caught(side, more):
+@pytest.mark.parametrize(
+    ("more", "side"), [({}, 0), ({}, 1), ({"classifier": "logistic"}, 0), ({"c": 0.01}, 1)]
+)
+def test_the_answer_itself_beside_noise_is_caught(more, side):
     def mechanism(records, rng, size):
         answer = np.full(size, len(records) if side else -len(records))
         return np.column_stack([rng.laplace(size=size), answer])
@@ -77,7 +80,7 @@ def test_hardly_any_samples(max_samples, more):
 
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_every_mechanism_of_the_paper_runs(case):
-    keywords = {**case.keywords(0.5, many=True), "max_samples": 1_500}
+    keywords = {**case.keywords(0.5, many=True), "max_samples": 800}
     result = sniped(case.vectorized, keywords.pop("eps"), **keywords)
     assert consistent(result)
     assert result.eps_lower <= case.truth(0.5)
@@ -240,7 +243,7 @@ def test_memory_is_flat_in_the_number_of_samples(monkeypatch):
         return rng.standard_normal((size, 10)) + 0.05 * len(records)
 
     peaks = []
-    for max_samples in (300_000, 600_000):
+    for max_samples in (150_000, 300_000):
         tracemalloc.start()
         try:
             result = sniped(ten, 2.0, max_samples=max_samples, max_seconds=600)

@@ -8,13 +8,13 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from boundary import most
 
 from benchmarks.exact_random import compare, compiled, known, program
 from pytest_dp import audit
 from pytest_dp.exact.distribution import NotExact
 
-ALPHA, AUDITS = 0.05, 16
+ALPHA = 0.05
 QUIET = {"n_jobs": 1, "max_samples": 1_500, "alpha": ALPHA}
 
 
@@ -44,15 +44,20 @@ MECHANISMS = (response, four_values, unary, truncated_geometric)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.__name__)
-def test_false_alarms_right_at_the_claim(mechanism):
+@pytest.mark.parametrize("audits", [1, pytest.param(16, marks=pytest.mark.nightly)])
+def test_false_alarms_right_at_the_claim(mechanism, audits):
+    """Were a third of all audits red, one of five times these four would not notice.
+
+    What bets can win against any law that the claim allows is computed in `test_bets_computed`.
+    """
     red = 0
-    for seed in range(AUDITS):
+    for seed in range(audits):
         keywords = {"eps": 1.0, "params": {"eps": 1.0}, "pairs": [(0, 1)], "seed": seed}
         result = audit(mechanism, **keywords, **QUIET)
         red += result.violated
         if result.estimate is not None:
             assert result.estimate.value == pytest.approx(1.0, abs=1e-9)
-    assert binom.sf(red - 1, AUDITS, ALPHA) > 1e-4
+    assert red <= most(audits, ALPHA)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.__name__)
@@ -80,11 +85,10 @@ def unseen(x):
 
 
 def test_noise_that_no_stand_in_sees_stays_green_and_is_not_called_exact():
-    for _ in range(4):
-        result = audit(unseen, eps=math.log(3), pairs=[(0, 1)], n_jobs=1, max_samples=40_000)
-        assert result.verdict == "no violation"
-        assert result.estimate is None
-        assert result.not_exact == "real runs give other outputs than enumerated ones"
+    result = audit(unseen, eps=math.log(3), pairs=[(0, 1)], n_jobs=1, max_samples=40_000)
+    assert result.verdict == "no violation"
+    assert result.estimate is None
+    assert result.not_exact == "real runs give other outputs than enumerated ones"
 
 
 def checks_its_generator(x, rng):

@@ -14,7 +14,7 @@ VISITS = st.lists(st.tuples(st.integers(0, 120), st.sampled_from(["a", "b", "c",
 INCOMES = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan))
 
 
-pytestmark = pytest.mark.usefixtures("_without_blame")
+pytestmark = pytest.mark.usefixtures("_verdict_only")
 
 
 def noisy(answer, size, rng, scale=1.0):
@@ -72,13 +72,12 @@ def test_what_leaks_for_some_inputs_only_is_found(mechanism, claim):
 @pytest.mark.parametrize(("mechanism", "claim"), CASES, ids=[case[0].__name__ for case in CASES])
 def test_its_corrected_twin_passes(mechanism, claim):
     """False alarms themselves are counted where audits take less time."""
-    for seed in range(2 if mechanism is rare else 1):
-        result = audited(mechanism, claim, seed, 3_000, broken=False)
-        assert not result.violated, (seed, result)
+    result = audited(mechanism, claim, 0, 2_000, broken=False)
+    assert not result.violated, result
 
 
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_other_auditors_look_at_the_pairs_up_front(method):
     claim = {"inputs": VISITS, "method": method}
-    assert audited(rare, claim, 1, 50_000, broken=True).violated
-    assert not audited(rare, claim, 1, 25_000, broken=False).violated
+    assert audited(rare, claim, 1, 30_000, broken=True).violated
+    assert not audited(rare, claim, 1, 10_000, broken=False).violated

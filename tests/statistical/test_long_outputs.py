@@ -22,8 +22,8 @@ def moved(at):
 
 
 def audited(mechanism, pair, **keywords):
-    keywords = {"eps": 1.0, "max_samples": 8_000, "seed": 0, "n_jobs": 1} | keywords
-    return audit(mechanism, pairs=[pair], **keywords)
+    keywords = {"eps": 1.0, "max_samples": 8_000, "max_seconds": 600, "seed": 0} | keywords
+    return audit(mechanism, pairs=[pair], n_jobs=1, **keywords)
 
 
 def noisy(answers, size, rng, scale=1.0):
@@ -59,6 +59,7 @@ CASES = {
 }
 
 
+@pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     ("case", "coupled"), [*((case, True) for case in CASES), ("one of 100", False)]
 )
@@ -66,7 +67,7 @@ def test_a_leak_in_a_long_output_is_found_and_its_twin_passes(case, coupled):
     mechanism, pair, name, (broken, right), keywords = CASES[case]
     found = audited(mechanism, pair, params={name: broken}, coupled=coupled, **keywords)
     assert found.violated
-    keywords = keywords | {"max_samples": 4_000}
+    keywords = keywords | {"max_samples": 2_500}
     twin = audited(mechanism, pair, params={name: right}, coupled=coupled, **keywords)
     assert twin.verdict == "no violation"
 
@@ -115,6 +116,7 @@ def with_gaps(answers, rng, scale):
     return [None if gap else x for x, gap in zip(noisy.tolist(), gaps, strict=True)]
 
 
+@pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(("mechanism", "coupled"), [(with_exceptions, True), (with_gaps, False)])
 def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
     monkeypatch.setattr(bandit, "TOTAL_ROOM", 10_000)
@@ -122,7 +124,7 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
     pair = moved(62), ZEROS
     found = audited(mechanism, pair, params={"scale": 0.4}, coupled=coupled, max_samples=6_000)
     assert found.violated
-    twin = audited(mechanism, pair, params={"scale": 1.0}, coupled=coupled, max_samples=4_000)
+    twin = audited(mechanism, pair, params={"scale": 1.0}, coupled=coupled, max_samples=2_000)
     assert twin.verdict == "no violation"
 
 

@@ -60,9 +60,15 @@ def unique_ids(rows: list[Any], rng: Rng) -> float:
 IDS = [[(1, 30), (2, 41), (3, 30)], [(1, 30), (2, 50)]]
 
 
-@pytest.mark.parametrize("neighbors", ["add_remove_one", "replace_one"])
-@pytest.mark.parametrize("mechanism", [unique_records, unique_ids])
-@pytest.mark.parametrize("method", ["sequential", "dpsniper"])
+@pytest.mark.parametrize(
+    ("mechanism", "neighbors", "method"),
+    [
+        (unique_records, "add_remove_one", "sequential"),
+        (unique_records, "replace_one", "dpsniper"),
+        (unique_ids, "replace_one", "sequential"),
+        (unique_ids, "add_remove_one", "dpsniper"),
+    ],
+)
 def test_what_no_example_repeats_may_be_refused(
     mechanism: Any, neighbors: str, method: str
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scipy.stats import binom
+from boundary import most
 
 from benchmarks.gated import GATED
 from benchmarks.type_one_searched import ALPHA, CLAIMS, trial
@@ -15,7 +15,9 @@ pytestmark = pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.slow
 @pytest.mark.parametrize("audits", [1, pytest.param(8, marks=pytest.mark.nightly)])
 def test_searched_pairs_make_no_false_alarms(audits):
-    """Of 24 audits, a version that alarms in three of ten passes one of 24 such tests.
+    """A version that alarms in three of ten audits passes one of three such tests of 3 audits.
+
+    It passes one of 400 such tests of 24.
 
     One that knows a batch when it bets on it, as in `test_sequential_audit`, alarms in all of them.
     What can be won on any pair is computed in `test_bets_computed`, and that searched
@@ -27,7 +29,7 @@ def test_searched_pairs_make_no_false_alarms(audits):
         found = [trial(name, 1.0, seed, 6_000) for seed in range(audits)]
         red += sum(violated for violated, _ in found)
         assert sum(proposed for _, proposed in found) > audits
-    assert red <= binom.ppf(1 - 1e-4, audits * len(CLAIMS), ALPHA)
+    assert red <= most(audits * len(CLAIMS), ALPHA)
 
 
 @pytest.mark.slow
@@ -37,10 +39,10 @@ def test_what_leaks_behind_a_gate_only_is_found(gated):
     assert result.violated or result.beyond.violated
 
 
-@pytest.mark.parametrize("gated", GATED[:3], ids=lambda gated: gated.name)
+@pytest.mark.parametrize("gated", GATED[:2], ids=lambda gated: gated.name)
 def test_without_a_search_it_is_not(gated):
     result = audit(
-        gated.make(True), **gated.claim(), search=(), max_samples=40_000, seed=0, n_jobs=1
+        gated.make(True), **gated.claim(), search=(), max_samples=10_000, seed=0, n_jobs=1
     )
     assert not result.violated
     assert result.proposed == 0

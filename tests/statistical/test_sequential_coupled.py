@@ -122,6 +122,7 @@ def rejecting(records, scale, rng, size):
     return len(records) + noise
 
 
+@pytest.mark.usefixtures("_without_blame")
 @pytest.mark.parametrize(
     ("mechanism", "more", "note"),
     [
@@ -132,7 +133,7 @@ def rejecting(records, scale, rng, size):
     ],
 )
 def test_mechanisms_that_coupling_would_break_are_drawn_independently(mechanism, more, note):
-    for seed in range(4):
+    for seed in range(2):
         one = mechanism() if isinstance(mechanism, type) else mechanism
         common = {"alpha": ALPHA, "max_samples": 6_000, "seed": seed, "n_jobs": 1}
         result = audit(one, eps=1.0, **COUNTS, **common, **more)
@@ -149,13 +150,13 @@ def test_noise_that_many_draws_share_is_an_error_and_no_violation():
         return len(records) + np.where(rng.random(size) < 0.5, common, own)
 
     refused = 0
-    for seed in range(8):
+    for seed in range(4):
         common = {"vectorized": "size", "max_samples": 50_000, "seed": seed, "n_jobs": 1}
         try:
             assert not audit(half_shared, eps=1.0, **COUNTS, **common).violated
         except MechanismError as error:
             refused += "runs are not independent" in str(error)
-    assert refused >= 3
+    assert refused >= 2
 
 
 def test_coupling_can_be_turned_off():

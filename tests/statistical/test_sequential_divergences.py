@@ -10,7 +10,7 @@ from pytest_dp import audit
 from pytest_dp.auditors import divergence, held_out
 from pytest_dp.report.violation import violation
 
-ALPHA, AUDITS = 0.05, 8
+ALPHA = 0.05
 MU = 0.5
 
 
@@ -52,9 +52,10 @@ CLOSE = {"mu": 0.75, "rho": 0.5, "rdp": 0.4}
 )
 def test_noise_as_claimed_is_no_violation(name, coupled):
     claim, truth = CLAIMS[name]
-    results = [audited(seed, 1.0, coupled, 2_000, **claim) for seed in range(AUDITS)]
-    assert sum(result.violated for result in results) <= most(AUDITS, ALPHA)
-    assert sum(result.lower > truth(1.0) for result in results) <= most(AUDITS, ALPHA)
+    for seed in range(2):
+        result = audited(seed, 1.0, coupled, 2_000, **claim)
+        assert not result.violated
+        assert result.lower <= truth(1.0)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import zlib
 import boundary
 import numpy as np
 import pytest
-from boundary import COUNTS, fewest
+from boundary import COUNTS
 
 from benchmarks.cases import CORPUS
 from benchmarks.resolution import CASES
@@ -52,15 +52,15 @@ def test_a_wider_margin_ends_sooner_and_none_uses_all():
 def test_a_loss_at_the_margin_is_not_missed_for_stopping():
     """A loss of 1.25 times the claim or twice it, which is what the audit says it would catch.
 
-    Were only 0.8 of them caught instead of 0.95, one of five such tests would not notice.
+    Were only 0.8 of them caught instead of 0.95, one of six such tests would not notice.
     """
     caught = [
         audited(1 / margin, seed, margin=margin, coupled=coupled).violated
-        for margin, audits in ((1.25, 3), (2.0, 7))
+        for margin, audits in ((1.25, 1), (2.0, 3))
         for coupled in (True, False)
         for seed in range(audits)
     ]
-    assert sum(caught) >= fewest(20, 0.95)
+    assert all(caught)
 
 
 @pytest.mark.slow
@@ -117,8 +117,8 @@ def test_the_shape_of_the_noise_counts():
 
     at = sorted(run(1 / 5, seed).resolution for seed in range(3))[1]
     assert at < 1.7
-    caught = [run(at, 100 + seed).violated for seed in range(10)]
-    assert sum(caught) >= fewest(10, 0.95)
+    # Were only 0.8 of them caught, one of three such tests would not notice.
+    assert all(run(at, 100 + seed).violated for seed in range(5))
 
 
 def test_no_pair_starves():
@@ -146,8 +146,8 @@ def local_hashing(value, rng):
 
 def masked_text(value, rng):
     """The value itself, under a one-time pad that is released with it."""
-    pad = rng.bytes(8)
-    text = hashlib.sha256(pad + value.encode()).digest()[:8]
+    pad = rng.bytes(3)
+    text = hashlib.sha256(pad + value.encode()).digest()[:3]
     return pad.hex(), text.hex()
 
 
@@ -155,7 +155,7 @@ def is_theirs(output):
     return [hashed(value, output[0]) == output[1] for value in ("red", "green")]
 
 
-LOCAL = {"eps": 1.0, "inputs": values(["red", "green"]), "max_samples": 40_000, "n_jobs": 1}
+LOCAL = {"eps": 1.0, "inputs": values(["red", "green"]), "max_samples": 5_000, "n_jobs": 1}
 
 
 HOW = [{}, {"coupled": False}, {"method": "dpsniper"}, {"method": "statdp"}]
@@ -173,15 +173,16 @@ def test_blind_where_nothing_tells_inputs_apart(mechanism, how):
 
 @pytest.mark.parametrize("how", HOW[:3])
 def test_features_make_it_see(how):
-    assert audit(local_hashing, **LOCAL, **how, seed=1, features=is_theirs).violated
-    useless = audit(local_hashing, **LOCAL, **how, seed=1, features=lambda _: 0.0)
+    claim = {**LOCAL, "max_samples": 10_000, **how, "seed": 1}
+    assert audit(local_hashing, **claim, features=is_theirs).violated
+    useless = audit(local_hashing, **claim, features=lambda _: 0.0)
     assert useless.blind
 
 
 def test_seldom_seen_by_chance():
-    """Of 10 audits of what is told apart by nothing, on several pairs each."""
-    pairs = [(f"a{k}", f"b{k}") for k in range(4)]
-    common = {"eps": 1.0, "pairs": pairs, "max_samples": 16_000, "n_jobs": 1}
+    """Of 10 audits of what is told apart by nothing, on two pairs each."""
+    pairs = [(f"a{k}", f"b{k}") for k in range(2)]
+    common = {"eps": 1.0, "pairs": pairs, "max_samples": 8_000, "n_jobs": 1}
     assert sum(audit(local_hashing, **common, seed=seed).blind for seed in range(10)) >= 9
 
 

@@ -144,20 +144,19 @@ def test_bounds_of_pairs_hold(claim, pairs, alpha):
     most = claim.largest_probability(both + only2)
     fits = (most - both >= 0) & (most + only2 <= 1)
     exact = np.stack([both, most - both, only2, 1 - most - only2], axis=1)[fits]
-    for law in np.concatenate([shares, exact]):
-        weights = stats.multinomial.pmf(
-            np.column_stack([counts, pairs - counts.sum(axis=1)]), pairs, law / law.sum()
-        )
-        p1, p2 = np.array(law[0] + law[1]), np.array(law[0] + law[2])
-        truth = max(float(event_test(claim).shows(p1, p2)), 0.0)
-        assert weights[bounds > truth + 1e-9].sum() <= alpha
-        if p1 <= claim.largest_probability(p2):
-            order = np.sort(np.unique(p_values))[:-1]
-            for level in order:
-                assert weights[p_values <= level].sum() <= level * (1 + 1e-9)
+    laws = np.concatenate([shares, exact])
+    of_each = np.column_stack([counts, pairs - counts.sum(axis=1)])
+    weights = stats.multinomial.pmf(of_each, pairs, (laws / laws.sum(1, keepdims=True))[:, None])
+    p1, p2 = laws[:, 0] + laws[:, 1], laws[:, 0] + laws[:, 2]
+    truth = np.maximum(test.shows(p1, p2), 0.0)
+    missed = (weights * (bounds > truth[:, None] + 1e-9)).sum(axis=1)
+    assert missed.max() <= alpha
+    keeps = p1 <= claim.largest_probability(p2)
+    assert keeps.sum() > 50
+    assert worst_level(p_values, weights[keeps]) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("claim", [CLAIMS[1], *CLAIMS[3:5], CLAIMS[6]], ids=str)
 def test_simulated_misses_of_pairs_at_large_counts(claim):
     """Nested events of shared noise, exactly at the claim."""
     alpha, pairs, audits = 0.1, 20_000, 200

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from boundary import AT_THEIR_CLAIM, COUNTS, QUIET, fewest, laplace, most
+from boundary import AT_THEIR_CLAIM, COUNTS, QUIET, laplace, most
 
 import pytest_dp
 from benchmarks.cases import STATDP
@@ -33,10 +33,14 @@ def run(name, claimed, true, seed, **more):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("audits", [10, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
-def test_false_alarms_at_the_claim_stay_below_alpha(name):
-    """Twice as many as there may be pass one of five such tests, and one of 100 such triples."""
-    audits, alpha, rejected, too_high = 40, 0.2, 0, 0
+def test_false_alarms_at_the_claim_stay_below_alpha(name, audits):
+    """Of 40, twice as many as there may be pass one of five tests, and one of 100 triples.
+
+    That the p-value of the counts is valid at every level is computed in `test_evidence_validity`.
+    """
+    alpha, rejected, too_high = 0.2, 0, 0
     for eps in (0.3, 1.0):
         for seed in range(audits // 2):
             result = run(name, eps, eps, seed, alpha=alpha, max_samples=4_000)
@@ -97,17 +101,13 @@ def test_no_sample_is_searched_and_tested(monkeypatch, true):
 
 @pytest.mark.slow
 def test_a_loss_at_the_resolution_is_caught():
-    """Were only 0.8 of them caught instead of 0.95, one of six such tests would not notice."""
-    caught = 0
+    """Were only 0.8 of them caught instead of 0.95, one of seven such tests would not notice."""
     for name in AT_THEIR_CLAIM:
         for eps, samples in ((0.1, 30_000), (1.0, 10_000), (3.0, 10_000)):
             passed = run(name, eps, eps, 0, max_samples=samples)
             assert passed.verdict == "no violation"
             assert eps < passed.resolution < 4 * eps
-            for seed in range(1, 5):
-                result = run(name, eps, passed.resolution, seed, max_samples=samples)
-                caught += result.violated
-    assert caught >= fewest(36, 0.95)
+            assert run(name, eps, passed.resolution, 1, max_samples=samples).violated
 
 
 def ten_bins(counts, eps, rng, size):
@@ -134,7 +134,7 @@ def often_missing(records, eps, rng, size):
     ],
 )
 def test_a_resolution_is_honest_where_no_event_has_the_whole_loss(mechanism, inputs):
-    """Were only 0.6 of them caught instead of 0.95, one of six such tests would not notice."""
+    """Were only 0.6 of them caught instead of 0.95, one of five such tests would not notice."""
     eps, common = 1.0, {"vectorized": "size", "n_jobs": 1, "max_samples": 10_000, **inputs}
     at_claim = [
         audit(mechanism, eps=eps, params={"eps": eps}, seed=seed, **common) for seed in range(3)
@@ -142,9 +142,9 @@ def test_a_resolution_is_honest_where_no_event_has_the_whole_loss(mechanism, inp
     resolution = sorted(result.resolution for result in at_claim)[1]
     caught = [
         audit(mechanism, eps=eps, params={"eps": min(resolution, 3.9)}, seed=seed, **common)
-        for seed in range(10, 16)
+        for seed in range(10, 13)
     ]
-    assert sum(result.violated for result in caught) >= 5
+    assert all(result.violated for result in caught)
 
 
 @pytest.mark.parametrize("name", AT_THEIR_CLAIM)
@@ -180,7 +180,7 @@ NINE = [(name, 0.7) for name in STATDP] + [("histogram, scale eps", 1.5), ("iSVT
 def test_the_nine_cases_of_the_paper(name, eps0):
     case = STATDP[name]
     expected = "violated" if case.violates(eps0) else "no violation"
-    samples = 200_000 if expected == "violated" else 100_000
+    samples = 200_000 if expected == "violated" else 50_000
     keywords = {**case.keywords(eps0, many=True), "max_samples": samples}
     assert audit(case.vectorized, **keywords, seed=1, n_jobs=1).verdict == expected
 

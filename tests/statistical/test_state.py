@@ -93,9 +93,10 @@ def memo_of_a_bit():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("make", [memo, cached, cached_on_the_class, memo_of_a_bit])
 def test_a_memo_is_an_error_and_no_verdict(make, method):
-    found = [verdict(make, method, seed) for seed in range(3)]
+    found = [verdict(make, method, seed) for seed in range(3 if make is memo_of_a_bit else 1)]
     assert "violated" not in found
-    assert found.count("error") >= 2  # by chance a bit may be the same on all inputs
+    # By chance a bit may be the same on all inputs.
+    assert found.count("error") >= (2 if make is memo_of_a_bit else 1)
 
 
 def permanent_response():
@@ -276,12 +277,11 @@ UNCOPIED = [
 
 @pytest.mark.parametrize("make", UNCOPIED)
 def test_a_memo_that_cannot_be_copied_is_no_violation(make):
-    found = [verdict(make, "sequential", seed) for seed in range(2)]
-    assert "violated" not in found
-    assert "error" in found
+    assert verdict(make, "sequential", seed=0) == "error"
 
 
-@pytest.mark.parametrize("name", ["missing", "fixed_seed", "half_the_noise", "response"])
+@pytest.mark.usefixtures("_verdict_only")
+@pytest.mark.parametrize("name", ["fixed_seed", "half_the_noise"])
 def test_bugs_that_hold_what_cannot_be_copied_stay_violations(name):
     def make():
         held, bug = NoCopy(), globals()[name]
@@ -295,6 +295,7 @@ def test_bugs_that_hold_what_cannot_be_copied_stay_violations(name):
     assert verdict(make, "sequential", seed=1) == "violated"
 
 
+@pytest.mark.usefixtures("_verdict_only")
 def test_each_process_that_is_forked_has_random_numbers_of_its_own():
     hidden = np.array([np.random.default_rng(3), NoCopy()], dtype=object)
     assert verdict(lambda: lambda data: sum(data) + hidden[0].laplace(0, 0.5), "sequential", 1) == (
@@ -453,17 +454,21 @@ def response(data, rng):
     return len(data) % 2 if rng.random() < 0.9 else 1 - len(data) % 2
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
-    "mechanism",
+    ("mechanism", "method"),
     [
-        missing,
-        fixed_seed,
-        seeds_the_globals,
-        drawn_at_import,
-        caches_nothing_random,
-        half_the_noise,
-        response,
+        (missing, "sequential"),
+        (fixed_seed, "sequential"),
+        (seeds_the_globals, "sequential"),
+        (drawn_at_import, "sequential"),
+        (caches_nothing_random, "sequential"),
+        (half_the_noise, "sequential"),
+        (response, "sequential"),
+        (fixed_seed, "statdp"),
+        (caches_nothing_random, "statdp"),
+        (seeds_the_globals, "dpsniper"),
+        (half_the_noise, "dpsniper"),
     ],
 )
 def test_bugs_stay_violations(mechanism, method):
@@ -486,7 +491,7 @@ def test_a_buffer_is_no_violation(size):
         return pooled
 
     inputs = {"inputs": [[1] * n for n in range(1, 16)]}
-    found = [verdict(make, "sequential", seed, **inputs) for seed in range(3)]
+    found = [verdict(make, "sequential", seed, **inputs) for seed in range(2)]
     assert set(found) <= {"no violation", "inconclusive"}
 
 
