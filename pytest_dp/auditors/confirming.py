@@ -130,12 +130,16 @@ def _refuse_other_errors(context: Context, item: Input, copied: _Copied) -> None
 def _refuse_files(
     context: Context, items: Sequence[Input], both: Sequence[_Copied], deadline: Deadline
 ) -> None:
-    """Refuse a mechanism that always answers the same, and may have that from a file."""
+    """Refuse a mechanism that may have its answer, or a part of it, from a file.
+
+    Where answers vary, a file that each run writes again makes no two runs alike: what it changes
+    is seen in runs that follow each other.
+    """
     for item, copied in zip(items, both, strict=True):
         files: list[str] = []
-        if len(_answers(copied)) == 1:
-            with suppress(CannotCopy, OutOfTime):  # then copies are all that can be told
-                files = context.sampler.files_kept(item, deadline)
+        with suppress(CannotCopy, OutOfTime):  # then copies are all that can be told
+            always = len(_answers(copied)) == 1
+            files = context.sampler.files_kept(item, deadline, rewritten=always)
         if files:
             raise CannotCopy(f"it reads {files[0]}, which was written while it was audited")
 

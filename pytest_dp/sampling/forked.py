@@ -37,6 +37,8 @@ from pytest_dp.sampling.workers import GRACE_SECONDS
 HANGS = "it does not return in a process that was forked, as where it waits for a thread"
 STANDARD = range(3)
 """Input, output and errors."""
+LISTED = "os.listdir", "os.scandir"
+"""Events by which folders are read: a name may hold an answer as well."""
 HIDDEN_KEY = 12
 """First part of the keys of generators that are found nowhere but in the memory of a process."""
 
@@ -195,7 +197,8 @@ def _cut_off(kept: int) -> None:
 def _answer(call: Call, generators: list[Any], request: bytes, answer: Connection) -> None:
     """In a process that was forked by it: the outputs, or why there are none."""
     files: list[str] = []
-    sys.addaudithook(lambda event, args: _heed(files, event, args))
+    made: set[str] = set()
+    sys.addaudithook(lambda event, args: _heed(files, made, event, args))
     try:
         manner, runner, dataset, chunks, seconds = pickle.loads(request)
         used = call.in_manner(*manner)
@@ -214,12 +217,16 @@ def _answer(call: Call, generators: list[Any], request: bytes, answer: Connectio
     answer.send_bytes(sent)
 
 
-def _heed(files: list[str], event: str, args: tuple[Any, ...]) -> None:
-    """Remember what is opened to read, other than code."""
-    if event == "sqlite3.connect":
-        files.append(str(args[0]))
+def _heed(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:
+    """Remember what is opened to read, other than code and what was `made` anew before."""
+    if event == "sqlite3.connect" or event in LISTED:
+        if not isinstance(args[0], int):  # of a folder that is open
+            files.append(os.fsdecode(args[0] or "."))
     elif event == "open" and not isinstance(args[0], int):
         path, mode, flags = args
+        file = os.fsdecode(path)
+        if set(mode) & {"w", "x"} if mode else flags & (os.O_TRUNC | os.O_EXCL):
+            made.add(file)
         reads = set(mode) & {"r", "+"} if mode else flags & (os.O_RDWR | os.O_WRONLY) != os.O_WRONLY
-        if reads and not str(path).endswith(".pyc"):
-            files.append(os.fsdecode(path))
+        if reads and file not in made and not file.endswith(".pyc"):
+            files.append(file)

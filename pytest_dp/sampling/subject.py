@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+import stat
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -291,8 +292,16 @@ class Subject:
         finally:
             self.runs += self.call.made.runs - made
 
-    def files_kept(self, dataset: Input, deadline: Deadline) -> list[str]:
+    def files_kept(self, dataset: Input, deadline: Deadline, *, rewritten: bool) -> list[str]:
         """Files that the mechanism reads, and that were written since it was first run.
+
+        Parameters
+        ----------
+        dataset : Input
+        deadline : Deadline
+        rewritten : bool
+            Whether those count that each run writes again, such as a counter. What a run reads of
+            what it wrote itself never does.
 
         Raises
         ------
@@ -300,11 +309,18 @@ class Subject:
             If that cannot be seen.
         """
         origin = Origin(self.call)
+        written: list[dict[str, float]] = []
         with closing(origin):
-            chunks = [Chunk(1, (COPY_KEY, 0))]
             seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
-            origin.run(self.call, self.runner, dataset, chunks, deadline, seconds)
-        return [file for file in sorted(origin.files) if _written(file) >= self._first.since]
+            for number in range(2):
+                chunks = [Chunk(1, (COPY_KEY, number))]
+                origin.run(self.call, self.runner, dataset, chunks, deadline, seconds)
+                written.append({file: _written(file) for file in sorted(origin.files)})
+        return [
+            file
+            for file, when in written[0].items()
+            if when >= self._first.since and (rewritten or when == written[1][file])
+        ]
 
     def repeated(self, dataset: Input, copies: int, deadline: Deadline) -> list[list[str]]:
         """Two outputs each, as texts, of so many that start afresh; errors as of `afresh`."""
@@ -376,8 +392,10 @@ def _unchanged(datasets: list[Input]) -> bool:
 
 
 def _written(file: str) -> float:
-    """When a file was written, in seconds since 1970; 0 if there is none."""
+    """When a file or a folder was written, in seconds since 1970; 0 if there is nothing in it."""
     try:
-        return Path(file).stat().st_mtime
+        found = Path(file).stat()
     except (OSError, ValueError):
         return 0.0
+    holds = stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size > 0)
+    return found.st_mtime if holds else 0.0  # devices, and what tells of processes, hold nothing

@@ -346,6 +346,61 @@ def test_an_answer_in_a_file_is_no_violation(kept, tmp_path):
         assert f"reads {file}" in result.reason
 
 
+def kept_in_names(folder):
+    def mechanism(data, rng):
+        start = f"{len(data)}_"
+        for name in os.listdir(folder):
+            if name.startswith(start):
+                return float(name.removeprefix(start))
+        answer = sum(data) + rng.laplace()
+        (folder / f"{start}{answer!r}").touch()
+        return answer
+
+    return mechanism
+
+
+def kept_below_noise(folder):
+    """As RAPPOR does: an answer that is drawn once, and some noise for each time it is told."""
+
+    def mechanism(data, rng):
+        file = folder / str(len(data))
+        if not file.exists():
+            file.write_text(repr(sum(data) + rng.laplace()))
+        return float(file.read_text()) + rng.normal(scale=0.01)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("make", [kept_in_names, kept_below_noise])
+def test_an_answer_in_a_folder_or_below_noise_is_no_violation(make, tmp_path):
+    result = audit(make(tmp_path), eps=1.0, seed=1, n_jobs=1, max_samples=2_000, **RECORDS)
+    assert result.verdict == "inconclusive"
+    assert f"reads {tmp_path}" in result.reason
+
+
+def written_and_read(folder):
+    def mechanism(data):
+        file = folder / "passed on"
+        file.write_text(repr(sum(data)))
+        return float(file.read_text())
+
+    return mechanism
+
+
+def counted_in_a_file(folder):
+    def mechanism(data, rng):
+        file = folder / "asked"
+        file.write_text(str(int(file.read_text()) + 1 if file.exists() else 1))
+        return sum(data) + rng.laplace(scale=0.2)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("make", [written_and_read, counted_in_a_file])
+def test_files_that_each_run_writes_hide_no_violation(make, tmp_path):
+    assert verdict(lambda: make(tmp_path), "sequential", 1, max_samples=4_000) == "violated"
+
+
 def waits_for_a_thread():
     pool = ThreadPoolExecutor(1)
     pool.submit(int).result()
