@@ -9,7 +9,9 @@ from pytest_dp.committed.texts import text_of
 from pytest_dp.identity import digest, of_modules
 
 
-def identity(promise: Promise, arguments: Arguments, mechanism: Any) -> str:
+def identity(
+    promise: Promise, arguments: Arguments, mechanism: Any, *, beyond: bool = False
+) -> str:
     """A digest of the claim, its inputs and all code that may matter: evidence is about these.
 
     Parameters
@@ -19,6 +21,8 @@ def identity(promise: Promise, arguments: Arguments, mechanism: Any) -> str:
     arguments : Arguments
     mechanism : callable
         Or what it stands for, as a text that was made before its first run.
+    beyond : bool, optional
+        Whether bets on inputs beyond what the claim gives count: then it is another claim.
     """
     said: list[Any] = [promise.guarantee, promise.relation, promise.group]
     said += [arguments.params, arguments.vectorized, arguments.drawn]
@@ -26,4 +30,4 @@ def identity(promise: Promise, arguments: Arguments, mechanism: Any) -> str:
     code = (
         mechanism if isinstance(mechanism, str) else of_modules(mechanism, dict(arguments.params))
     )
-    return digest("\n".join([*map(text_of, said), inputs, code]))
+    return digest("\n".join([*map(text_of, said), inputs, code, *["beyond"] * beyond]))

@@ -12,7 +12,7 @@ from pytest_dp.datasets.conversion import joined_as, length, no_dataset
 from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.pool import Pool, Positions
-from pytest_dp.datasets.record_relations import pair_of
+from pytest_dp.datasets.record_relations import AddRemoveOne, pair_of
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate, Relation
 from pytest_dp.datasets.steps import Step
 from pytest_dp.datasets.types import Kind
@@ -60,7 +60,7 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     The smallest and largest records come first. Of large examples: those of a part of few records
     that matter, then of the whole. Pairs that are beyond the examples come after all others. Where
     they are all that the relation makes, as where a record of a single example is replaced, these
-    neighbours count as examples too, unless they repeat what looks like an id.
+    neighbours count as examples too, unless they repeat what looks like an id, or mix examples.
     """
     _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
@@ -73,7 +73,7 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
         pairs = _sorted(sources, relation, lambda made: _inside(made, bounds, outside))
         pairs = replace(pairs, rest=chain(pairs.rest, _emptied(outside)))
     if not pairs.given:
-        pairs = _sorted(sources, relation, lambda made: _without_ids(made, bounds, outside))
+        pairs = _sorted(sources, relation, lambda made: _like_examples(made, bounds, outside))
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
     if not pairs.given and outside:
         raise ClaimError(
@@ -124,10 +124,10 @@ def _inside(pairs: Iterator[Pair], bounds: Bounds, outside: list[Pair]) -> Itera
             return
 
 
-def _without_ids(pairs: Iterator[Pair], bounds: Examples, outside: list[Pair]) -> Iterator[Pair]:
-    """The pairs that repeat no id; others are put aside."""
+def _like_examples(pairs: Iterator[Pair], bounds: Examples, outside: list[Pair]) -> Iterator[Pair]:
+    """The pairs that repeat no id, and mix no examples; others are put aside."""
     for pair in pairs:
-        if bounds.repeats_ids(pair):
+        if bounds.is_unlike(pair):
             outside.append(replace(pair, beyond=bounds.beyond(pair)))
         else:
             yield pair
@@ -179,6 +179,8 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     """Pairs by a function of the user's, of examples that may be anything.
 
     Those of two examples by a predicate, then each example with each of its neighbours, in turn.
+    What a predicate accepts says which datasets are neighbours, not which ones there are: pairs
+    beyond the examples come last, unless there are no others.
     """
     if not examples:
         raise _no_examples(examples)
@@ -189,7 +191,18 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     if isinstance(relation, Predicate):
         both = (Pair(a, b) for a, b in combinations(examples, 2) if key(a) != key(b))
         ways.insert(0, relation.accepted(both))
-    return _not_empty(leading(islice(distinct(in_turn(ways)), MAX_PAIRS)), examples, relation)
+    pairs = islice(distinct(in_turn(ways)), MAX_PAIRS)
+    tables = [data for data in examples if kind_of(data)]
+    if not isinstance(relation, Predicate) or len(tables) < len(examples):
+        return _not_empty(leading(pairs), examples, relation)
+    if not any(map(length, tables)):
+        return _not_empty(leading(pairs), examples, relation)
+    bounds, outside = Examples(examples, AddRemoveOne()), list[Pair]()
+    inside = leading(_inside(pairs, bounds, outside))
+    if not inside.given:
+        stated = (replace(pair, beyond="") for pair in outside)
+        return _not_empty(leading(stated), examples, relation)
+    return replace(inside, rest=chain(inside.rest, _emptied(outside)), bounds=bounds)
 
 
 def distinct(pairs: Iterable[Pair]) -> Iterator[Pair]:

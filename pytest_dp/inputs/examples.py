@@ -1,9 +1,10 @@
 """What a claim's examples say: which datasets are inside the claim, and which are beyond them.
 
 Inside are datasets of the examples' records, none more often than some example has it and in an
-order that the examples have, as records may be unique and data may be sorted. All else may be
-something that the mechanism need not take: a value between or outside of those in the examples, or
-a record whose values never came together.
+order that the examples have, as records may be unique and data may be sorted; and what holds within
+each example (`regularities`) holds of them. All else may be something that the mechanism need not
+take: a value between or outside of those in the examples, or a record whose values never came
+together.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pytest_dp.datasets.fields import fields_of
 from pytest_dp.datasets.record_relations import OfRecords
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.datasets.types import type_of
+from pytest_dp.inputs import regularities
 
 MAX_DEPTH = 5
 """Of dicts in a record, inside of which values are looked at one by one. Chosen by hand."""
@@ -127,8 +129,10 @@ class Examples:
                 return more
         return ()
 
-    def repeats_ids(self, pair: Pair) -> bool:
-        """Whether D' repeats values of a column that looks like one of ids."""
+    def is_unlike(self, pair: Pair) -> bool:
+        """Whether D' is like no example: it mixes them, or repeats what looks like an id."""
+        if self._mixed(records_of(pair.d2)):
+            return True
         if self._relation.unit is not None:
             return False
         return any(self._is_id(name) for name in self._repeated(records_of(pair.d2)))
@@ -142,7 +146,11 @@ class Examples:
         for record, content in zip(records, keys, strict=True):
             if content not in self._most and equality_key(record) != self._null:
                 return self._unknown(record)
-        return self._wrong_number(records, keys) or self._wrong_order(records, keys)
+        return (
+            self._mixed(records)
+            or self._wrong_number(records, keys)
+            or self._wrong_order(records, keys)
+        )
 
     # Records
 
@@ -170,18 +178,72 @@ class Examples:
                 return f"{_named(name, value)} (they have {_span(list(known.values()))})"
         return f"the record {describe(record, 60)} (none of them has it)"
 
+    # What holds within each example
+
+    def _rows(self, records: Sequence[Any]) -> list[dict[Hashable, Any]]:
+        """The values of records that are not the null record."""
+        return [self._named(r) for r in records if equality_key(r) != self._null]
+
+    def _contents(self, records: Sequence[Any]) -> list[regularities.Row]:
+        rows = self._rows(records)
+        return [{name: key(value) for name, value in row.items()} for row in rows]
+
+    @cached_property
+    def _uniform(self) -> frozenset[Hashable]:
+        return regularities.uniform([self._contents(records) for records in self._datasets])
+
+    @cached_property
+    def _together(self) -> list[tuple[Hashable, Hashable]]:
+        rows = [self._contents(records) for records in self._datasets]
+        return regularities.unique_together(rows, self._unique)
+
+    @cached_property
+    def _orders(self) -> list[regularities.Order]:
+        return list(regularities.orders([self._rows(records) for records in self._datasets]))
+
+    def _mixed(self, records: Sequence[Any]) -> str:
+        """Records that have another value in a column, though all of an example have the same."""
+        if not self._uniform:
+            return ""
+        found = regularities.mixed(self._uniform, self._contents(records))
+        if found is None:
+            return ""
+        name, at = found
+        rows = self._rows(records)
+        if name == regularities.FIELDS:
+            other, first = ("fields " + describe(list(row), 40) for row in (rows[at], rows[0]))
+        else:
+            other, first = _named(name, rows[at].get(name)), describe(rows[0].get(name), 40)
+        return f"{other} beside {first} (each of them has one of these)"
+
+    def _repeated_together(self, records: Sequence[Any]) -> str:
+        """Two values that come together for the second time, which they do in no example."""
+        if not self._together:
+            return ""
+        contents = self._contents(records)
+        for two in self._together:
+            at = regularities.repeated(two, contents)
+            if at is not None:
+                row = self._rows(records)[at]
+                both = " with ".join(_named(name, row.get(name)) for name in two)
+                return f"twice {both} (they have that once)"
+        return ""
+
     # How often, and how many
 
     def _wrong_number(self, records: Sequence[Any], keys: list[Hashable]) -> str:
+        by_content = dict(zip(reversed(keys), reversed(records), strict=True))
         for content, times in Counter(keys).items():
-            most = self._most[content] + (not self._strict)
-            record = records[keys.index(content)]
+            most, record = self._most[content] + (not self._strict), by_content[content]
             if times > most and equality_key(record) != self._null:
                 shown = describe(record, 40)
                 return f"{_times(times)} the record {shown} (they have it {_times(most)} at most)"
         for name, cells in self._repeated(records).items() if self._strict else ():
             value = next(at for at, cell in enumerate(cells) if cell in cells[:at])
             return f"twice {_named(name, self._of(name, records)[value])} (they have it once)"
+        together = self._repeated_together(records) if self._strict else ""
+        if together:
+            return together
         fixed = self._relation.name.startswith("replace") and self._relation.unit is None
         if fixed and not min(self._lengths) <= len(records) <= max(self._lengths):
             low, high = min(self._lengths), max(self._lengths)
@@ -266,35 +328,20 @@ class Examples:
             spans.append({content: (first[content], last[content]) for content in first})
         return spans
 
-    @cached_property
-    def _sorted_by(self) -> list[tuple[Hashable, int]]:
-        """Columns by which every example is sorted, and whether rising (1) or falling (-1)."""
-        return [
-            (name, sign)
-            for name in self._columns
-            for sign in (1, -1)
-            if all(_is_sorted(self._of(name, records), sign) for records in self._datasets)
-            and any(len(set(map(key, self._of(name, r)))) > 1 for r in self._datasets)
-        ]
-
     def _of(self, name: Hashable, records: Sequence[Any]) -> list[Any]:
         return [self._named(record).get(name) for record in records]
 
     def _unsorted(self, records: Sequence[Any]) -> tuple[int, int] | None:
         """Two records in a row that are not sorted in the way in which all examples are."""
-        for name, sign in self._sorted_by:
-            for at, two in enumerate(pairwise(self._of(name, records))):
-                if not _is_sorted(two, sign):
-                    return at, at + 1
+        if not self._orders:
+            return None
+        places = [at for at, r in enumerate(records) if equality_key(r) != self._null]
+        rows = self._rows(records)
+        for order in self._orders:
+            at = regularities.unsorted(order, rows)
+            if at is not None:
+                return places[at - 1], places[at]
         return None
-
-
-def _is_sorted(values: Sequence[Any], sign: int) -> bool:
-    """Whether values rise, or fall; False for those that have no order."""
-    try:
-        return all(bool(a <= b if sign > 0 else a >= b) for a, b in pairwise(values))
-    except Exception:  # of objects of users, of which anything may be raised
-        return False
 
 
 def _is_named_id(name: Hashable) -> bool:

@@ -21,6 +21,7 @@ from pytest_dp.plugin.options import accumulates
 from pytest_dp.report import numbers
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.search.reachable import is_project_file
+from pytest_dp.settings import Settings
 
 
 class Kept:
@@ -33,13 +34,15 @@ class Kept:
         Counts the audits of a test.
     claim : Claim
     mechanism : callable
-    alpha : float
+    settings : Settings
+        Of this audit.
     """
 
     def __init__(
-        self, item: pytest.Item, number: int, claim: Claim, mechanism: object, alpha: float
+        self, item: pytest.Item, number: int, claim: Claim, mechanism: object, settings: Settings
     ) -> None:
-        self._item, self._claim, self._alpha = item, claim, alpha
+        self._item, self._claim, self._alpha = item, claim, settings.alpha
+        self._beyond = settings.beyond == "fail"
         self._about, self._earlier = "", Evidence()
         self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
         self._store = Store(item.config.rootpath) if accumulates(item.config) else None
@@ -57,7 +60,7 @@ class Kept:
         """What runs with other seeds have shown of this promise; None if nothing is collected."""
         if self._store is None:
             return None
-        self._about = identity(promise, self._claim.arguments, self._code)
+        self._about = identity(promise, self._claim.arguments, self._code, beyond=self._beyond)
         self._earlier = self._store.earlier(
             self._name, self._about, numbers.seed(seed), self._alpha
         )

@@ -41,7 +41,7 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
     ends_early = settings.method == "sequential" and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
-    store = Kept(item, number, claim, mechanism, settings.alpha)
+    store = Kept(item, number, claim, mechanism, settings)
     past = Past(partial(remembered, item, number), store.earlier)
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
         root = item.config.rootpath

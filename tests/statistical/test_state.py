@@ -349,9 +349,9 @@ def test_an_answer_in_a_file_is_no_violation(kept, tmp_path):
 def kept_in_names(folder):
     def mechanism(data, rng):
         start = f"{len(data)}_"
-        for name in os.listdir(folder):
-            if name.startswith(start):
-                return float(name.removeprefix(start))
+        for file in folder.iterdir():
+            if file.name.startswith(start):
+                return float(file.name.removeprefix(start))
         answer = sum(data) + rng.laplace()
         (folder / f"{start}{answer!r}").touch()
         return answer

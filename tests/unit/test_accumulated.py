@@ -289,7 +289,7 @@ def count(records, rng):
 """
 
 
-def about(source=SOURCE, limit=3, params=None, **promised):
+def about(source=SOURCE, limit=3, params=None, beyond=False, **promised):
     module = {"LIMIT": limit, "__name__": "shop"}
     file = Path(os.environ["IDENTITY"]) / "shop.py"
     file.write_text(source)
@@ -298,7 +298,7 @@ def about(source=SOURCE, limit=3, params=None, **promised):
 
     linecache.checkcache(str(file))
     promise = Promise(ApproximateDP(1.0), **{"inputs": [[1]], **promised})
-    return identity(promise, Arguments(params=params or {}), module["count"])
+    return identity(promise, Arguments(params=params or {}), module["count"], beyond=beyond)
 
 
 @pytest.fixture(autouse=True)
@@ -321,6 +321,7 @@ def test_what_makes_no_difference_is_the_same():
         {"params": {"scale": 2.0}},
         {"inputs": [[2]]},
         {"group": 2},
+        {"beyond": True},
     ],
 )
 def test_what_makes_a_difference_is_another(changed):

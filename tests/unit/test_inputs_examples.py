@@ -80,6 +80,66 @@ def test_what_is_beyond_is_said_in_words(examples, data, said):
     assert examples.holds(data) == (not said)
 
 
+WEEKS = [[("W1", 3), ("W1", 4)], [("W2", 3), ("W2", 4), ("W2", 4)]]
+LENGTHS = [[[1, 2], [3, 4]], [[5, 6, 7]]]
+DAYS = [[("a", "mo", 1), ("a", "tu", 2), ("b", "mo", 3)], [("b", "mo", 4)]]
+MINUTES = [[(1, 5), (1, 9), (2, 0)], [(1, 7)]]
+
+
+@pytest.mark.parametrize(
+    ("examples", "data", "said"),
+    [
+        (WEEKS, [("W2", 4), ("W2", 4)], ""),
+        (WEEKS, [("W1", 3), ("W2", 3)], "record[0] = 'W2' beside 'W1' (each of them has one"),
+        ([*WEEKS, [("W1", 3), ("W2", 3)]], [("W1", 3), ("W2", 4)], ""),
+        ([[("W1", 3)], [("W2", 4)]], [("W1", 3), ("W2", 4)], ""),
+        (LENGTHS, [[1, 2], [5, 6, 7]], "fields [0, 1, 2] beside fields [0, 1] (each of them has"),
+        ([[[1], [5, 6]]], [[1], [5, 6]], ""),
+        (DAYS, [("a", "tu", 2), ("b", "mo", 4)], ""),
+        (DAYS, [("b", "mo", 3), ("b", "mo", 4)], "twice record[0] = 'b' with record[1] = 'mo' ("),
+        (MINUTES, [(1, 5), (1, 7), (2, 0)], ""),
+        (MINUTES, [(1, 9), (1, 7), (2, 0)], "(1, 9) before (1, 7) (they have another order)"),
+    ],
+)
+def test_what_holds_within_each_example_is_kept(examples, data, said):
+    beyond = Examples(examples, stated(ADD)).beyond(Pair(data, data))
+    assert beyond.startswith(said)
+    assert bool(beyond) == bool(said)
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+def test_no_pair_that_is_given_mixes_examples(neighbors):
+    weeks = [{row[0] for row in pair.d2} for pair in source(WEEKS, neighbors).given]
+    assert weeks
+    assert all(len(week) == 1 for week in weeks)
+
+
+def test_null_records_are_in_no_order():
+    of = source([[1, 2, 3], [2, 3, 4]], "replace_special")
+    assert len(of.given) == 6
+    assert [None, 2, 3] in [pair.d2 for pair in of.given]
+
+
+def one_more(d1, d2):
+    return len(d1) == len(d2) + 1
+
+
+def test_a_predicate_says_which_are_neighbours_not_which_datasets_there_are():
+    of = source([[1, 2, 3], [4, 5]], one_more)
+    assert of.given
+    assert all(len(set(d)) == len(d) for pair in of.given for d in (pair.d1, pair.d2))
+    assert "twice the record 1 (they have it once at most)" in [pair.beyond for pair in rest(of)]
+
+
+def test_a_predicate_that_only_takes_what_is_beyond_has_its_pairs():
+    def same_length(d1, d2):
+        return len(d1) == len(d2)
+
+    of = source([[1, 2]], same_length)
+    assert of.given
+    assert not any(pair.beyond for pair in of.given)
+
+
 def test_pairs_inside_come_first_and_others_say_what_is_beyond():
     of = source([[1, 0, 1]])
     assert sorted(pair.d2 for pair in of.given) == [[0, 1], [1, 0], [1, 1]]

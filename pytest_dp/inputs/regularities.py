@@ -1,0 +1,140 @@
+"""What holds within each example, and need not hold of a dataset made of records of several.
+
+A file holds one week, rows have one length, a day comes once for each user, events of an hour are
+in the order of their minutes: a mechanism may rely on it. Nothing here looks for more than two
+columns at a time, but for orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
+from typing import Any
+
+Row = dict[Hashable, Hashable]
+"""The contents of a record by the names, or places, of its fields."""
+
+FIELDS = ("fields",)
+"""In place of a name: which fields a record has."""
+MAX_COLUMNS = 8
+"""Columns of which each two are looked at together: more take time by the square. By hand."""
+MAX_TIES = 3
+"""Columns that sort one after the other, where those before are equal. By hand."""
+_MISSING = ("missing",)
+
+
+def uniform(datasets: Sequence[Sequence[Row]]) -> frozenset[Hashable]:
+    """Columns with one value in each dataset, though another one in another.
+
+    That may be chance where datasets have one record, so two of several records have to differ. Of
+    the fields that records have, one with several records is enough.
+    """
+    found = set()
+    for name in (FIELDS, *_names(datasets)):
+        values = [_values(name, rows) for rows in datasets]
+        if max(map(len, values), default=0) > 1 or len(set[Hashable]().union(*values)) < 2:
+            continue
+        several = [v for v, rows in zip(values, datasets, strict=True) if len(rows) > 1]
+        if len(set[Hashable]().union(*several)) > (name != FIELDS):
+            found.add(name)
+    return frozenset(found)
+
+
+def mixed(names: Iterable[Hashable], rows: Sequence[Row]) -> tuple[Hashable, int] | None:
+    """A column that has two values though it should have one, and where the second one is."""
+    for name in names:
+        contents = [_content(name, row) for row in rows]
+        for at, content in enumerate(contents):
+            if content != contents[0]:
+                return name, at
+    return None
+
+
+def unique_together(
+    datasets: Sequence[Sequence[Row]], unique: frozenset[Hashable]
+) -> list[tuple[Hashable, Hashable]]:
+    """Two columns each that repeat values, but never both at once, in any dataset."""
+    names = [name for name in _names(datasets) if name not in unique][:MAX_COLUMNS]
+    return [
+        two
+        for two in combinations(names, 2)
+        if all(repeated(two, rows) is None for rows in datasets)
+    ]
+
+
+def repeated(two: tuple[Hashable, Hashable], rows: Sequence[Row]) -> int | None:
+    """Where the values of two columns come together for the second time, if they do."""
+    seen = set()
+    for at, row in enumerate(rows):
+        both = _content(two[0], row), _content(two[1], row)
+        if both in seen:
+            return at
+        seen.add(both)
+    return None
+
+
+Order = tuple[tuple[Hashable, int], ...]
+"""Columns that sort one after the other, and whether rising (1) or falling (-1)."""
+
+
+def orders(datasets: Sequence[Sequence[dict[Hashable, Any]]]) -> Iterator[Order]:
+    """The ways in which every dataset is sorted, each of them seen in at least one."""
+    names = list(dict.fromkeys(name for rows in datasets for row in rows for name in row))
+    yield from _longer((), names, datasets)
+
+
+def _longer(
+    order: Order, names: list[Hashable], datasets: Sequence[Sequence[dict[Hashable, Any]]]
+) -> Iterator[Order]:
+    tied = [
+        (a, b)
+        for rows in datasets
+        for a, b in pairwise(rows)
+        if all(_equal(a.get(name), b.get(name)) for name, _ in order)
+    ]
+    used = [name for name, _ in order]
+    for name in names if tied and len(order) < MAX_TIES else ():
+        two = [(a.get(name), b.get(name)) for a, b in tied]
+        if name in used or all(_equal(a, b) for a, b in two):
+            continue
+        for sign in (1, -1):
+            if all(in_order(a, b, sign) for a, b in two):
+                yield (*order, (name, sign))
+                yield from _longer((*order, (name, sign)), names, datasets)
+
+
+def unsorted(order: Order, rows: Sequence[dict[Hashable, Any]]) -> int | None:
+    """The first record that comes after one which it should come before, if there is any."""
+    for at, (a, b) in enumerate(pairwise(rows)):
+        for name, sign in order:
+            before, after = a.get(name), b.get(name)
+            if not in_order(before, after, sign):
+                return at + 1
+            if not _equal(before, after):
+                break
+    return None
+
+
+def in_order(before: Any, after: Any, sign: int) -> bool:
+    """Whether values rise, or fall; False for those that have no order."""
+    try:
+        return bool(before <= after if sign > 0 else before >= after)
+    except Exception:  # of objects of users, of which anything may be raised
+        return False
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return in_order(a, b, 1) and in_order(a, b, -1)
+
+
+def _names(datasets: Sequence[Sequence[Row]]) -> list[Hashable]:
+    names = dict.fromkeys(name for rows in datasets for row in rows for name in row)
+    return [name for name in names if name is not None]
+
+
+def _values(name: Hashable, rows: Sequence[Row]) -> set[Hashable]:
+    return {_content(name, row) for row in rows}
+
+
+def _content(name: Hashable, row: Row) -> Hashable:
+    return frozenset(row) if name == FIELDS else row.get(name, _MISSING)
