@@ -230,3 +230,13 @@ def _heed(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -
         reads = set(mode) & {"r", "+"} if mode else flags & (os.O_RDWR | os.O_WRONLY) != os.O_WRONLY
         if reads and file not in made and not file.endswith(".pyc"):
             files.append(file)
+
+
+def written_at(file: str) -> float:
+    """When a file or a folder was written, in seconds since 1970; 0 if there is nothing in it."""
+    try:
+        found = Path(file).stat()
+    except (OSError, ValueError):
+        return 0.0
+    holds = stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size > 0)
+    return found.st_mtime if holds else 0.0  # devices, and what tells of processes, hold nothing

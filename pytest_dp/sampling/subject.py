@@ -10,10 +10,8 @@ from __future__ import annotations
 import copy
 import math
 import re
-import stat
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pytest_dp import clocks
@@ -31,7 +29,7 @@ from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.coupling import try_coupling
 from pytest_dp.sampling.deadline import HUNG_SECONDS, Deadline, interruptible
 from pytest_dp.sampling.first_states import first_state
-from pytest_dp.sampling.forked import Origin
+from pytest_dp.sampling.forked import Origin, written_at
 from pytest_dp.sampling.noiseless import noiseless
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, Runs
 from pytest_dp.sampling.runner import Runner
@@ -315,7 +313,7 @@ class Subject:
             for number in range(2):
                 chunks = [Chunk(1, (COPY_KEY, number))]
                 origin.run(self.call, self.runner, dataset, chunks, deadline, seconds)
-                written.append({file: _written(file) for file in sorted(origin.files)})
+                written.append({file: written_at(file) for file in sorted(origin.files)})
         return [
             file
             for file, when in written[0].items()
@@ -389,13 +387,3 @@ def _calls(runs: int, vectorized: bool) -> list[int]:
 def _unchanged(datasets: list[Input]) -> bool:
     changed = [dataset for dataset in datasets if not dataset.unchanged()]  # all are mended
     return not changed
-
-
-def _written(file: str) -> float:
-    """When a file or a folder was written, in seconds since 1970; 0 if there is nothing in it."""
-    try:
-        found = Path(file).stat()
-    except (OSError, ValueError):
-        return 0.0
-    holds = stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size > 0)
-    return found.st_mtime if holds else 0.0  # devices, and what tells of processes, hold nothing
