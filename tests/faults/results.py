@@ -1,7 +1,125 @@
-"""Faults."""
+"""Faults in what is said, and in what lasts: reports, claims on record, evidence, identity."""
 
 from __future__ import annotations
 
 from faults import Fault
 
-FAULTS: tuple[Fault, ...] = ()
+FILES = "unit/test_report_files.py::"
+CHANGED = "unit/test_committed.py::test_what_has_changed"
+ACCUMULATED = "unit/test_accumulated.py::"
+IDENTITY = "unit/test_code_identity.py::"
+
+FAULTS = (
+    Fault(
+        "infinite-told-as-0",
+        "report/record.py",
+        "return None if lower == math.inf else _finite(lower) or 0.0",
+        "return _finite(lower) or 0.0",
+        "A mechanism without any noise is told to lose nothing.",
+        FILES + "test_an_infinite_bound_is_told_as_infinite",
+    ),
+    Fault(
+        "violation-dropped-from-sarif",
+        "report/sarif.py",
+        "told = (told for record in records if",
+        "told = (told for record in records[1:] if",
+        "Code scanning never hears of a violation.",
+        FILES + "test_sarif_has_what_alarms",
+    ),
+    Fault(
+        "expected-ones-alone-in-gitlab",
+        "report/gitlab.py",
+        "if record.status in _SEVERITIES and not told.expected",
+        "if record.status in _SEVERITIES and told.expected",
+        "A merge request never hears of a violation.",
+        FILES + "test_gitlab_has_what_alarms",
+    ),
+    Fault(
+        "bound-written-rounded-up",
+        "report/numbers.py",
+        'text = _significant(value, digits, "down")',
+        'text = _significant(value, digits, "up")',
+        "The bound that people read is more than was shown.",
+        "unit/test_report_numbers.py::test_bounds_on_eps_round_to_the_honest_side",
+    ),
+    Fault(
+        "p-value-written-rounded-down",
+        "report/numbers.py",
+        'return _significant(value, 1, "up")',
+        'return _significant(value, 1, "down")',
+        "The p-value that people read is less than it is.",
+        "unit/test_report_numbers.py::test_numbers",
+    ),
+    Fault(
+        "fair-called-strong",
+        "results/result.py",
+        'return "strong" if times <= STRONG * EXACTLY else',
+        'return "strong" if times <= FAIR * EXACTLY else',
+        "A pass is given a better grade than it is worth.",
+        "unit/test_report_records.py::test_the_strength_of_a_pass",
+    ),
+    Fault(
+        "weaker-counts-as-stronger",
+        "committed/comparing.py",
+        "verdict = STRONGER if forth else WEAKER if back else OTHER",
+        "verdict = STRONGER if forth or back else OTHER",
+        "A claim on record becomes weaker, and nobody is told.",
+        CHANGED,
+    ),
+    Fault(
+        "less-effort-counts-as-more",
+        "committed/comparing.py",
+        "return STRONGER if after > before else WEAKER\n\n\ndef _falling",
+        "return STRONGER\n\n\ndef _falling",
+        "An audit looks less hard than on record, and nobody is told.",
+        CHANGED,
+    ),
+    Fault(
+        "smaller-group-counts-as-stronger",
+        "committed/comparing.py",
+        "str(old), str(new), STRONGER if new > old else WEAKER)",
+        "str(old), str(new), STRONGER)",
+        "A group gets smaller, and nobody is told.",
+        CHANGED,
+    ),
+    Fault(
+        "seed-counts-twice",
+        "accumulated/store.py",
+        "others = [run for run in runs if run.seed != seed]",
+        "others = list(runs)",
+        "Evidence of one run multiplies with itself.",
+        ACCUMULATED + "test_a_seed_counts_once",
+    ),
+    Fault(
+        "evidence-whatever-the-claim",
+        "accumulated/identity.py",
+        "said: list[Any] = [promise.guarantee, promise.relation, promise.group]",
+        "said: list[Any] = [promise.relation, promise.group]",
+        "Evidence against one claim counts against another.",
+        ACCUMULATED + "test_evidence_is_about_one_promise",
+    ),
+    Fault(
+        "refuted-and-forgotten",
+        "accumulated/store.py",
+        "        if everything.refutes(alpha):\n            return everything\n",
+        "",
+        "A later run takes back what an earlier one has refuted.",
+        ACCUMULATED + "test_once_refuted_stays_refuted_in_each_short_history",
+    ),
+    Fault(
+        "constants-of-modules-ignored",
+        "identity/__init__.py",
+        'text = digest(repr((space.get("__name__"), code, held)))',
+        'text = digest(repr((space.get("__name__"), held)))',
+        "Evidence of old code is kept though a constant changed.",
+        IDENTITY + "test_an_edit_is_new",
+    ),
+    Fault(
+        "imports-ignored",
+        "identity/__init__.py",
+        "            ahead += module.reached\n",
+        "",
+        "Evidence of old code is kept though a module that it imports changed.",
+        IDENTITY + "test_an_edit_is_new",
+    ),
+)

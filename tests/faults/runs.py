@@ -1,7 +1,83 @@
-"""Faults."""
+"""Faults in runs of the mechanism: inputs, random numbers, time; and in what is learned of them."""
 
 from __future__ import annotations
 
 from faults import Fault
 
-FAULTS: tuple[Fault, ...] = ()
+STREAMS = "unit/test_sampling_streams.py::"
+DEADLINES = "unit/test_sampling_deadlines.py::"
+
+FAULTS = (
+    Fault(
+        "chunks-with-one-key",
+        "sampling/chunks.py",
+        "return [Chunk(runs, (*draw.key, i), draw.shared)",
+        "return [Chunk(runs, (*draw.key, 0), draw.shared)",
+        "All chunks of a draw, in whichever worker, repeat the first one's outputs.",
+        STREAMS + "test_chunks_cover_a_draw_with_distinct_keys",
+    ),
+    Fault(
+        "seed-whatever-the-code",
+        "sampling/streams.py",
+        'digest = hashlib.sha256(f"{name}\\0{source}".encode()).digest()',
+        'digest = hashlib.sha256(f"{name}".encode()).digest()',
+        "A bug that one seed misses is missed for ever.",
+        STREAMS + "test_seeds_come_from_name_and_source",
+    ),
+    Fault(
+        "time-out-swallowed",
+        "sampling/deadline.py",
+        '            raise OutOfTime(up.stack if is_hung else "") from None',
+        "            return",
+        "What was interrupted passes for what has ended.",
+        DEADLINES + "test_a_computation_is_given_up",
+    ),
+    Fault(
+        "changed-input-kept",
+        "sampling/runner.py",
+        "return replace(call, input=dataset.fresh) if self.copies else call",
+        "return call",
+        "A mechanism that changes its input is audited on other inputs.",
+        "unit/test_sampling_calls.py::test_a_changed_input_is_given_afresh",
+    ),
+    Fault(
+        "noise-not-compared",
+        "sampling/sampler.py",
+        "if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:",
+        "if False:",
+        "Two inputs are taken to share random numbers that they do not share.",
+        "unit/test_sampling_aligned.py::test_the_noise_of_two_inputs_is_compared_over_several_calls",
+    ),
+    Fault(
+        "group-ignored-by-the-promise",
+        "privacy/reading.py",
+        'return _grouped(read, _group(stated["group"])) if "group" in stated else read',
+        "return read",
+        "A group is promised what one unit is.",
+        "unit/test_privacy.py::test_keywords",
+    ),
+    Fault(
+        "neighbours-two-records-apart",
+        "datasets/record_relations.py",
+        'return "" if len(steps) <= self.group else too_far(steps)',
+        'return "" if len(steps) <= self.group + 1 else too_far(steps)',
+        "A right mechanism is called broken on inputs that are no neighbours.",
+        "unit/test_relations.py::test_neighbours_differ_in_no_more_records_than_their_group",
+    ),
+    Fault(
+        "one-tail-for-two",
+        "evidence/homogeneity.py",
+        "return float(min(1.0, 2 * min(p[: at + 1].sum(), p[at:].sum())))",
+        "return float(min(1.0, min(p[: at + 1].sum(), p[at:].sum())))",
+        "Independent runs are refused twice as often as said.",
+        "unit/test_evidence_homogeneity.py::test_two_samples_are_compared_as_by_fisher",
+    ),
+    Fault(
+        "share-of-ties-ignored",
+        "attacks/threshold.py",
+        "return Attack(model, sign, threshold, (c * n - above) / at)",
+        "return Attack(model, sign, threshold, 1.0)",
+        "An attack of DP-Sniper is likelier than c, on which its bound rests.",
+        "unit/test_attacks_threshold.py::test_a_fixed_share_is_covered_exactly",
+    ),
+)

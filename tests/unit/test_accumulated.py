@@ -144,6 +144,13 @@ def test_another_claim_and_another_source_begin_anew(tmp_path):
     assert store.earlier(CLAIM.replace("1.0", "2.0"), ABOUT, "ff", 1e-6) == Evidence()
 
 
+def test_evidence_is_about_one_promise():
+    one = Promise(ApproximateDP(1.0))
+    others = [Promise(ApproximateDP(2.0)), Promise(ApproximateDP(1.0), group=2)]
+    assert len({identity(promise, Arguments(), "code") for promise in (one, *others)}) == 3
+    assert identity(one, Arguments(), "code") != identity(one, Arguments(), "other code")
+
+
 def test_a_seed_counts_once(tmp_path):
     store = filled(tmp_path, 1.5, -0.5)
     store.add(CLAIM, ABOUT, "1", 1e-6, of_run(9.0))

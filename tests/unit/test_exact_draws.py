@@ -16,6 +16,7 @@ import pytest
 from exact import distribution, probabilities
 from scipy import stats
 
+from pytest_dp.exact import choices
 from pytest_dp.exact.distribution import NotExact
 
 TOLERANCE = 1e-12
@@ -233,6 +234,15 @@ def test_rare_paths_are_left_out_and_counted():
     known = distribution(lambda x, rng: "rare" if rng.random() < 1e-14 else "common")
     assert known.outcomes == ("common",)
     assert 0.9e-14 < known.residual < 1.1e-14
+
+
+def test_paths_that_are_given_up_are_counted(monkeypatch):
+    monkeypatch.setattr(choices, "RAREST", 0.3)  # so that what is rarer than 0.3 draws no more
+    known = distribution(
+        lambda x, rng: "one" if rng.random() < 0.5 else [bool(rng.random() < 0.5) for _ in "ab"]
+    )
+    assert known.outcomes == ("one",)
+    assert known.residual == 0.5
 
 
 def test_too_many_paths():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections import Counter
+from itertools import combinations_with_replacement, islice, product
 
 import numpy as np
 import pandas as pd
@@ -117,3 +118,17 @@ def test_new_records_are_made_to_fit_or_refused():
         assert list(pair.d2.index) == list(range(len(pair.d2)))
     with pytest.raises(ClaimError, match="does not fit"):
         list(AddRemoveOne().pairs(frame, [(1000, "new")]))
+
+
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("relation", [AddRemoveOne, ReplaceOne])
+def test_neighbours_differ_in_no_more_records_than_their_group(relation, group):
+    """By counting records, of all small datasets."""
+    datasets = [
+        list(records) for size in range(4) for records in combinations_with_replacement("abc", size)
+    ]
+    for d1, d2 in product(datasets, datasets):
+        lost, new = (Counter(d1) - Counter(d2)).total(), (Counter(d2) - Counter(d1)).total()
+        apart = lost + new if relation is AddRemoveOne else lost
+        fits = relation is AddRemoveOne or lost == new
+        assert (relation(group=group).fault(d1, d2) == "") == (fits and 0 < apart <= group)
