@@ -132,14 +132,14 @@ def test_runs_without_it_touch_nothing(stats):
 def test_reruns_of_a_failure_do_not_turn_it_green(stats):
     nightly(stats)
     grown(stats, 20.0)
-    result = nightly(stats, "--reruns=2")
+    result = nightly(stats, "--reruns=1")
     assert result.ret == 1
     assert len(files(stats)) == 2
 
 
 def test_workers_keep_it_too(stats):
     stats.write("test_other.py", laplace("sums", 1.0))
-    nightly(stats, "-n", "2")
+    nightly(stats, "-n", "1")
     assert len(files(stats)) == 2
 
 

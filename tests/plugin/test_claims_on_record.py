@@ -185,7 +185,7 @@ def test_what_is_no_less_passes(shop, name):
     ("options", "failing"),
     [
         ([], [COUNT, TOTAL]),
-        (["-n", "2"], [COUNT, TOTAL]),
+        (["-n", "1"], [COUNT, TOTAL]),
         (["-k", "count"], [COUNT]),
         (["-k", "visitors"], []),
         (["-m", "not dp_claim"], []),
@@ -341,7 +341,7 @@ KEYWORDS = {
 
 
 @pytest.mark.parametrize("name", KEYWORDS)
-def test_code_that_a_claim_is_made_of_is_on_record(project, name):
+def test_code_that_a_claim_is_made_of_is_on_record(project, few_pairs, name):
     keywords, old, new = KEYWORDS[name]
     if "inputs" in keywords and "neighbors" not in keywords:
         keywords += ", neighbors='add_remove_one'"

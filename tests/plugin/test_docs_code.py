@@ -37,7 +37,7 @@ def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("python"), ids=name)
-def test_python_blocks_run(page, project, monkeypatch):
+def test_python_blocks_run(page, project, few_pairs, monkeypatch):
     monkeypatch.setattr(pytest_dp, "audit", with_little_effort(pytest_dp.audit))
     monkeypatch.syspath_prepend(project.root)
     project.write("tests/__init__.py", imports="")

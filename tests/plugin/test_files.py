@@ -22,7 +22,7 @@ def stats(project):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
 def test_all_kinds_at_once(stats, workers):
     names = {kind: f"out/dp.{kind}" for kind in ("json", "sarif", "gitlab.json")}
     options = [f"--dp-report={name}" for name in names.values()]

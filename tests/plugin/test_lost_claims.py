@@ -160,7 +160,7 @@ def test_other_claims_of_the_module_can_still_be_selected(project):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options", [[], ["-n", "2"], ["--import-mode=importlib"], ["--doctest-modules"]]
+    "options", [[], ["-n", "1"], ["--import-mode=importlib"], ["--doctest-modules"]]
 )
 def test_it_is_one_failure_under(project, options):
     project.write(

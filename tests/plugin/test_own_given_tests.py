@@ -19,7 +19,7 @@ MODULE = """
     def noisy_count(records, k, rng):
         return len(records) + rng.laplace(scale=1.0)
 
-    @dp_claim(eps=1.0, inputs=counts, neighbors="add_remove_one", max_samples=3_000)
+    @dp_claim(eps=1.0, inputs=counts, neighbors="add_remove_one", max_samples=2_000)
     def broken_count(records, rng):
         return len(records) + rng.laplace(scale=0.1)
 """
@@ -45,6 +45,10 @@ PROFILE = """
 
     for module in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp."):
         import_module(module.name)
+
+    from pytest_dp.inputs import generated, pair_strategies
+
+    generated.POOL, pair_strategies.SURVEY = 30, 10  # fewer draws, of which nothing is to be seen
 """
 OWN = """
     import time

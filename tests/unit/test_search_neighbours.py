@@ -64,7 +64,7 @@ def proposed(keywords: dict[str, Any], most: int) -> tuple[Any, list[Pair]]:
 
 @pytest.mark.parametrize("keywords", CLAIMS, ids=lambda k: "-".join(map(str, k.values()))[:40])
 def test_it_is_what_the_claim_speaks_of(keywords: dict[str, Any]) -> None:
-    relation, pairs = proposed(keywords, 120)
+    relation, pairs = proposed(keywords, 60)
     assert pairs
     for pair in pairs:
         assert not relation.fault(pair.d1, pair.d2), pair
