@@ -122,7 +122,7 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
     monkeypatch.setattr(bandit, "TOTAL_ROOM", 10_000)
     monkeypatch.setattr(bandit, "MIN_ROOM", 10_000)
     pair = moved(62), ZEROS
-    found = audited(mechanism, pair, params={"scale": 0.4}, coupled=coupled, max_samples=6_000)
+    found = audited(mechanism, pair, params={"scale": 0.3}, coupled=coupled, max_samples=6_000)
     assert found.violated
     twin = audited(mechanism, pair, params={"scale": 1.0}, coupled=coupled, max_samples=2_000)
     assert twin.verdict == "no violation"
