@@ -62,7 +62,7 @@ def draws(monkeypatch):
         (laplace, {"eps": 1.0, "method": "dpsniper", "coupled": False}),
         (laplace, {"eps": 1.0, "method": "dpsniper", "c": 0.1}),
     ],
-    ids=str,
+    ids=lambda given: given.__name__ if callable(given) else str(given),
 )
 def test_no_random_numbers_are_drawn_twice(draws, mechanism, claim):
     """Whatever is tested is drawn with a key that nothing before had, on either input."""
