@@ -32,10 +32,9 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Draw
 
-ANALYSED_KEY = 11
-"""First part of the keys of samples by which what was traced is checked."""
 TIME_SHARE, MAX_WAYS = 0.025, 64
 """Share of max_seconds, and ways on each input, that are traced at most: what they take is lost to
 the bets where nothing comes of it. Chosen by hand."""
@@ -176,7 +175,7 @@ def _real_outputs(context: Context, pool: Pool, arm: Arm) -> tuple[Outputs, Outp
     if min(context.to_test, context.runs_within(seconds, 2 * MIN_REAL)) < 2 * MIN_REAL:
         raise CannotInstrument("too few real runs")
     draws = [
-        Draw(pool.inputs[i], MIN_REAL, (ANALYSED_KEY, arm.number, side))
+        Draw(pool.inputs[i], MIN_REAL, (Purpose.ANALYSED, arm.number, side))
         for side, i in enumerate((arm.input1, arm.input2))
     ]
     on_d, on_d2 = context.sampler.draw(draws, context.deadline)

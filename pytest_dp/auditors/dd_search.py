@@ -32,6 +32,7 @@ from pytest_dp.outputs.event_search import Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
@@ -56,8 +57,6 @@ MIN_ABOVE = 50
 hand."""
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what the paper spends before the last step."""
-CHOICE_KEY, POWER_KEY = 3, 4
-"""First parts of the keys of samples on which a threshold is chosen, and a power estimated."""
 
 
 @dataclass(slots=True, eq=False)
@@ -200,7 +199,7 @@ def _score_intervals(
     context: Context, pool: Pool, rival: Rival, profile: Profile, runs: int
 ) -> list[Intervals]:
     """Where held-out outputs on either input lie."""
-    key = CHOICE_KEY, rival.input1, rival.input2
+    key = Purpose.CHOICE, rival.input1, rival.input2
     draws = [
         Draw(pool.inputs[i], runs, key if pool.coupled else (*key, i), pool.coupled)
         for i in (rival.input1, rival.input2)
@@ -238,7 +237,7 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
         _check(context, model, about, table)
         sides = tuple(enumerate((rival.input1, rival.input2)))
         drawn = context.sampler.measure(
-            [Draw(pool.inputs[i], runs, (CHOICE_KEY, rival.number, i, s)) for s, i in sides],
+            [Draw(pool.inputs[i], runs, (Purpose.CHOICE, rival.number, i, s)) for s, i in sides],
             _Scores(model),
             context.deadline,
         )
@@ -246,7 +245,7 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
             attack = fixed(model, sign, np.concatenate(drawn[rarer_side]), c)
             counts = context.sampler.measure(
                 [
-                    Draw(pool.inputs[i], runs, (POWER_KEY, rival.number, i, s, rarer_side))
+                    Draw(pool.inputs[i], runs, (Purpose.POWER, rival.number, i, s, rarer_side))
                     for s, i in sides
                 ],
                 Tally(attack, None),

@@ -11,10 +11,11 @@ import numpy as np
 from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, joints_of
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pool import DIVERGENCE_KEY, Pool
+from pytest_dp.auditors.pool import Pool
 from pytest_dp.evidence.divergence_bounds import best_bet
 from pytest_dp.privacy import Renyi
 from pytest_dp.results.result import Distance
+from pytest_dp.sampling.keys import Purpose
 
 ALPHA_SHARE = 0.5
 """Share of alpha for the divergence; the rest is for events, which hold at the same time. By hand:
@@ -49,7 +50,7 @@ def count(context: Context, pool: Pool, arm: Arm, alpha: float) -> Distance | No
     if pairs < 2:
         return None
     bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
-    draws, score = arm.draws(pool, pairs, DIVERGENCE_KEY), arm.binnings[:1]
+    draws, score = arm.draws(pool, pairs, Purpose.DIVERGENCE), arm.binnings[:1]
     reader = Reader(score, False, arm.outputs.extract)
     parts = context.sampler.measure(draws, reader, context.deadline)
     (joint,) = joints_of(parts, score)

@@ -22,13 +22,14 @@ from pytest_dp.arrays import Ints
 from pytest_dp.attacks.counting import Hits, Tally
 from pytest_dp.attacks.expected_bounds import first_share
 from pytest_dp.auditors.context import NOT_IID, Context
-from pytest_dp.auditors.pool import PAIRED_TEST_KEY, TEST_KEY, Pool
+from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import homogeneity
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.result import Counterexample
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
@@ -93,7 +94,7 @@ def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> 
     joint = np.zeros((4, 3), int)  # on both inputs, on the likelier one, on the other
     groups: tuple[list[Ints], list[Ints]] = ([], [])
     for batch, start in enumerate(range(0, pairs, MAX_BATCH)):
-        key, size = (PAIRED_TEST_KEY, *sides, batch), min(MAX_BATCH, pairs - start)
+        key, size = (Purpose.PAIRED_TEST, *sides, batch), min(MAX_BATCH, pairs - start)
         draws = [Draw(pool.inputs[i], size, key, shared=True) for i in sides]
         parts = context.sampler.measure(draws, hits, context.deadline)
         hits1, hits2 = (np.concatenate(part, axis=1) for part in parts)
@@ -130,12 +131,13 @@ def _count_independent(context: Context, pool: Pool, witness: Witness, total: in
     if common < 1:
         return None
     draws = [
-        Draw(pool.inputs[i], common, (TEST_KEY, i, side)) for side, i in enumerate(witness.sides)
+        Draw(pool.inputs[i], common, (Purpose.TEST, i, side))
+        for side, i in enumerate(witness.sides)
     ]
     more = 0 if n1 > n2 else 1
     if n1 - n2 not in (0, -1):
         which = witness.sides[more]
-        draws.append(Draw(pool.inputs[which], abs(n1 - n2), (TEST_KEY, which, 2)))
+        draws.append(Draw(pool.inputs[which], abs(n1 - n2), (Purpose.TEST, which, 2)))
     return count_drawn(context, witness, draws, more)
 
 
@@ -169,7 +171,7 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
 
 def _counts(context: Context, sums: list[Ints], more: int, tie: float) -> Counts:
     """Hits on both sides; each output at the threshold is included with probability `tie`."""
-    coins = np.random.default_rng(stream(context.seed, TEST_KEY, len(sums)))
+    coins = np.random.default_rng(stream(context.seed, Purpose.TEST, len(sums)))
     hits = [int(s[1]) + (int(coins.binomial(int(s[2]), tie)) if tie else 0) for s in sums]
     counts, runs = hits[:2], [int(s[0]) for s in sums[:2]]
     if len(sums) > 2:

@@ -23,16 +23,9 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, concatenated, tabulate
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Draw
 
-SEARCH_KEY = 1
-"""First part of the keys of all samples of a pool."""
-TEST_KEY = 2
-"""The same, of samples that are tested: none of them was ever searched."""
-PAIRED_TEST_KEY = 7
-"""The same, of those that are tested in pairs, with the same random numbers on both inputs."""
-DIVERGENCE_KEY = 8
-"""The same, of those by which divergences are bounded."""
 MIN_FIRST_LOOK = 20
 """Samples of each input below which a first look tells nothing: fewer compare pairs by luck, more
 leave pairs out. Chosen by hand."""
@@ -199,7 +192,7 @@ def draw_up_to(
         missing = runs - pool.count(i)
         if missing > 0:
             stream = () if pool.coupled else (i,)
-            key = SEARCH_KEY, *stream, len(pool.drawn[i])
+            key = Purpose.SEARCH, *stream, len(pool.drawn[i])
             draws.append(Draw(pool.inputs[i], missing, key, pool.coupled))
             who.append(i)
     for i, outputs in zip(who, context.sampler.draw(draws, deadline), strict=True):

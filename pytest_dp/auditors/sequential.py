@@ -21,11 +21,9 @@ from pytest_dp.auditors.game import RESERVE, Game
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 
-BET_KEY, RESTART_KEY = 5, 6
-"""First parts of the keys of samples that are bet on, and of those after a start without coupling.
-"""
 COUPLED_SHARE = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them. What either
 loses is the logarithm of its share, of some 14 that it takes to win at alpha = 1e-6. Chosen by
@@ -60,14 +58,14 @@ def audit(context: Context) -> AuditResult:
     enumeration = enumerate_pairs(context)
     if not context.settings.coupled:
         return _play_and_conclude(
-            Game(context, BET_KEY, 1.0, enumeration, coupled=False), enumeration
+            Game(context, Purpose.BET, 1.0, enumeration, coupled=False), enumeration
         )
     try:
-        game = Game(context, BET_KEY, COUPLED_SHARE, enumeration, coupled=True)
+        game = Game(context, Purpose.BET, COUPLED_SHARE, enumeration, coupled=True)
         return _play_and_conclude(game, enumeration)
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
-        game = Game(context, RESTART_KEY, 1 - COUPLED_SHARE, enumeration, coupled=False)
+        game = Game(context, Purpose.RESTART, 1 - COUPLED_SHARE, enumeration, coupled=False)
         return _play_and_conclude(game, enumeration)
 
 

@@ -15,11 +15,10 @@ from pytest_dp.errors import MechanismError
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.search.shrinking import shrunk
 
-SMALLER_KEY = 9
-"""First part of the keys of samples on smaller pairs; each pair gets the same random numbers."""
 MAX_SECONDS, TIME_SHARE = 10.0, 0.16
 """Seconds that may be spent on it, and share of those that the audit may take: more make a red
 build wait, less leave a larger counterexample. Chosen by hand."""
@@ -84,7 +83,7 @@ class _Search:
             return False
         game, arm = self.won
         source = PairSource([pair])
-        trial = Game(self.context, SMALLER_KEY, game.share, coupled=arm.coupled, source=source)
+        trial = Game(self.context, Purpose.SMALLER, game.share, coupled=arm.coupled, source=source)
         if self.only_told:
             trial = trial.beyond()
         try:

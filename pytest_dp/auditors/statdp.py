@@ -21,7 +21,7 @@ from pytest_dp.attacks.expected_bounds import likelier_first
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.picturing import MAX_OUTPUTS, pictures_of
-from pytest_dp.auditors.pool import TEST_KEY, Pool
+from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_shown
 from pytest_dp.auditors.two_stage import search_then_test
@@ -29,6 +29,7 @@ from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence.counts import Bound, classical
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.results.result import Verdict
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Draw
 
 MIN_TESTED = 1_000
@@ -51,7 +52,7 @@ def _test(context: Context, pool: Pool, best: Suspect) -> held_out.Tested | None
     if runs < 1:
         return None
     draw1, draw2 = (
-        Draw(pool.inputs[i], runs, (TEST_KEY, i, side))
+        Draw(pool.inputs[i], runs, (Purpose.TEST, i, side))
         for side, i in enumerate((best.input1, best.input2))
     )
     witness = best.witness

@@ -10,11 +10,12 @@ import numpy as np
 from pytest_dp.arrays import Outputs
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import draw_per_run, try_per_run
 from pytest_dp.sampling.row_aligned import FIRST_TRIAL_DRAWS, draw_row_aligned, try_row_aligned
 from pytest_dp.sampling.streams import stream
 
-TRIAL_KEY = (0, 0, 0)
+TRIAL_KEY = (Purpose.TRIAL, 0, 0)
 """Key of the streams on which mechanisms are tried."""
 
 

@@ -30,6 +30,7 @@ from pytest_dp.sampling.captured import GENERATORS, reseed
 from pytest_dp.sampling.chunks import Chunk, Input, pickled
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.workers import GRACE_SECONDS
@@ -39,8 +40,6 @@ STANDARD = range(3)
 """Input, output and errors."""
 LISTED = "os.listdir", "os.scandir"
 """Events by which folders are read: a name may hold an answer as well."""
-HIDDEN_KEY = 12
-"""First part of the keys of generators that are found nowhere but in the memory of a process."""
 
 
 class Origin:
@@ -202,7 +201,7 @@ def _answer(call: Call, generators: list[Any], request: bytes, answer: Connectio
     try:
         manner, runner, dataset, chunks, seconds = pickle.loads(request)
         used = call.in_manner(*manner)
-        sequence = stream(runner.seed, HIDDEN_KEY, *chunks[0].key)
+        sequence = stream(runner.seed, Purpose.HIDDEN, *chunks[0].key)
         for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
             with contextlib.suppress(Exception):  # such as of a class derived from one
                 reseed(generator, own)

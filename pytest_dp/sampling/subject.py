@@ -30,14 +30,13 @@ from pytest_dp.sampling.coupling import try_coupling
 from pytest_dp.sampling.deadline import HUNG_SECONDS, Deadline, interruptible
 from pytest_dp.sampling.first_states import first_state
 from pytest_dp.sampling.forked import Origin, written_at
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.noiseless import noiseless
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, Runs
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
 
-COPY_KEY = 10
-"""First part of the keys of what is drawn by copies that start afresh."""
 TRIAL_RUNS = 2
 """Runs at a time by which a mechanism is first looked at: one may take a second. By hand..."""
 TRIAL_RUNS_ALONE = 6
@@ -275,7 +274,7 @@ class Subject:
             If the deadline passes first.
         """
         vectorized = self.call.size is not None
-        chunks = [Chunk(n, (COPY_KEY, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
+        chunks = [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
         made = self.call.made.runs
         try:
             if self._origin is not None:
@@ -311,7 +310,7 @@ class Subject:
         with closing(origin):
             seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
             for number in range(2):
-                chunks = [Chunk(1, (COPY_KEY, number))]
+                chunks = [Chunk(1, (Purpose.COPY, number))]
                 origin.run(self.call, self.runner, dataset, chunks, deadline, seconds)
                 written.append({file: written_at(file) for file in sorted(origin.files)})
         return [

@@ -27,13 +27,11 @@ from pytest_dp.sampling.captured import Captured, reseed, restore, state_of
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.streams import child, stream
 from pytest_dp.search.coverage import Step, Tracer
 from pytest_dp.search.sizes import is_too_large
 
-STREAM_KEY = 9
-"""First part of the keys of streams. No key of a sample is as short as they are, so that none of
-their random numbers are those of a sample."""
 STREAMS = 2
 """Runs of each input: two show whether there is noise. More would cover rarer code, and take
 longer. Chosen by hand."""
@@ -244,7 +242,7 @@ class _Streams:
 
     def restarted(self, number: int) -> np.random.Generator:
         """A generator at the start of a stream, where all other sources are put as well."""
-        sequence = stream(self._seed, STREAM_KEY, number)
+        sequence = stream(self._seed, Purpose.OBSERVE, number)
         if number not in self._starts:
             for at, source in enumerate(self._sources, 1):
                 reseed(source, child(sequence, at))

@@ -13,6 +13,7 @@ from sniping import AT_THEIR_CLAIM, consistent, run, sniped
 from benchmarks import vectorized
 from pytest_dp import queries
 from pytest_dp.evidence import clopper_pearson, ratio
+from pytest_dp.sampling.keys import Purpose
 
 ALPHA = 0.2
 """Large, as then fewer audits tell a bound that fails twice as often as it may."""
@@ -85,7 +86,7 @@ def test_the_bound_of_the_paper_holds_too(c, audits):
 @pytest.mark.parametrize("coupled", [False, True])
 def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled):
     """The tests above can fail: here is the mistake that they guard against."""
-    from pytest_dp.auditors import dpsniper, held_out, pool
+    from pytest_dp.auditors import dpsniper, held_out
     from pytest_dp.evidence.counts import Counts
 
     def says_nothing(records, rng, size):
@@ -110,7 +111,7 @@ def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled)
         c1, c2, n = int(one.sum()), int(two.sum()), len(one)
         return held_out.Tested(Counts(c1, n, c2, n, (c1, c2), n, both), None)
 
-    assert pool.SEARCH_KEY != pool.TEST_KEY != pool.PAIRED_TEST_KEY != pool.SEARCH_KEY
+    assert Purpose.SEARCH != Purpose.TEST != Purpose.PAIRED_TEST != Purpose.SEARCH
     monkeypatch.setattr(dpsniper, "_test", peek)
     assert above() >= 3
 

@@ -15,12 +15,11 @@ from sniping import consistent, run, sniped
 from benchmarks.cases import CORPUS
 from pytest_dp import MechanismError, audit
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.dd_search import CHOICE_KEY
 from pytest_dp.auditors.held_out import ATTACK_SHARE, PAIRED_SHARE
-from pytest_dp.auditors.pool import PAIRED_TEST_KEY, SEARCH_KEY
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.evidence.counts import SHOWN_AT, Counts
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
 
@@ -81,7 +80,7 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
     def recorded(self, draws, function, deadline):
         assert len({draw.key for draw in draws}) == (1 if draws[0].shared else len(draws))
         keys.append(draws[0].key)
-        shared = keys[-1][0] in (SEARCH_KEY, CHOICE_KEY, PAIRED_TEST_KEY)
+        shared = keys[-1][0] in (Purpose.SEARCH, Purpose.CHOICE, Purpose.PAIRED_TEST)
         assert all(draw.shared for draw in draws) == shared
         return measure(self, draws, function, deadline)
 
@@ -89,7 +88,7 @@ def test_pairs_are_counted_over_several_batches(monkeypatch):
     monkeypatch.setattr(held_out, "MAX_BATCH", 7_000)
     result = run("laplace", 0.05, 0.1, 1, alpha=ALPHA)
     assert len(set(keys)) == len(keys)
-    assert sum(key[0] == PAIRED_TEST_KEY for key in keys) > 3
+    assert sum(key[0] == Purpose.PAIRED_TEST for key in keys) > 3
     assert result.violated
     assert result.counterexample.runs[0] > 3 * 7_000
     assert 0.08 < result.eps_lower < 0.11
@@ -119,7 +118,7 @@ def refusing(monkeypatch, first):
 
 
 def test_what_proves_unfit_in_the_test_is_counted_again_at_the_alpha_that_is_left(monkeypatch):
-    refusing(monkeypatch, PAIRED_TEST_KEY)
+    refusing(monkeypatch, Purpose.PAIRED_TEST)
     result = run("laplace", 0.3, 1.0, 1, alpha=ALPHA)
     assert "counted again without shared random numbers, as it remembers" in result.notes
     found = result.counterexample
@@ -132,7 +131,7 @@ def test_what_proves_unfit_in_the_test_is_counted_again_at_the_alpha_that_is_lef
 
 
 def test_what_proves_unfit_in_the_search_is_searched_again(monkeypatch):
-    refusing(monkeypatch, SEARCH_KEY)
+    refusing(monkeypatch, Purpose.SEARCH)
     result = run("laplace", 0.3, 1.0, 1, alpha=ALPHA)
     assert "started again without shared random numbers, as it remembers" in result.notes
     assert result.violated

@@ -13,6 +13,7 @@ from playing import run
 from pytest_dp import MechanismError, audit
 from pytest_dp.auditors import sequential
 from pytest_dp.evidence.betting import Ledger
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Sampler
 from pytest_dp.settings import SEARCHES
 
@@ -59,7 +60,7 @@ def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watche
     )  # this game has a part of alpha
     assert result.p_value == pytest.approx(min(expected, 1.0))
     assert_all_new(watched.draws)
-    bets = [batch for batch in watched.draws if batch[0][0][0] == sequential.BET_KEY]
+    bets = [batch for batch in watched.draws if batch[0][0][0] == Purpose.BET]
     looks = result.pairs[0] + result.proposed
     assert len(bets) >= len(watched.wagers) + looks  # more may be drawn to be shown
     if not result.violated:
@@ -76,8 +77,8 @@ def test_a_second_game_is_about_new_samples_with_what_is_left_of_alpha(watched):
     assert sum(watched.alphas) <= ALPHA * (1 + 1e-12)
     assert_all_new(watched.draws)
     games = [key[0] for batch in watched.draws for key, shared in batch if not shared]
-    assert sequential.BET_KEY not in games  # it may have drawn some pairs apart itself
-    assert sequential.RESTART_KEY in games
+    assert Purpose.BET not in games  # it may have drawn some pairs apart itself
+    assert Purpose.RESTART in games
 
 
 # Coupled draws
