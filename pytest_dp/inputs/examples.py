@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pytest_dp.datasets import describe, is_real, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length
@@ -26,7 +26,7 @@ from pytest_dp.datasets.types import type_of
 from pytest_dp.inputs import regularities
 
 MAX_DEPTH = 5
-"""Of dicts in a record, inside of which values are looked at one by one. Chosen by hand."""
+"""Of dicts in a record, inside of which values are looked at one by one. By hand."""
 
 
 class Bounds(Protocol):
@@ -87,6 +87,16 @@ class Patterns:
         return ()
 
 
+class _Entry(NamedTuple):
+    """A record of a dataset: itself, its content, and the values of its fields."""
+
+    record: Any
+    content: Hashable
+    row: dict[Hashable, Any]
+    contents: regularities.Row
+    is_null: bool
+
+
 class Examples:
     """What examples say of datasets.
 
@@ -113,6 +123,7 @@ class Examples:
             self._most |= Counter(keys)
         self._lengths = list(map(len, self._keys))
         self._null = relation.null_key(self._like)
+        self._entries: dict[Hashable, _Entry] = {}
         self._last: tuple[Any, str] = (None, "")
 
     def beyond(self, pair: Pair) -> str:
@@ -131,36 +142,52 @@ class Examples:
 
     def is_unlike(self, pair: Pair) -> bool:
         """Whether D' is like no example: it mixes them, or repeats what looks like an id."""
-        if self._mixed(records_of(pair.d2)):
+        entries = self._read(records_of(pair.d2))
+        if self._mixed(entries):
             return True
         if self._relation.unit is not None:
             return False
-        return any(self._is_id(name) for name in self._repeated(records_of(pair.d2)))
+        return any(self._is_id(name) for name in self._repeated(entries))
 
     def _fault(self, data: Any) -> str:
         """What of a dataset is in no example; empty if it is inside."""
         if not kind_of(data):
             return f"{describe(data, 40)}, which is no dataset"
-        records = records_of(data)
-        keys = list(map(key, records))
-        for record, content in zip(records, keys, strict=True):
-            if content not in self._most and equality_key(record) != self._null:
-                return self._unknown(record)
-        return (
-            self._mixed(records)
-            or self._wrong_number(records, keys)
-            or self._wrong_order(records, keys)
-        )
+        entries = self._read(records_of(data))
+        for entry in entries:
+            if entry.content not in self._most and not entry.is_null:
+                return self._unknown(entry)
+        return self._mixed(entries) or self._wrong_number(entries) or self._wrong_order(entries)
 
     # Records
+
+    def _read(self, records: Sequence[Any]) -> list[_Entry]:
+        return [self._entry(record) for record in records]
+
+    def _entry(self, record: Any) -> _Entry:
+        """Those of records that examples have are kept: most datasets are made of them."""
+        content = key(record)
+        entry = self._entries.get(content)
+        if entry is None:
+            row = self._named(record)
+            contents = {name: key(value) for name, value in row.items()}
+            is_null = equality_key(record) == self._null
+            entry = _Entry(record, content, row, contents, is_null)
+            if content in self._most:
+                self._entries[content] = entry
+        return entry
+
+    @cached_property
+    def _read_datasets(self) -> list[list[_Entry]]:
+        return list(map(self._read, self._datasets))
 
     @cached_property
     def _columns(self) -> dict[Hashable, dict[Hashable, Any]]:
         """All values of the examples by the name, or the place, of a field, and by content."""
         columns: dict[Hashable, dict[Hashable, Any]] = {}
-        for record in chain(*self._datasets):
-            for name, value in self._named(record).items():
-                columns.setdefault(name, {}).setdefault(key(value), value)
+        for entry in chain(*self._read_datasets):
+            for name, value in entry.row.items():
+                columns.setdefault(name, {}).setdefault(entry.contents[name], value)
         return columns
 
     def _named(self, record: Any) -> dict[Hashable, Any]:
@@ -170,116 +197,89 @@ class Examples:
         columns = data and data.columns(self._like)
         return dict(zip(columns, named.values(), strict=False)) if columns else named
 
-    def _unknown(self, record: Any) -> str:
+    def _unknown(self, entry: _Entry) -> str:
         """A record that no example has, in words: by a value that is in none, if there is one."""
-        for name, value in self._named(record).items():
+        for name, value in entry.row.items():
             known = self._columns.get(name, {})
-            if known and key(value) not in known:
+            if known and entry.contents[name] not in known:
                 return f"{_named(name, value)} (they have {_span(list(known.values()))})"
-        return f"the record {describe(record, 60)} (none of them has it)"
+        return f"the record {describe(entry.record, 60)} (none of them has it)"
 
     # What holds within each example
 
-    def _rows(self, records: Sequence[Any]) -> list[dict[Hashable, Any]]:
-        """The values of records that are not the null record."""
-        return [self._named(r) for r in records if equality_key(r) != self._null]
-
-    def _contents(self, records: Sequence[Any]) -> list[regularities.Row]:
-        rows = self._rows(records)
-        return [{name: key(value) for name, value in row.items()} for row in rows]
-
     @cached_property
     def _uniform(self) -> frozenset[Hashable]:
-        return regularities.uniform([self._contents(records) for records in self._datasets])
+        return regularities.uniform(list(map(_contents, self._read_datasets)))
 
     @cached_property
     def _together(self) -> list[tuple[Hashable, Hashable]]:
-        rows = [self._contents(records) for records in self._datasets]
-        return regularities.unique_together(rows, self._unique)
+        return regularities.unique_together(list(map(_contents, self._read_datasets)), self._unique)
 
     @cached_property
     def _orders(self) -> list[regularities.Order]:
-        return list(regularities.orders([self._rows(records) for records in self._datasets]))
+        return list(regularities.orders(list(map(_rows, self._read_datasets))))
 
-    def _mixed(self, records: Sequence[Any]) -> str:
+    def _mixed(self, entries: Sequence[_Entry]) -> str:
         """Records that have another value in a column, though all of an example have the same."""
         if not self._uniform:
             return ""
-        found = regularities.mixed(self._uniform, self._contents(records))
+        found = regularities.mixed(self._uniform, _contents(entries))
         if found is None:
             return ""
-        name, at = found
-        rows = self._rows(records)
+        (name, at), rows = found, _rows(entries)
         if name == regularities.FIELDS:
             other, first = ("fields " + describe(list(row), 40) for row in (rows[at], rows[0]))
         else:
             other, first = _named(name, rows[at].get(name)), describe(rows[0].get(name), 40)
         return f"{other} beside {first} (each of them has one of these)"
 
-    def _repeated_together(self, records: Sequence[Any]) -> str:
+    def _repeated_together(self, entries: Sequence[_Entry]) -> str:
         """Two values that come together for the second time, which they do in no example."""
         if not self._together:
             return ""
-        contents = self._contents(records)
+        contents = _contents(entries)
         for two in self._together:
             at = regularities.repeated(two, contents)
             if at is not None:
-                row = self._rows(records)[at]
+                row = _rows(entries)[at]
                 both = " with ".join(_named(name, row.get(name)) for name in two)
                 return f"twice {both} (they have that once)"
         return ""
 
     # How often, and how many
 
-    def _wrong_number(self, records: Sequence[Any], keys: list[Hashable]) -> str:
-        by_content = dict(zip(reversed(keys), reversed(records), strict=True))
-        for content, times in Counter(keys).items():
-            most, record = self._most[content] + (not self._strict), by_content[content]
-            if times > most and equality_key(record) != self._null:
-                shown = describe(record, 40)
+    def _wrong_number(self, entries: Sequence[_Entry]) -> str:
+        by_content = {entry.content: entry for entry in reversed(entries)}
+        for content, times in Counter(entry.content for entry in entries).items():
+            most, entry = self._most[content] + (not self._strict), by_content[content]
+            if times > most and not entry.is_null:
+                shown = describe(entry.record, 40)
                 return f"{_times(times)} the record {shown} (they have it {_times(most)} at most)"
-        for name, cells in self._repeated(records).items() if self._strict else ():
-            value = next(at for at, cell in enumerate(cells) if cell in cells[:at])
-            return f"twice {_named(name, self._of(name, records)[value])} (they have it once)"
-        together = self._repeated_together(records) if self._strict else ""
+        for name, value in self._repeated(entries).items() if self._strict else ():
+            return f"twice {_named(name, value)} (they have it once)"
+        together = self._repeated_together(entries) if self._strict else ""
         if together:
             return together
         fixed = self._relation.name.startswith("replace") and self._relation.unit is None
-        if fixed and not min(self._lengths) <= len(records) <= max(self._lengths):
+        if fixed and not min(self._lengths) <= len(entries) <= max(self._lengths):
             low, high = min(self._lengths), max(self._lengths)
             span = f"{low:,} to {high:,}" if low < high else f"{high:,}"
-            return f"{len(records):,} records (they have {span})"
+            return f"{len(entries):,} records (they have {span})"
         return ""
 
     @cached_property
-    def _unique(self) -> frozenset[Hashable]:
+    def _unique(self) -> tuple[Hashable, ...]:
         """The columns of which no example repeats a value, though some have several records."""
-        unique: dict[Hashable, bool] = {}
-        for records in self._datasets:
-            for name, cells in self._cells(records).items():
-                unique[name] = unique.get(name, True) and len(set(cells)) == len(cells)
-        several = max(self._lengths) > 1
-        return frozenset(name for name, is_unique in unique.items() if is_unique and several)
+        if max(self._lengths) < 2:
+            return ()
+        named = (name for name in self._columns if name is not None)  # not of one value alone
+        read = self._read_datasets
+        return tuple(name for name in named if not any(_again(name, entries) for entries in read))
 
-    def _cells(self, records: Sequence[Any]) -> dict[Hashable, list[Hashable]]:
-        """The contents of each column; of records of one value there is none."""
-        columns: dict[Hashable, list[Hashable]] = {}
-        for record in records:
-            for name, value in self._named(record).items():
-                if name is not None:
-                    columns.setdefault(name, []).append(key(value))
-        return columns
-
-    def _repeated(self, records: Sequence[Any]) -> dict[Hashable, list[Hashable]]:
-        """The columns that repeat a value, which no example does."""
-        if not self._unique:
-            return {}
-        cells = self._cells(records)
-        return {
-            name: cells[name]
-            for name in cells.keys() & self._unique
-            if len(set(cells[name])) < len(cells[name])
-        }
+    def _repeated(self, entries: Sequence[_Entry]) -> dict[Hashable, Any]:
+        """The columns that repeat a value, which no example does, with that value."""
+        repeated = ((name, _again(name, entries)) for name in self._unique)
+        return {name: entry.row[name] for name, entry in repeated if entry is not None}
 
     def _is_id(self, name: Hashable) -> bool:
         """Whether a column of unique values looks like one of ids: by its name, or as the first."""
@@ -293,14 +293,15 @@ class Examples:
 
     # In which order
 
-    def _wrong_order(self, records: Sequence[Any], keys: list[Hashable]) -> str:
+    def _wrong_order(self, entries: Sequence[_Entry]) -> str:
         data = type_of(self._like)
-        if not self._strict or len(records) < 2 or (data is not None and data.unique):
+        if not self._strict or len(entries) < 2 or (data is not None and data.unique):
             return ""
-        places = self._out_of_order(keys) or self._unsorted(records)
+        keys = [entry.content for entry in entries]
+        places = self._out_of_order(keys) or self._unsorted(entries)
         if places is None:
             return ""
-        before, after = (describe(records[at], 30) for at in places)
+        before, after = (describe(entries[at].record, 30) for at in places)
         return f"{before} before {after} (they have another order)"
 
     def _out_of_order(self, keys: list[Hashable]) -> tuple[int, int] | None:
@@ -328,20 +329,37 @@ class Examples:
             spans.append({content: (first[content], last[content]) for content in first})
         return spans
 
-    def _of(self, name: Hashable, records: Sequence[Any]) -> list[Any]:
-        return [self._named(record).get(name) for record in records]
-
-    def _unsorted(self, records: Sequence[Any]) -> tuple[int, int] | None:
+    def _unsorted(self, entries: Sequence[_Entry]) -> tuple[int, int] | None:
         """Two records in a row that are not sorted in the way in which all examples are."""
         if not self._orders:
             return None
-        places = [at for at, r in enumerate(records) if equality_key(r) != self._null]
-        rows = self._rows(records)
+        places = [at for at, entry in enumerate(entries) if not entry.is_null]
+        rows = _rows(entries)
         for order in self._orders:
             at = regularities.unsorted(order, rows)
             if at is not None:
                 return places[at - 1], places[at]
         return None
+
+
+def _rows(entries: Sequence[_Entry]) -> list[dict[Hashable, Any]]:
+    """The values of records that are not the null record."""
+    return [entry.row for entry in entries if not entry.is_null]
+
+
+def _contents(entries: Sequence[_Entry]) -> list[regularities.Row]:
+    return [entry.contents for entry in entries if not entry.is_null]
+
+
+def _again(name: Hashable, entries: Sequence[_Entry]) -> _Entry | None:
+    """The first record that repeats a value of a column, if there is one."""
+    seen = set()
+    for entry in entries:
+        if name in entry.contents:
+            if entry.contents[name] in seen:
+                return entry
+            seen.add(entry.contents[name])
+    return None
 
 
 def _is_named_id(name: Hashable) -> bool:

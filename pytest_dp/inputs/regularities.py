@@ -7,7 +7,7 @@ columns at a time, but for orders.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -51,7 +51,7 @@ def mixed(names: Iterable[Hashable], rows: Sequence[Row]) -> tuple[Hashable, int
 
 
 def unique_together(
-    datasets: Sequence[Sequence[Row]], unique: frozenset[Hashable]
+    datasets: Sequence[Sequence[Row]], unique: Collection[Hashable]
 ) -> list[tuple[Hashable, Hashable]]:
     """Two columns each that repeat values, but never both at once, in any dataset."""
     names = [name for name in _names(datasets) if name not in unique][:MAX_COLUMNS]
