@@ -19,11 +19,14 @@ import socket
 import stat
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.captured import GENERATORS, reseed
@@ -36,6 +39,9 @@ from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.workers import GRACE_SECONDS
 
 HANGS = "it does not return in a process that was forked, as where it waits for a thread"
+POLLED_SECONDS = 0.1
+"""For which an answer is waited for at a time. Longer: an alarm may take it for a hang; shorter: it
+takes processor time. By hand."""
 STANDARD = range(3)
 """Input, output and errors."""
 LISTED = "os.listdir", "os.scandir"
@@ -122,9 +128,12 @@ class Origin:
         """What a process answers; if there is no answer, there is a reason."""
         try:
             self._pipe.send_bytes(request)
-            if self._pipe.poll(seconds):
-                return self._pipe.recv_bytes()
-            self.reason = HANGS
+            until = clocks.seconds() + seconds
+            while not self._pipe.poll(POLLED_SECONDS):  # briefly, so that no alarm finds it hanging
+                if clocks.seconds() > until:
+                    self.reason = HANGS
+                    return b""
+            return self._pipe.recv_bytes()
         except (OSError, EOFError):
             self.reason = "processes that are forked come to an end"
         return b""
@@ -196,8 +205,6 @@ def _cut_off(kept: int) -> None:
 def _answer(call: Call, generators: list[Any], request: bytes, answer: Connection) -> None:
     """In a process that was forked by it: the outputs, or why there are none."""
     files: list[str] = []
-    made: set[str] = set()
-    sys.addaudithook(lambda event, args: _heed(files, made, event, args))
     try:
         manner, runner, dataset, chunks, seconds = pickle.loads(request)
         used = call.in_manner(*manner)
@@ -205,15 +212,38 @@ def _answer(call: Call, generators: list[Any], request: bytes, answer: Connectio
         for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
             with contextlib.suppress(Exception):  # such as of a class derived from one
                 reseed(generator, own)
-        outputs = joined(
-            [done.outputs for done in runner.run(used, dataset, chunks, Deadline(seconds))]
-        )
+        with heeded_files() as files:
+            outputs = joined(
+                [done.outputs for done in runner.run(used, dataset, chunks, Deadline(seconds))]
+            )
         sent = pickled((outputs, None, "", files))
     except OutOfTime as out:
         sent = pickle.dumps(([], out, "", files))
     except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
         sent = pickle.dumps(([], None, f"{type(raised).__name__}: {raised}", files))
     answer.send_bytes(sent)
+
+
+_HEEDED: list[tuple[list[str], set[str]]] = []
+"""Where what is opened is written down now."""
+
+
+@contextmanager
+def heeded_files() -> Iterator[list[str]]:
+    """What is opened to read meanwhile, by any thread."""
+    files: list[str] = []
+    _add_hook()
+    _HEEDED.append((files, set()))
+    try:
+        yield files
+    finally:
+        _HEEDED.pop()
+
+
+@cache
+def _add_hook() -> None:
+    """Once, as hooks cannot be taken away; it does nothing where nobody heeds files."""
+    sys.addaudithook(lambda event, args: _heed(*_HEEDED[-1], event, args) if _HEEDED else None)
 
 
 def _heed(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:

@@ -117,7 +117,8 @@ def test_junit_under_xdist_holds_the_headline(shared):
 BUSY = """
 @dp_claim(eps=1.0, pairs=[([1], [])], max_samples=600{more})
 def {name}(d, rng):
-    open("pid-" + str(os.getpid()), "a").close()
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    open(f"in-{{multiprocessing.current_process().name}}-{{worker}}", "a").close()
     time.sleep(0.0005)
     return len(d) + rng.laplace(scale={scale})
 """
@@ -133,7 +134,7 @@ def test_processes_and_order_change_no_number_anywhere(project, monkeypatch):
         monkeypatch.setattr(sampler, limit, getattr(sampler, limit))
     project.write(
         "test_a.py",
-        "import os, time",
+        "import multiprocessing, os, time",
         BUSY.format(name="good", scale=1.0, more=""),
         BUSY.format(name="broken", scale=0.3, more=""),
         BUSY.format(name="apart", scale=0.3, more=", coupled=False"),
@@ -151,7 +152,7 @@ def test_processes_and_order_change_no_number_anywhere(project, monkeypatch):
             for case in ET.parse(report).iter("testcase")
             for failure in case.findall("failure")
         }
-        processes = list(project.root.glob("pid-*"))
+        processes = list(project.root.glob("in-*"))
         for file in processes:
             file.unlink()
         return project.told(result), failures, len(processes)
