@@ -21,7 +21,7 @@ quick: .venv/.test  ## what no statistics are needed for
 	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m "not slow and not nightly" tests/unit tests/plugin
 
 nightly: .venv/.test  ## repetitions that `make test` leaves out
-	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m nightly tests/statistical
+	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m nightly
 
 ray: .venv/.ray  ## the tests of clusters on Ray, which is large; `make test` runs them on Dask
 	.venv/bin/python -m pytest -rs --durations=5 -k ray tests/plugin/test_cluster.py

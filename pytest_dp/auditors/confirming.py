@@ -41,6 +41,7 @@ from pytest_dp.sampling import fresh_process
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.forked import heeded_files
 
 MAX_COPIES = 64
 """Copies at most: more tell better what differs from copy to copy, and take time to make. By
@@ -82,12 +83,14 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
         max(context.deadline.remaining(), OVERTIME_SHARE * context.settings.max_seconds)
     )
     try:
-        both = _copied_outputs(context, items, _runs_wanted(context, result), deadline)
+        with heeded_files() as files:
+            both = _copied_outputs(context, items, _runs_wanted(context, result), deadline)
         for side, copied in enumerate(both):
             _refuse_other_errors(context, items[side], copied)
             original = (example.counts[side], example.runs[side]) if example else (0, 0)
             _check(context, copied, event, original)
-        _refuse_files(context, items, both, deadline)
+        if files or context.sampler.forks:  # what is opened in another process is not heeded here
+            _refuse_files(context, items, both, deadline)
     except CannotCopy as reason:
         return _unconfirmed(
             context,

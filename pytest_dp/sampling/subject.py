@@ -29,7 +29,7 @@ from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.coupling import try_coupling
 from pytest_dp.sampling.deadline import HUNG_SECONDS, Deadline, interruptible
 from pytest_dp.sampling.first_states import first_state
-from pytest_dp.sampling.forked import Origin, heeded_files, written_at
+from pytest_dp.sampling.forked import Origin, written_at
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.noiseless import noiseless
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, Runs
@@ -305,8 +305,6 @@ class Subject:
         CannotCopy, OutOfTime
             If that cannot be seen.
         """
-        if not self._may_read_files(dataset, deadline):
-            return []
         origin = Origin(self.call)
         written: list[dict[str, float]] = []
         with closing(origin):
@@ -320,14 +318,6 @@ class Subject:
             for file, when in written[0].items()
             if when >= self._first.since and (rewritten or when == written[1][file])
         ]
-
-    def _may_read_files(self, dataset: Input, deadline: Deadline) -> bool:
-        """Whether a run of a copy opens any; where there are no copies, nothing tells."""
-        if self._origin is not None:
-            return True
-        with heeded_files() as files:
-            self.afresh(dataset, 1, (0,), deadline)
-        return bool(files)
 
     def repeated(self, dataset: Input, copies: int, deadline: Deadline) -> list[list[str]]:
         """Two outputs each, as texts, of so many that start afresh; errors as of `afresh`."""

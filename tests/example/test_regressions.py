@@ -235,7 +235,13 @@ def test_what_a_change_reaches(old, new, names):
     assert reached(before, after) == names
 
 
-@pytest.mark.parametrize("name", REGRESSIONS)
+SOME = [
+    pytest.param(name, marks=pytest.mark.nightly if number % 2 else ())
+    for number, name in enumerate(REGRESSIONS)
+]
+
+
+@pytest.mark.parametrize("name", SOME)
 def test_a_regression_breaks_exactly_the_claims_it_should(name, project, pytester, monkeypatch):
     """As a pull request: on the claims themselves, with all that GitHub shows of them.
 

@@ -236,6 +236,7 @@ def test_the_resolution_of_a_fixed_event(c):
     assert all(run("laplace", 1.0, claimed.resolution, k, **common).violated for k in range(1, 6))
 
 
+@pytest.mark.nightly
 def test_less_is_needed_to_learn_from_pairs():
     """A sparse vector mechanism that loses a little at each step, with few samples."""
     case = next(case for case in CORPUS if case.name == "SVT4")

@@ -162,7 +162,7 @@ def test_learning_has_a_share_of_the_time(monkeypatch):
     assert result.samples > 3_000
 
 
-@pytest.mark.parametrize("kind", ["arrays", "lists"])
+@pytest.mark.parametrize("kind", ["arrays", pytest.param("lists", marks=pytest.mark.nightly)])
 def test_memory_stays_bounded(kind):
     """Numbers in a list take four times as much as in an array; copies are run as well."""
     script = textwrap.dedent(

@@ -20,6 +20,7 @@ import pytest_dp
 from pytest_dp.sampling import captured
 from pytest_dp.sampling.chunks import Chunk, Input, cut
 from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.streams import claim_seed, seeded, stream
 
 
@@ -163,13 +164,14 @@ def test_chunks_cover_a_draw_with_distinct_keys(count, vectorized):
 
 
 def test_no_two_purposes_share_random_numbers():
-    """Constants that begin the keys of samples differ, whichever room they stand in."""
+    """No number stands for two of them, or begins the keys of samples without a name."""
+    assert len({purpose.value for purpose in Purpose}) == len(Purpose.__members__)
     house = Path(pytest_dp.__file__).parent
-    keys = []
-    for file in (*house.glob("auditors/*.py"), *house.glob("sampling/*.py")):
-        for names, numbers in re.findall(
-            r"^((?:[A-Z_]+_KEY(?:, )?)+) = ([\d, ]+)$", file.read_text(), re.MULTILINE
-        ):
-            keys += zip(names.split(", "), map(int, numbers.split(", ")), strict=True)
-    assert len(keys) >= 11
-    assert len({number for _, number in keys}) == len(keys), sorted(keys, key=lambda it: it[1])
+    texts = [
+        file.read_text()
+        for room in ("auditors", "sampling")
+        for file in house.rglob(f"{room}/*.py")
+    ]
+    assert len(texts) > 40
+    assert not [found for text in texts for found in re.findall(r"Draw\([^()]*\(\d+,", text)]
+    assert any(re.search(r"Draw\([^()]*\(Purpose\.", text) for text in texts)
