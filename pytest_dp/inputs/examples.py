@@ -115,15 +115,16 @@ class Examples:
         self, examples: Sequence[Any], relation: OfRecords, made: Sequence[Any] = ()
     ) -> None:
         self._examples, self._relation, self._strict = tuple(examples), relation, not made
-        self._datasets = [records_of(example) for example in (*examples, *made)]
         self._like = max(examples, key=length)
-        self._keys = [list(map(key, records)) for records in self._datasets]
+        self._null = relation.null_key(self._like)
+        self._known: dict[Hashable, _Entry] = {}
+        self._datasets = [self._read(records_of(example)) for example in (*examples, *made)]
+        self._known |= {entry.content: entry for entry in chain(*self._datasets)}
+        self._keys = [[entry.content for entry in entries] for entries in self._datasets]
         self._most: Counter[Hashable] = Counter()
         for keys in self._keys:
             self._most |= Counter(keys)
         self._lengths = list(map(len, self._keys))
-        self._null = relation.null_key(self._like)
-        self._entries: dict[Hashable, _Entry] = {}
         self._last: tuple[Any, str] = (None, "")
 
     def beyond(self, pair: Pair) -> str:
@@ -155,7 +156,7 @@ class Examples:
             return f"{describe(data, 40)}, which is no dataset"
         entries = self._read(records_of(data))
         for entry in entries:
-            if entry.content not in self._most and not entry.is_null:
+            if entry.content not in self._known and not entry.is_null:
                 return self._unknown(entry)
         return self._mixed(entries) or self._wrong_number(entries) or self._wrong_order(entries)
 
@@ -165,27 +166,19 @@ class Examples:
         return [self._entry(record) for record in records]
 
     def _entry(self, record: Any) -> _Entry:
-        """Those of records that examples have are kept: most datasets are made of them."""
+        """That of an example is taken, if one has the record: most datasets are made of these."""
         content = key(record)
-        entry = self._entries.get(content)
-        if entry is None:
-            row = self._named(record)
-            contents = {name: key(value) for name, value in row.items()}
-            is_null = equality_key(record) == self._null
-            entry = _Entry(record, content, row, contents, is_null)
-            if content in self._most:
-                self._entries[content] = entry
-        return entry
-
-    @cached_property
-    def _read_datasets(self) -> list[list[_Entry]]:
-        return list(map(self._read, self._datasets))
+        if content in self._known:
+            return self._known[content]
+        row = self._named(record)
+        contents = {name: key(value) for name, value in row.items()}
+        return _Entry(record, content, row, contents, equality_key(record) == self._null)
 
     @cached_property
     def _columns(self) -> dict[Hashable, dict[Hashable, Any]]:
         """All values of the examples by the name, or the place, of a field, and by content."""
         columns: dict[Hashable, dict[Hashable, Any]] = {}
-        for entry in chain(*self._read_datasets):
+        for entry in chain(*self._datasets):
             for name, value in entry.row.items():
                 columns.setdefault(name, {}).setdefault(entry.contents[name], value)
         return columns
@@ -209,15 +202,15 @@ class Examples:
 
     @cached_property
     def _uniform(self) -> frozenset[Hashable]:
-        return regularities.uniform(list(map(_contents, self._read_datasets)))
+        return regularities.uniform(list(map(_contents, self._datasets)))
 
     @cached_property
     def _together(self) -> list[tuple[Hashable, Hashable]]:
-        return regularities.unique_together(list(map(_contents, self._read_datasets)), self._unique)
+        return regularities.unique_together(list(map(_contents, self._datasets)), self._unique)
 
     @cached_property
     def _orders(self) -> list[regularities.Order]:
-        return list(regularities.orders(list(map(_rows, self._read_datasets))))
+        return list(regularities.orders(list(map(_rows, self._datasets))))
 
     def _mixed(self, entries: Sequence[_Entry]) -> str:
         """Records that have another value in a column, though all of an example have the same."""
@@ -273,7 +266,7 @@ class Examples:
         if max(self._lengths) < 2:
             return ()
         named = (name for name in self._columns if name is not None)  # not of one value alone
-        read = self._read_datasets
+        read = self._datasets
         return tuple(name for name in named if not any(_again(name, entries) for entries in read))
 
     def _repeated(self, entries: Sequence[_Entry]) -> dict[Hashable, Any]:

@@ -25,7 +25,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-def end_process(error: BaseException | None = None) -> NoReturn:
+def end_if_forked(process: int, error: BaseException | None = None) -> None:
+    """End a process that a mechanism has forked since `process` was its number."""
+    if process != process_number():
+        _end(error)
+
+
+def _end(error: BaseException | None) -> NoReturn:
     """End a process that was forked by a mechanism: it would go on as a second audit.
 
     It ends as if the mechanism were all that it runs.

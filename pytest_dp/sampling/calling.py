@@ -20,7 +20,7 @@ from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.randomness.forks import end_process, process_number
+from pytest_dp.randomness.forks import end_if_forked, process_number
 from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import shared_noise
 from pytest_dp.sampling.captured import NO_GENERATORS, Captured, find
@@ -199,11 +199,9 @@ class Call:
                     if before is not None:
                         before(run)
                     append(run_once())
-                    if process != process_number():
-                        end_process()
+                    end_if_forked(process)
             except BaseException as error:
-                if process != process_number():
-                    end_process(error)
+                end_if_forked(process, error)
                 if not isinstance(error, Exception | SystemExit):
                     raise
                 append(_raised(error, traced=not outputs))  # an output like any other
@@ -215,11 +213,9 @@ class Call:
         process = process_number()
         try:
             outputs = self._called(self._fresh_input(data), keywords)()
-            if process != process_number():
-                end_process()
+            end_if_forked(process)
         except BaseException as error:
-            if process != process_number():
-                end_process(error)
+            end_if_forked(process, error)
             if not isinstance(error, Exception | SystemExit):
                 raise
             raise MechanismError(

@@ -302,6 +302,7 @@ import helping
 @dp_claim(eps=1.0, pairs=[([1], [])], {}, max_samples=99)
 def count(records, rng): return len(records) + rng.laplace()
 """
+FILTERED = "inputs=helping.st.lists(helping.st.integers(0, 3).filter(helping.small))"
 KEYWORDS = {
     "features": ("features=helping.features", "round(output, ", "round(1 + output, "),
     "a constant of features": ("features=helping.features", "LIMIT = 3", "LIMIT = 4"),
@@ -313,12 +314,12 @@ KEYWORDS = {
     "a method of a classifier": ("classifier=helping.Model()", "[[0.5, 0.5]]", "[[0.4, 0.6]]"),
     "a strategy": ("inputs=helping.drawn()", "0, 9", "0, 8"),
     "a filter": (
-        "inputs=helping.st.lists(helping.st.integers(0, 3).filter(helping.small))",
+        FILTERED,
         "value < RATES",
         "value <= RATES",
     ),
     "what a filter reads": (
-        "inputs=helping.st.lists(helping.st.integers(0, 3).filter(helping.small))",
+        FILTERED,
         "[1, 2]",
         "[1, 3]",
     ),

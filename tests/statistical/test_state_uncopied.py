@@ -1,0 +1,257 @@
+"""Mechanisms that keep what cannot be copied, or files: confirmed, or not red."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import socket
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import states
+from states import RECORDS, NoCopy, missing, verdict
+
+from benchmarks import state_zoo
+from pytest_dp import audit
+from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.sampling.sampler import Sampler
+
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+
+def copies_that_fail_when_used():
+    class Handle:
+        open, kept = True, {}
+
+        def __setstate__(self, state):
+            self.open = False
+
+        def __getstate__(self):
+            return {"closed": True}
+
+        def answer(self, data, rng):
+            if not self.open:
+                raise OSError("closed")
+            return self.kept.setdefault(len(data), sum(data) + rng.laplace())
+
+    return Handle().answer
+
+
+def a_bit_behind_a_pool_of_threads():
+    pool, kept = ThreadPoolExecutor(1), {}
+
+    def mechanism(data, rng):
+        truth = len(data) % 2
+        answer = truth if rng.random() < 0.7 else 1 - truth
+        return pool.submit(kept.setdefault, len(data), answer).result()
+
+    return mechanism
+
+
+UNCOPIED = [
+    state_zoo.memo_that_refuses_to_be_copied,
+    state_zoo.memo_in_a_database,
+    state_zoo.memo_in_a_generator,
+    state_zoo.memo_of_a_thread,
+    state_zoo.memo_in_memory_of_c,
+    copies_that_fail_when_used,
+    a_bit_behind_a_pool_of_threads,
+]
+
+
+@pytest.mark.parametrize("make", UNCOPIED)
+def test_a_memo_that_cannot_be_copied_is_no_violation(make):
+    assert verdict(make, "sequential", seed=0) == "error"
+
+
+@pytest.mark.usefixtures("_verdict_only")
+@pytest.mark.parametrize("name", ["fixed_seed", "half_the_noise"])
+def test_bugs_that_hold_what_cannot_be_copied_stay_violations(name):
+    def make():
+        held, bug = NoCopy(), getattr(states, name)
+
+        def mechanism(data, rng):
+            assert held.kept == {}
+            return bug(data) if name == "fixed_seed" else bug(data, rng)
+
+        return mechanism
+
+    assert verdict(make, "sequential", seed=1) == "violated"
+
+
+@pytest.mark.usefixtures("_verdict_only")
+def test_each_process_that_is_forked_has_random_numbers_of_its_own():
+    hidden = np.array([np.random.default_rng(3), NoCopy()], dtype=object)
+    assert verdict(lambda: lambda data: sum(data) + hidden[0].laplace(0, 0.5), "sequential", 1) == (
+        "violated"
+    )
+
+
+def connected():
+    here, there = socket.socketpair()
+
+    def mechanism(data, rng):
+        here.send(b"?")
+        there.recv(1)
+        return sum(data)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("kept", ["json", "database", "lines"])
+def test_an_answer_in_a_file_is_no_violation(kept, tmp_path):
+    """Files are no part of a process: nothing can start afresh there."""
+    file = tmp_path / "answers"
+
+    def mechanism(data, rng):
+        if kept == "database":
+            with contextlib.closing(sqlite3.connect(file)) as base, base:
+                base.execute("create table if not exists kept (n primary key, answer)")
+                found = base.execute("select answer from kept where n = ?", [len(data)]).fetchall()
+                answer = found[0][0] if found else sum(data) + rng.laplace()
+                base.execute("insert or ignore into kept values (?, ?)", [len(data), answer])
+            return answer
+        known = json.loads(file.read_text()) if file.exists() else {}
+        if str(len(data)) not in known:
+            known[str(len(data))] = sum(data) + rng.laplace()
+            file.write_text(json.dumps(known))
+        return known[str(len(data))]
+
+    def writes_lines(data, rng):
+        with file.open("a") as lines:
+            lines.write("asked\n")
+        return sum(data)
+
+    if kept == "lines":
+        assert verdict(lambda: writes_lines, "sequential", 1) == "violated"
+    else:
+        result = audit(mechanism, eps=1.0, seed=1, n_jobs=1, max_samples=2_000, **RECORDS)
+        assert result.verdict == "inconclusive"
+        assert f"reads {file}" in result.reason
+
+
+def kept_in_names(folder):
+    def mechanism(data, rng):
+        start = f"{len(data)}_"
+        for file in folder.iterdir():
+            if file.name.startswith(start):
+                return float(file.name.removeprefix(start))
+        answer = sum(data) + rng.laplace()
+        (folder / f"{start}{answer!r}").touch()
+        return answer
+
+    return mechanism
+
+
+def kept_below_noise(folder):
+    """As RAPPOR does: an answer that is drawn once, and some noise for each time it is told."""
+
+    def mechanism(data, rng):
+        file = folder / str(len(data))
+        if not file.exists():
+            file.write_text(repr(sum(data) + rng.laplace()))
+        return float(file.read_text()) + rng.normal(scale=0.01)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("make", [kept_in_names, kept_below_noise])
+def test_an_answer_in_a_folder_or_below_noise_is_no_violation(make, tmp_path):
+    result = audit(make(tmp_path), eps=1.0, seed=1, n_jobs=1, max_samples=2_000, **RECORDS)
+    assert result.verdict == "inconclusive"
+    assert f"reads {tmp_path}" in result.reason
+
+
+def written_and_read(folder):
+    def mechanism(data):
+        file = folder / "passed on"
+        file.write_text(repr(sum(data)))
+        return float(file.read_text())
+
+    return mechanism
+
+
+def counted_in_a_file(folder):
+    def mechanism(data, rng):
+        file = folder / "asked"
+        file.write_text(str(int(file.read_text()) + 1 if file.exists() else 1))
+        return sum(data) + rng.laplace(scale=0.2)
+
+    return mechanism
+
+
+@pytest.mark.parametrize("make", [written_and_read, counted_in_a_file])
+def test_files_that_each_run_writes_hide_no_violation(make, tmp_path):
+    assert verdict(lambda: make(tmp_path), "sequential", 1, max_samples=4_000) == "violated"
+
+
+def waits_for_a_thread():
+    pool = ThreadPoolExecutor(1)
+    pool.submit(int).result()
+    return lambda data, rng: pool.submit(sum, data).result()
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (connected, "BrokenPipeError"),
+        (waits_for_a_thread, "waits for a thread"),
+        (state_zoo.memo_in_a_database, "cannot fork"),
+    ],
+)
+def test_a_violation_that_cannot_be_confirmed_is_inconclusive_and_says_why(make, why, monkeypatch):
+    monkeypatch.setattr("pytest_dp.sampling.subject.HUNG_SECONDS", 0.5)
+    if make is state_zoo.memo_in_a_database:
+        monkeypatch.delattr("os.fork")
+    result = audit(make(), eps=1.0, seed=1, n_jobs=1, **RECORDS)
+    assert result.verdict == "inconclusive"
+    assert result.p_value is None
+    assert "could not be started afresh: " in result.reason
+    assert why in result.reason
+    assert "Claim a function that makes what it holds" in result.reason
+
+
+def test_a_violation_without_time_to_confirm_it_is_inconclusive(monkeypatch):
+    def late(*_):
+        raise OutOfTime
+
+    monkeypatch.setattr(Sampler, "afresh", late)
+    result = audit(missing, eps=1.0, seed=1, n_jobs=1, **RECORDS)
+    assert result.verdict == "inconclusive"
+    assert "raise max_seconds" in result.reason
+
+
+def test_the_pair_that_broke_the_claim_is_confirmed(monkeypatch):
+    """Also where there was no time for a counterexample."""
+    confirmed = []
+
+    def afresh(self, dataset, *others):
+        confirmed.append(dataset.live)
+        return afresh_before(self, dataset, *others)
+
+    afresh_before = Sampler.afresh
+    monkeypatch.setattr(Sampler, "afresh", afresh)
+    monkeypatch.setattr("pytest_dp.auditors.concluding._strongest", lambda *_: None)
+
+    def mechanism(data, rng):
+        return rng.laplace(scale=0.1 if len(data) == 4 else 1.0)
+
+    result = audit(mechanism, eps=1.0, seed=1, n_jobs=1, **RECORDS)
+    assert result.verdict == "violated"
+    assert result.counterexample is None
+    assert [1] * 4 in confirmed
+
+
+def test_processes_end_with_the_mechanism(monkeypatch):
+    forked, fork = [], os.fork
+    monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
+    assert verdict(state_zoo.memo_in_a_database, "sequential", 1) == "error"
+    gc.collect()
+    assert forked
+    for process in forked:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
