@@ -16,7 +16,7 @@ import numpy as np
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
-from pytest_dp.sampling.pickling import cloudpickle
+from pytest_dp.sampling.pickling import dumps
 
 MAX_CHUNK = 512
 """Runs in a chunk, at most: so few that work is shared out evenly, so many that setting a chunk up
@@ -155,4 +155,4 @@ def pickled(data: Any) -> bytes:
     try:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
     except Exception:  # lambdas, classes of a notebook
-        return bytes(cloudpickle.dumps(data))
+        return dumps(data)

@@ -27,7 +27,7 @@ from pytest_dp.randomness.modules import NUMPY, PYTHONS, running
 from pytest_dp.randomness.requests import KINDS, Source
 from pytest_dp.randomness.stand_ins import stand_in
 from pytest_dp.sampling.captured import is_bound, is_library, names_in
-from pytest_dp.sampling.pickling import class_by_value, cloudpickle
+from pytest_dp.sampling.pickling import Pickler, class_by_value
 
 MAX_COPIED_BYTES, MAX_COPIED_CODE = 64_000_000, 3_000
 """What a mechanism may hold, and how many functions and classes it may reach, to be copied: copies
@@ -150,7 +150,7 @@ class _Bounded(io.BytesIO):
         return super().write(data)
 
 
-class _Copier(cloudpickle.Pickler):  # type: ignore[misc]
+class _Copier(Pickler):
     """Pickles code of users by value, with the module variables whose names it mentions."""
 
     def __init__(self, names: frozenset[str]) -> None:
@@ -340,7 +340,7 @@ class _Translated:
         return _WithCopies(file, self._copies).load()
 
 
-class _WithNumbers(cloudpickle.Pickler):  # type: ignore[misc]
+class _WithNumbers(Pickler):
     """Writes the numbers of classes instead of the classes."""
 
     def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:

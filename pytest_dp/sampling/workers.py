@@ -31,7 +31,7 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
 from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise
 from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
-from pytest_dp.sampling.pickling import cloudpickle
+from pytest_dp.sampling.pickling import cloudpickle, dumps
 from pytest_dp.sampling.runner import Runner
 
 GRACE_SECONDS = 5.0
@@ -119,10 +119,10 @@ def pack(call: Call, dataset: Input, chunk: Chunk) -> Packed:
 
 def _dumped(obj: Any, module: str | None) -> bytes:
     if module is None:
-        return bytes(cloudpickle.dumps(obj))
+        return dumps(obj)
     cloudpickle.register_pickle_by_value(sys.modules[module])
     try:
-        return bytes(cloudpickle.dumps(obj))
+        return dumps(obj)
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[module])
 
@@ -324,7 +324,7 @@ def _function(sent: bytes) -> Callable[[Outputs], Any]:
 
 def _pickled(obj: Any) -> bytes:
     try:
-        return bytes(cloudpickle.dumps(obj))
+        return dumps(obj)
     except Exception as error:  # whatever pickling raises
         raise _cannot_travel(error) from None
 
