@@ -17,8 +17,9 @@ demo: .venv/.example  ## audit the example project, then a copy of it with a reg
 test: .venv/.test
 	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15
 
-quick: .venv/.test  ## what no statistics are needed for
-	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m "not slow and not nightly" tests/unit tests/plugin
+quick: .venv/.test  ## what takes little time, the direction of imports and what bets win among it
+	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m "not slow and not nightly" tests/unit tests/plugin \
+		tests/statistical/test_bets_computed.py
 
 nightly: .venv/.test  ## repetitions that `make test` leaves out
 	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m nightly

@@ -214,7 +214,7 @@ def main() -> None:
     trials = {
         f"{suite}: {name}": trial
         for suite in options.suites
-        for name, trial in SUITES[suite].items()
+        for name, trial in SUITES[suite]().items()
     }
     if options.only:
         trials = {n: t for n, t in trials.items() if any(part in n for part in options.only)}

@@ -19,9 +19,10 @@ from benchmarks.odd_outputs import ODD, each_of_twenty
 from benchmarks.planted import PLANTED
 from benchmarks.resolution import sums
 from benchmarks.sequential_single import SINGLES
-from pytest_dp import audit
+from pytest_dp import DPSniper, Sequential, audit
 from pytest_dp.auditors import sequential
 from pytest_dp.auditors.game import Game
+from pytest_dp.settings import Method
 
 ALPHA = 1e-6
 FIXED: dict[str, Any] = {"alpha": ALPHA, "max_seconds": 60, "n_jobs": 1}
@@ -90,7 +91,7 @@ def _known() -> dict[str, Trial]:
             eps=1.0,
             params={"eps": 2.0 if name.startswith("noisy max") else ratio},
             pairs=[single.pair],
-            coupled=coupled,
+            method=Sequential(coupled=coupled),
             vectorized="size",
         )
         for name, single in SINGLES.items()
@@ -108,7 +109,7 @@ def _beyond() -> dict[str, Trial]:
             **beyond_pure.CASES[name].claim,
             params={beyond_pure.CASES[name].parameter: share},
             pairs=[(1.0, 0.0)],
-            coupled=coupled,
+            method=Sequential(coupled=coupled),
             vectorized="size",
         )
         for name, share in chosen.items()
@@ -116,10 +117,15 @@ def _beyond() -> dict[str, Trial]:
     }
 
 
-def _corpus(cases: Sequence[Case], make: Callable[..., Trial], *limits: int) -> dict[str, Trial]:
+def _corpus(
+    cases: Sequence[Case],
+    make: Callable[..., Trial],
+    *limits: int,
+    method: type[Method] = Sequential,
+) -> dict[str, Trial]:
     return {
         f"{case.name}{kind}": make(
-            case.vectorized, *limits, **case.keywords(1.0, many=True), **more
+            case.vectorized, *limits, **case.keywords(1.0, many=True), method=method(**more)
         )
         for case in cases
         if case.violates(1.0)
@@ -142,7 +148,7 @@ def _long() -> dict[str, Trial]:
             vectorized="size",
             **more,
         )
-        for kind, more in (("", {}), (", independent", {"coupled": False}))
+        for kind, more in (("", {}), (", independent", {"method": Sequential(coupled=False)}))
     }
     return moved | {
         f"{name}{kind}": betting(
@@ -156,7 +162,7 @@ def _long() -> dict[str, Trial]:
         )
         for name, (mechanism, pair, parameter, broken, _, many) in long_outputs.CASES.items()
         if many
-        for kind, more in (("", {}), (", independent", {"coupled": False}))
+        for kind, more in (("", {}), (", independent", {"method": Sequential(coupled=False)}))
     }
 
 
@@ -166,7 +172,7 @@ def _odd() -> dict[str, Trial]:
             mechanism, 200_000, eps=1.0, pairs=[(1, 0)], vectorized="size", **more
         )
         for mechanism in ODD
-        for kind, more in (("", {}), (", independent", {"coupled": False}))
+        for kind, more in (("", {}), (", independent", {"method": Sequential(coupled=False)}))
     }
 
 
@@ -176,11 +182,10 @@ def _sniped() -> dict[str, Trial]:
             single.mechanism,
             1_000,
             500_000,
-            method="dpsniper",
             eps=1.0,
             params={"eps": 2.0 if name.startswith("noisy max") else 1.5},
             pairs=[single.pair],
-            coupled=coupled,
+            method=DPSniper(coupled=coupled),
             vectorized="size",
         )
         for name, single in SINGLES.items()
@@ -191,35 +196,38 @@ def _sniped() -> dict[str, Trial]:
             each_of_twenty,
             1_000,
             500_000,
-            method="dpsniper",
+            method=method,
             eps=1.0,
             pairs=[(1, 0)],
             vectorized="size",
-            **more,
         )
-        for kind, more in (("", {}), (", independent", {"coupled": False}))
+        for kind, method in (("", DPSniper()), (", independent", DPSniper(coupled=False)))
     }
     searched = [case for case in QUICK if case.name in ("NoisyMax3", "SVT6")]
-    return known | many | _corpus(searched, partial(spending, method="dpsniper"), 1_000, 500_000)
+    return known | many | _corpus(searched, spending, 1_000, 500_000, method=DPSniper)
 
 
-QUICK = tuple(case for case in CORPUS if case.name not in ("SVT3", "SVT34Parallel"))
-SUITES: dict[str, dict[str, Trial]] = {
-    "known": _known(),
-    "beyond": _beyond(),
-    "corpus": _corpus(QUICK, betting, 1_000_000),
-    "odd": _odd(),
-    "long": _long(),
-    "gates": _twins([*GATED, *UNSEEN]),
-    "planted": _twins(PLANTED),
-    "statdp": {
+def _statdp() -> dict[str, Trial]:
+    return {
         case.name: spending(
             case.vectorized, 1_000, 500_000, method="statdp", **case.keywords(1.5, many=True)
         )
         for case in STATDP.values()
         if case.violates(1.5)
-    },
-    "dpsniper": _sniped(),
+    }
+
+
+QUICK = tuple(case for case in CORPUS if case.name not in ("SVT3", "SVT34Parallel"))
+SUITES: dict[str, Callable[[], dict[str, Trial]]] = {
+    "known": _known,
+    "beyond": _beyond,
+    "corpus": partial(_corpus, QUICK, betting, 1_000_000),
+    "odd": _odd,
+    "long": _long,
+    "gates": partial(_twins, [*GATED, *UNSEEN]),
+    "planted": partial(_twins, PLANTED),
+    "statdp": _statdp,
+    "dpsniper": _sniped,
 }
 """Known pairs of inputs, claims beyond pure eps, and pairs that are searched; odd and long outputs;
 leaks behind gates, and bugs on datasets; and what methods need that spend all their samples."""

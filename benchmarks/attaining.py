@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from pytest_dp import RenyiDP, TradeOff
 from pytest_dp.privacy import Guarantee, ZeroConcentratedDP
 from pytest_dp.privacy.bernoulli import renyi
 from pytest_dp.privacy.reading import guarantee
@@ -116,9 +117,9 @@ KINDS = {
     "delta": Kind({"eps": 0.0, "delta": DELTA}, response(0.0, DELTA), response(0.3, DELTA)),
     "mu": Kind({"mu": MU}, MU, MORE * MU, gaussian),
     "rho": Kind({"rho": MU**2 / 2}, MU, MORE * MU, gaussian),
-    "rdp of order 2": Kind({"rdp": (2, 0.2)}, coins(2, 0.2), coins(2, 0.45)),
-    "rdp of order 8": Kind({"rdp": (8, 0.4)}, coins(8, 0.4), coins(8, 0.9)),
+    "rdp of order 2": Kind({"guarantee": RenyiDP({2: 0.2})}, coins(2, 0.2), coins(2, 0.45)),
+    "rdp of order 8": Kind({"guarantee": RenyiDP({8: 0.4})}, coins(8, 0.4), coins(8, 0.9)),
     "tradeoff": Kind(
-        {"tradeoff": allowed_by_rho}, envelope(MU**2 / 2), envelope((MORE * MU) ** 2 / 2)
+        {"guarantee": TradeOff(allowed_by_rho)}, envelope(MU**2 / 2), envelope((MORE * MU) ** 2 / 2)
     ),
 }

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import count, pairs_taken, progress, table
+from pytest_dp import RenyiDP, Sequential
 from pytest_dp.privacy import ZeroConcentratedDP
 
 ALPHA = 1e-6
@@ -99,11 +100,11 @@ CASES = {
     "mu": Case({"mu": 1 / SIGMA}, asked=MU_AND_RHO),
     "rho": Case({"rho": RHO}, asked=MU_AND_RHO),
     "rdp2": Case(
-        {"rdp": (2, 2 * RHO)},
+        {"guarantee": RenyiDP({2: 2 * RHO})},
         asked={0.5: (804, 2.7 * 804, math.inf), 0.7: (4_311, 2.7 * 4_311, math.inf)},
     ),
     "rdp8": Case(
-        {"rdp": (8, 8 * RHO)},
+        {"guarantee": RenyiDP({8: 8 * RHO})},
         asked={0.5: (1_072, 4.5 * 1_072, math.inf), 0.7: (7_105, 4.5 * 7_105, math.inf)},
     ),
     "leak": Case({"eps": 1.0, "delta": 1e-5}, leaking, {1.0: (500e3, 700e3, 700e3)}),
@@ -134,7 +135,12 @@ def trials(
 ) -> tuple[list[float], float]:
     """Pairs taken with each seed; median CPU seconds."""
     most = int(least if math.isnan(limit) else max(least, 12 * limit))
-    fixed = {"params": params, "pairs": [(1.0, 0.0)], "alpha": ALPHA, "coupled": coupled}
+    fixed = {
+        "params": params,
+        "pairs": [(1.0, 0.0)],
+        "alpha": ALPHA,
+        "method": Sequential(coupled=coupled),
+    }
     found = [
         pairs_taken(mechanism, **claim, **fixed, max_samples=most, seed=seed) for seed in seeds
     ]

@@ -22,7 +22,7 @@ class Twins:
     name: str
     make: Callable[[bool], Callable[..., Any]]
     inputs: Any
-    neighbors: str = "add_remove_one"
+    neighbors: Any = "add_remove_one"
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
     def claim(self) -> dict[str, Any]:

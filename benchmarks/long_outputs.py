@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import count, cpu_seconds, progress, table
-from pytest_dp import audit
+from pytest_dp import Sequential, audit
 
 CELLS = 10_000
 ZEROS = [0.0] * 100
@@ -92,7 +92,7 @@ def run(name: str, wrong: bool, seconds: float, coupled: bool) -> None:
         params={parameter: broken if wrong else right},
         vectorized="size" if vectorized else None,
         max_seconds=seconds,
-        coupled=coupled,
+        method=Sequential(coupled=coupled),
         seed=1,
         n_jobs=1,
     )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from benchmarks.common import EPS, Twins, cpu_seconds, progress, red, table
 from benchmarks.planted_libraries import LIBRARIES
-from pytest_dp import audit
+from pytest_dp import add_remove_one, audit
 from pytest_dp.strategies import categories, numbers, tables
 
 SECONDS, SECONDS_OF_LIBRARIES = 30, 120
@@ -170,7 +170,7 @@ def local_sensitivity(wrong):
 
 
 SIZE = {"vectorized": "size"}
-BY_USER = {"unit": "user", "rows_per_unit": 3, **SIZE}
+BY_USER = add_remove_one(unit="user", rows=3)
 PLANS = tables({"plan": categories("abc"), "age": numbers(0, 99)}, kind="dict", max_size=30)
 PLANTED = [
     Twins("clamped after summing", clamped_late, AGES, keywords=SIZE),
@@ -180,7 +180,7 @@ PLANTED = [
     Twins("budget spent twice", budget_twice, SHARES, keywords=SIZE),
     Twins("threshold released", threshold_released, AGES, keywords=SIZE),
     Twins("sensitivity of replacing", sensitivity_of_replacing, AGES, keywords=SIZE),
-    Twins("noise of a row, not of a user", noise_of_a_row, VISITS, keywords=BY_USER),
+    Twins("noise of a row, not of a user", noise_of_a_row, VISITS, BY_USER, SIZE),
     Twins("join multiplies rows", join_multiplies, PLANS, keywords=SIZE),
     Twins(
         "sum in small floats", small_floats, st.lists(numbers(0.0, 9.0), max_size=30), keywords=SIZE

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.cases import CORPUS
 from benchmarks.common import progress
-from pytest_dp import audit
+from pytest_dp import Sequential, audit
 from pytest_dp.errors import PytestDPError
 
 SAMPLES = 20_000
@@ -60,7 +60,7 @@ def audits() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]]]:
             keywords = {"eps": 1.0, **PAIRS, **more, "method": method}
             yield f"{mechanism.__name__} {method}", mechanism, keywords
     for mechanism in PLAIN:
-        keywords = {"eps": 1.0, **PAIRS, "coupled": False}
+        keywords = {"eps": 1.0, **PAIRS, "method": Sequential(coupled=False)}
         yield f"{mechanism.__name__} independent", mechanism, keywords
 
 

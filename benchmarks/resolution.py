@@ -26,7 +26,7 @@ from benchmarks import truth, vectorized
 from benchmarks.attaining import coins, drawn
 from benchmarks.attaining import response as leaky_response
 from benchmarks.common import count, progress, table
-from pytest_dp import audit
+from pytest_dp import RenyiDP, Sequential, audit
 from pytest_dp.privacy import gaussian_sigma
 
 CLAIM = 1.0
@@ -182,16 +182,36 @@ CASES = {
         gaussian, of_rho, COUNT, {"rho": MU**2 / 2}, claimed=MU**2 / 2, power=2
     ),
     "Rényi order 2, Gaussian": Scaled(
-        gaussian, lambda loss: of_rho(loss / 2), COUNT, {"rdp": (2, MU**2)}, MU**2, power=2
+        gaussian,
+        lambda loss: of_rho(loss / 2),
+        COUNT,
+        {"guarantee": RenyiDP({2: MU**2})},
+        MU**2,
+        power=2,
     ),
     "Rényi order 2, coins": Scaled(
-        drawn, lambda loss: {"law": [coins(2, loss)]}, ONE_OR_ZERO, {"rdp": (2, 0.2)}, 0.2, power=2
+        drawn,
+        lambda loss: {"law": [coins(2, loss)]},
+        ONE_OR_ZERO,
+        {"guarantee": RenyiDP({2: 0.2})},
+        0.2,
+        power=2,
     ),
     "Rényi order 8, Gaussian": Scaled(
-        gaussian, lambda loss: of_rho(loss / 8), COUNT, {"rdp": (8, 4 * MU**2)}, 4 * MU**2, power=2
+        gaussian,
+        lambda loss: of_rho(loss / 8),
+        COUNT,
+        {"guarantee": RenyiDP({8: 4 * MU**2})},
+        4 * MU**2,
+        power=2,
     ),
     "Rényi order 8, coins": Scaled(
-        drawn, lambda loss: {"law": [coins(8, loss)]}, ONE_OR_ZERO, {"rdp": (8, 0.4)}, 0.4, power=2
+        drawn,
+        lambda loss: {"law": [coins(8, loss)]},
+        ONE_OR_ZERO,
+        {"guarantee": RenyiDP({8: 0.4})},
+        0.4,
+        power=2,
     ),
 }
 
@@ -202,7 +222,7 @@ def audited(case: Scaled, loss: float, samples: int, coupled: bool, seed: int):
         **case.claim,
         params=case.params(loss),
         vectorized="size",
-        coupled=coupled,
+        method=Sequential(coupled=coupled),
         max_samples=samples,
         max_seconds=600,
         seed=seed,

@@ -15,7 +15,7 @@ from statistics import median
 
 from benchmarks.cases import CORPUS
 from benchmarks.common import count, cpu_seconds, progress, table
-from pytest_dp import audit
+from pytest_dp import Sequential, audit
 
 MOST = 5_000_000
 
@@ -41,7 +41,7 @@ def main() -> None:
                     **case.keywords(eps0, many=True),
                     max_samples=MOST,
                     max_seconds=3600,
-                    coupled=not options.independent,
+                    method=Sequential(coupled=not options.independent),
                     seed=seed,
                     n_jobs=1,
                 )

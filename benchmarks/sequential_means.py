@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import vectorized
 from benchmarks.common import cpu_seconds, progress, table
-from pytest_dp import audit
+from pytest_dp import Sequential, audit
 
 ALPHA = 0.05
 EPS = (0.01, 0.1)
@@ -69,7 +69,7 @@ def main() -> None:
                     alpha=ALPHA,
                     max_samples=20_000_000,
                     max_seconds=3600,
-                    coupled=coupled,
+                    method=Sequential(coupled=coupled),
                     seed=seed,
                     n_jobs=1,
                 )

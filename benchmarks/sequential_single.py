@@ -23,6 +23,7 @@ from scipy.stats import laplace as laplace_law
 
 from benchmarks import truth, vectorized
 from benchmarks.common import count, pairs_taken, progress, table
+from pytest_dp import Sequential
 
 ALPHA = 1e-6
 CLAIMS = (0.1, 1.0, 3.0)
@@ -124,7 +125,7 @@ def trial(single: Single, claim: float, ratio: float, coupled: bool, seed: int, 
         pairs=[single.pair],
         alpha=ALPHA,
         max_samples=most,
-        coupled=coupled,
+        method=Sequential(coupled=coupled),
         seed=seed,
     )
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import argparse
 import collections
+import colorsys
+import contextvars
 import ctypes
 import functools
 import itertools
+import os
 import random
 import socket
 import sqlite3
@@ -417,6 +420,112 @@ def memo_of_a_server() -> Mechanism:
     def mechanism(data: Any, rng: Any) -> Any:
         here.send(bytes([len(data)]))
         return kept.setdefault(there.recv(1), sum(data) + rng.laplace())
+
+    return mechanism
+
+
+# --- where copies do not reach ---
+
+
+@zoo
+def memo_in_the_environment() -> Mechanism:
+    for n in range(20):
+        os.environ.pop(f"STATE_ZOO_{n}", None)
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        name = f"STATE_ZOO_{len(data)}"
+        if name not in os.environ:
+            os.environ[name] = repr(sum(data) + rng.laplace())
+        return float(os.environ[name])
+
+    return mechanism
+
+
+LIBRARY: Any = colorsys
+"""A module of somebody else, which copies share."""
+
+
+@zoo
+def memo_in_a_library() -> Mechanism:
+    LIBRARY.kept = {}
+    return lambda data, rng: LIBRARY.kept.setdefault(len(data), sum(data) + rng.laplace())
+
+
+@zoo
+def memo_in_attributes_of_a_library() -> Mechanism:
+    for n in range(20):
+        vars(LIBRARY).pop(f"kept_{n}", None)
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        name = f"kept_{len(data)}"
+        if not hasattr(LIBRARY, name):
+            setattr(LIBRARY, name, sum(data) + rng.laplace())
+        return getattr(LIBRARY, name)
+
+    return mechanism
+
+
+@zoo
+def memo_on_a_class_of_a_library() -> Mechanism:
+    kept: Any = collections.UserDict
+    kept.answers = {}
+    return lambda data, rng: kept.answers.setdefault(len(data), sum(data) + rng.laplace())
+
+
+@zoo
+def memo_of_a_bit_in_a_library() -> Mechanism:
+    LIBRARY.kept = {}
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        bit = len(data) % 2
+        return LIBRARY.kept.setdefault(len(data), bit if rng.random() < TRUTH_KEPT else 1 - bit)
+
+    return mechanism
+
+
+@zoo
+def response_in_a_library() -> Mechanism:
+    LIBRARY.kept = {}
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        bit = len(data) % 2
+        kept = LIBRARY.kept.setdefault(bit, bit if rng.random() < TRUTH_KEPT else 1 - bit)
+        return kept if rng.random() < 0.85 else 1 - kept
+
+    return mechanism
+
+
+@zoo
+def noise_in_a_library_and_more() -> Mechanism:
+    LIBRARY.kept = {}
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        return sum(data) + LIBRARY.kept.setdefault(len(data), rng.laplace()) + 0.3 * rng.laplace()
+
+    return mechanism
+
+
+@zoo
+def memo_of_a_library() -> Mechanism:
+    LIBRARY.answer = functools.lru_cache(lambda n: n + np.random.laplace())
+    return lambda data: LIBRARY.answer(len(data))
+
+
+@zoo
+def memo_in_a_database_of_a_library() -> Mechanism:
+    LIBRARY.answer = memo_in_a_database()
+    return lambda data, rng: LIBRARY.answer(data, rng)
+
+
+@zoo
+def memo_of_a_context() -> Mechanism:
+    kept: contextvars.ContextVar[dict[int, float]] = contextvars.ContextVar("kept")
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        answers = kept.get({})
+        if len(data) not in answers:
+            kept.set({**answers, len(data): sum(data) + rng.laplace()})
+        return kept.get()[len(data)]
 
     return mechanism
 

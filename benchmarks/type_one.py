@@ -21,7 +21,7 @@ from joblib import Parallel, delayed
 
 from benchmarks import mechanisms, vectorized
 from benchmarks.common import count, progress, table
-from pytest_dp import audit, queries, values
+from pytest_dp import Sequential, audit, queries, values
 
 _DATASETS = {"inputs": [[1, 0, 1], [1, 0]], "neighbors": "add_remove_one"}
 _MANY = {"inputs": values(range(3))}
@@ -77,7 +77,7 @@ def main() -> None:
     with Parallel(n_jobs=options.jobs, batch_size=10) as parallel:
 
         def verdicts(name: str, ratio: float, n: int, coupled: bool) -> tuple[list[str], float]:
-            keywords = {**common, "coupled": coupled} if sequential else common
+            keywords = {**common, "method": Sequential(coupled=coupled)} if sequential else common
             trials = parallel(delayed(trial)(name, ratio, keywords, seed) for seed in range(n))
             return [verdict for verdict, _ in trials], median(samples for _, samples in trials)
 

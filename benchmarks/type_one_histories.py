@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import count, progress, table
+from pytest_dp import Sequential
 from pytest_dp.auditors import run
 from pytest_dp.auditors.past import Past
 from pytest_dp.claim import expand
@@ -45,7 +46,7 @@ def gaussian(records, rng, size):
 
 CLAIMS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Laplace": (laplace, {"eps": 1.0}),
-    "Laplace, independent": (laplace, {"eps": 1.0, "coupled": False}),
+    "Laplace, independent": (laplace, {"eps": 1.0, "method": Sequential(coupled=False)}),
     "geometric": (geometric, {"eps": 1.0}),
     "randomised response": (response, {"eps": 1.0}),
     "Gaussian, rho": (gaussian, {"rho": 0.5}),

@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 from benchmarks.attaining import KINDS
 from benchmarks.common import progress, table
-from pytest_dp import audit
+from pytest_dp import Sequential, audit
 
 ALPHA, SAMPLES = 0.01, 2_000
 BLOCK, ONE_IN = 50, 10
@@ -44,7 +44,7 @@ def trial(name: str, law: Any, coupled: bool, seed: int) -> tuple[bool, float]:
         max_samples=SAMPLES,
         max_seconds=600,
         margin=None,
-        coupled=coupled,
+        method=Sequential(coupled=coupled),
         seed=seed,
         n_jobs=1,
     )

@@ -9,7 +9,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "dp_claim": "declaration",
+    "add_remove_one": "declaration",
     "queries": "declaration",
+    "replace_one": "declaration",
     "replace_special": "declaration",
     "values": "declaration",
     "audit": "auditors",
@@ -18,6 +20,12 @@ _HOME = {
     "AuditResult": "auditors.result",
     "Blame": "results.blame",
     "Counterexample": "results.result",
+    "RenyiDP": "privacy",
+    "PrivacyProfile": "privacy",
+    "TradeOff": "privacy",
+    "DPSniper": "settings",
+    "Sequential": "settings",
+    "StatDP": "settings",
     "Claim": "claim",
     "ClaimError": "errors",
     "InconclusiveAudit": "auditors.result",
@@ -35,18 +43,26 @@ __all__ = [
     "Claim",
     "ClaimError",
     "Counterexample",
+    "DPSniper",
     "InconclusiveAudit",
     "InconclusiveWarning",
     "LossEstimate",
     "MechanismError",
+    "PrivacyProfile",
     "PrivacyViolation",
     "PytestDPError",
+    "RenyiDP",
+    "Sequential",
+    "StatDP",
+    "TradeOff",
+    "add_remove_one",
     "audit",
     "dp_claim",
     "estimate",
     "load_profile",
     "queries",
     "register_profile",
+    "replace_one",
     "replace_special",
     "values",
 ]
@@ -56,7 +72,14 @@ if TYPE_CHECKING:
     from pytest_dp.auditors import audit
     from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
     from pytest_dp.claim import Claim
-    from pytest_dp.declaration import dp_claim, queries, replace_special, values
+    from pytest_dp.declaration import (
+        add_remove_one,
+        dp_claim,
+        queries,
+        replace_one,
+        replace_special,
+        values,
+    )
     from pytest_dp.errors import (
         ClaimError,
         InconclusiveWarning,
@@ -64,9 +87,11 @@ if TYPE_CHECKING:
         PytestDPError,
     )
     from pytest_dp.estimating import LossEstimate, estimate
+    from pytest_dp.privacy import PrivacyProfile, RenyiDP, TradeOff
     from pytest_dp.profiles import load_profile, register_profile
     from pytest_dp.results.blame import Blame
     from pytest_dp.results.result import Counterexample
+    from pytest_dp.settings import DPSniper, Sequential, StatDP
 
 
 def __getattr__(name: str) -> object:

@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 MAX_EXCESS = 60.0
-"""Nats above a claim from which nothing more is looked for: a factor of 1e26, beyond what samples
-can show."""
+"""Nats above a claim from which nothing more is looked for. Derived: 1e26 times as likely is beyond
+what samples can show."""
 
 
 def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
@@ -19,7 +19,8 @@ def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
 def smallest(caught: Callable[[float], bool], low: float, high: float, limit: float) -> float:
     """The smallest number above `low` that is caught, to a ten-thousandth.
 
-    Looked for up to `high`, then twice as far each time; infinite if none is caught beyond `most`.
+    It is looked for up to `high`, then twice as far each time. It is infinite if nothing is caught
+    before that is beyond `limit`.
     """
     while not caught(high):
         if high > limit:

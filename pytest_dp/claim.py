@@ -10,26 +10,15 @@ from typing import Any
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.relations import (
     RELATIONS,
-    AllQueries,
-    AnyTwo,
-    OfFunction,
     OfRecords,
-    OneQuery,
     Relation,
-    stated,
 )
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import PRIVACY, invalid, is_strategy, read
-from pytest_dp.privacy import NOTIONS, Guarantee, guarantee, smallest
+from pytest_dp.keywords import NUMBERS, PRIVACY, invalid, is_strategy, read
+from pytest_dp.privacy import NOTIONS, Guarantee, guarantee, of_group, smallest
 from pytest_dp.reprs import on_one_line, shortened
 from pytest_dp.settings import NAMES as SETTINGS
-
-_RELATIONS_OF: Mapping[type, tuple[type[Relation], ...]] = {
-    Queries: (AllQueries, OneQuery),
-    Values: (AnyTwo,),
-}
-_RELATIONS_OF_DATASETS = (OfRecords, OfFunction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +36,6 @@ class Promise:
         Where neighbouring inputs come from, or None if `pairs` are given.
     pairs : tuple of (D, D'), strategy, str, callable or None
         Explicit neighbouring inputs, or where they come from.
-    group : int
-        How many units D and D' differ in.
     one_unit : Guarantee or None
         What holds for one unit, from which that of a group follows.
     """
@@ -57,8 +44,19 @@ class Promise:
     relation: Relation | None = None
     inputs: Any = None
     pairs: Any = None
-    group: int = 1
     one_unit: Guarantee | None = None
+
+    @property
+    def group(self) -> int:
+        """How many units D and D' differ in."""
+        return self.relation.group if isinstance(self.relation, OfRecords) else 1
+
+    @property
+    def of_one_unit(self) -> Promise:
+        """What is promised for each unit of a group."""
+        if not isinstance(self.relation, OfRecords) or self.one_unit is None:
+            return self
+        return replace(self, guarantee=self.one_unit, relation=replace(self.relation, group=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ class Claim:
     label: str = ""
 
     def __str__(self) -> str:
-        parts = [str(self.promise.guarantee)]
+        parts = [str(self.promise.of_one_unit.guarantee)]
         if self.promise.relation:
             parts.append(str(self.promise.relation))
         return f"@dp_claim({', '.join(parts)})"
@@ -131,16 +129,14 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
             "inputs=[[], [1], [1, 0]] with neighbors='add_remove_one', inputs=queries(5), or "
             "pairs=[([1, 0], [1])]."
         )
-    relation = fitting(stated(*map(given.get, ("neighbors", "unit", "rows_per_unit"))), inputs)
+    relation = fitting(given.get("neighbors"), inputs)
     effort = {name: value for name, value in given.items() if name in SETTINGS}
     claims = []
     for arguments, label in variants(given):
-        promised = _guarantee(given, arguments.params)
-        group = int(_value("group", given.get("group", 1), arguments.params))
-        one_unit = _guarantee(_without_group(given), arguments.params)
-        neighbours = of_group(relation, group, inputs)
-        promise = Promise(promised, neighbours, inputs, pairs, group, one_unit)
-        check_parts(replace(promise, guarantee=one_unit), given.get("composes", ()))
+        one_unit = _guarantee(given, arguments.params)
+        promised = _of_group(one_unit, relation)
+        promise = Promise(promised, relation, inputs, pairs, one_unit)
+        check_parts(promise.of_one_unit, given.get("composes", ()))
         claims.append(Claim(promise, arguments, effort, label))
     return claims
 
@@ -190,8 +186,8 @@ def _promised(mechanism: Any, claimed: Promise) -> list[Guarantee]:
             f"composes: {name} has no claim of its own. Put @dp_claim(...) on it, or leave it out "
             "if it does not touch the data."
         )
-    expanded = [expand(_without_group(declaration.keywords)) for declaration in declared]
-    promises = [claims[0].promise for claims in expanded if len(claims) == 1]
+    expanded = [expand(declaration.keywords) for declaration in declared]
+    promises = [claims[0].promise.of_one_unit for claims in expanded if len(claims) == 1]
     if not promises:
         raise ClaimError(
             f"composes: {name} has {len(expanded[0])} claims, by its params. Compose a function "
@@ -215,8 +211,7 @@ def _counts(part: Promise, whole: Promise) -> bool:
     if not isinstance(whole.pairs, tuple):
         return bool(part.pairs == whole.pairs)
     if part.relation:  # the whole promises no more than these pairs
-        relation = of_group(part.relation, whole.group, None) or part.relation
-        return not any(relation.fault(*pair) for pair in whole.pairs)
+        return not any(part.relation.fault(*pair) for pair in whole.pairs)
     given = part.pairs if isinstance(part.pairs, tuple) else ()
     promised = {key(pair[::step]) for pair in given for step in (1, -1)}
     return all(key(pair) in promised for pair in whole.pairs)
@@ -241,11 +236,6 @@ def _other_neighbours(name: str, part: Promise, whole: Promise) -> str:
     )
 
 
-def _without_group(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """A claim without its group."""
-    return {name: value for name, value in keywords.items() if name != "group"}
-
-
 def _name(mechanism: Any) -> str:
     return getattr(mechanism, "__name__", shortened(mechanism))
 
@@ -261,7 +251,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
         Keywords as `pytest_dp.keywords.read` returns them.
     """
     choices, drawn = _fixed_and_drawn(given)
-    named = {name: given[name] for name in PRIVACY if isinstance(given.get(name), str)}
+    named = {name: given[name] for name in NUMBERS if isinstance(given.get(name), str)}
     varied = [name for name in choices if len(choices[name]) > 1 and name not in named.values()]
     claimed = any(name in given for name in NOTIONS)
     combinations = []
@@ -271,7 +261,8 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
         if claimed:
             # On one line, as part of an id: arrays have a repr of several.
             others = [f"{name}={on_one_line(params[name], 30)}" for name in varied]
-            label = "-".join([_guarantee(given, params).label, *others])
+            promised = _of_group(_guarantee(given, params), given.get("neighbors"))
+            label = "-".join([promised.label, *others])
         carries = next((named[name] for name in NOTIONS if name in named), None)
         taken = {name: given[name] for name in ("vectorized", "rng") if name in given}
         combinations.append((Arguments(params, carries, drawn=drawn, **taken), label))
@@ -282,7 +273,7 @@ def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], di
     """The ``params`` whose values are given, and those that have a strategy."""
     choices: dict[str, list[Any]] = dict(given.get("params", {}))
     drawn = {name: choices.pop(name)[0] for name in list(choices) if is_strategy(choices[name][0])}
-    for name in PRIVACY:
+    for name in NUMBERS:
         if isinstance(given.get(name), str) and given[name] in drawn:
             raise ClaimError(
                 f"{name}={given[name]!r} is what the claim promises, and params[{given[name]!r}] "
@@ -317,40 +308,19 @@ def fitting(relation: Relation | None, inputs: Any) -> Relation | None:
     """
     if not isinstance(inputs, Queries | Values | list | tuple):
         return relation
-    allowed: tuple[type[Relation], ...] = _RELATIONS_OF.get(type(inputs), _RELATIONS_OF_DATASETS)
-    if isinstance(relation, allowed):
+    given_by = type(inputs) if isinstance(inputs, Queries | Values) else None
+    if relation is not None and relation.of is given_by:
         return relation
-    names = [kind.name for kind in RELATIONS.values() if issubclass(kind, allowed)]
-    choices = " or ".join(f"neighbors={name!r}" for name in names)
+    kinds = [kind for kind in RELATIONS.values() if kind.of is given_by]
+    choices = " or ".join(f"neighbors={kind.name!r}" for kind in kinds)
     if relation is not None:
         raise ClaimError(f"{relation} does not fit inputs={shortened(inputs)}: write {choices}.")
-    if type(inputs) in _RELATIONS_OF:
-        return _RELATIONS_OF[type(inputs)][0]()
+    if given_by is not None:
+        return kinds[0]()
     raise ClaimError(
         f"inputs={shortened(inputs)} are example datasets, so the claim must say which are "
         f"neighbours: {choices}."
     )
-
-
-def of_group(relation: Relation | None, group: int, inputs: Any) -> Relation | None:
-    """The relation of inputs that differ in so many units.
-
-    Raises
-    ------
-    ClaimError
-        If pairs of such a group cannot be derived from the inputs.
-    """
-    if isinstance(relation, OfRecords):
-        return replace(relation, group=group)
-    derived = isinstance(inputs, Queries | Values | list | tuple) or is_strategy(inputs)
-    if group > 1 and derived:
-        names = [kind.name for kind in RELATIONS.values() if issubclass(kind, OfRecords)]
-        raise ClaimError(
-            f"group={group} with {relation}: pairs that differ in so many units follow from "
-            f"inputs= for {' or '.join(f'neighbors={name!r}' for name in names)}. Write the pairs "
-            "themselves otherwise, such as pairs=[([1, 0, 1], [])] with group=3."
-        )
-    return relation
 
 
 def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee:
@@ -363,9 +333,14 @@ def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee
         raise ClaimError(f"{error} Here {' and '.join(named)}." if named else str(error)) from None
 
 
+def _of_group(promised: Guarantee, relation: Relation | None) -> Guarantee:
+    """What is promised for the groups of a relation, if it has some."""
+    return of_group(promised, relation.group) if isinstance(relation, OfRecords) else promised
+
+
 def _value(name: str, given: Any, params: Mapping[str, Any]) -> Any:
     """A keyword of the guarantee as given, or the value of the parameter of that name."""
-    if not isinstance(given, str):
+    if not isinstance(given, str) or name not in NUMBERS:
         return given
     if given in params:
         return params[given]

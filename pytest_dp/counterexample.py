@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.arrays import Bools
+from pytest_dp.limits import KEPT_RANK, SELDOM
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
@@ -22,13 +23,6 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
-
-KEPT_RANK = 0.8
-"""Share of its rank (how clearly it breaks the claim) that an event may lose at most for being
-simpler to read. Smaller values show simpler events that prove less. Chosen by hand."""
-
-RECURRING_SHARE = 0.1
-"""Share of numbers that recur below which they seem to be continuous. Chosen by hand."""
 
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
@@ -85,20 +79,10 @@ def diagnose(
 ) -> tuple[str, ...]:
     """Sentences about a counterexample, the most telling first.
 
-    Parameters
-    ----------
-    event : Event or None
-        None if nothing can be read off it.
-    counts : tuple of int
-        Fresh outputs in the event, on D and on D'.
-    runs : tuple of int
-        Fresh outputs of each.
-    guarantee : Guarantee
-        The claim.
-    constant : tuple of bool
-        Whether the outputs on D, and on D', were all the same.
-    stands_out : bool
-        As in `stands_out`, for the event among the outputs of the search.
+    There is no event if nothing can be read off it. `counts` are the fresh outputs in the event
+    among the `runs` on D and on D'. `constant` is whether the outputs on either were all the same,
+    and `stands_out` is as in the function of that name, for the event among the outputs of the
+    search.
     """
     return tuple(_sentences(event, counts, runs, guarantee, constant, stands_out))
 
@@ -204,7 +188,7 @@ def stands_out(event: Event | None, table: Table) -> bool:
             others = numbers[(codes == NUMBER) & (numbers != condition.value)]
             others = others[np.isfinite(others)]
             recur = 1 - len(np.unique(others)) / max(len(others), 1)
-            return math.isfinite(condition.value) and len(others) > 1 and recur < RECURRING_SHARE
+            return math.isfinite(condition.value) and len(others) > 1 and recur < SELDOM
     return False
 
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
 
+    from pytest_dp import DPSniper, PrivacyProfile, RenyiDP, Sequential, StatDP, TradeOff
+
     F = TypeVar("F", bound=Callable[..., Any])
+    Unit = str | int | Callable[[Any], Any] | None
 
 UNNAMED = "*"
 """Keyword under which something given without one is recorded, to be refused later."""
@@ -79,22 +82,32 @@ class Values:
         return f"values({list(self.options)!r})"
 
 
-class NullRecord:
-    """The record that stands for nobody; made by `replace_special`."""
+class Neighbors:
+    """A relation with what is said of it; made by `add_remove_one` and its like."""
 
-    __slots__ = ("record",)
+    __slots__ = ("name", "said")
 
-    def __init__(self, record: Any) -> None:
-        self.record = record
+    def __init__(self, name: str, **said: Any) -> None:
+        self.name = name
+        self.said = {key: value for key, value in said.items() if value is not OPEN}
 
     def __repr__(self) -> str:
-        return f"replace_special({self.record!r})"
+        said = [
+            f"{'' if key == 'record' else f'{key}='}{getattr(value, '__name__', repr(value))}"
+            for key, value in self.said.items()
+        ]
+        return f"{self.name}({', '.join(said)})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NullRecord) and repr(self) == repr(other)
+        return isinstance(other, Neighbors) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+    def _key(self) -> tuple[str, dict[str, Any]]:
+        """By which it is compared: functions of one name are not the same, records are as shown."""
+        said = {key: as_is if callable(as_is) else repr(as_is) for key, as_is in self.said.items()}
+        return self.name, said
 
 
 def queries(*lengths: int) -> Queries:
@@ -137,21 +150,50 @@ def values(options: Iterable[Any]) -> Values:
         return Values((options,))
 
 
-def replace_special(record: Any) -> NullRecord:
-    """Neighbours of which one has the null record in place of a record of the other.
+def add_remove_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = OPEN) -> Neighbors:
+    """Neighbours of which one has a record more than the other.
 
     Parameters
     ----------
-    record : object
-        The null record: what stands in the data for somebody who takes no part. For rows of tables
-        a dict by columns, or a tuple.
+    unit : str, int or callable, optional
+        What owns records, if it is promised for all rows of a user, say: the name of a column, a
+        key or an attribute of records, the index in tuples, or a function from a record to its
+        unit. By default each record is a unit of its own.
+    rows : int, optional
+        The promise is only for data of which each unit has at most so many rows.
+    group : int, optional
+        D and D' differ in so many units, each of which is promised what the claim says.
 
     Returns
     -------
-    NullRecord
-        For ``neighbors=``. ``neighbors="replace_special"`` takes missing values: None, NaN, NaT.
+    Neighbors
+        For ``neighbors=``.
     """
-    return NullRecord(record)
+    return Neighbors("add_remove_one", unit=unit, rows=rows, group=group)
+
+
+def replace_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = OPEN) -> Neighbors:
+    """Neighbours of which one has another record in place of a record of the other.
+
+    Parameters are those of `add_remove_one`.
+    """
+    return Neighbors("replace_one", unit=unit, rows=rows, group=group)
+
+
+def replace_special(
+    record: Any = OPEN, *, unit: Unit = OPEN, rows: int | None = OPEN, group: int = OPEN
+) -> Neighbors:
+    """Neighbours of which one has the null record in place of a record of the other.
+
+    Further parameters are those of `add_remove_one`.
+
+    Parameters
+    ----------
+    record : object, optional
+        The null record: what stands in the data for somebody who takes no part. For rows of tables
+        a dict by columns, or a tuple. By default a missing value: None, NaN, NaT.
+    """
+    return Neighbors("replace_special", record=record, unit=unit, rows=rows, group=group)
 
 
 DECLARED: dict[str, tuple[Any, list[tuple[Declaration, str, Any]]]] = {}
@@ -207,14 +249,9 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     delta: float | str | None = None,
     rho: float | str | None = None,
     mu: float | str | None = None,
-    rdp: tuple[float, float] | Mapping[float, float] | str | None = None,
-    profile: Callable[[float], float] | None = None,
-    tradeoff: Callable[[float], float] | None = None,
-    group: int | str | None = None,
+    guarantee: RenyiDP | PrivacyProfile | TradeOff | None = None,
     composes: Iterable[Callable[..., Any]] | Mapping[Callable[..., Any], int] | None = None,
-    neighbors: str | NullRecord | Callable[..., Any] | None = None,
-    unit: str | int | Callable[[Any], Any] | None = None,
-    rows_per_unit: int | None = None,
+    neighbors: str | Neighbors | Callable[..., Any] | None = None,
     inputs: Any = None,
     pairs: Iterable[tuple[Any, Any]] | Callable[[], Any] | str | None = None,
     params: Mapping[str, Any] | None = None,
@@ -224,13 +261,10 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     max_samples: int | None = OPEN,
     max_seconds: float | None = OPEN,
     margin: float | None = OPEN,
-    method: str | None = OPEN,
-    classifier: Any = OPEN,
+    method: str | Sequential | StatDP | DPSniper | None = OPEN,
     features: Callable[[Any], Any] | None = OPEN,
-    c: float | None = OPEN,
-    floating_point: bool = OPEN,
-    coupled: bool = OPEN,
     search: Any = OPEN,
+    floating_point: bool = OPEN,
     beyond: str | None = OPEN,
     **unknown: Any,
 ) -> Callable[[F], F]:
@@ -239,8 +273,8 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     The decorator returns the same function: no wrapper and no cost at run time. A claim that makes
     no sense fails when it is audited, not here. Several may be stacked on one mechanism.
 
-    One of `eps`, `rho`, `mu`, `rdp`, `profile` and `tradeoff` says what is promised. Where a number
-    is expected, the name of the mechanism's parameter that carries it may stand as well.
+    One of `eps`, `rho`, `mu` and `guarantee` says what is promised. In place of a number, the name
+    of the mechanism's parameter that carries it may stand as well.
 
     Parameters
     ----------
@@ -252,27 +286,16 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         Zero-concentrated differential privacy (ρ-zCDP).
     mu : float or str
         Gaussian differential privacy (µ-GDP).
-    rdp : (order, eps) or dict
-        Rényi differential privacy; a dict gives eps in nats for each of several orders above 1.
-    profile : callable
-        ``profile(eps)`` is the delta that is promised for each eps of at least 0.
-    tradeoff : callable
-        ``tradeoff(a)`` is the least type II error of a test with type I error a (f-DP).
-    group : int or str, optional
-        D and D' differ in so many units, each of which is promised the above.
+    guarantee : RenyiDP, PrivacyProfile or TradeOff
+        What takes more than a number: ``RenyiDP({8: 0.5})``, a delta for every eps, or f-DP.
     composes : iterable of callable, or dict, optional
         Mechanisms with claims of their own that this one is made of; a dict says how often each is
         used. It is an error to claim less than what they add up to.
-    neighbors : str, replace_special(record) or callable, optional
+    neighbors : str, value or callable, optional
         Which inputs differ in one unit of privacy: ``"add_remove_one"``, ``"replace_one"``,
-        ``"replace_special"``, ``"one_query"``, ``"all_queries"``, ``"any_two"``; a function of D
+        ``"replace_special"``, ``"one_query"``, ``"all_queries"``, ``"any_two"``; one of the first
+        three with more to say, such as ``add_remove_one(unit="user_id", rows=3)``; a function of D
         that returns or yields its neighbours, or one of D and D' that says whether they are.
-    unit : str, int or callable, optional
-        What owns records, if one of the first three is promised for all rows of a user, say: the
-        name of a column, a key or an attribute of records, the index in tuples, or a function from
-        a record to its unit. By default each record is a unit of its own.
-    rows_per_unit : int, optional
-        The promise is only for data of which each unit has at most so many rows.
     inputs : optional
         Where neighbouring inputs come from: `queries`, `values`, a list of example datasets, a
         Hypothesis strategy for them, a function of no arguments that returns one of these or yields
@@ -298,42 +321,27 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         An audit of a claim that stands ends as soon as it would have caught noise that is so many
         times too small; under pure eps, a true loss of so many times the claim. By default 1.25;
         ``None`` uses all of the effort. For the sequential auditor.
-    method : {"sequential", "statdp", "dpsniper"}, optional
+    method : {"sequential", "statdp", "dpsniper"}, Sequential, StatDP or DPSniper, optional
         The auditor. The sequential one (the default) bets against the claim and stops as soon as it
         knows; StatDP tests the event that looks worst; DP-Sniper learns an attack that tells two
-        inputs apart, and bounds eps from below.
-    classifier : {"additive", "logistic", "mlp"} or object, optional
-        What attacks are learned with: an additive model (the default), logistic regression, a small
-        neural network (which needs scikit-learn), or any object with ``fit(X, y)`` and
-        ``predict_proba(X)`` as in scikit-learn. Not for StatDP.
+        inputs apart, and bounds eps from below. Values say more: ``Sequential(coupled=False)``,
+        ``DPSniper(c=0.01, classifier="mlp")``.
     features : callable, optional
         ``features(output)`` gives the number, or the sequence of numbers of constant length, that
         the classifier sees of an output. By default it follows from the outputs. Not for StatDP.
-    c : float, optional
-        For DP-Sniper: the probability of the event, strictly between 0 and 1; the paper has 0.01.
-        By default the event is the one that promises the largest bound.
-    floating_point : bool, optional
-        Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
-    coupled : bool, optional
-        Run both inputs with the same random numbers, where they can be set, which takes far fewer
-        samples. ``False`` draws them independently, as StatDP and DP-Sniper with a fixed `c` do.
     search : optional
         What proposes further pairs of neighbouring inputs beside those of `inputs`: any of
         ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code)
         and ``"mutation"`` (of inputs that take new branches, or look promising), or objects with
         ``propose(past)``, or a list of these. By default the first three; ``()`` for none. Pairs
         given by `pairs` are not added to. For the sequential auditor.
+    floating_point : bool, optional
+        Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
     beyond : {"tell", "fail", "off"}, optional
         What becomes of a violation on inputs beyond what `inputs` gives: of a record that is in no
         example, is there more often or in another order; of answers that are in no pattern. By
         default it is told beside the verdict, which stays as it is; ``"fail"`` makes it a violation
         as any other, ``"off"`` does not look for any. For the sequential auditor.
-
-    References
-    ----------
-    Ding et al., "Detecting Violations of Differential Privacy", CCS 2018 (StatDP).
-    Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
-    Violations using Classifiers", IEEE S&P 2021 (DP-Sniper).
 
     Examples
     --------

@@ -6,32 +6,26 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp import clocks
-from pytest_dp.analytic.agreement import evidence_against
-from pytest_dp.analytic.comparing import Case, compared, largest_of
-from pytest_dp.analytic.experiments import Table
-from pytest_dp.analytic.outcomes import outcomes_of
-from pytest_dp.analytic.profiles import Profile, profile
 from pytest_dp.auditors import audit
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.evidence.clopper_pearson import delta_lower
-from pytest_dp.exact.agreement import evidence_against_distribution
-from pytest_dp.exact.distribution import Distribution, NotExact
+from pytest_dp.exact.distribution import NotExact
 from pytest_dp.exact.enumerating import TOO_MANY, enumerated
-from pytest_dp.exact.losses import PairProbabilities, delta_of, eps_at, pair_probabilities
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
-from pytest_dp.outputs.hashing import hashes
+from pytest_dp.known import KnownPair
+from pytest_dp.known.enumerated import EnumeratedPair
+from pytest_dp.known.in_closed_form import compare, outcomes_of
+from pytest_dp.limits import LONG_STEP_TIME, NO_LOSS, REFUTED, RUNS, SHOWN_ALPHA, THOUSAND
 from pytest_dp.outputs.outcome import all_raised
-from pytest_dp.outputs.table import tabulate
-from pytest_dp.privacy import HockeyStick
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.estimate import Estimate, Mode
@@ -41,29 +35,12 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 
-ALPHA = 0.05
-"""Default error of bounds by samples, as of claims."""
-NO_CLAIM = 1e-3
-"""Epsilon of a claim, in nats, that hardly any mechanism keeps, so that an auditor looks for the
-largest loss. Chosen by hand; nothing depends on it finely."""
-CLOSED_FORM_SHARE = 0.5
-"""Share of the time for enumeration and closed forms; the rest is for samples, where these fail.
-Chosen by hand."""
-MAX_OUTPUTS = 1_000
-"""Outputs that are enumerated where there is a closed form as well. More take longer. Chosen by
-hand."""
 REFUSALS = (
     *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
     *(ArithmeticError, np.linalg.LinAlgError),  # numbers beyond what floats can hold
 )
 """Why a loss is estimated by samples: neither enumeration nor a closed form is possible."""
-REAL, LEAST_REAL, REFUTED = 400, 100, math.log(1_000)
-"""Real runs on each input to which a value without samples is compared, at most and at least, and
-the log of an e-value that refutes it. More runs find smaller differences, and take longer; chosen
-by hand. The evidence refutes a true value with probability at most 1 in 1,000."""
 _BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "analytic", "numerical", "sampled")
-Checks = tuple[Callable[[Sequence[Any]], float], Callable[[Sequence[Any]], float]]
-"""Logarithms of e-values, by outputs on D and on D'."""
 DeltaBounds = Callable[[float], tuple[float, float]]
 """Bounds on δ by ε."""
 
@@ -148,7 +125,7 @@ def estimate(
         ones may get a wrong value.
     **keywords
         Those of `dp_claim` that say which inputs are neighbours (`pairs`, or `inputs` with
-        `neighbors`, `unit`, ...), how the mechanism is called (`params`, `vectorized`, `rng`), and
+        `neighbors`), how the mechanism is called (`params`, `vectorized`, `rng`), and
         the effort (`max_seconds`, `max_samples`). `alpha` is the error of bounds by samples, .05 by
         default. A list in `params` must hold one value.
 
@@ -176,14 +153,14 @@ def estimate(
     >>> print(round(lower, 4), round(upper, 4))
     0.3934 0.3935
     """
-    promised = [name for name in PRIVACY if name in keywords and name != "group"]
+    promised = [name for name in PRIVACY if name in keywords]
     if promised:
         raise ClaimError(
             f"estimate() takes no {promised[0]}=: it says what is lost, whatever is promised. "
             "Leave it out, or use audit() to test the promise."
         )
-    keywords.setdefault("alpha", ALPHA)
-    claims = expand({**keywords, "eps": NO_CLAIM})
+    keywords.setdefault("alpha", SHOWN_ALPHA)
+    claims = expand({**keywords, "eps": NO_LOSS})
     if len(claims) > 1:
         raise ClaimError(
             f"params gives {len(claims)} mechanisms; estimate() takes one. Call it in a loop."
@@ -195,7 +172,7 @@ def estimate(
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     pairs = source_of(resolved_claim, seed or 0, written).given
-    seconds = CLOSED_FORM_SHARE * float(claim.effort.get("max_seconds", 60.0))
+    seconds = LONG_STEP_TIME * float(claim.effort.get("max_seconds", 60.0))
     try:
         return _known(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
     except REFUSALS as reason:
@@ -212,19 +189,23 @@ def _known(
     CannotInstrument, CannotCopy, OutOfTime
         If neither is possible, or outputs of real runs refute it.
     """
-    checked = [_of_pair(call, d1, d2, deadline) for d1, d2 in pairs]
+    known = [(pair, _of_pair(call, *pair, deadline)) for pair in pairs]
+    losses = [of_pair.eps_at(0.0) for _, of_pair in known]
+    order = sorted(range(len(known)), key=lambda at: -losses[at][0])
     if check:
-        _held_against_real_runs(call, checked, deadline)
-    worst = max((of_pair for of_pair, _ in checked), key=lambda of_pair: of_pair.value)
-    estimates = [of_pair for of_pair, _ in checked]
-    mode = max((of_pair.mode for of_pair in estimates), key=_BY_KNOWLEDGE.index)
-    deltas = tuple(delta for of_pair in estimates for delta in of_pair._deltas)  # noqa: SLF001
-    error = max(of_pair.error for of_pair in estimates)
-    return replace(worst, error=error, mode=mode, pairs=len(pairs), _deltas=deltas)
+        _held_against_real_runs(call, [known[at] for at in order], deadline)
+    return LossEstimate(
+        losses[order[0]][0],
+        max(error for _, error in losses),
+        max((of_pair.mode for _, of_pair in known), key=_BY_KNOWLEDGE.index),
+        known[order[0]][0],
+        _deltas=tuple(of_pair.delta_at for _, of_pair in known),
+        pairs=len(pairs),
+    )
 
 
 def _held_against_real_runs(
-    call: Call, checked: Sequence[tuple[LossEstimate, Checks]], deadline: Deadline
+    call: Call, known: Sequence[tuple[tuple[Any, Any], KnownPair]], deadline: Deadline
 ) -> None:
     """Hold what is known of each input of each pair against real runs, those that lose most first.
 
@@ -236,19 +217,19 @@ def _held_against_real_runs(
         If an input refutes it, all runs raise, or there is no time for enough runs on each.
     """
     checks: dict[Any, tuple[Any, list[Callable[[Sequence[Any]], float]]]] = {}
-    for of_pair, pair_checks in sorted(checked, key=lambda row: -row[0].value):
-        for data, evidence_of in zip(of_pair.pair, pair_checks, strict=True):
+    for pair, of_pair in known:
+        for side, data in enumerate(pair):
             frozen = Input(data).frozen
             checks.setdefault(id(data) if frozen is None else frozen, (data, []))[1].append(
-                evidence_of
+                partial(of_pair.evidence_against, side)
             )
     refuted = REFUTED + math.log(sum(len(of_input) for _, of_input in checks.values()))
     left, raised = len(checks), True
     for data, of_input in checks.values():
         outputs: list[Any] = []
         share, started = deadline.remaining() / (left + 1), clocks.seconds()
-        while len(outputs) < REAL and (
-            len(outputs) < LEAST_REAL or clocks.seconds() - started < share
+        while len(outputs) < 2 * RUNS and (
+            len(outputs) < RUNS // 2 or clocks.seconds() - started < share
         ):
             outputs += _real_outputs(call, data, len(outputs), deadline)
         if any(evidence_of(outputs) >= refuted for evidence_of in of_input):
@@ -264,81 +245,29 @@ def _real_outputs(call: Call, data: Any, number: int, deadline: Deadline) -> Seq
     """Outputs of further real runs of a copy, after so many."""
     copied, (data,) = call.copied(data)
     with interruptible(deadline, None):
-        return list(copied.draw(data, LEAST_REAL, default_rng((REAL, number))))
+        return list(copied.draw(data, RUNS // 2, default_rng((2 * RUNS, number))))
 
 
-def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEstimate, Checks]:
-    """The loss on a pair, and for each input a test of this loss by outputs of real runs."""
+def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
+    """The loss on a pair in closed form, or by all outcomes where these are few."""
     try:
-        outcomes = [outcomes_of(call, data, deadline) for data in (d1, d2)]
-        cases = compared(*outcomes)
+        known = compare(outcomes_of(call, d1, deadline), outcomes_of(call, d2, deadline))
     except CannotInstrument:
-        try:
+        with suppress(NotExact):
             return _enumerated(call, d1, d2, deadline)
-        except NotExact:
-            pass
         raise
-    largest = largest_of(cases)
-    deltas = tuple(
-        _delta_bounds(cache(partial(profile, cases, forward=forward))) for forward in (True, False)
-    )
-    value = max(largest.forward, largest.backward)
-    mode: Mode = "analytic"
-    if math.isinf(largest.error):
-        mode, deltas = "numerical", tuple(partial(_lower_alone, delta) for delta in deltas)
-    in_closed_form = LossEstimate(value, largest.error, mode, (d1, d2), "", deltas)
-    on_d, on_d2 = (partial(evidence_against, on_input) for on_input in outcomes)
-    if _are_few(cases):
+    if known.has_few_outputs(THOUSAND):
         with suppress(NotExact):  # floats as they are drawn, in place of real numbers
             return _enumerated(call, d1, d2, deadline)
-    return in_closed_form, (on_d, on_d2)
+    return known
 
 
-def _lower_alone(bounds: DeltaBounds, eps: float) -> tuple[float, float]:
-    return bounds(eps)[0], 1.0
-
-
-def _delta_bounds(make_profile: Callable[[], Profile]) -> DeltaBounds:
-    return lambda eps: make_profile().delta(eps)
-
-
-def _are_few(cases: Sequence[Case]) -> bool:
-    """Whether there are few outputs, all of which have a probability."""
-    for case in cases:
-        tables = [table for table in case.experiments if isinstance(table, Table)]
-        outputs = math.prod(len(table.p) for table in tables)
-        if len(tables) < len(case.experiments) or outputs > MAX_OUTPUTS:
-            return False
-    return True
-
-
-def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> tuple[LossEstimate, Checks]:
-    """The loss on a pair by all outcomes and their probabilities; and tests of it.
-
-    Raises
-    ------
-    NotExact
-        If some outcomes are not known.
-    """
-    on_d, on_d2 = (enumerated(call, data, deadline) for data in (d1, d2))
-    pair = pair_probabilities(on_d, on_d2)
-    if any(pair.residuals):
+def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
+    """By all outcomes and their probabilities; NotExact if some are not known."""
+    known = EnumeratedPair((enumerated(call, d1, deadline), enumerated(call, d2, deadline)))
+    if known.residual:
         raise NotExact(TOO_MANY)
-    directions = pair, pair.swapped
-    losses = [eps_at(0.0, direction) for direction in directions]
-    value, error = max(loss.upper for loss in losses), max(loss.error for loss in losses)
-    deltas = tuple(partial(_enumerated_delta, direction) for direction in directions)
-    checks = partial(_evidence, on_d), partial(_evidence, on_d2)
-    return LossEstimate(value, error, "exact", (d1, d2), "", deltas), checks
-
-
-def _evidence(distribution: Distribution, outputs: Sequence[Any]) -> float:
-    return evidence_against_distribution(hashes(tabulate(outputs)), distribution)
-
-
-def _enumerated_delta(pair: PairProbabilities, eps: float) -> tuple[float, float]:
-    lower, upper, _ = delta_of(HockeyStick(eps, 0.0), pair)
-    return max(lower, 0.0), min(max(upper, 0.0), 1.0)
+    return known
 
 
 def _sampled(
@@ -349,7 +278,7 @@ def _sampled(
     keywords: dict[str, Any],
 ) -> LossEstimate:
     """The loss of an attack that is learned on some samples, and counted on others."""
-    keywords = {**keywords, "eps": NO_CLAIM, "method": "dpsniper"}
+    keywords = {**keywords, "eps": NO_LOSS, "method": "dpsniper"}
     result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
     low, high = result.loss or (0.0, 0.0)
     low = max(low, 0.0)

@@ -5,28 +5,39 @@ from __future__ import annotations
 import difflib
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
-from pytest_dp.datasets.relations import RELATIONS
-from pytest_dp.declaration import OPEN, UNNAMED, NullRecord, dp_claim
+from pytest_dp.datasets.relations import RELATIONS, Relation, of_function
+from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
 from pytest_dp.errors import ClaimError
+from pytest_dp.limits import MAX_PAIRS
 from pytest_dp.reprs import on_one_line, shortened
-from pytest_dp.settings import BEYOND, SEARCHES, Settings
+from pytest_dp.settings import BEYOND, METHODS, SEARCHES, Method, Settings
 
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
-METHODS = ("sequential", "statdp", "dpsniper")
 CLASSIFIERS = ("additive", "logistic", "mlp")
-PRIVACY = ("eps", "delta", "rho", "mu", "rdp", "profile", "tradeoff", "group")
+NUMBERS = ("eps", "delta", "rho", "mu")
+"""What is promised, as numbers or the names of parameters that carry them."""
+PRIVACY = (*NUMBERS, "guarantee")
 """The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
-MAX_STATED = 512
-"""Pairs that are taken from a generator, which may have no end: no audit has samples for more. By
-hand."""
+MOVED = {
+    "rdp": "guarantee=RenyiDP({8: 0.5})",
+    "profile": "guarantee=PrivacyProfile(f)",
+    "tradeoff": "guarantee=TradeOff(g)",
+    "group": "neighbors=add_remove_one(group=3)",
+    "unit": "neighbors=add_remove_one(unit='user_id')",
+    "rows_per_unit": "neighbors=add_remove_one(unit='user_id', rows=3)",
+    "classifier": "method=Sequential(classifier='mlp')",
+    "coupled": "method=Sequential(coupled=False)",
+    "c": "method=DPSniper(c=0.01)",
+}
+"""What to write in place of keywords that there were once."""
 _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) is None]
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
@@ -73,11 +84,22 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
         )
     for name in keywords:
         if name not in KEYWORDS:
-            close = difflib.get_close_matches(name, KEYWORDS, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ClaimError(
-                f"A claim has no keyword {name!r}.{hint} Valid keywords: {', '.join(KEYWORDS)}."
-            )
+            raise unknown(name, KEYWORDS, "A claim has no keyword", "Valid keywords")
+
+
+def unknown(name: str, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
+    """The error for a name that is not known, saying what to write instead."""
+    if name in MOVED:
+        value = MOVED[name].partition("=")[2].partition("(")[0]
+        return ClaimError(
+            f"{has_no} {name!r}. Write {MOVED[name]}, with {value} imported from pytest_dp."
+        )
+    return ClaimError(f"{has_no} {name!r}.{_hint(name, known)} {valid}: {', '.join(known)}.")
+
+
+def _hint(asked: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(asked, known, 1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _is_number(value: object) -> bool:
@@ -90,9 +112,9 @@ def _probability(name: str, value: Any, example: str) -> float:
     return float(value)
 
 
-def _max_samples(name: str, value: Any) -> int:
+def _whole(name: str, value: Any, example: str = "3") -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise invalid(name, value, "Allowed: a whole number above 0, such as 400_000.")
+        raise invalid(name, value, f"Allowed: a whole number above 0, such as {example}.")
     return int(value)
 
 
@@ -109,13 +131,22 @@ def _margin(name: str, value: Any) -> float:
     return float(value)
 
 
-def _choice(name: str, value: Any, choices: Sequence[str]) -> str:
+def _choice(name: str, value: Any, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
-        asked = value.lower() if isinstance(value, str) else ""
-        close = difflib.get_close_matches(asked, choices, 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = _hint(value.lower() if isinstance(value, str) else "", choices)
         raise invalid(name, value, f"Valid choices: {', '.join(map(repr, choices))}.{hint}")
     return value
+
+
+def _method(name: str, value: Any) -> Method:
+    if isinstance(value, str):
+        return METHODS[_choice(name, value, METHODS)]()
+    if not isinstance(value, Method):
+        written = ", ".join(f"{kind.__name__}()" for kind in METHODS.values())
+        choices = ", ".join(map(repr, METHODS))
+        raise invalid(name, value, f"Valid choices: {choices}, or with more to say {written}.")
+    said = {setting: _OF_METHODS[setting](setting, what) for setting, what in value.said().items()}
+    return type(value)(**said)
 
 
 def _classifier(name: str, value: Any) -> Any:
@@ -233,18 +264,35 @@ def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
     return tuple((mechanism, int(n)) for mechanism, n in parts)
 
 
-def _neighbors(name: str, value: Any) -> Any:
+def _neighbors(name: str, value: Any) -> Relation:
     if isinstance(value, str):
-        return _choice(name, value, tuple(RELATIONS))
-    if isinstance(value, NullRecord) or (callable(value) and not isinstance(value, type)):
-        return value
+        return RELATIONS[_choice(name, value, RELATIONS)]()
+    if isinstance(value, Neighbors):
+        return _of_records(value)
+    uncalled = getattr(value, "__module__", "") == Neighbors.__module__  # such as add_remove_one
+    if callable(value) and not isinstance(value, type) and not uncalled:
+        return of_function(value)
     choices = ", ".join(map(repr, RELATIONS))
     raise invalid(
         name,
         value,
-        f"Valid choices: {choices}, replace_special(record), a function of D that yields its "
-        "neighbours, or one of D and D' that says whether they are.",
+        f"Valid choices: {choices}; with more to say, add_remove_one(unit='user_id', rows=3) and "
+        "the like; a function of D that yields its neighbours, or one of D and D' that says "
+        "whether they are.",
     )
+
+
+def _of_records(value: Neighbors) -> Relation:
+    said = {name: given for name, given in value.said.items() if given is not None}
+    record = said.pop("record", None)
+    if "rows" in said and "unit" not in said:
+        raise ClaimError(
+            f"{value} needs unit=: what owns these rows. Write for example "
+            f"{value.name}(unit='user_id', rows={said['rows']!r})."
+        )
+    read = {name: _OF_RECORDS[name](name, given) for name, given in said.items()}
+    null = {} if record is None else {"null": replace_special(record)}
+    return RELATIONS[value.name](**read, **null)
 
 
 def _unit(name: str, value: Any) -> Any:
@@ -260,12 +308,6 @@ def _unit(name: str, value: Any) -> Any:
     )
 
 
-def _rows_per_unit(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise invalid(name, value, "Allowed: a whole number from 1, such as 3.")
-    return int(value)
-
-
 def _pairs(name: str, value: Any) -> Any:
     """The pairs; names and functions are looked up when the claim is audited."""
     if isinstance(value, str) or callable(value) or is_strategy(value):
@@ -277,12 +319,12 @@ def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
     """Pairs (D, D') as a tuple of tuples."""
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
-        pairs = list(islice(value, MAX_STATED + 1)) if hasattr(value, "__next__") else list(value)
-        if len(pairs) > MAX_STATED and hasattr(value, "__next__"):
+        pairs = list(islice(value, MAX_PAIRS + 1)) if hasattr(value, "__next__") else list(value)
+        if len(pairs) > MAX_PAIRS and hasattr(value, "__next__"):
             raise invalid(
                 name,
                 value,
-                f"It yields more than {MAX_STATED} pairs. Write the function itself, of which the "
+                f"It yields more than {MAX_PAIRS} pairs. Write the function itself, of which the "
                 "first ones are taken.",
             )
         if not pairs or any(isinstance(pair, str | bytes) or len(pair) != 2 for pair in pairs):
@@ -293,26 +335,31 @@ def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(PRIVACY, lambda _, value: value),  # numbers, or names of parameters
+    **dict.fromkeys(PRIVACY, lambda _, value: value),  # checked together
     "composes": _composes,
     "neighbors": _neighbors,
-    "unit": _unit,
-    "rows_per_unit": _rows_per_unit,
     "inputs": lambda _, value: value,  # checked once they are looked up
     "pairs": _pairs,
     "params": _params,
     "vectorized": partial(_parameter, true_means="size"),
     "rng": _parameter,
     "alpha": partial(_probability, example="1e-6"),
-    "max_samples": _max_samples,
+    "max_samples": partial(_whole, example="400_000"),
     "max_seconds": _max_seconds,
     "margin": _margin,
-    "method": partial(_choice, choices=METHODS),
-    "classifier": _classifier,
+    "method": _method,
     "features": _features,
-    "c": partial(_probability, example="0.01"),
-    "floating_point": _flag,
-    "coupled": _flag,
     "search": _search,
+    "floating_point": _flag,
     "beyond": _beyond,
+}
+_OF_METHODS: Mapping[str, Callable[[str, Any], Any]] = {
+    "classifier": _classifier,
+    "coupled": _flag,
+    "c": partial(_probability, example="0.01"),
+}
+_OF_RECORDS: Mapping[str, Callable[[str, Any], Any]] = {
+    "unit": _unit,
+    "rows": _whole,
+    "group": _whole,
 }

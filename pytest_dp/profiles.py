@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any
 
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import NO_MARGIN, invalid, read_one
+from pytest_dp.keywords import NO_MARGIN, invalid, read_one, unknown
 from pytest_dp.settings import NAMES
 
 _CI_VARIABLES = {
@@ -67,10 +67,9 @@ def register_profile(name: str, parent: str | None = None, **settings: Any) -> N
     parent : str, optional
         The profile whose settings hold where `settings` says nothing; by default ``"default"``.
     **settings
-        ``alpha``, ``max_samples``, ``max_seconds``, ``margin``, ``method``, ``classifier``,
-        ``features``, ``c``, ``floating_point``, ``coupled``, ``search`` and ``beyond`` as in a
-        claim; ``jobs``, ``strict`` and ``accumulate`` as the options; ``seed``, a whole number or
-        ``"random"``.
+        ``alpha``, ``max_samples``, ``max_seconds``, ``margin``, ``method``, ``features``,
+        ``search``, ``floating_point`` and ``beyond`` as in a claim; ``jobs``, ``strict`` and
+        ``accumulate`` as the options; ``seed``, a whole number or ``"random"``.
 
     Raises
     ------
@@ -167,11 +166,7 @@ def _read(name: str, value: Any) -> Any:
     if name in NAMES and name != "n_jobs":
         return read_one(name, value)
     known = [*(name for name in NAMES if name not in ("n_jobs", "seed")), *_OTHERS]
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ClaimError(
-        f"A profile has no setting {name!r}.{hint} Valid settings: {', '.join(known)}."
-    )
+    raise unknown(name, known, "A profile has no setting", "Valid settings")
 
 
 def _jobs(name: str, value: Any) -> int:

@@ -32,9 +32,9 @@ from typing import Any, Literal
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from pytest_dp.datasets.relations import RELATIONS, Relation
+from pytest_dp.declaration import Neighbors
 from pytest_dp.inputs.pair_strategies import neighbouring
-from pytest_dp.keywords import invalid
+from pytest_dp.keywords import invalid, read_one
 
 __all__ = ["categories", "histograms", "neighbors", "numbers", "records", "tables"]
 
@@ -173,7 +173,7 @@ def _named(columns: Mapping[Any, SearchStrategy[Any]]) -> SearchStrategy[dict[An
 
 
 def neighbors(
-    datasets: SearchStrategy[Any], relation: str | Relation
+    datasets: SearchStrategy[Any], relation: str | Neighbors | Callable[..., Any]
 ) -> SearchStrategy[tuple[Any, Any]]:
     """Pairs (D, D') of neighbours: D from a strategy, new records from another draw of it.
 
@@ -181,7 +181,7 @@ def neighbors(
     ----------
     datasets : SearchStrategy
         Of datasets; of single values, any two of which are neighbours, under ``"any_two"``.
-    relation : str
+    relation : str, value or callable
         As ``neighbors=`` of a claim. D' need not be a dataset that the strategy may yield: it may
         have one record more or less. For a claim, write ``inputs=datasets`` with
         ``neighbors=relation``: then it is.
@@ -193,12 +193,9 @@ def neighbors(
     >>> find(neighbors(st.lists(st.integers()), "add_remove_one"), lambda pair: True)
     ([], [0])
     """
-    if isinstance(relation, str):
-        if relation not in RELATIONS:
-            choices = ", ".join(map(repr, RELATIONS))
-            raise invalid("relation", relation, f"Valid choices: {choices}.")
-        relation = RELATIONS[relation]()
-    return neighbouring(datasets, relation).map(lambda pair: (pair.d1, pair.d2))
+    return neighbouring(datasets, read_one("neighbors", relation)).map(
+        lambda pair: (pair.d1, pair.d2)
+    )
 
 
 def _installed() -> str:

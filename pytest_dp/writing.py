@@ -11,10 +11,7 @@ from pathlib import Path
 def write_whole(file: Path, content: bytes) -> None:
     """Write beside the file, then rename: readers, and later runs, see all of it or nothing.
 
-    Raises
-    ------
-    OSError
-        If it cannot be written; the file is then as it was.
+    Raises OSError if it cannot be written; the file is then as it was.
     """
     handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:

@@ -1,6 +1,7 @@
 """For all tests."""
 
 import gc
+from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -8,12 +9,29 @@ from hypothesis import settings
 pytest_plugins = ["pytester"]
 
 # The same examples every time, and no wall-clock limits: a red build means something.
-settings.register_profile("tests", deadline=None, derandomize=True)
+settings.register_profile("tests", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("tests")
 
 
+@pytest.fixture
+def _without_blame(monkeypatch):
+    """No lines to blame after a violation: for tests of hundreds of verdicts, which ask for none.
+
+    Looking for them takes several times as long as a small audit does.
+    """
+    monkeypatch.setattr("pytest_dp.blame.blamed", lambda *_: ())
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long ones first: none of them is to run alone at the end."""
+    """What a spot check leaves out is nightly; the long ones first: none runs alone at the end."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if (mark := item.get_closest_marker("spot")) and not item.get_closest_marker("nightly"):
+            function = item.nodeid.partition("[")[0]
+            if seen[function] % mark.args[0]:
+                item.add_marker("nightly")
+            seen[function] += 1
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

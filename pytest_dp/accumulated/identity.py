@@ -14,17 +14,11 @@ def identity(
 ) -> str:
     """A digest of the claim, its inputs and all code that may matter: evidence is about these.
 
-    Parameters
-    ----------
-    promise : Promise
-        With its inputs looked up.
-    arguments : Arguments
-    mechanism : callable
-        Or what it stands for, as a text that was made before its first run.
-    beyond : bool, optional
-        Whether bets on inputs beyond what the claim gives count: then it is another claim.
+    The promise has its inputs looked up. The mechanism may be a text that stands for it, and was
+    made before its first run. If bets on inputs beyond what the claim gives count, it is another
+    claim.
     """
-    said: list[Any] = [promise.guarantee, promise.relation, promise.group]
+    said: list[Any] = [promise.guarantee, promise.relation]
     said += [arguments.params, arguments.vectorized, arguments.drawn]
     inputs = of_modules(promise.relation, promise.inputs, promise.pairs, *arguments.drawn.values())
     code = (

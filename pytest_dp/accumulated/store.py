@@ -23,7 +23,7 @@ from pytest_dp.results.evidence import Evidence
 from pytest_dp.writing import write_whole
 
 VERSION = 1
-"""Of the files; what a newer one says is not guessed at."""
+"""Given with the format of the files; what a newer one says is not guessed at."""
 FOLDER = ".dp"
 _LEARNED = "learned.pickle"
 _NONE = Evidence()
@@ -31,45 +31,29 @@ _NONE = Evidence()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run has shown.
-
-    Attributes
-    ----------
-    claim, identity, seed : str
-        Its id, what the evidence is about, and the seed in hexadecimal.
-    started : str
-        In ISO 8601; only to be shown, as clocks jump.
-    samples : int
-    log_e_values : tuple of float
-        As in `Evidence`.
-    alpha : float
-        At which the claim was tested.
-    reached : float
-        If it refuted the claim: logarithm of the e-value of it and of the runs before it.
-    """
+    """What one run has shown."""
 
     claim: str
+    """Its id."""
     identity: str
+    """What the evidence is about."""
     seed: str
+    """In hexadecimal."""
     started: str
+    """In ISO 8601; only to be shown, as clocks jump."""
     samples: int
     log_e_values: tuple[float, ...]
+    """As in `Evidence`."""
     alpha: float
+    """At which the claim was tested."""
     reached: float = -math.inf
+    """If it refuted the claim: logarithm of the e-value of it and of the runs before it."""
 
 
 class Store:
-    """The evidence below a folder.
+    """The evidence below a folder, which holds the folder ``.dp``, or will.
 
-    Parameters
-    ----------
-    root : Path
-        Where the folder ``.dp`` is, or will be.
-
-    Attributes
-    ----------
-    problems : list of str
-        What could not be read or written; nothing of it is counted.
+    `problems` tell what could not be read or written; nothing of it is counted.
     """
 
     def __init__(self, root: Path) -> None:
@@ -80,12 +64,6 @@ class Store:
         """What runs with other seeds have shown and learned; or all runs, if they refute the claim.
 
         So neither the same run nor others can take back what one has refuted.
-
-        Parameters
-        ----------
-        claim, identity, seed : str
-            Those of the run that asks.
-        alpha : float
         """
         place = self._place(claim, identity)
         runs = self._runs_in(place)
@@ -106,16 +84,9 @@ class Store:
     ) -> None:
         """Keep what a run has shown, unless its seed is there; and what it has learned.
 
-        Of a seed that is there, it is only kept that this run has refuted the claim. Nothing that
-        goes wrong is raised: it is a problem that is told, and the audit stands.
-
-        Parameters
-        ----------
-        claim, identity, seed : str
-        alpha : float
-        of_run : Evidence
-        earlier : Evidence, optional
-            What the run was told by `earlier`.
+        `earlier` is what the run was told by the method of that name. Of a seed that is there, it
+        is only kept that this run has refuted the claim. Nothing that goes wrong is raised: it is a
+        problem that is told, and the audit stands.
         """
         so_far = earlier if earlier.refutes(alpha) else earlier + of_run
         reached = so_far.log_e_value if so_far.refutes(alpha) else -math.inf
@@ -222,13 +193,7 @@ def at_most(runs: Sequence[Run]) -> Evidence:
 
 
 def _read(file: Path) -> Run:
-    """One run.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, or of a newer version.
-    """
+    """One run; raises ValueError if the file is damaged, or of a newer version."""
     content = json.loads(file.read_text(encoding="utf-8"))
     version = content.get("version") if isinstance(content, dict) else None
     if version != VERSION:

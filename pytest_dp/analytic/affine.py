@@ -12,20 +12,18 @@ from collections.abc import Callable, Mapping
 from functools import partialmethod
 from typing import Any
 
-from pytest_dp.analytic.finite import MAX_CELLS, Finite, joined
-from pytest_dp.analytic.laws import Law
+from pytest_dp.analytic.finite import Finite, joined
 from pytest_dp.analytic.trace import Trace
 from pytest_dp.analytic.traced import Traced, is_constant
+from pytest_dp.limits import MAX_WORK
+from pytest_dp.randomness.laws import INTEGERS, Law
 
 
 class Affine(Traced):
     """A constant, and draws times constants.
 
-    Attributes
-    ----------
-    terms : dict of int to float
-        What each draw is multiplied by, which is never 0; at least one.
-    constant : float
+    `terms` says by its number what each draw is multiplied by, which is never 0; there is at least
+    one.
     """
 
     __slots__ = ("constant", "terms")
@@ -42,7 +40,6 @@ class Affine(Traced):
 
     @property
     def laws(self) -> list[Law]:
-        """The laws of its draws."""
         return [self.trace.laws[draw] for draw in self.terms]
 
     @property
@@ -186,7 +183,7 @@ class Affine(Traced):
             return self
         ((draw, factor),) = self.terms.items()
         law = self.trace.laws[draw]
-        if law.family != "integers" or law.parameter > MAX_CELLS:
+        if law.family is not INTEGERS or law.parameter > MAX_WORK // 2:
             return self
         values = [self.constant + factor * value for value in range(int(law.parameter))]
         if all(value.is_integer() for value in values):

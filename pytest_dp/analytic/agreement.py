@@ -20,48 +20,24 @@ from pytest_dp.analytic.affine import Affine
 from pytest_dp.analytic.comparing import joint, key_of, kinds
 from pytest_dp.analytic.conditioned import log_total, log_weight_apart
 from pytest_dp.analytic.finite import Finite
-from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.linear import independent_rows, linear_of
 from pytest_dp.analytic.outcomes import Outcome, opened
 from pytest_dp.analytic.parts import blocks_of, is_compared, is_random, part_with, parts_of
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence.goodness_of_fit import log_e_value
+from pytest_dp.limits import MIN_COUNTED, NEARLY_EQUAL, SEVERAL, STEPS
+from pytest_dp.randomness.laws import INTEGERS, NORMAL, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
-BINS = 16
-"""Of equal probability, in which draws are counted. More bins see finer differences from the law,
-and need more outputs to be sure of any. Chosen by hand."""
-SIMULATED = 100_000
-"""Runs that are simulated where a law has no closed form: more follow the law more closely, and
-take longer. Chosen by hand."""
-PER_REAL, MIN_REAL = 10, 20
-"""Simulated runs that each real output needs, and real outputs that have to be compared, if there
-are so many. With fewer simulated ones their own deviations would count as evidence. Chosen by hand.
-"""
-ROUNDING = 1e-6
-"""By how much draws may differ from whole numbers, and dependent outputs from each other, relative
-to their size: what rounding may do. Chosen by hand; nothing depends on it finely."""
+BINS = 2 * SEVERAL
+"""Of equal probability, in which draws are counted."""
 
 
 def evidence_against(outcomes: Sequence[Outcome], outputs: Sequence[Any]) -> float:
-    """Evidence that real outputs do not follow the law of the outcomes.
+    """Evidence that outputs of independent runs on an input do not follow the law of its outcomes.
 
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        On one input.
-    outputs : sequence of object
-        Of independent runs on the same input.
-
-    Returns
-    -------
-    float
-        The logarithm of an e-value, the average of several. Infinite if an output is impossible.
-
-    Raises
-    ------
-    CannotInstrument
-        If there is no way to compare them.
+    The logarithm of an e-value, the average of several; infinite if an output is impossible. Raises
+    CannotInstrument if there is no way to compare them.
     """
     by_kind: dict[Any, list[Outcome]] = {}
     for outcome, kind in zip(outcomes, kinds(outcomes), strict=True):
@@ -89,7 +65,6 @@ def evidence_against(outcomes: Sequence[Outcome], outputs: Sequence[Any]) -> flo
 
 
 def _fits(kind: Any, structure: Hashable, leaves: list[Any]) -> bool:
-    """Whether an output is of a kind."""
     if kind[0] != structure:
         return False
     if set(kind[1]) == {"sum"} and set(map(type, leaves)) == {float}:
@@ -130,18 +105,15 @@ def _by_numbers(outcomes: list[Outcome], rows: list[list[Any]]) -> list[float]:
 def _simulated(outcomes: list[Outcome], block: Sequence[int], rows: list[list[Any]]) -> list[float]:
     """Evidence by each sum among some leaves, compared with many simulated ones (approximate).
 
-    Raises
-    ------
-    CannotInstrument
-        If the conditions of the outcomes hold too rarely to simulate them.
+    Raises CannotInstrument if the conditions of the outcomes hold too rarely to simulate them.
     """
     evidence = []
     for at in block:
         if not isinstance(outcomes[0].leaves[at], Affine):
             continue
         values = np.sort(np.concatenate([_values(outcome, at) for outcome in outcomes]))
-        real = np.array([row[at] for row in rows[: len(values) // PER_REAL]], float)
-        if len(real) < min(len(rows), MIN_REAL):
+        real = np.array([row[at] for row in rows[: len(values) // 10]], float)
+        if len(real) < min(len(rows), MIN_COUNTED):
             raise CannotInstrument("a way that is gone too rarely to be simulated")
         edges = np.unique(values[(np.arange(1, BINS) * len(values)) // BINS])
         below = np.searchsorted(values, edges, side="right")
@@ -156,8 +128,8 @@ def _values(outcome: Outcome, at: int) -> Floats:
     """Simulated values of a leaf in an outcome, in proportion to how often it comes."""
     part = part_with(outcome, at)
     generator = default_rng(at)
-    draws = {draw: outcome.laws[draw].draws(generator, SIMULATED) for draw in sorted(part.draws)}
-    holds = np.ones(SIMULATED, bool)
+    draws = {draw: outcome.laws[draw].draws(generator, 5 * STEPS) for draw in sorted(part.draws)}
+    holds = np.ones(5 * STEPS, bool)
     for condition in part.conditions:
         holds &= sum(by * draws[draw] for draw, by in condition.terms.items()) > -condition.constant
     for draw in part.draws & outcome.allowed.keys():
@@ -193,13 +165,13 @@ def _by_draws(
     matrix: Floats = independent.matrix
     if leaves.normal and matrix.shape[0] < matrix.shape[1]:
         matrix = np.asarray(np.linalg.cholesky(matrix @ matrix.T), float)
-        laws = [Law("normal")] * len(matrix)
+        laws = [Law(NORMAL)] * len(matrix)
     if matrix.shape[0] != matrix.shape[1] or len(laws) < len(matrix):
         return None
     draws = np.linalg.solve(matrix, (values[:, rows] - independent.constant).T)
     if len(rows) < len(values.T):
         implied = draws.T @ leaves.matrix.T + leaves.constant
-        if np.abs(implied - values).max() > ROUNDING * np.abs(values).max():
+        if np.abs(implied - values).max() > NEARLY_EQUAL * np.abs(values).max():
             return [], [math.inf]
     quantiles, evidence = [], []
     for draw, law in zip(draws, laws, strict=True):
@@ -216,10 +188,10 @@ def _by_draws(
 
 def _by_integers(draw: Floats, law: Law) -> float:
     """Evidence by draws of a law of integers."""
-    if np.abs(draw - np.round(draw)).max() > ROUNDING:
+    if np.abs(draw - np.round(draw)).max() > NEARLY_EQUAL:
         return math.inf
     low, high = law.support
-    if law.family != "integers":
+    if law.family is not INTEGERS:
         reach = 3 / -math.log(law.parameter)
         low, high = max(low, -reach), reach
     edges = np.unique(np.round(np.linspace(low, high, BINS + 1))) + 0.5

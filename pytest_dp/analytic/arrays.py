@@ -43,12 +43,7 @@ LARGEST: dict[Any, tuple[float, bool]] = {
 
 @plain_once_refused
 class TracedArray(np.ndarray):
-    """An array of objects, some of which are traced.
-
-    Attributes
-    ----------
-    traced : Trace
-    """
+    """An array of objects, some of which are traced."""
 
     traced: Trace
 

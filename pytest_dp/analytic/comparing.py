@@ -22,29 +22,21 @@ from pytest_dp.analytic.linear import linear
 from pytest_dp.analytic.mixtures import Component, Mixture
 from pytest_dp.analytic.outcomes import Outcome
 from pytest_dp.analytic.parts import blocks_of, is_compared, part_with, parts_of
+from pytest_dp.limits import STEPS
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-
-MAX_TABLE = 200_000
-"""Combinations of parts of draws that leaves may depend on together. With a larger limit, fewer
-mechanisms are refused; a table takes time and memory in proportion. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Outputs of one kind, by `kinds`.
-
-    Attributes
-    ----------
-    log_p, log_q : float
-        Logarithms of the probability of the kind on D and on D'; minus infinity if there is none.
-    experiments : list of Experiment
-        Independent parts of outputs of this kind.
-    """
+    """Outputs of one kind, by `kinds`."""
 
     log_p: float
+    """Logarithm of the probability of the kind on D; minus infinity if it has none."""
     log_q: float
+    """The same on D'."""
     experiments: list[Experiment]
+    """Independent parts of outputs of this kind."""
 
     def largest(self) -> Largest:
         """The suprema of the loss over outputs of this kind."""
@@ -62,10 +54,7 @@ class Case:
 def compared(outcomes1: Sequence[Outcome], outcomes2: Sequence[Outcome]) -> list[Case]:
     """The kinds of outputs on two inputs, with what tells the inputs apart in each.
 
-    Raises
-    ------
-    CannotInstrument
-        If some of it has no closed form.
+    Raises CannotInstrument if some of it has no closed form.
     """
     both = [*outcomes1, *outcomes2]
     keys = kinds(both)
@@ -85,12 +74,7 @@ def compared(outcomes1: Sequence[Outcome], outcomes2: Sequence[Outcome]) -> list
 def largest_of(cases: Sequence[Case], deadline: Deadline | None = None) -> Largest:
     """The suprema of the loss and of its negative over all outputs.
 
-    Raises
-    ------
-    OutOfTime
-        If the deadline passes.
-    CannotInstrument
-        If some are not known.
+    Raises OutOfTime if the deadline passes, CannotInstrument if some are not known.
     """
     suprema = []
     for case in cases:
@@ -226,8 +210,8 @@ def joint(outcome: Outcome, block: Sequence[int]) -> dict[Hashable, float]:
         return {tuple(map(key_of, leaves)): 1.0}
     trace = finite[0].trace
     cuts = all_cuts(finite)
-    if combinations_of(cuts) > MAX_TABLE:
-        raise CannotInstrument(f"outputs depend on more than {MAX_TABLE:,} combinations of draws")
+    if combinations_of(cuts) > 10 * STEPS:
+        raise CannotInstrument(f"outputs depend on over {10 * STEPS:,} combinations of draws")
     weights = [
         [trace.probability(draw, cell) for cell in trace.cells(draw, at)]
         for draw, at in cuts.items()

@@ -17,18 +17,12 @@ import numpy as np
 
 from pytest_dp.analytic.connected import connected
 from pytest_dp.analytic.integrals import log_integral
-from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.outcomes import Outcome
 from pytest_dp.analytic.parts import Part, is_random, parts_of
 from pytest_dp.analytic.trace import EVERYWHERE, Condition, Interval
 from pytest_dp.arrays import Floats
+from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
-
-KINKS = {"laplace": (0.0,), "uniform": (0.0, 1.0), "exponential": (0.0,)}
-"""Where densities are not smooth, in standard units."""
-SMOOTH = (-12.0, -4.0, -1.5, 0.0, 1.5, 4.0, 12.0)
-"""Edges of panels for the other densities: fine where they change fast, so that the quadrature on
-a panel is accurate, and coarse in their tails. More edges take longer. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +61,7 @@ class BoundedDraw:
 
     def marks(self) -> list[float]:
         """Values of the shared draw where the probability is not smooth, or changes fast."""
-        points = [*KINKS.get(self.law.family, SMOOTH)]
+        points = [*self.law.edges]
         points += [edge for interval in self.allowed for edge in interval if math.isfinite(edge)]
         marks = [
             -(bound.factor * point + bound.constant) / bound.slope
@@ -116,17 +110,8 @@ def _given(condition: Condition, fixed: dict[int, float]) -> Condition:
 def log_weight(outcome: Outcome, part: Part, fixed: dict[int, float] | None = None) -> float:
     """The logarithm of the probability of the conditions of a part.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    part : Part
-    fixed : dict of int to float, optional
-        Draws with a known value; of these, only whether the value is possible counts.
-
-    Raises
-    ------
-    CannotInstrument
-        If the conditions are not of that kind.
+    Of draws with a `fixed` value, only whether the value is possible counts. Raises
+    CannotInstrument if the conditions have no closed form.
     """
     fixed = fixed or {}
     draws = {
@@ -177,7 +162,7 @@ def _log_integral_over(hub: BoundedDraw, draws: list[BoundedDraw]) -> float:
     for bound in hub.bounds:
         end = -bound.constant / bound.factor
         low, high = (max(low, end), high) if bound.factor > 0 else (low, min(high, end))
-    marks = [*KINKS.get(hub.law.family, SMOOTH)]
+    marks = [*hub.law.edges]
     marks += [mark for draw in draws for mark in draw.marks()]
     rate = 1.0 + math.fsum(draw.rate for draw in draws)
     equal: dict[Any, list[BoundedDraw]] = {}

@@ -11,12 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from pytest_dp.analytic.laws import EXPONENTIAL_TAILS, Law
 from pytest_dp.arrays import Floats
-
-ROUNDING = 1e-12
-"""Relative differences of numbers that are taken for equal. A smaller value takes what rounding
-does for a difference, a larger one neglects real differences. Chosen by hand."""
+from pytest_dp.limits import ROUNDED
+from pytest_dp.randomness.laws import LAPLACE, NORMAL, TWO_SIDED_GEOMETRIC, Law
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +37,16 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A pair of distributions, cut into cells.
-
-    Attributes
-    ----------
-    p, q : ndarray, shape (n,)
-        The probabilities of each.
-    low, high : ndarray, shape (n,)
-        Bounds on the loss in each.
-    """
+    """A pair of distributions, cut into cells: arrays of shape (cells,)."""
 
     p: Floats
     q: Floats
+    """The probability of each cell, as `p`."""
     low: Floats
     high: Floats
+    """An upper bound on the loss in each cell, as `low` is a lower one."""
 
     def swapped(self) -> Cells:
-        """The same with P and Q exchanged."""
         return Cells(self.q, self.p, -self.high, -self.low)
 
 
@@ -74,36 +64,28 @@ class Experiment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A standard draw under P; under Q, the same stretched and moved.
-
-    Attributes
-    ----------
-    law : Law
-    shift : float
-    stretch : float
-        1 for laws of integers.
-    """
+    """A standard draw under P; under Q, the same stretched and moved."""
 
     law: Law
     shift: float
     stretch: float = 1.0
+    """1 for laws of integers."""
 
     @property
     def same_scale(self) -> bool:
-        """Whether both have one scale."""
-        return abs(self.stretch - 1) <= ROUNDING
+        return abs(self.stretch - 1) <= ROUNDED
 
     def largest(self) -> Largest:
         """By the family: unbounded wherever a tail, or the support, differs."""
         shift = abs(self.shift)
         if self.same_scale:
-            if shift <= ROUNDING:
+            if shift <= ROUNDED:
                 return Largest(0.0, 0.0)
-            if self.law.family in EXPONENTIAL_TAILS:
-                return Largest(shift, shift, 4 * ROUNDING * shift)
-            if self.law.family == "two-sided geometric" and float(shift).is_integer():
+            if self.law.family.exponential_tails:
+                return Largest(shift, shift, 4 * ROUNDED * shift)
+            if self.law.family is TWO_SIDED_GEOMETRIC and float(shift).is_integer():
                 loss = -shift * math.log(self.law.parameter)
-                return Largest(loss, loss, 4 * ROUNDING * loss)
+                return Largest(loss, loss, 4 * ROUNDED * loss)
         return Largest(math.inf, math.inf)  # one of them, at least: the estimate is the larger
 
     def cells(self, count: int) -> Cells | None:
@@ -120,19 +102,14 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Tailed:
-    """A sum of independent draws, moved: as its heaviest tails are exponential, the loss is known.
-
-    Attributes
-    ----------
-    shift : float
-        In units of the scale of the tails.
-    """
+    """A sum of independent draws, moved; its tails are exponential, so its loss is known."""
 
     shift: float
+    """In units of the scale of the tails."""
 
     def largest(self) -> Largest:
         """No more than that of the draw with the largest scale, and approached far out."""
-        return Largest(abs(self.shift), abs(self.shift), 4 * ROUNDING * abs(self.shift))
+        return Largest(abs(self.shift), abs(self.shift), 4 * ROUNDED * abs(self.shift))
 
     def cells(self, count: int) -> Cells | None:  # noqa: ARG002
         """Its density is not known."""
@@ -165,15 +142,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """Distributions whose loss is unbounded.
-
-    Attributes
-    ----------
-    overlap : bool
-        Whether events that have some probability have it under both.
-    """
+    """Distributions whose loss is unbounded."""
 
     overlap: bool = False
+    """Whether events that have some probability have it under both."""
 
     def largest(self) -> Largest:
         """Infinite on both sides."""
@@ -187,47 +159,33 @@ class Different:
         return Cells(np.array([1.0, 0.0]), np.array([0.0, 1.0]), infinite, infinite)
 
 
-_TAILS = {
-    "laplace": (-40.0, 40.0),
-    "normal": (-9.5, 9.5),
-    "logistic": (-40.0, 40.0),
-    "gumbel": (-4.0, 40.0),
-    "exponential": (0.0, 40.0),
-    "uniform": (0.0, 1.0),
-}
-"""Beyond these, draws have a probability below 1e-16."""
-MAX_INTEGERS = 20
-"""Times the wanted number of cells: if there are more integers, the largest loss stands for all of
-them. More would make profiles tighter, and take longer. Chosen by hand."""
-
-
 def _cut(moved: Moved, count: int) -> Cells | None:
     """Cells between points of a grid of each distribution, and of those where the loss turns."""
     family, stretch, shift = moved.law.family, moved.stretch, moved.shift
     if moved.law.lattice:
         return _cut_integers(moved, count)
-    if not moved.same_scale and family not in {"laplace", "normal"}:
+    if not moved.same_scale and family not in (LAPLACE, NORMAL):
         return None
-    grid = np.linspace(*_TAILS[family], count // 2 + 1)
-    if family == "laplace" and moved.same_scale:
+    grid = np.linspace(*family.bulk(moved.law.parameter), count // 2 + 1)
+    if family is LAPLACE and moved.same_scale:
         grid = np.linspace(min(shift, 0.0), max(shift, 0.0), count)  # the loss is constant beyond
     turns = [0.0, shift]
-    if family == "normal" and not moved.same_scale:
+    if family is NORMAL and not moved.same_scale:
         turns.append(-shift / (stretch**2 - 1))
     edges = np.unique(np.concatenate([grid, shift + stretch * grid, turns]))
     ends = np.concatenate([[-np.inf], edges, [np.inf]])
     p = np.exp(moved.law.log_between(ends[:-1], ends[1:]))
     standard = (ends - shift) / stretch
     q = np.exp(moved.law.log_between(standard[:-1], standard[1:]))
-    if family in {"exponential", "uniform"}:  # the loss is constant between these points
+    if family.piecewise:  # the loss is constant between these points
         inside = np.concatenate([[ends[1] - 1], (edges[1:] + edges[:-1]) / 2, [ends[-2] + 1]])
         loss = moved.loss(inside)
         return Cells(p, q, loss, loss)
     loss = moved.loss(edges)
-    if family == "laplace" and moved.same_scale:
+    if family is LAPLACE and moved.same_scale:
         loss = np.concatenate([loss[:1], loss, loss[-1:]])  # constant beyond the edges
         return Cells(p, q, np.minimum(loss[1:], loss[:-1]), np.maximum(loss[1:], loss[:-1]))
-    bound = abs(shift) if family in EXPONENTIAL_TAILS and moved.same_scale else np.inf
+    bound = abs(shift) if family.exponential_tails and moved.same_scale else np.inf
     low = np.concatenate([[-bound], np.minimum(loss[1:], loss[:-1]), [-bound]])
     high = np.concatenate([[bound], np.maximum(loss[1:], loss[:-1]), [bound]])
     return Cells(p, q, low, high)
@@ -235,16 +193,12 @@ def _cut(moved: Moved, count: int) -> Cells | None:
 
 def _cut_integers(moved: Moved, count: int) -> Cells | None:
     """A cell for each integer, but for those in the tails."""
-    if moved.law.family == "integers":
-        low, high = 0, int(moved.law.parameter) - 1
-    else:
-        high = math.ceil(40 / -math.log(moved.law.parameter))
-        low = 0 if moved.law.family == "geometric" else -high
+    low, high = map(int, moved.law.family.bulk(moved.law.parameter))
     shift = moved.shift
     if not float(shift).is_integer():
         return Different().cells(count)
     low, high = min(low, low + int(shift)), max(high, high + int(shift))
-    if high - low > MAX_INTEGERS * count:
+    if high - low > 20 * count:
         return None
     integers = np.arange(float(low), high + 1)
     p, q = (np.exp(moved.law.log_between(k - 0.5, k + 0.5)) for k in (integers, integers - shift))

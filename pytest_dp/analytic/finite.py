@@ -16,10 +16,8 @@ import numpy as np
 
 from pytest_dp.analytic.trace import Trace
 from pytest_dp.analytic.traced import Traced, is_constant, simplest
+from pytest_dp.limits import MAX_WORK
 
-MAX_CELLS = 4_096
-"""Combinations of parts of the line that one value may depend on. With a larger limit, fewer
-mechanisms are refused, and those with many combinations take longer. Chosen by hand."""
 Function = Callable[[Any, Any], Any]
 
 
@@ -34,12 +32,8 @@ def _operators(function: Function) -> tuple[Function, Function]:
 class Finite(Traced):
     """One of few values, depending on the parts of the line that some draws are in.
 
-    Attributes
-    ----------
-    cuts : dict of int to tuple of float
-        By draw, the points between the parts, increasing.
-    values : tuple
-        One for each combination of parts, those of the last draw varying fastest.
+    `cuts` has for each draw the points between the parts, increasing. `values` has one for each
+    combination of parts, those of the last draw varying fastest.
     """
 
     __slots__ = ("cuts", "values")
@@ -104,7 +98,6 @@ class Finite(Traced):
         return values
 
     def map(self, function: Callable[[Any], Any]) -> Any:
-        """A function of the number."""
         return Finite(self.trace, self.cuts, tuple(map(function, self.values))).simple()
 
     def _combined(self, other: Any, function: Function) -> Any:
@@ -178,7 +171,7 @@ def combinations_of(cuts: Mapping[int, tuple[float, ...]]) -> int:
 def joined(trace: Trace, function: Callable[..., Any], *numbers: Finite) -> Any:
     """A function of several numbers."""
     cuts = all_cuts(numbers)
-    if combinations_of(cuts) > MAX_CELLS:
-        trace.refuse(f"a value depends on more than {MAX_CELLS:,} combinations of draws")
+    if combinations_of(cuts) > MAX_WORK // 2:
+        trace.refuse(f"a value depends on more than {(MAX_WORK // 2):,} combinations of draws")
     values = [number.with_cuts(cuts) for number in numbers]
     return Finite(trace, cuts, tuple(map(function, *values))).simple()

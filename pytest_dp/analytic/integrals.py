@@ -10,19 +10,16 @@ from itertools import pairwise
 import numpy as np
 
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import POINTS
 
 NODES = 16
-"""Of Gauss-Legendre on each panel: exponentials that fall by e**8 come out to 15 digits. More take
-longer and gain nothing."""
+"""Of Gauss-Legendre on each panel: exponentials that fall by e**8 come out to 15 digits. Derived
+from these: more take longer and gain nothing."""
 FAR = 40.0
-"""Beyond all marks, densities fall at least like exp(-x), so what lies farther out is below 1e-17,
-less than rounding."""
+"""Beyond all marks, densities fall at least like exp(-x), so what lies farther out is below 1e-17.
+Derived: that is less than rounding."""
 FALL = 8.0
-"""By how much a logarithm may change on one panel. A larger value makes fewer panels, on which the
-quadrature is less accurate (see NODES)."""
-MAX_PANELS = 4_000
-"""Of an integral: more keep integrands that fall very fast accurate, and take time and memory.
-Chosen by hand."""
+"""By how much a logarithm may change on one panel, derived from what `NODES` follow."""
 
 
 @lru_cache(maxsize=4)
@@ -38,26 +35,16 @@ def log_integral(
     rate: float,
     nodes: int = NODES,
 ) -> float:
-    """The logarithm of the integral of a positive function.
+    """The logarithm of the integral of a positive function, by `nodes` points on each panel.
 
-    Parameters
-    ----------
-    log_function : callable
-        Takes and returns arrays.
-    within : (float, float)
-        May be infinite.
-    marks : sequence of float
-        Where it may have kinks, at least one; beyond them it falls at least like exp(-x).
-    rate : float
-        How fast its logarithm changes at most, about.
-    nodes : int
-        On each panel.
+    `marks` are where the function may have kinks, at least one; beyond them it falls at least like
+    exp(-x). Its logarithm changes at most at about `rate`. `within` may be infinite.
     """
     low, high = within
     low = max(low, min(min(marks), high) - FAR)
     high = min(high, max(max(marks), low) + FAR)
     edges = np.unique([low, *(mark for mark in marks if low < mark < high), high])
-    widest = max(FALL / rate, (high - low) / MAX_PANELS)
+    widest = max(FALL / rate, (high - low) / POINTS)
     pieces = [
         np.linspace(a, b, max(1, math.ceil((b - a) / widest)) + 1)[:-1] for a, b in pairwise(edges)
     ]

@@ -13,29 +13,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.analytic.experiments import Different, Experiment, Moved, Tailed
-from pytest_dp.analytic.laws import EXPONENTIAL_TAILS, Law
 from pytest_dp.analytic.outcomes import Outcome
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import EQUAL, ROUNDED
+from pytest_dp.randomness.laws import (
+    EXPONENTIAL,
+    GEOMETRIC,
+    GUMBEL,
+    LAPLACE,
+    LOGISTIC,
+    NORMAL,
+    TWO_SIDED_GEOMETRIC,
+    UNIFORM,
+    Law,
+)
 from pytest_dp.randomness.stand_ins import CannotInstrument
-
-SMALL = 1e-9
-"""Entries of a matrix so small, compared with the largest, are taken for 0: a smaller value takes
-rounding for dependence, a larger one neglects draws with small factors. Chosen by hand."""
-ROUNDING = 1e-13
-"""By how much rounding of floats may change numbers, relatively: a few units in the last place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A sum of draws with factors, which moves outputs in one direction.
-
-    Attributes
-    ----------
-    parts : tuple of (Law, float)
-        More than one if their sum has no closed form.
-    """
+    """A sum of draws with factors, which moves outputs in one direction."""
 
     parts: tuple[tuple[Law, float], ...]
+    """More than one if their sum has no closed form."""
 
     @property
     def law(self) -> Law | None:
@@ -50,24 +50,17 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Outputs as ``matrix @ X + constant``.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (outputs, noises)
-        Of standard noises.
-    constant : ndarray, shape (outputs,)
-    noises : list of Noise
-    """
+    """Outputs as ``matrix @ X + constant``, where X is one standard draw of each noise."""
 
     matrix: Floats
+    """Of shape (outputs, noises)."""
     constant: Floats
     noises: list[Noise]
 
     @property
     def normal(self) -> bool:
         """Whether all noise is normal."""
-        return all(noise.law == Law("normal") for noise in self.noises)
+        return all(noise.law == Law(NORMAL) for noise in self.noises)
 
     @property
     def lattice(self) -> bool:
@@ -75,33 +68,23 @@ class Linear:
         return any(law.lattice for noise in self.noises for law, _ in noise.parts)
 
     def rows(self, numbers: Sequence[int]) -> Linear:
-        """The outputs with these numbers."""
         return Linear(self.matrix[numbers], self.constant[numbers], self.noises)
 
 
 def linear(ours: Outcome, theirs: Outcome, at: Sequence[int]) -> list[Experiment]:
-    """What tells linear outputs on D and on D' apart.
+    """What tells linear outputs on D and on D' apart, whose leaves `at` are all `Affine`.
 
-    Parameters
-    ----------
-    ours, theirs : Outcome
-    at : sequence of int
-        The leaves, all of which are `Affine`.
-
-    Raises
-    ------
-    CannotInstrument
-        If there is no closed form.
+    Raises CannotInstrument if there is no closed form.
     """
     p, q = linear_of(ours, at), linear_of(theirs, at)
     scale = np.abs(p.constant).max() + np.abs(q.constant).max()
-    error = ROUNDING * max(scale, np.abs(p.matrix).max())
-    rank = int(np.linalg.matrix_rank(p.matrix, tol=SMALL * np.abs(p.matrix).max()))
+    error = (ROUNDED / 10) * max(scale, np.abs(p.matrix).max())
+    rank = int(np.linalg.matrix_rank(p.matrix, tol=EQUAL * np.abs(p.matrix).max()))
     if rank < len(at):
         if p.lattice or q.lattice:
             raise CannotInstrument("outputs of whole numbers depend on each other")
         null = np.linalg.svd(p.matrix)[0][:, rank:].T
-        moves = np.abs(null @ q.matrix).max() > SMALL * np.abs(q.matrix).max()
+        moves = np.abs(null @ q.matrix).max() > EQUAL * np.abs(q.matrix).max()
         if moves or np.abs(null @ (p.constant - q.constant)).max() > error:
             return [Different()]
         rows = independent_rows(p.matrix)
@@ -110,7 +93,7 @@ def linear(ours: Outcome, theirs: Outcome, at: Sequence[int]) -> list[Experiment
         return _gaussian(p, q)
     if p.matrix.shape != q.matrix.shape or p.matrix.shape[0] != p.matrix.shape[1]:
         raise CannotInstrument("outputs depend on more draws than there are outputs")
-    if abs(np.linalg.det(q.matrix / np.abs(q.matrix).max(axis=1, keepdims=True))) < SMALL:
+    if abs(np.linalg.det(q.matrix / np.abs(q.matrix).max(axis=1, keepdims=True))) < EQUAL:
         raise CannotInstrument("outputs on the two inputs depend on draws in different ways")
     return _coordinates(p, q, error)
 
@@ -119,7 +102,7 @@ def independent_rows(matrix: Floats) -> list[int]:
     """Rows that do not depend on those before."""
     rows: list[int] = []
     for row in range(len(matrix)):
-        rank = np.linalg.matrix_rank(matrix[[*rows, row]], tol=SMALL * np.abs(matrix).max())
+        rank = np.linalg.matrix_rank(matrix[[*rows, row]], tol=EQUAL * np.abs(matrix).max())
         if rank > len(rows):
             rows.append(row)
     return rows
@@ -131,7 +114,7 @@ def _coordinates(p: Linear, q: Linear, error: float) -> list[Experiment]:
     change = inverse @ p.matrix
     shifts = inverse @ (p.constant - q.constant)
     error *= float(np.abs(inverse).sum(axis=1).max())
-    change[np.abs(change) < SMALL * np.abs(change).max()] = 0
+    change[np.abs(change) < EQUAL * np.abs(change).max()] = 0
     experiments: list[Experiment] = []
     for row, shift, theirs in zip(change, shifts, q.noises, strict=True):
         if np.count_nonzero(row) != 1:
@@ -146,14 +129,14 @@ def _coordinates(p: Linear, q: Linear, error: float) -> list[Experiment]:
 def _coordinate(ours: Noise, theirs: Noise, factor: float, shift: float) -> Experiment:
     """A noise on D against one on D' that is ``factor`` times it, and moved."""
     if ours.law is None:
-        if abs(abs(factor) - 1) > SMALL or not _alike(ours, theirs, factor):
+        if abs(abs(factor) - 1) > EQUAL or not _alike(ours, theirs, factor):
             raise CannotInstrument("sums of draws differ between the inputs")
         return _tailed(ours, shift)
-    if ours.law != theirs.law or (ours.law.lattice and abs(abs(factor) - 1) > SMALL):
+    if ours.law != theirs.law or (ours.law.lattice and abs(abs(factor) - 1) > EQUAL):
         raise CannotInstrument("draws have other laws on the two inputs")
     if factor < 0 and not ours.law.symmetric:
         raise CannotInstrument("a draw is turned around on one of the inputs")
-    if ours.law.lattice and abs(shift - round(shift)) <= SMALL:
+    if ours.law.lattice and abs(shift - round(shift)) <= EQUAL:
         shift = float(round(shift))
     stretch = 1 / abs(factor)
     return Moved(ours.law, shift, 1.0 if abs(stretch - 1) <= 1e-12 else stretch)
@@ -165,10 +148,10 @@ def _alike(ours: Noise, theirs: Noise, factor: float) -> bool:
     others = [(law, by / theirs.scale) for law, by in theirs.parts]
     if all(law.symmetric for law, _ in mine + others):
         mine, others = ([(law, abs(by)) for law, by in parts] for parts in (mine, others))
-    key = lambda part: (part[0].family, part[1])  # noqa: E731
+    key = lambda part: (part[0].family.name, part[1])  # noqa: E731
     pairs = zip(sorted(mine, key=key), sorted(others, key=key), strict=False)
     return len(mine) == len(others) and all(
-        a[0] == b[0] and math.isclose(a[1], b[1], rel_tol=SMALL) for a, b in pairs
+        a[0] == b[0] and math.isclose(a[1], b[1], rel_tol=EQUAL) for a, b in pairs
     )
 
 
@@ -176,11 +159,13 @@ def _tailed(noise: Noise, shift: float) -> Experiment:
     """A sum without closed form, moved by a shift in units of its largest factor."""
     if any(law.lattice for law, _ in noise.parts):
         raise CannotInstrument("a sum of whole numbers has no closed form")
-    tails = [part for part in noise.parts if part[0].family in EXPONENTIAL_TAILS]
-    heaviest = max((abs(by) for _, by in tails), default=0.0)
-    others = {law.family for law, by in noise.parts if law.family not in EXPONENTIAL_TAILS}
-    if not heaviest or others - {"normal", "uniform"}:
-        names = sorted({law.family for law, _ in noise.parts})
+    tails = [abs(by) for law, by in noise.parts if law.family.exponential_tails]
+    heaviest = max(tails, default=0.0)
+    families = {law.family for law, _ in noise.parts}
+    if not heaviest or any(
+        not family.exponential_tails and family not in (NORMAL, UNIFORM) for family in families
+    ):
+        names = sorted(family.name for family in families)
         raise CannotInstrument(f"a sum of draws has no closed form here ({', '.join(names)})")
     return Tailed(shift * abs(noise.scale) / heaviest)
 
@@ -193,10 +178,10 @@ def _gaussian(p: Linear, q: Linear) -> list[Experiment]:
             return [Different(overlap=True)]
         scale = math.sqrt(ours[0, 0])
         shift = float(q.constant[0] - p.constant[0]) / scale
-        return [Moved(Law("normal"), shift, math.sqrt(theirs[0, 0]) / scale)]
+        return [Moved(Law(NORMAL), shift, math.sqrt(theirs[0, 0]) / scale)]
     difference = q.constant - p.constant
     mu = math.sqrt(max(float(difference @ np.linalg.solve(ours, difference)), 0.0))
-    return [Moved(Law("normal"), mu)]
+    return [Moved(Law(NORMAL), mu)]
 
 
 def linear_of(outcome: Outcome, at: Sequence[int]) -> Linear:
@@ -214,19 +199,20 @@ def linear_of(outcome: Outcome, at: Sequence[int]) -> Linear:
     return Linear(matrix, np.array([leaf.constant for leaf in leaves], float), noises)
 
 
+_DIFFERENCES = {EXPONENTIAL: LAPLACE, GUMBEL: LOGISTIC, GEOMETRIC: TWO_SIDED_GEOMETRIC}
+"""Families of the difference of two draws of one law."""
+
+
 def _added(parts: list[tuple[Law, float]]) -> tuple[tuple[Law, float], ...]:
     """The sum of draws, as a single one where the sum's law is known."""
-    normal = [by for law, by in parts if law.family == "normal"]
-    rest = [part for part in parts if part[0].family != "normal"]
+    normal = [by for law, by in parts if law.family is NORMAL]
+    rest = [part for part in parts if part[0].family is not NORMAL]
     if normal:
-        rest.append((Law("normal"), math.hypot(*normal)))
+        rest.append((Law(NORMAL), math.hypot(*normal)))
     if len(rest) == 2:
         (law, by), (other, against) = rest
         if law == other and math.isclose(by, -against, rel_tol=1e-12):
-            if law.family == "exponential":
-                return ((Law("laplace"), abs(by)),)
-            if law.family == "gumbel":
-                return ((Law("logistic"), abs(by)),)
-            if law.family == "geometric":
-                return ((Law("two-sided geometric", law.parameter), abs(by)),)
+            difference = _DIFFERENCES.get(law.family)
+            if difference is not None:
+                return ((Law(difference, law.parameter), abs(by)),)
     return tuple((law, abs(by) if law.symmetric else by) for law, by in rest)

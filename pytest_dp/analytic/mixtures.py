@@ -15,54 +15,31 @@ import numpy as np
 
 from pytest_dp.analytic.affine import Affine
 from pytest_dp.analytic.conditioned import log_weight
-from pytest_dp.analytic.experiments import ROUNDING, Cells, Largest, Moved
-from pytest_dp.analytic.laws import EXPONENTIAL_TAILS
+from pytest_dp.analytic.experiments import Cells, Largest, Moved
 from pytest_dp.analytic.outcomes import Outcome
 from pytest_dp.analytic.parts import Part
 from pytest_dp.analytic.trace import EVERYWHERE
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import DOZENS, EQUAL, GRID, ROUNDED
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
-GRID = np.concatenate([np.linspace(-10.0, 10.0, 21), [-24.0, -18.0, -13.0, 13.0, 18.0, 24.0]])
-"""Where the loss is evaluated, in scales of the noise around the answers. A finer grid is less
-likely to miss the largest loss; each point costs an integral. Chosen by hand."""
-GOLDEN, SECTIONS = (math.sqrt(5) - 1) / 2, 24
-"""Golden sections around the best point: each makes its interval 1.6 times narrower, and costs two
-integrals; 24 make it 100,000 times narrower. Chosen by hand."""
-FAR = (60.0, 120.0, 240.0)
-"""Where the loss should have reached its limits. Further out, slower tails would be steady too, and
-others too small for floats. Chosen by hand."""
-STEADY = 1e-8
-"""By how much the loss may still change there: with less, rounding is taken for growth; with more,
-a loss that grows slowly for one that has a limit. Chosen by hand."""
+GOLDEN = (math.sqrt(5) - 1) / 2
+"""Golden sections make the interval around the best point narrower, at two integrals each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One outcome of the comparisons.
-
-    Attributes
-    ----------
-    outcome : Outcome
-    part : Part
-        That has the number.
-    log_rest : float
-        The logarithm of the probability of the conditions of other parts.
-    """
+    """One outcome of the comparisons."""
 
     outcome: Outcome
     part: Part
+    """That has the number."""
     log_rest: float
+    """The logarithm of the probability of the conditions of other parts."""
 
     @property
     def leaf(self) -> Affine:
-        """The number.
-
-        Raises
-        ------
-        CannotInstrument
-            If it is not one draw with a density.
-        """
+        """The number; raises CannotInstrument if it is not one draw with a density."""
         leaf: Affine = next(self.outcome.leaves[at] for at in self.part.leaves)
         if len(self.part.leaves) > 1 or len(leaf.terms) > 1:
             raise CannotInstrument("a sum of draws is released where draws were compared")
@@ -98,12 +75,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """The laws of a number on D and on D', each a mixture over outcomes of comparisons.
-
-    Attributes
-    ----------
-    ours, theirs : sequence of Component
-    """
+    """The laws of a number on D and on D', each a mixture over outcomes of comparisons."""
 
     ours: Sequence[Component]
     theirs: Sequence[Component]
@@ -111,10 +83,7 @@ class Mixture:
     def largest(self) -> Largest:
         """In closed form if it is one draw that is cut off, and else by search.
 
-        Raises
-        ------
-        CannotInstrument
-            If the loss seems to grow without bound, which a search cannot show.
+        Raises CannotInstrument if the loss seems to grow without bound, which a search cannot show.
         """
         if (known := self._cut_off()) is not None:
             return known
@@ -142,14 +111,14 @@ class Mixture:
             return None
         (draw, by), (draw2, by2) = (next(iter(c.leaf.terms.items())) for c in (one, other))
         law = one.outcome.laws[draw]
-        if by != by2 or law != other.outcome.laws[draw2] or law.family not in EXPONENTIAL_TAILS:
+        if by != by2 or law != other.outcome.laws[draw2] or not law.family.exponential_tails:
             return None
         moved = Moved(law, (other.leaf.constant - one.leaf.constant) / by)
         at = (np.array(here) - one.leaf.constant) / by
         with np.errstate(invalid="ignore"):
             losses = np.where(np.isinf(at), -np.sign(at) * moved.shift, moved.loss(at))
         losses += one.log_rest - other.log_rest
-        return Largest(float(losses.max()), float(-losses.min()), 4 * ROUNDING * abs(moved.shift))
+        return Largest(float(losses.max()), float(-losses.min()), 4 * ROUNDED * abs(moved.shift))
 
     def cells(self, count: int) -> Cells | None:  # noqa: ARG002
         """Its probabilities have no closed form."""
@@ -173,11 +142,11 @@ class Mixture:
         """The largest value, by golden sections around the best point; or the limit."""
         known = np.where(np.isnan(losses), -np.inf, losses)
         best = float(known.max())
-        if math.isinf(best) or best <= limit + STEADY:
+        if math.isinf(best) or best <= limit + 10 * EQUAL:
             return max(best, limit)
         at = int(known.argmax())
         low, high = float(points[max(at - 1, 0)]), float(points[min(at + 1, len(points) - 1)])
-        for _ in range(SECTIONS):
+        for _ in range(DOZENS):
             left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
             pair = [sign * self.loss(y) for y in (left, right)]
             best = max([best, *(loss for loss in pair if not math.isnan(loss))])
@@ -187,10 +156,10 @@ class Mixture:
     def _limit(self, centres: list[float], scale: float, side: float) -> float:
         """The loss far out on one side."""
         centre = max(centres) if side > 0 else min(centres)
-        losses = [self.loss(centre + side * scale * out) for out in FAR]
+        losses = [self.loss(centre + side * scale * out) for out in (60.0, 120.0, 240.0)]
         if any(map(math.isnan, losses)):
             return 0.0
-        if abs(losses[-1] - losses[-2]) > STEADY:
+        if abs(losses[-1] - losses[-2]) > 10 * EQUAL:
             raise CannotInstrument("the loss of a released number has no limit far out")
         return losses[-1]
 

@@ -11,66 +11,42 @@ import numpy as np
 from pytest_dp.analytic.affine import Affine
 from pytest_dp.analytic.conversions import NAMES
 from pytest_dp.analytic.finite import Finite
-from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.trace import Condition, Interval, Trace
 from pytest_dp.analytic.traced import Traced, simplest
 from pytest_dp.analytic.tracing import Tracer
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.limits import THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.branching import Path, explored
+from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
 
-MAX_PATHS = 2_000
-"""Paths that a mechanism may take on one input. With a larger limit, fewer mechanisms are refused;
-those with many paths take longer to trace and to compare. Chosen by hand."""
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a mechanism puts out on one path through its comparisons of draws.
-
-    Attributes
-    ----------
-    structure : hashable
-        Of the output without its numbers.
-    leaves : tuple
-        Its numbers: `Affine`, `Finite` or constants. No `Finite` shares a draw with an `Affine` or
-        with a condition.
-    laws : sequence of Law
-        Of all draws.
-    allowed : mapping of int to intervals
-        Where draws lie on this path; others may be anywhere.
-    conditions : tuple of Condition
-    """
+    """What a mechanism puts out on one path through its comparisons of draws."""
 
     structure: Hashable
+    """Of the output without its numbers."""
     leaves: tuple[Any, ...]
+    """Its numbers. No `Finite` shares a draw with an `Affine` or with a condition."""
     laws: Sequence[Law]
+    """Of all draws."""
     allowed: Mapping[int, tuple[Interval, ...]]
+    """Where draws lie on this path; others may be anywhere."""
     conditions: tuple[Condition, ...]
 
 
 def outcomes_of(
-    call: Call, data: Any, deadline: Deadline, max_paths: int = MAX_PATHS
+    call: Call, data: Any, deadline: Deadline, max_paths: int = 2 * THOUSAND
 ) -> list[Outcome]:
     """The outcomes of all paths that a mechanism may take on an input.
 
-    Parameters
-    ----------
-    call : Call
-    data : object
-    deadline : Deadline
-    max_paths : int
-
-    Raises
-    ------
-    CannotInstrument
-        If it does with draws what is not traced, takes too many paths, or raises.
-    CannotCopy, OutOfTime
-        As `pytest_dp.sampling.instrumented.run_instrumented`.
+    Raises CannotInstrument if it does with draws what is not traced, takes too many paths, or
+    raises; CannotCopy and OutOfTime as `pytest_dp.sampling.instrumented.run_instrumented`.
     """
     tracer = Tracer()
 

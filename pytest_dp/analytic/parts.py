@@ -11,29 +11,19 @@ from pytest_dp.analytic.connected import connected
 from pytest_dp.analytic.finite import Finite
 from pytest_dp.analytic.outcomes import Outcome
 from pytest_dp.analytic.trace import Condition
-
-CACHED = 4_096
-"""Outcomes whose parts are remembered. More take memory; with fewer than a mechanism has, parts are
-computed again for each leaf. Room for `outcomes.MAX_PATHS` on either input."""
+from pytest_dp.limits import MAX_WORK
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Leaves of an outcome, and the draws and conditions that belong to them.
-
-    Attributes
-    ----------
-    leaves : tuple of int
-    draws : frozenset of int
-    conditions : tuple of Condition
-    """
+    """Leaves of an outcome, and the draws and conditions that belong to them, all by number."""
 
     leaves: tuple[int, ...]
     draws: frozenset[int]
     conditions: tuple[Condition, ...] = ()
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=MAX_WORK // 2)
 def parts_of(outcome: Outcome) -> tuple[Part, ...]:
     """Leaves and conditions that share draws are one part; a constant is a part by itself."""
     count = len(outcome.leaves)
@@ -73,7 +63,7 @@ def is_random(outcome: Outcome, part: Part) -> bool:
     return any(isinstance(outcome.leaves[at], Affine | Finite) for at in part.leaves)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=MAX_WORK // 2)
 def _compared_leaves(outcome: Outcome) -> frozenset[int]:
     return frozenset(
         leaf

@@ -19,42 +19,22 @@ from scipy.special import ndtr
 
 from pytest_dp.analytic.comparing import Case
 from pytest_dp.analytic.experiments import Cells, Experiment, Moved
-from pytest_dp.analytic.laws import Law
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import EQUAL, MANY, NEGLIGIBLE, STEPS
 from pytest_dp.privacy.conversions import gdp_to_delta
+from pytest_dp.randomness.laws import NORMAL, Law
 
-CELLS = 40_000
-"""Of one experiment. More make the bounds tighter, and take longer. Chosen by hand."""
-MAX_DISTINCT = 64
-"""Experiments that differ, and whose losses are composed; of further ones, the largest loss stands
-for all. More make the upper bound tighter; each costs a convolution. Chosen by hand."""
-STEPS = 1 << 17
-"""Of the grid of composed losses. More make the bounds tighter, and take longer. Chosen by hand."""
-NEGLIGIBLE = 1e-15
-"""Probability of losses beyond the grid, which are rounded away from the truth. The smaller, the
-wider and so the coarser is the grid. Far below the δ of any use; chosen by hand."""
-FLOATS = 1e-10
-"""By how much both bounds on δ are moved apart, as rounding of floats may have moved them: smaller
-may be wrong, larger makes small δ unknown. Chosen by hand."""
 MAX_EPS = 500.0
-"""In nats; a larger ε is taken for infinite. exp(500) is near the largest float."""
-GAUSSIAN = 1e-9
-"""By how much, relatively, the profile of normal distributions was rounded up, at most."""
+"""In nats; a larger ε is taken for infinite. Derived: exp(500) is near the largest float."""
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """A distribution of losses under P; what is missing from 1 is below all of them.
-
-    Attributes
-    ----------
-    p : ndarray, shape (n,)
-    loss : ndarray, shape (n,)
-        In nats, in any order; may be infinite.
-    """
+    """A distribution of losses under P; what is missing from 1 is below all of them."""
 
     p: Floats
     loss: Floats
+    """In nats, in any order, one for each of `p`; may be infinite."""
 
     def delta(self, eps: float) -> float:
         """The expectation of ``1 - exp(eps - loss)``, where that is positive."""
@@ -69,25 +49,18 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Outputs of one kind.
-
-    Attributes
-    ----------
-    weight : float
-        Their probability under P.
-    loss : float
-        The loss of the event that an output is of this kind.
-    uncut : float
-        The largest loss of experiments that are not in `lower` and `upper`.
-    lower, upper : Losses or None
-        Of the other experiments, merged and rounded down, and rounded up.
-    """
+    """Outputs of one kind."""
 
     weight: float
+    """Their probability under P."""
     loss: float
+    """The loss of the event that an output is of this kind."""
     uncut: float = 0.0
+    """The largest loss of experiments that are not in `lower` and `upper`."""
     lower: Losses | None = None
+    """Of the other experiments, merged and rounded down."""
     upper: Losses | None = None
+    """The same, rounded up."""
 
     def delta(self, eps: float) -> tuple[float, float]:
         """Bounds on what the kind adds to δ."""
@@ -109,26 +82,20 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The privacy profile of P and Q: bounds on δ by ε.
-
-    Attributes
-    ----------
-    kinds : tuple of Kind
-    mu : float or None
-        Where P and Q are normal distributions that differ by so much.
-    """
+    """The privacy profile of P and Q: bounds on δ by ε."""
 
     kinds: tuple[Kind, ...]
     mu: float | None = None
+    """Where P and Q are normal distributions that differ by so much."""
 
     def delta(self, eps: float) -> tuple[float, float]:
         """Bounds on the hockey-stick divergence of P from Q: below, and above."""
         if self.mu is not None:
             delta = gdp_to_delta(self.mu, eps) if self.mu else 0.0
-            return delta * (1 - GAUSSIAN), delta
+            return delta * (1 - EQUAL), delta
         bounds = [kind.delta(eps) for kind in self.kinds]
         lower, upper = (math.fsum(bound[side] for bound in bounds) for side in (0, 1))
-        return max(lower - FLOATS, 0.0), min(upper + FLOATS, 1.0)
+        return max(lower - EQUAL / 10, 0.0), min(upper + EQUAL / 10, 1.0)
 
     def masses(self, eps: float) -> tuple[float, float]:
         """The probabilities of losses beyond eps, under P and under Q (approximate)."""
@@ -175,7 +142,7 @@ def gaussian(cases: Sequence[Case]) -> float | None:
         return None
     shifts = []
     for experiment in cases[0].experiments:
-        if not isinstance(experiment, Moved) or experiment.law != Law("normal"):
+        if not isinstance(experiment, Moved) or experiment.law != Law(NORMAL):
             return None
         if experiment.stretch != 1:
             return None
@@ -192,7 +159,7 @@ def _kind(case: Case, forward: bool) -> Kind:
     loss, uncut = log_p - log_q, 0.0
     cut: list[tuple[Cells, int]] = []
     for experiment, times, largest in _distinct(case.experiments, forward):
-        cells = experiment.cells(CELLS) if len(cut) < MAX_DISTINCT else None
+        cells = experiment.cells(2 * STEPS) if len(cut) < MANY else None
         if cells is not None:
             cut.append((cells if forward else cells.swapped(), times))
         else:
@@ -233,7 +200,7 @@ def _composed(parts: list[tuple[Losses, int]], *, up: bool) -> Losses:
         return parts[0][0]
     bounds = [_bounds(part, NEGLIGIBLE / count) for part, _ in parts]
     width = sum(times * (high - low) for (low, high), (_, times) in zip(bounds, parts, strict=True))
-    step = max(width, 1e-9) / STEPS
+    step = max(width, 1e-9) / (2**17)
     total, start, infinite = np.ones(1), 0, 1.0
     for (part, times), bound in zip(parts, bounds, strict=True):
         masses, first, lost = _on_grid(part, bound, step, up=up)

@@ -15,32 +15,19 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.random import Generator
 
-from pytest_dp.analytic.laws import Law
+from pytest_dp.limits import MANY, THOUSAND
 from pytest_dp.randomness.branching import Path
+from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.stand_ins import Instrument
 
 Interval = tuple[float, float]
 """Open on the left, closed on the right; this makes a difference only for integers."""
-MAX_CONDITIONS = 1_000
-"""Comparisons of several draws in one run. With a larger limit, fewer mechanisms are refused, and
-loops that wait for a draw end later. Chosen by hand."""
-PLAIN_DRAWS = 64
-"""Numbers among which one is looked for that agrees with what a refused run has decided. By
-hand."""
 EVERYWHERE: tuple[Interval, ...] = ((-math.inf, math.inf),)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """That a sum of draws is above 0.
-
-    Attributes
-    ----------
-    terms : mapping of int to float
-        What each draw, by its number, is multiplied by.
-    constant : float
-        What is added.
-    """
+    """That a sum of draws, each by its number times a factor, and a constant is above 0."""
 
     terms: Mapping[int, float]
     constant: float
@@ -49,23 +36,10 @@ class Condition:
 class Trace:
     """What is known of the draws of a run.
 
-    Parameters
-    ----------
-    path : Path
-        Chooses the answer of each comparison.
-    instrument : Instrument
-        Is refused what cannot be traced.
-    of_ufunc, of_function : callable
-        What functions of numpy do with traced numbers.
-
-    Attributes
-    ----------
-    laws : list of Law
-        Of the draws, by their numbers.
-    allowed : dict of int to intervals
-        Where draws lie on this path; others may be anywhere.
-    conditions : list of Condition
-        On several draws each.
+    The path chooses the answer of each comparison, and the instrument is refused what cannot be
+    traced. `laws` are those of the draws, by their numbers. `allowed` says where draws lie on this
+    path; others may be anywhere. Each of `conditions` is on several draws. `of_ufunc` and
+    `of_function` say what functions of numpy do with traced numbers.
     """
 
     def __init__(
@@ -89,7 +63,7 @@ class Trace:
     def plain(self, draw: int) -> float:
         """The value of a draw in a run that is refused: one that is allowed, if that can be had."""
         if draw not in self._plain:
-            values = self.laws[draw].draws(self.instrument.plain(Generator), PLAIN_DRAWS).tolist()
+            values = self.laws[draw].draws(self.instrument.plain(Generator), MANY).tolist()
             allowed = self.allowed.get(draw, EVERYWHERE)
             fitting = (x for x in values if any(low < x <= high for low, high in allowed))
             self._plain[draw] = next(fitting, values[0])
@@ -133,8 +107,8 @@ class Trace:
 
     def compare(self, terms: Mapping[int, float], constant: float) -> bool:
         """Decide whether a sum of several draws is above 0."""
-        if len(self.conditions) >= MAX_CONDITIONS:
-            self.refuse(f"it compares draws more than {MAX_CONDITIONS:,} times")
+        if len(self.conditions) >= THOUSAND:
+            self.refuse(f"it compares draws more than {THOUSAND:,} times")
         above = self.path.choose([0.5, 0.5]) == 0
         sign = 1.0 if above else -1.0
         self.require({draw: sign * by for draw, by in terms.items()}, sign * constant)

@@ -98,12 +98,7 @@ def _unless_over(method: Callable[..., Any], plainly: Callable[..., Any]) -> Any
 
 @plain_once_refused
 class Traced:
-    """A function of draws.
-
-    Attributes
-    ----------
-    trace : Trace
-    """
+    """A function of draws."""
 
     __slots__ = ("trace",)
     __hash__ = None  # type: ignore[assignment]

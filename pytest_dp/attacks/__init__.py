@@ -36,14 +36,12 @@ def quantities(
     its sums, differences, extremes and counts. The user's own function, and the bits of doubles,
     come on top where the settings ask for them.
 
-    Raises
-    ------
-    ClaimError
-        If the user's function raises, or gives anything but as many numbers for every output.
+    Raises ClaimError if the user's function raises, or gives anything but as many numbers for every
+    output.
     """
     if table.is_extract:
         return about_extract(table)
-    if isinstance(settings.classifier, str) and settings.classifier in AS_PUBLISHED:
+    if isinstance(settings.method.classifier, str) and settings.method.classifier in AS_PUBLISHED:
         about = [f for f in features(table, [], on_d, paired) if f.kind in ("leaf", "len")]
     else:
         about = all_features(table, references, on_d, paired)
@@ -58,12 +56,8 @@ def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> Non
     """Make sure that the user's functions look at each output by itself.
 
     An event has to be one of single outputs: what remembers earlier outputs, or looks at a whole
-    batch of them, may tell two inputs apart further than the mechanism's claim for one run.
-
-    Raises
-    ------
-    ClaimError
-        If an output gets another number in other company.
+    batch of them, may tell two inputs apart further than the mechanism's claim for one run. So an
+    output that gets another number in other company raises ClaimError.
     """
     sample = [table.raw[int(i)] for i in np.linspace(0, len(table) - 1, 64).astype(int)]
     user = [feature for feature in about if feature.kind == "user"]
@@ -99,26 +93,11 @@ def fit(
     *,
     paired: bool = False,
 ) -> Posterior:
-    """Learn to tell the outputs on D from the others.
+    """Learn to tell the outputs on D from the others, of which there are about as many.
 
-    Parameters
-    ----------
-    classifier : None, str or object
-        As in a claim; None is ``"additive"``.
-    table : Table
-        Outputs on both inputs, about as many of each.
-    on_d : ndarray of bool, shape (n,)
-    features : list of Feature
-    seed : int
-        For classifiers that draw random numbers.
-    paired : bool
-        Whether the outputs on both inputs, in the order of their rows, share their random numbers;
-        only the additive model makes use of it.
-
-    Raises
-    ------
-    ClaimError
-        If the classifier fails.
+    If they are `paired`, the outputs on both inputs, in the order of their rows, share their random
+    numbers; only the additive model makes use of it. The seed is for classifiers that draw random
+    numbers. Raises ClaimError if the classifier fails.
     """
     if classifier is None or (isinstance(classifier, str) and classifier == "additive"):
         return additive.fit(table, on_d, features, paired=paired)

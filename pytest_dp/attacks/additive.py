@@ -6,11 +6,9 @@ a priori, with a few large steps; how far the walks go is learned from the sampl
 relevance determination, by the evidence approximation). So a leak spread thinly over many
 coordinates, a single sharp step and a quantity that says nothing are all fitted without a knob.
 
-References
-----------
-MacKay, "The evidence framework applied to classification networks", Neural Computation 1992.
-Jaakkola, Jordan, "Bayesian parameter estimation via variational methods", Statistics and Computing
-2000 (the quadratic lower bound of the likelihood).
+Sources: MacKay, "The evidence framework applied to classification networks", Neural Computation
+1992; Jaakkola, Jordan, "Bayesian parameter estimation via variational methods", Statistics and
+Computing 2000 (the quadratic lower bound of the likelihood).
 """
 
 from __future__ import annotations
@@ -26,68 +24,27 @@ from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.cholesky import inverse_root, times
 from pytest_dp.attacks.feature_bins import BinCodes, Column, bins_of, output_categories, row_share
 from pytest_dp.evidence.logistic import expit
+from pytest_dp.limits import DOZENS, FEW, MILLION, POOL, POOLING
 from pytest_dp.outputs.feature import PLACE_KINDS, Feature
 from pytest_dp.outputs.table import Table
 
-MAX_FEATURE_BINS = 48
-"""Bins that the values of a quantity are sorted into: more follow the loss more closely where there
-are outputs enough, and take longer everywhere. By hand."""
-MAX_PARAMETERS = 300
-"""Steps of all functions together, roughly; fewer where there are few outputs. The time to fit
-grows with the cube; with fewer, functions are coarser. By hand."""
-CURVATURE_WORK = 5e7
-"""Outputs times squared number of columns, for the curvature of the likelihood: it may be taken
-from a part of the outputs. Its slope is taken from all. Larger: longer fits; smaller: steps that
-overshoot, and are halved. By hand."""
-MAX_PASSES = 10
-"""Passes over the outputs in which the model is fitted, at most: it has nearly always converged by
-then. By hand."""
-UPDATES = 3
-"""How often the prior of a quantity's weights is fitted anew in each pass; four times as often in
-the first. More take time; fewer need more passes. By hand."""
-ALWAYS_WHOLE, MAX_WHOLE = 5, 200
-"""Different outputs up to which they are categories and nothing else is looked at, and up to which
-they are categories beside other quantities. Larger: more categories to learn, each of few outputs;
-smaller: outputs that only tell as a whole are missed. By hand."""
-FREEDOM = 3.0
-"""Degrees of freedom of Student's t distribution, the prior of a step. The fewer, the likelier are
-a few large steps rather than many small ones. By hand."""
-POOLING = 2.0
-"""How strongly the scale of one quantity is drawn to that of all quantities of its kind: as if so
-many more of its parameters had been seen. Larger: a single quantity that leaks is shrunk like the
-others; smaller: each learns from its own few outputs. By hand."""
 HELD_OUT_EVERY = 5
 """One output in so many is held out, and decides whether `PLACE_KINDS` are left out: where many
 numbers of an output may leak alike, a few features of all of them together may explain more.
-Larger: the decision is less sure; smaller: less is left to fit. By hand. Without the decision, bets
-take as many samples, and DP-Sniper shows a quarter less of noise spread over 20 numbers
-(benchmarks/README.md)."""
-MAX_SHARPENING = 100.0
-"""Limit to how much more precise slopes are taken to be because inputs share their random numbers.
-Larger: steps that are noise; smaller: small differences between pairs are shrunk away. By hand."""
-MIN_SPREAD = 0.02
-"""Spread, relative to the largest, below which a quantity is left out. Larger: small leaks are
-given up; smaller: more columns to evaluate for every output. By hand."""
+Larger: the decision is less sure; smaller: less is left to fit. Measured: without it, bets take
+as many samples, and DP-Sniper shows a quarter less of noise spread over 20 numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Additive:
-    """A fitted model.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-    weights : tuple of ndarray
-        For each column, the log odds that each of its bins adds.
-    intercept : float
-    """
+    """A fitted model."""
 
     columns: tuple[Column, ...]
     weights: tuple[Floats, ...]
+    """For each column, the log odds that each of its bins adds."""
     intercept: float
 
     def log_odds(self, table: Table) -> Floats:
-        """``ln P(D | output) - ln P(D' | output)`` under equal priors, in nats, shape (n,)."""
         total = np.full(len(table), self.intercept)
         for column, weight in zip(self.columns, self.weights, strict=True):
             total += weight[column.codes(table)]
@@ -97,23 +54,7 @@ class Additive:
 def fit(
     table: Table, on_d: Bools, features: Sequence[Feature], *, paired: bool = False
 ) -> Additive:
-    """Learn to tell outputs on the first input from those on the second.
-
-    Parameters
-    ----------
-    table : Table
-        Outputs on both inputs, about as many of each.
-    on_d : ndarray of bool, shape (n,)
-        Which of them are outputs on the first input.
-    features : sequence of Feature
-        The quantities to learn from.
-    paired : bool
-        Whether the outputs on both inputs, in the order of their rows, share their random numbers.
-
-    Returns
-    -------
-    Additive
-    """
+    """Learn to tell outputs on the first input from those on the second; as `attacks.fit`."""
     alike = [feature for feature in features if feature.kind not in PLACE_KINDS]
     if any(feature.kind == "above" for feature in alike):
         known = np.empty(len(table), dtype=bool)
@@ -143,18 +84,18 @@ def _fitted(table: Table, on_d: Bools, features: Sequence[Feature], paired: bool
     codes = [column.codes(table) for column in columns]
     weights, intercept = _Fit(columns, codes, on_d, paired).run()
     spread = np.array([np.std(weight[code]) for weight, code in zip(weights, codes, strict=True)])
-    keep = spread > MIN_SPREAD * spread.max()  # each column costs time to evaluate
+    keep = spread > 0.02 * spread.max()  # each column costs time to evaluate
     retained = [(c, w) for c, w, yes in zip(columns, weights, keep, strict=True) if yes]
     return Additive(tuple(c for c, _ in retained), tuple(w for _, w in retained), intercept)
 
 
 def _columns(table: Table, features: Sequence[Feature]) -> list[Column]:
     exact = any(feature.exact for feature in features)
-    everything = output_categories(table, MAX_WHOLE, min_each=4.0, exact=exact)
-    if everything is not None and len(everything.known) <= ALWAYS_WHOLE:
+    everything = output_categories(table, POOL, min_each=4.0, exact=exact)
+    if everything is not None and len(everything.known) <= 5:
         return [everything] if len(everything.known) > 1 else []
-    parameters = min(MAX_PARAMETERS, np.sqrt(len(table)))
-    max_bins = int(np.clip(parameters / max(len(features), 1), 6, MAX_FEATURE_BINS))
+    parameters = min(300, np.sqrt(len(table)))
+    max_bins = int(np.clip(parameters / max(len(features), 1), 6, 2 * DOZENS))
     share = row_share(len(features), len(table))
     candidates = [bins_of(feature, table, max_bins, share) for feature in features]
     varying: list[Column] = [column for column in candidates if column is not None]
@@ -198,7 +139,7 @@ class _Fit:
         here = best = np.zeros(int(self.free.sum()))
         scale, weight = np.zeros(len(self.family)), np.ones(len(self.groups))
         highest, damping = -np.inf, 1.0
-        for _ in range(MAX_PASSES):
+        for _ in range(10):
             odds = self._odds(here)
             losses = np.logaddexp(0, np.where(self.on_d, -odds, odds))
             likelihood = -self.sharpness * float(losses.sum())
@@ -210,7 +151,7 @@ class _Fit:
                 break
             curvature = self.sharpness * self._curvature(odds)
             target = times(curvature, here) + self.sharpness * self._slope(odds)
-            updates = UPDATES
+            updates = FEW
             if not scale.any():
                 scale += 1 / _common_precision(curvature, target)
                 updates *= 4
@@ -231,7 +172,7 @@ class _Fit:
             apart = every - 2 * np.bincount(codes1[codes1 == codes2], minlength=column.width)
             independent = every * (1 - every / len(self.on_d))
             ratios.append(((independent + 1) / (apart + 1))[every > 0])
-        return float(np.clip(np.concatenate(ratios).min(), 1, MAX_SHARPENING))
+        return float(np.clip(np.concatenate(ratios).min(), 1, 100.0))
 
     def _evidence(
         self, curvature: Floats, target: Floats, scale: Floats, weight: Floats, updates: int
@@ -250,7 +191,7 @@ class _Fit:
             learned_alike = np.bincount(self.family, learned)[self.family]
             common = alike / np.maximum(learned_alike, 1e-9)
             scale = np.clip((size + POOLING * common) / (learned + POOLING), 1e-9, 1e3)
-            weight = (FREEDOM + 1) / (FREEDOM + (mode[:-1] ** 2 + variance) / scale[self.groups])
+            weight = (FEW + 1) / (FEW + (mode[:-1] ** 2 + variance) / scale[self.groups])
         return mode, scale, weight
 
     def _odds(self, parameters: Floats) -> Floats:
@@ -287,7 +228,7 @@ class _Fit:
         return self._by_parameter(self._sums(self.on_d - expit(odds), self.codes))
 
     def _curvature(self, odds: Floats) -> Floats:
-        stride = math.ceil(len(odds) * len(self.columns) ** 2 / CURVATURE_WORK)
+        stride = math.ceil(len(odds) * len(self.columns) ** 2 / (50 * MILLION))
         weight = _curvature_bound(odds)
         sampled = weight[::stride]
         codes: list[Ints] = [c[::stride].astype(np.int64) for c in self.codes]

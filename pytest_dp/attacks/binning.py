@@ -12,16 +12,13 @@ from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.scores import scores
 from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.limits import FEW
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, tabulate
 
 BinNumbers = npt.NDArray[np.uint8]
-
-TAIL_SCORES = 3
-"""Scores, about, beyond the outermost cut: fewer make rarer and stronger events to bet on, of which
-less is known. By hand."""
 
 
 class Binning(Protocol):
@@ -37,13 +34,7 @@ class Binning(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ByScore:
-    """By the log odds of a model, in increasing order: the last bin points to D.
-
-    Attributes
-    ----------
-    model : Posterior
-    cuts : ndarray of float
-    """
+    """By the log odds of a model, in increasing order: the last bin points to D."""
 
     model: Posterior
     cuts: Floats
@@ -72,15 +63,10 @@ class ByEvent:
 
 @dataclass(frozen=True, slots=True)
 class ByOutcomes:
-    """Whether an output is one of those with these hashes.
-
-    Attributes
-    ----------
-    marks : tuple of int
-        In increasing order.
-    """
+    """Whether an output is one of those with these hashes."""
 
     marks: tuple[int, ...]
+    """In increasing order."""
 
     @property
     def width(self) -> int:
@@ -118,7 +104,7 @@ def cuts_of(odds: Floats, max_cuts: int) -> Floats:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
     ordered = np.sort(odds)
     n = len(ordered)
-    far = float(logit(1 - min(TAIL_SCORES / n, 0.1)))
+    far = float(logit(1 - min(FEW / n, 0.1)))
     spread = expit(np.linspace(-far, far, max_cuts - max_cuts // 2 - 1))
     levels = np.sort(np.concatenate([np.linspace(0, 1, max_cuts // 2 + 2)[1:-1], spread]))
     at = np.unique(np.clip((levels * n).astype(np.int64), 1, n - 1))

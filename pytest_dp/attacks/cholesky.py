@@ -10,31 +10,22 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_dp.arrays import Floats
-
-BLOCK = 48
-"""Size of a block, at most. Larger ones may be spread over all cores by numerical libraries;
-smaller ones take more steps in Python. By hand."""
+from pytest_dp.limits import DOZENS
 
 
 def inverse_root(matrix: Floats) -> Floats:
     """The inverse R of the lower Cholesky factor of a positive definite matrix A, shape (n, n).
 
-    Of a stack of matrices, shape (k, n, n), each one's.
-
-    So ``R.T @ R`` is the inverse of A, and the logarithm of the determinant of A is
-    ``-2 * log(diag(R)).sum()``.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the matrix is not positive definite.
+    Of a stack of matrices, shape (k, n, n), each one's. So ``R.T @ R`` is the inverse of A, and the
+    logarithm of the determinant of A is ``-2 * log(diag(R)).sum()``. Raises LinAlgError if the
+    matrix is not positive definite.
     """
     n = matrix.shape[-1]
-    if n <= BLOCK:
+    if n <= 2 * DOZENS:
         return _small_inverse_root(matrix)
     if matrix.ndim > 2:
         return np.stack([inverse_root(block) for block in matrix])
-    count = -(-n // BLOCK)
+    count = -(-n // (2 * DOZENS))
     size = -(-n // count)  # blocks of equal size, so that little is padded
     padded = np.eye(count * size)
     padded[:n, :n] = matrix

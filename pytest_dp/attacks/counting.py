@@ -48,21 +48,14 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """What profiles say of outputs on D and D'.
-
-    Attributes
-    ----------
-    by_score : tuple of ndarray
-        As from `counted`.
-    inside : tuple of int
-        How many are in the event, on D and on D'.
-    both : int or None
-        How many pairs have both in the event.
-    """
+    """What profiles say of outputs on D and D'."""
 
     by_score: Counted
+    """As from `counted`."""
     inside: tuple[int, int]
+    """How many are in the event, on D and on D'."""
     both: int | None
+    """How many pairs have both in the event."""
 
     @classmethod
     def of(cls, places1: Intervals, places2: Intervals, width: int, *, coupled: bool) -> Profiles:

@@ -11,22 +11,8 @@ from scipy.special import ndtri
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.evidence.event_test import event_test
+from pytest_dp.limits import CAUTIOUS, MOSTLY, SMALL_SHARE
 from pytest_dp.privacy import Guarantee
-
-CALIBRATION_ERROR = 0.1
-"""How far off the loss of a single event may be by a model that is calibrated on all outputs: a
-share of that loss. Larger: counts weigh more, and rare events are chosen by luck; smaller: the
-model is trusted where it is wrong. By hand."""
-MAX_PROBABILITY = 0.9
-"""Probability above which an event's complement, in the other direction, tells more. By hand;
-nothing depends on it finely."""
-LOSS_CAUTION = 1.5
-"""Standard errors by which a loss is taken to be smaller than it looks: the best of many events
-mostly is one that was lucky. Larger: common events are preferred; smaller: lucky ones. By hand."""
-MIN_SHARE = 0.05
-"""Of the samples of the test, what each input gets at least. Larger: more is spent on the side that
-matters less; smaller: a wrong estimate of the variances costs more. By hand."""
-
 
 T = TypeVar("T")
 
@@ -38,47 +24,31 @@ def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTest:
-    """A test that is to be made.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-        The claim.
-    runs : float
-        Samples that are left for it, on both inputs together.
-    alpha : float
-        Level of its bound.
-    """
+    """A test that is to be made."""
 
     guarantee: Guarantee
     runs: float
+    """Samples that are left for it, on both inputs together."""
     alpha: float
+    """Level of its bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A threshold, or an event, and the bound to expect of it.
-
-    Attributes
-    ----------
-    sign : int
-        1 if the event is likelier on D, -1 if on D'.
-    threshold : float
-        As in `Attack`; NaN for an event.
-    p1, p2 : float
-        Cautious estimates of its probability on the likelier input and on the other one.
-    expected : float
-        The lower bound to expect, in the claim's parameter.
-    coupled : bool
-        Whether it is to be expected of outputs with the same random numbers on both inputs.
-    """
+    """A threshold, or an event, and the bound to expect of it."""
 
     sign: int
+    """1 if the event is likelier on D, -1 if on D'."""
     threshold: float
+    """As in `Attack`; NaN for an event."""
     p1: float
+    """A cautious estimate of its probability on the likelier input."""
     p2: float
+    """The same on the other one."""
     expected: float
+    """The lower bound to expect, in the claim's parameter."""
     coupled: bool = False
+    """Whether it is to be expected of outputs with the same random numbers on both inputs."""
 
 
 def choice_of(
@@ -107,7 +77,6 @@ class ExpectedBounds:
     coupled: Bools
 
     def choice(self, k: int, sign: int, threshold: float) -> Choice:
-        """One of them."""
         return Choice(
             sign,
             threshold,
@@ -157,9 +126,9 @@ def expected_bounds(
     else:
         rare = (c1 + c2 + 1.0) / (n1 + n2)
         seen, luck = losses(c1, n1, c2, n2, both)
-        trust = 1 / luck, 1 / ((CALIBRATION_ERROR * hints.losses) ** 2 + hints.learned * luck)
+        trust = 1 / luck, 1 / ((0.1 * hints.losses) ** 2 + hints.learned * luck)
         loss = (seen * trust[0] + hints.losses * trust[1]) / sum(trust)
-        loss = loss - LOSS_CAUTION / np.sqrt(sum(trust))
+        loss = loss - CAUTIOUS / np.sqrt(sum(trust))
         p2 = 2 * rare / (1 + np.exp(loss))
         p1 = 2 * rare - p2
     p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
@@ -177,7 +146,7 @@ def expected_bounds(
             independent = np.fmax(independent, together)
         expected[usable] = np.where(np.isnan(independent), -np.inf, independent)
     # Of events in nearly all outputs, the complement tells more in the other direction.
-    nearly_sure = (p1 > MAX_PROBABILITY) & (p2 > 1 - MAX_PROBABILITY)
+    nearly_sure = (p1 > MOSTLY) & (p2 > 1 - MOSTLY)
     return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
 
 
@@ -207,7 +176,7 @@ def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Fl
 def first_share(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
     """The share of samples for the likelier side by which an event shows most (Neyman)."""
     s1, s2 = event_test(guarantee).errors(p1, p2)
-    share: Floats = np.clip(s1 / (s1 + s2), MIN_SHARE, 1 - MIN_SHARE)
+    share: Floats = np.clip(s1 / (s1 + s2), SMALL_SHARE, 1 - SMALL_SHARE)
     return share
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.limits import HUNDREDS, MANY, MILLION
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.hashing import hashes
@@ -24,19 +25,6 @@ from pytest_dp.outputs.table import Table
 
 BinCodes = npt.NDArray[np.uint16]
 
-MAX_ATOMS = 64
-"""Different values up to which each gets a bin of its own: with fewer a lattice is blurred, with
-more continuous numbers are not pooled any more. By hand."""
-MAX_CATEGORIES = 256
-"""Categories of a quantity that get a bin of their own; all others share one. More are more
-parameters, of few outputs each. By hand."""
-TAIL_SAMPLES = 10.0
-"""Samples, about, beyond the outermost cut point: as many as a bin needs to say anything of the
-tail. Larger: rarer outputs are not told apart; smaller: bins of chance. By hand."""
-MAX_SORTED = 4_000_000
-"""Numbers, over all columns, from which cut points are taken. More cost time; fewer place cuts less
-exactly. By hand."""
-
 
 @dataclass(frozen=True, slots=True)
 class FeatureBins:
@@ -44,20 +32,13 @@ class FeatureBins:
 
     Bins are numbered: the numbers between cut points in increasing order (`ordered` many), then
     atoms, NaN, categories, "absent", and "never seen".
-
-    Attributes
-    ----------
-    feature : Feature
-    cuts : ndarray of float
-        Bin k of the ordered ones holds numbers x with ``cuts[k - 1] <= x < cuts[k]``.
-    atoms : Clusters
-        Recurring values.
-    categories : tuple
     """
 
     feature: Feature
     cuts: Floats
+    """Bin k of the ordered ones holds numbers x with ``cuts[k - 1] <= x < cuts[k]``."""
     atoms: Clusters
+    """Recurring values."""
     categories: tuple[tuple[str, Hashable], ...]
 
     @property
@@ -67,7 +48,6 @@ class FeatureBins:
 
     @property
     def width(self) -> int:
-        """How many bins there are."""
         return self.ordered + len(self.atoms.values) + len(self.categories) + 3
 
     def codes(self, table: Table) -> BinCodes:
@@ -94,18 +74,12 @@ class FeatureBins:
 
 @dataclass(frozen=True, slots=True)
 class OutputCategories:
-    """The whole output as a category, where few different ones occur.
-
-    Attributes
-    ----------
-    known : ndarray of int
-        Their hashes.
-    near : Merging
-        What is equal but for rounding.
-    """
+    """The whole output as a category, where few different ones occur."""
 
     known: Ints
+    """Their hashes."""
     near: Merging = ()
+    """What is equal but for rounding."""
 
     @property
     def ordered(self) -> int:
@@ -163,13 +137,13 @@ def bins_of(
     different, counts = clusters(*np.unique(sample, return_counts=True), room(feature, table))
     values = different.values
     cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
-    if len(values) <= min(max_bins, MAX_ATOMS):
+    if len(values) <= min(max_bins, MANY):
         cuts = between(different.ends[1][:-1], different.ends[0][1:])
     elif len(values):
         often = recurring(counts, 0.001)
-        if often.sum() > MAX_ATOMS:  # of many values of one sort those that stand out
+        if often.sum() > MANY:  # of many values of one sort those that stand out
             often = recurring(counts, 1.0)
-        if often.sum() > MAX_ATOMS:
+        if often.sum() > MANY:
             often[:] = False
         atoms = different.part(often)
         cuts = _cuts(different.part(~often), counts[~often], max_bins)
@@ -182,10 +156,10 @@ def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
     """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
     ordered = np.repeat(np.arange(len(counts)), counts)
     n = len(ordered)
-    if n < 2 * TAIL_SAMPLES:
+    if n < 2 * 10.0:
         levels = np.linspace(0, 1, 6)[1:-1]
     else:
-        far = logit(1 - TAIL_SAMPLES / n)
+        far = logit(1 - 10.0 / n)
         even = np.linspace(0, 1, max_bins // 2 + 2)[1:-1]
         levels = np.concatenate([even, expit(np.linspace(-far, far, max_bins - max_bins // 2))])
     at = np.unique(np.clip((np.sort(levels) * n).astype(np.int64), 1, max(n - 1, 1)))
@@ -202,9 +176,9 @@ def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
     counts = np.bincount(kinds[kinds >= 0], minlength=len(table.levels))
     present = [level for level, code in table.levels.items() if counts[code]]
     present.sort(key=lambda level: -counts[table.levels[level]])
-    return tuple(present[:MAX_CATEGORIES])
+    return tuple(present[:HUNDREDS])
 
 
 def row_share(features: int, rows: int) -> float:
     """The part of the outputs by which to place cut points, so that sorting stays affordable."""
-    return min(1.0, MAX_SORTED / max(1, features * rows))
+    return min(1.0, (4 * MILLION) / max(1, features * rows))

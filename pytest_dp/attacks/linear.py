@@ -19,19 +19,10 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.errors import ClaimError
 from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.limits import FAR, MANY
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
-
-RIDGE = 1e-6
-"""Penalty on each squared weight, per output. Larger shrinks weights; smaller lets those of
-separable outputs grow without bound. By hand."""
-MAX_DEVIATION = 1e6
-"""Deviations beyond which all numbers count as the same, so that sums stay finite. By hand; nothing
-depends on it finely."""
-MAX_FLAGS = 64
-"""Categories of a quantity that the linear model has a weight for: those that appear first. More
-are more weights of few outputs each. By hand."""
 
 Flag = tuple[str, Hashable]
 _SPECIAL: tuple[Flag, ...] = (("absent", None), ("nan", None), ("inf", None), ("-inf", None))
@@ -40,15 +31,10 @@ _SPECIAL: tuple[Flag, ...] = (("absent", None), ("nan", None), ("inf", None), ("
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How outputs become rows of numbers.
-
-    Attributes
-    ----------
-    numbers : tuple of (Feature, mean, deviation)
-    flags : tuple of (Feature, Flag)
-    """
+    """How outputs become rows of numbers."""
 
     numbers: tuple[tuple[Feature, float, float], ...]
+    """Quantities, each with its mean and deviation."""
     flags: tuple[tuple[Feature, Flag], ...]
 
     def matrix(self, table: Table) -> Floats:
@@ -59,7 +45,7 @@ class Design:
             usable = (codes == NUMBER) & np.isfinite(values)
             with np.errstate(over="ignore"):
                 scaled = (values[usable] - mean) / deviation
-            rows[usable, i] = np.clip(scaled, -MAX_DEVIATION, MAX_DEVIATION)
+            rows[usable, i] = np.clip(scaled, -FAR, FAR)
         for i, (feature, flag) in enumerate(self.flags, len(self.numbers)):
             rows[:, i] = _flagged(feature, flag, table)
         return rows
@@ -90,7 +76,7 @@ def design(table: Table, features: list[Feature]) -> Design:
                 mean, deviation = float(usable.mean()), float(usable.std())
             if np.isfinite(mean) and np.isfinite(deviation) and deviation > 0:
                 numbers.append((feature, mean, deviation))
-        for flag in [*_SPECIAL, *list(table.levels)[:MAX_FLAGS]]:
+        for flag in [*_SPECIAL, *list(table.levels)[:MANY]]:
             share = float(np.mean(_flagged(feature, flag, table)))
             if 0 < share < 1:
                 flags.append((feature, flag))
@@ -106,7 +92,6 @@ class Logistic:
     intercept: float
 
     def log_odds(self, table: Table) -> Floats:
-        """As in `Posterior`."""
         odds: Floats = self.design.matrix(table) @ self.weights + self.intercept
         return odds
 
@@ -123,8 +108,8 @@ def fit(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
     def loss(parameters: Floats) -> tuple[float, Floats]:
         odds = rows @ parameters[:-1] + parameters[-1]
         slope = -sign * expit(-sign * odds) / len(rows)
-        penalty = 0.5 * RIDGE * float(parameters[:-1] @ parameters[:-1])
-        gradient = np.append(rows.T @ slope + RIDGE * parameters[:-1], slope.sum())
+        penalty = 0.5 * (1e-6) * float(parameters[:-1] @ parameters[:-1])
+        gradient = np.append(rows.T @ slope + (1e-6) * parameters[:-1], slope.sum())
         return float(np.logaddexp(0, -sign * odds).mean()) + penalty, gradient
 
     from scipy.optimize import minimize  # which takes a while to load
@@ -148,7 +133,6 @@ class Classified:
     column: int
 
     def log_odds(self, table: Table) -> Floats:
-        """As in `Posterior`."""
         rows = self.design.matrix(table)
         if not len(rows):
             return np.zeros(0)

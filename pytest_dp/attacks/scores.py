@@ -24,22 +24,15 @@ class Attack:
 
     ``attack(output)`` is the probability that the attack includes an output. The score is the
     learned log odds of the input that it points to against the other.
-
-    Attributes
-    ----------
-    model : Posterior
-    sign : int
-        1 if it includes outputs that point to D, -1 if those that point to D'.
-    threshold : float
-        In nats: ``sign`` times the log odds.
-    tie : float
-        Probability with which outputs at the threshold are included.
     """
 
     model: Posterior = field(repr=False)
     sign: int
+    """1 if it includes outputs that point to D, -1 if those that point to D'."""
     threshold: float
+    """In nats: ``sign`` times the log odds."""
     tie: float = 0.0
+    """Probability with which outputs at the threshold are included."""
 
     def hits(self, table: Table) -> tuple[Bools, Bools]:
         """Which outputs score above the threshold, and which right at it."""

@@ -27,48 +27,28 @@ from pytest_dp.attacks.expected_bounds import (
 )
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.logistic import expit, logit, regression
-
-MAX_CUTS = 512
-"""Cut points of a score among which a threshold is chosen: more find a slightly better one, and
-each is counted. By hand."""
-NEARLY = 0.97
-"""Share of an expected bound that has to be left of something that is easier to read to take it
-instead. Smaller: easier events, which show less. By hand."""
-
-NEWTON_STEPS = 25
-"""Steps of the fit that calibrates scores, at most. It stops earlier once it has converged."""
-MODEL_VARIANCE = 0.25
-"""Variance of the loss that a model states for an event, as a share of the variance by the counts
-that it was learned from. Larger: counts weigh more; smaller: the model is trusted beyond what it
-was fitted to. By hand."""
+from pytest_dp.limits import HUNDREDS, NEARLY
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Thresholds worth a look.
-
-    Attributes
-    ----------
-    learned : int
-        Outputs on either input from which the model was learned.
-    at : ndarray of float, shape (k,)
-        In increasing order; no score lies on any of them.
-    levels : ndarray of float, shape (k + 1,)
-        A typical score between each of them and the next.
-    """
+    """Thresholds worth a look."""
 
     learned: int
+    """Outputs on either input from which the model was learned."""
     at: Floats
+    """In increasing order, shape (k,); no score lies on any of them."""
     levels: Floats
+    """A typical score between each of them and the next, shape (k + 1,)."""
 
 
 def cuts_for(odds: Floats, learned: int) -> Cuts:
     """Thresholds worth a look, by the scores of some outputs; `learned` as in `Cuts`."""
     values = np.unique(odds)
-    if len(values) <= MAX_CUTS:
+    if len(values) <= 2 * HUNDREDS:
         return Cuts(learned, values[:-1] / 2 + values[1:] / 2, values)
     far = logit(1 - 10 / len(odds))
-    share = expit(np.linspace(-far, far, MAX_CUTS))
+    share = expit(np.linspace(-far, far, 2 * HUNDREDS))
     ordered = np.sort(odds)
     at = np.unique(ordered[np.unique((share * (len(odds) - 1)).astype(np.int64))]) + 5e-10
     places = np.concatenate([[0], np.searchsorted(ordered, at), [len(ordered)]])
@@ -86,17 +66,10 @@ def best_cut(
 ) -> Choice | None:
     """The threshold, and the direction, with the largest expected bound; None if there is no cut.
 
-    Parameters
-    ----------
-    profile1, profile2 : ndarray of int, shape (k + 1,)
-        How many held-out outputs on D, and on D', score between the cuts.
-    cuts : Cuts
-    plan : PlannedTest
-    favoured : int
-        A direction (1 or -1) to take if nearly as much is to be expected of it as of the other.
-    lower : ndarray of int, shape (k + 1,), optional
-        If outputs on D and D' were drawn in pairs, with the same random numbers: how many pairs
-        have the lower of their two scores between the cuts.
+    The profiles, of shape (k + 1,), say how many held-out outputs on D, and on D', score between
+    the cuts. If outputs on D and D' were drawn in pairs, with the same random numbers, `lower` says
+    how many pairs have the lower of their two scores there. A direction that is `favoured` (1 or
+    -1) is taken if nearly as much is to be expected of it as of the other.
     """
     if not len(cuts.at):
         return None
@@ -108,7 +81,7 @@ def best_cut(
         part.sum() - over
         for part, over in zip((profile1, profile2, smooth1, smooth2), above, strict=True)
     ]
-    learned = MODEL_VARIANCE * (total1 + total2) / 2 / max(cuts.learned, 1)
+    learned = 0.25 * (total1 + total2) / 2 / max(cuts.learned, 1)
     modelled = _log_ratio(above[2], above[3]), _log_ratio(below[3], below[2])
     both = None if lower is None else _above(lower)
     neither = None if both is None else total1 - above[0] - above[1] + both
@@ -148,7 +121,7 @@ def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
     basis = np.stack([score, spread * np.tanh(score / spread), np.ones_like(score)])
     # A prior of about one output keeps separable scores from running away.
     prior = np.array([1.0, 0.0, 0.0]), np.ones(3)
-    weights = regression(basis, profile1, both, prior, NEWTON_STEPS, 1e-6)
+    weights = regression(basis, profile1, both, prior, 25, 1e-6)
     share: Floats = np.clip(expit(weights @ basis), 1e-9, 1 - 1e-9)
     return both * share
 
@@ -156,14 +129,7 @@ def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
 def fixed(model: Posterior, sign: int, odds: Floats, c: float) -> Attack:
     """Algorithm 1 of the paper: the attack with probability `c` on the input that makes it rarer.
 
-    Parameters
-    ----------
-    model : Posterior
-    sign : int
-        As in `Attack`.
-    odds : ndarray of float
-        Scores of held-out outputs on that input.
-    c : float
+    `odds` are scores of held-out outputs on that input.
     """
     ordered = np.sort(sign * odds)[::-1]
     n = len(ordered)

@@ -22,6 +22,7 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.keywords import invalid
+from pytest_dp.limits import BLAME_SECONDS, STEP_TIME
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.calling import prepare
@@ -120,17 +121,14 @@ def run(
     progress: Progress | None = None,
     past: Past = NOTHING,
 ) -> AuditResult:
-    """Audit a validated claim.
-
-    `root` is where ``"module:attribute"`` inputs are looked up.
-    """
+    """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
     call = prepare(mechanism, claim.arguments)
     seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     notes: list[str] = []
     settings = replace(settings, seed=seed)
-    search = settings.method == "sequential" and claim.promise.inputs is not None
+    search = settings.method.name == "sequential" and claim.promise.inputs is not None
 
     def prepared() -> tuple[Claim, PairSource, Evidence | None]:
         audited = replace(claim, promise=resolved(claim.promise, root, notes))
@@ -156,15 +154,17 @@ def run(
             "function that yields inputs or neighbours may go on without end, but has to yield "
             "some; it is asked for a few hundred at most."
         ) from None
-    audit_by = auditor(settings.method)  # before the clock starts: what it imports takes a while
+    audit_by = auditor(
+        settings.method.name
+    )  # before the clock starts: what it imports takes a while
     context = Context(claim, call, source, settings, name, progress, earlier)
     for note in notes:
         context.sampler.note(note)
     if earlier is not None and earlier.runs:
         context.sampler.note(note_of(earlier))
-    useless = unused(claim.effort, settings.method)
+    useless = unused(claim.effort, settings.method.name)
     if useless:
-        context.sampler.note(f"method {settings.method} does not use {', '.join(useless)}")
+        context.sampler.note(f"method {settings.method.name} does not use {', '.join(useless)}")
     with closing(context.sampler):
         try:
             with watched(context.deadline):
@@ -194,11 +194,6 @@ def _with_confirmed_beyond(context: Context, result: AuditResult) -> AuditResult
     return replace(result, beyond=None, notes=(*result.notes, note))
 
 
-BLAME_SECONDS, BLAME_SHARE = 3.0, 0.05
-"""Seconds that it may take to find lines to blame, and share of ``max_seconds``: more make a red
-build wait, less leave large mechanisms without a line. Chosen by hand."""
-
-
 def _with_blame(context: Context, result: AuditResult, root: Path | None) -> AuditResult:
     """The result, with the lines at which the mechanism leaks on the counterexample's inputs."""
     example = result.counterexample
@@ -207,7 +202,7 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
     from pytest_dp.blame import blamed  # only loaded where something is violated
 
     pair = Pair(example.d1, example.d2, params=example.params).inputs
-    seconds = min(BLAME_SECONDS, BLAME_SHARE * context.settings.max_seconds)
+    seconds = min(BLAME_SECONDS, STEP_TIME * context.settings.max_seconds)
     try:
         lower, event = result.lower, example.event
         blame = blamed(context.call, pair, context.guarantee, lower, event, seconds, root)

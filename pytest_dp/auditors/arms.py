@@ -34,6 +34,7 @@ from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.event_bets import independent
 from pytest_dp.evidence.expected_gains import edges
+from pytest_dp.limits import HUNDREDS, OUTPUTS_PER_QUANTITY
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature, leaf
@@ -43,67 +44,44 @@ from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.sampler import Draw
 
-OUTPUTS_PER_QUANTITY = 250
-"""Outputs that there have to be for each number, or difference of two, that a model learns from
-where an output has many: with fewer a model learns noise by heart, with more it overlooks what
-leaks in one place of many. Chosen by hand."""
-MAX_UNPAIRED_PLACES = 256
-"""Places in an output that extracts keep where inputs are not run with the same random numbers:
-then no pairs of outputs show which places matter. More take the room of outputs. Chosen by hand."""
 MAX_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones. Each takes a share of
 every stake; with one alone, a mechanism of which many things leak is caught up to 1.4 times later,
-and others no later (`benchmarks.ablation`)."""
+and others no later. Measured."""
 HOPE_ERRORS = 1.5
 """Standard errors by which a pair of inputs may be better than it looks: larger values try more
-pairs, smaller ones stay with the best so far (as in a bandit). Chosen by hand;
-`benchmarks.ablation` says what it gains."""
+pairs, smaller ones stay with the best so far (as in a bandit). Measured."""
 UNLEARNED_HOPE = 1.0
 """By how much better binnings may do, over the root of how many outputs the present ones know: else
 a pair that gains nothing, and loses nothing, would starve others that were learned from too few.
-Larger values bet longer on pairs that are not told apart. Chosen by hand; `benchmarks.ablation`
-says what it gains."""
+Larger values bet longer on pairs that are not told apart. Measured."""
 
 
 @dataclass(slots=True, eq=False)
 class Arm(Contender):
-    """A pair of inputs to bet on: what was drawn on it, and what that has taught.
-
-    Attributes
-    ----------
-    outputs : PairedOutputs
-        What was drawn on it, as far as there is room.
-    drawn, batches : int
-        Pairs of outputs drawn, and in how many batches.
-    coupled : bool
-        Whether both inputs are run with the same random numbers.
-    binnings : tuple of Binning
-        What is bet on, the first one by score; empty before anything was learned.
-    learned : int
-        Pairs of outputs that were kept when the binnings were made.
-    record : Record
-        What bets on the binnings would have earned.
-    earned : float
-        What the bets on it have added to the log wealth.
-    refused : bool
-        Whether the mechanism always raised on an input that the claim does not give.
-    hope : float
-        Edge in standard deviations of a single payoff that the pair might have.
-    proposed : Binning or None
-        What is bet on whatever was learned, as something else than samples suggests it.
-    """
+    """A pair of inputs to bet on: what was drawn on it, and what that has taught."""
 
     outputs: PairedOutputs = field(default_factory=PairedOutputs)
+    """What was drawn on it, as far as there is room."""
     drawn: int = 0
+    """Pairs of outputs."""
     batches: int = 0
     coupled: bool = False
+    """Whether both inputs are run with the same random numbers."""
     binnings: tuple[Binning, ...] = ()
+    """What is bet on, the first one by score; empty before anything was learned."""
     learned: int = 0
+    """Pairs of outputs that were kept when the binnings were made."""
     record: Record = field(default_factory=lambda: Record([]))
+    """What bets on the binnings would have earned."""
     earned: float = 0.0
+    """What the bets on it have added to the log wealth."""
     hope: float = math.inf
+    """Edge, in standard deviations of a single payoff, that the pair might have."""
     refused: bool = False
+    """Whether the mechanism always raised on an input that the claim does not give."""
     proposed: Binning | None = None
+    """What is bet on whatever was learned, as something else than samples suggests it."""
 
     def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[Draw]:
         """The draws of `size` new pairs of outputs; `purpose` and `rest` are parts of their key."""
@@ -144,7 +122,7 @@ def learn(context: Context, arm: Arm) -> None:
         binnings.append(arm.proposed)
         joint.append(_joint_counts(arm.proposed.bins(table), on_d, arm.proposed.width))
     model, about = _model(context, arm, table, on_d, 2 * max_pairs, outputs.coupled)
-    if context.settings.classifier is not None or context.settings.features is not None:
+    if context.method.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, outputs.examples())
     final = scores(model, table)
     for half in (lower, ~lower):
@@ -162,7 +140,7 @@ def make_room(context: Context, arm: Arm) -> None:
     table, on_d = arm.outputs.table()
     about = quantities(context.settings, table, arm.references, on_d, arm.outputs.coupled)
     if not arm.outputs.coupled and any(feature.kind == "leaf" for feature in about):
-        places = choose(table, on_d, 0, MAX_UNPAIRED_PLACES).chosen
+        places = choose(table, on_d, 0, HUNDREDS).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
     arm.outputs.keep_only(list(dict.fromkeys(about)))
 
@@ -195,7 +173,7 @@ def _model(
     table, on_d = first_pairs(table, on_d, max_pairs)
     about = quantities(context.settings, table, arm.references, on_d, paired)
     about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
-    return fit(context.settings.classifier, table, on_d, about, context.seed), about
+    return fit(context.method.classifier, table, on_d, about, context.seed), about
 
 
 def _events(

@@ -9,41 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.auditors.paired_outputs import MIN_ROOM, TOTAL_ROOM, PairedOutputs
+from pytest_dp.auditors.paired_outputs import PairedOutputs
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.stopping import PROPOSED_SUSPICION, suspicion_of
+from pytest_dp.auditors.stopping import suspicion_of
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource, Tried
+from pytest_dp.limits import CLEAR_ERRORS, HOPE_UNSEEN, MIN_ROOM, SMALL_SHARE, THOUSAND, TOTAL_ROOM
 from pytest_dp.privacy import Guarantee
-
-HOPE_UNSEEN = 0.6
-"""What `Arm.hope` is taken to be for pairs of inputs that were not looked at: a pair of which more
-is hoped is bet on before new ones are tried. Larger values look at many pairs before they bet,
-smaller ones stay with the first that looks broken. Chosen by hand."""
-SEARCH_SHARE, MIN_SEARCHED = 0.05, 500
-"""Share of the pairs of outputs that goes to pairs of inputs which the claim does not give, and how
-many they get at least before an audit may end at its margin. A larger share costs power on the
-claim's own pairs, a smaller one leaves less for searched ones. Chosen by hand."""
 
 
 class Bandit:
     """The pairs of inputs of a game, and which of them is next.
 
-    Parameters
-    ----------
-    source : PairSource
-    pool : Pool
-    guarantee : Guarantee
-        The claim.
-
-    Attributes
-    ----------
-    arms : list of Arm
-        Those of the claim, and those that were proposed so far.
-    seen : list of Arm
-        Those that were looked at, in the same order.
-    inside_only : bool
-        Whether pairs beyond what the claim gives are passed over.
+    `arms` are the pairs of the claim, then those that were proposed; `seen` are those of them that
+    were looked at, in the same order. While `inside_only` is set, pairs beyond what the claim gives
+    are passed over.
     """
 
     def __init__(self, source: PairSource, pool: Pool, guarantee: Guarantee) -> None:
@@ -97,16 +77,15 @@ class Bandit:
     @property
     def may_search(self) -> bool:
         """Whether proposed pairs of inputs have not used up their share of the outputs yet."""
-        return self.drawn_for_proposed <= max(MIN_SEARCHED, SEARCH_SHARE * self.drawn)
+        return self.drawn_for_proposed <= max(THOUSAND // 2, SMALL_SHARE * self.drawn)
 
     @property
     def all_seen(self) -> bool:
-        """Whether all pairs so far were looked at."""
         return len(self.seen) == len(self.arms)
 
     def _in_play(self) -> Iterable[Arm]:
         """The pairs to choose from: proposed ones while their share lasts or they look broken."""
-        if self.drawn_for_proposed <= SEARCH_SHARE * self.drawn:
+        if self.drawn_for_proposed <= SMALL_SHARE * self.drawn:
             return self.accepted
         return filter(self._deserves_bets, self.accepted)
 
@@ -114,7 +93,7 @@ class Bandit:
         return (
             not self.is_proposed(arm)
             or arm.hope >= HOPE_UNSEEN
-            or suspicion_of(arm, self.guarantee) > PROPOSED_SUSPICION
+            or suspicion_of(arm, self.guarantee) > CLEAR_ERRORS
         )
 
     def _newcomer(self) -> Arm | None:

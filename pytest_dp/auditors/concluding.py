@@ -12,36 +12,25 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from pytest_dp.auditors import divergence, enumeration, held_out
+from pytest_dp.auditors import divergence, held_out
 from pytest_dp.auditors.arms import Arm
-from pytest_dp.auditors.game import RESERVE, Game
+from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
 from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.shrinking import smallest
 from pytest_dp.auditors.stopping import runs_to_margin, should_tell, tells_apart, would_catch
-from pytest_dp.auditors.strongest import (
-    MIN_SHOWN,
-    Strongest,
-    grows,
-    seen_before,
-    shorter,
-    strongest,
-)
+from pytest_dp.auditors.strongest import Strongest, grows, seen_before, shorter, strongest
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence.counts import Bound
+from pytest_dp.limits import ALPHA_SHARE, FEW, RESERVE, RUNS, SHOWN_OUTPUTS, THOUSAND
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
 
 T = TypeVar("T")
 
-PAIRS_TO_CHOOSE, PAIRS_TO_COMPARE = 4_000, 400
-"""Pairs of outputs by which the event to show is chosen, and losses on inputs are compared: more
-take longer, fewer show an event that is not the best, or no difference. Chosen by hand."""
-MAX_NAMED = 3
-"""Constants that were not tried and are named; others are counted. More make a note long. By hand.
-"""
 NO_DIFFERENCE = (
     "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
     "differ in anything that the mechanism looks at?"
@@ -52,7 +41,7 @@ TOO_FEW = (
 )
 
 
-def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
+def conclude(game: Game, derived: Known) -> AuditResult:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     context = game.context
     bets = _bets(game)
@@ -61,9 +50,6 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
         _note_if_late(game)
         return context.result("inconclusive", **bets)
     violated = game.refuted
-    bets["estimate"], bets["not_exact"] = enumeration.estimate(
-        context, enumerated, game.seen, violated
-    )
     claimed = game.bandit.claimed
     caught = would_catch(known[:claimed], claimed, context.guarantee, game.share * context.alpha)
     if violated:
@@ -72,8 +58,8 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
         _note_searched(game)
         shown = _shown_fields(game, known, game)
     bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
-    if bets["estimate"] is None:  # last, as it may take some of the samples that are left
-        bets["estimate"] = enumerated.analytic_estimate(context, game.pool, game.seen, violated)
+    # last, as it may take some of the samples that are left
+    bets["estimate"], bets["not_exact"] = derived.estimate(context, game.pool, game.seen, violated)
     _note_if_late(game)
     verdict: Verdict = "violated" if violated else _not_refuted(game, known, caught, bets)
     return context.result(
@@ -86,14 +72,7 @@ def conclude(game: Game, enumerated: enumeration.Enumeration) -> AuditResult:
 
 
 def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
-    """The result of a claim that stands, with what breaks it on inputs beyond what it gives.
-
-    Parameters
-    ----------
-    game : Game
-    result : AuditResult
-        Its verdict stays as it is.
-    """
+    """The result of a claim that stands, with what breaks it on inputs beyond what it gives."""
     context = game.context
     known = [arm for arm in game.seen if arm.binnings and context.only_told(arm.pair)]
     if result.violated or not known or not (game := game.beyond()).refuted:
@@ -152,7 +131,7 @@ def _not_refuted(game: Game, known: list[Arm], caught: float, bets: dict[str, An
     estimate is left there.
     """
     context = game.context
-    if never_varies(context, game.pool):  # which notes it
+    if never_varies(context, game.pool):  # it notes why
         bets["estimate"] = None
         return "inconclusive"
     bets["blind"] = _is_blind(game, known, caught, estimated=bets["estimate"] is not None)
@@ -169,14 +148,8 @@ def _not_refuted(game: Game, known: list[Arm], caught: float, bets: dict[str, An
 def _shown_fields(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
     """Fields of the result: the strongest attack, counted on held-out samples, and the bound.
 
-    Parameters
-    ----------
-    game : Game
-        That of the pair to show, if the claim was refuted.
-    known : list of Arm
-        The pairs in question; only one of them if the claim was refuted.
-    played : Game
-        The one that decided the verdict.
+    `game` is that of the pair to show, and `known` has only that pair, if the claim was refuted;
+    `played` is the game that decided the verdict.
     """
     context, violated = game.context, played.refuted
     outcome: dict[str, Any] = {"lower": played.ledger.lower}
@@ -191,7 +164,7 @@ def _shown_fields(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
     if violated and tested is not None:
         held_out.check_independent(context, witness, tested)
     if tested is not None and distance is not None:
-        tested = replace(tested, share=tested.share * (1 - divergence.ALPHA_SHARE))
+        tested = replace(tested, share=tested.share * (1 - ALPHA_SHARE))
     bounded = [] if tested is None else held_out.bounds(context, tested)
     if bounded:
         outcome["strongest"] = held_out.described(bounded[0], witness)
@@ -246,7 +219,6 @@ def _note_origin(game: Game, broken: Arm, shown: Arm) -> None:
 
 
 def _note_searched(game: Game) -> None:
-    """How many pairs were searched, and from where they came."""
     proposed = game.bandit.source.proposed_by
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
@@ -255,8 +227,8 @@ def _note_searched(game: Game) -> None:
         game.context.sampler.note(f"a search proposed {pairs}: {parts}")
     untried = game.bandit.source.untried()
     if untried:
-        more = f" and {len(untried) - MAX_NAMED:,} others" if len(untried) > MAX_NAMED else ""
-        named = ", ".join(untried[:MAX_NAMED])
+        more = f" and {len(untried) - FEW:,} others" if len(untried) > FEW else ""
+        named = ", ".join(untried[:FEW])
         game.context.sampler.note(f"constants of the code that were not tried: {named}{more}")
 
 
@@ -292,7 +264,7 @@ def _length_note(game: Game) -> str:
     others = shorter(known, worst)
     try:
         for arm in (worst, *others) if others else ():
-            game.look_closer(arm, PAIRS_TO_COMPARE)
+            game.look_closer(arm, 2 * RUNS)
     except OutOfTime:  # it was only to say more
         return ""
     return grows(others, worst)
@@ -311,14 +283,13 @@ def _in_time(game: Game, compute: Callable[[], T]) -> T | None:
 
 def _divergence(game: Game, winner: Arm) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
-    game.look_closer(winner, PAIRS_TO_CHOOSE)
-    alpha = divergence.ALPHA_SHARE * game.context.alpha
+    game.look_closer(winner, 4 * THOUSAND)
+    alpha = ALPHA_SHARE * game.context.alpha
     return divergence.count(game.context, game.pool, winner, alpha)
 
 
 def _strongest(game: Game, known: list[Arm]) -> Strongest | None:
-    """The strongest attack, on held-out samples."""
     left = game.context.max_samples
     if game.satisfied:
-        left = max(MIN_SHOWN, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
+        left = max(SHOWN_OUTPUTS, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
     return strongest(game.context, game.pool, known, game.refuted, left)

@@ -8,7 +8,8 @@ at all. What differs beyond chance keeps something, and there is no verdict on i
 fixed seeds are the same in all copies.
 
 Where a mechanism cannot be copied, processes that were forked before its first run take the place
-of copies. What can be confirmed in neither way is inconclusive.
+of copies. What can be confirmed in neither way is inconclusive. Copies share libraries, and the
+environment. So a few such processes run the mechanism as well, and what it keeps there is seen.
 
 Nothing here can make a violation, so it takes nothing from the validity of one.
 """
@@ -25,12 +26,24 @@ import numpy as np
 from pytest_dp.arrays import Bools, Ints, Outputs, joined
 from pytest_dp.attacks.counting import Tally
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.auditors.context import MIN_COPY_RUNS, NOT_IID, Context
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.paired_outputs import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence import homogeneity
 from pytest_dp.inputs import Pair
+from pytest_dp.limits import (
+    DOZENS,
+    HUNDREDS,
+    MANY,
+    MAX_WORK,
+    MILLION,
+    NOT_IID,
+    SAMPLES_SHARE,
+    SEVERAL,
+    STARTING_SECONDS,
+    STEP_TIME,
+)
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.hashing import hashes
@@ -43,34 +56,12 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.forked import heeded_files
 
-MAX_COPIES = 64
-"""Copies at most: more tell better what differs from copy to copy, and take time to make. By
-hand."""
-MIN_RUNS, MAX_RUNS = 256, 8_192
-"""Runs on each input, as many as the evidence took within these bounds: fewer than it took may not
-show what it rests on, more only take longer. Chosen by hand..."""
-LEFT_SHARE = 0.25
-"""...and within this share of what is left, or what was set aside for it."""
-OVERTIME_SHARE = 0.05
-"""Share of max_seconds that this may take when there is none left. Chosen by hand."""
-COPIES_ELSEWHERE = 24
-"""Copies that are made in another process: one answer may be chance, so many that never vary are
-none. Chosen by hand."""
-MIN_COPIES, MAX_COPIED_NUMBERS = 8, 1_000_000
-"""Copies up to which outputs may be of any length, and numbers on an input up to which there are
-more: one long output tells as much as many short ones. Chosen by hand."""
-MAX_COMPARED_PLACES = 32
-"""Numbers in an output that are looked at one by one, as each is a test that takes time. By
-hand."""
-
 
 def confirmed(context: Context, result: AuditResult) -> AuditResult:
     """The result, once copies have confirmed it if it is a violation; else it is inconclusive.
 
-    Raises
-    ------
-    MechanismError
-        If copies of the mechanism that start afresh do not give independent runs like its own.
+    Raises MechanismError if copies of the mechanism that start afresh do not give independent runs
+    like its own.
     """
     if not result.violated:
         return result
@@ -79,9 +70,7 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     if example:
         pair, event = Pair(example.d1, example.d2, params=example.params), example.event
     items = [Input(data) for data in pair.inputs]
-    deadline = Deadline(
-        max(context.deadline.remaining(), OVERTIME_SHARE * context.settings.max_seconds)
-    )
+    deadline = Deadline(max(context.deadline.remaining(), STEP_TIME * context.settings.max_seconds))
     try:
         with heeded_files() as files:
             both = _copied_outputs(context, items, _runs_wanted(context, result), deadline)
@@ -103,6 +92,8 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
             context, result, f"a run takes {context.a_run}, and time was up: raise max_seconds"
         )
     _check_elsewhere(context, items, both)
+    if not context.sampler.forks:
+        _check_forked(context, items, event)
     return replace(result, samples=context.sampler.runs)
 
 
@@ -172,22 +163,49 @@ def _check_elsewhere(context: Context, items: Sequence[Input], both: Sequence[_C
 
 def _elsewhere(context: Context, item: Input) -> Iterator[list[list[str]]]:
     """Two outputs each of mechanisms that were never run, wherever there are such."""
-    before = context.sampler.before_all()
-    if before is not None:
+    sampler = context.sampler
+    for before in (sampler.before_all(), sampler.before_all(forks=True)):
         with suppress(CannotCopy, OutOfTime):
-            yield before.repeated(item, COPIES_ELSEWHERE, Deadline(fresh_process.PROCESS_SECONDS))
-    if context.sampler.keeps_data:
-        yield fresh_process.repeated(context.call, item.live, context.seed, COPIES_ELSEWHERE) or []
+            if before is not None:
+                deadline = Deadline(STARTING_SECONDS)
+                yield fresh_process.repeated(before, item, DOZENS, deadline)
+    if sampler.keeps_data:
+        copies = DOZENS
+        yield fresh_process.imported_anew(context.call, item.live, context.seed, copies) or []
+
+
+def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
+    """Refuse a mechanism that keeps something where copies do not reach.
+
+    Processes that all draw alike, from a generator that nobody could seed, tell nothing.
+    """
+    sampler = context.sampler
+    deadline = Deadline(STEP_TIME * context.settings.max_seconds)
+    left = (context.max_samples - sampler.runs) // 2
+    # a few runs too many are better than a red build for answers that are kept
+    wanted = max(min(SEVERAL * MANY, left), min(2 * MANY, int(context.to_confirm / 6)))
+    runs = max(context.runs_within(deadline.allowed / 4, wanted) // SEVERAL, 2)
+    drawn: list[list[Outputs]] = []
+    with suppress(CannotCopy, OutOfTime):  # then the others are all that can be told
+        while sampler.origin is not None and len(drawn) < SEVERAL:
+            keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(items)]
+            drawn.append(sampler.forked(sampler.origin, keyed, runs, deadline))
+    for outputs in map(list, zip(*drawn, strict=True)):
+        if len(outputs) > 1 and _keep(outputs):
+            _refuse(context, f"it repeats what it gave before ({_examples_of(outputs)})")
+        if len({hashes(tabulate(of_one)).tobytes() for of_one in outputs}) == len(outputs) > 1:
+            _check_copies(context, _copied(outputs, runs), event)
 
 
 def _runs_wanted(context: Context, result: AuditResult) -> int:
     """Runs on each input: a cache shows in about as many as it took to look like a leak."""
     left = context.max_samples - context.sampler.runs
-    allowed = min(max(LEFT_SHARE * left, context.to_confirm / 2), left / 2)
-    wanted = min(max(result.bet_samples or MAX_RUNS, MIN_RUNS), MAX_RUNS, allowed)
+    # a third for processes that are forked
+    allowed = min(max(SAMPLES_SHARE * left, context.to_confirm / 3), left / 3)
+    wanted = min(max(result.bet_samples or MAX_WORK, HUNDREDS), MAX_WORK, allowed)
     return max(
-        context.runs_within(OVERTIME_SHARE * context.settings.max_seconds, int(wanted)),
-        MIN_COPY_RUNS,
+        context.runs_within(STEP_TIME * context.settings.max_seconds, int(wanted)),
+        MANY // 2,
     )
 
 
@@ -201,26 +219,21 @@ class _Copied:
 
 
 def _copied_outputs(
-    context: Context, items: Sequence[Input], wanted: int, deadline: Deadline
+    context: Context,
+    items: Sequence[Input],
+    wanted: int,
+    deadline: Deadline,
 ) -> list[_Copied]:
     """Outputs of copies on both inputs, which take turns.
 
-    Raises
-    ------
-    CannotCopy
-        If there are no copies.
-    OutOfTime
-        If time is up before there are enough.
+    Raises CannotCopy if there are no copies, and OutOfTime if time is up before there are enough.
     """
-    most = COPIES_ELSEWHERE if context.sampler.forks else MAX_COPIES
+    most = DOZENS if context.sampler.forks else MANY
     copies = min(most, max(wanted // 4, 4))
     runs = max(wanted // copies, 2)
     outputs: list[list[Outputs]] = [[] for _ in items]
     for number in range(copies):
-        if (
-            number >= MIN_COPIES
-            and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MAX_COPIED_NUMBERS
-        ):
+        if number >= SEVERAL and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MILLION:
             break
         try:
             drawn = [
@@ -235,11 +248,16 @@ def _copied_outputs(
         raise OutOfTime
     found = []
     for of_item in outputs:
-        if len(of_item) < MIN_COPIES and _keep(of_item):  # too few to tell
+        if len(of_item) < SEVERAL and _keep(of_item):  # too few to tell
             raise OutOfTime
-        copy = np.repeat(np.arange(len(of_item)), runs)
-        found.append(_Copied(of_item, copy, np.tile(np.arange(runs), len(of_item))))
+        found.append(_copied(of_item, runs))
     return found
+
+
+def _copied(outputs: list[Outputs], runs: int) -> _Copied:
+    """Outputs of so many runs each."""
+    copies = np.arange(len(outputs))
+    return _Copied(outputs, np.repeat(copies, runs), np.tile(np.arange(runs), len(outputs)))
 
 
 def _keep(outputs: list[Outputs]) -> bool:
@@ -249,24 +267,9 @@ def _keep(outputs: list[Outputs]) -> bool:
 
 
 def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, int]) -> None:
-    table = tabulate(joined(copied.outputs))
-    copies, runs = int(copied.copy[-1]) + 1, int(copied.run[-1]) + 1
-    if homogeneity.repeats(hashes(table), copied.copy) < NOT_IID:
-        _refuse(context, f"it repeats what it gave before ({_examples_of(copied.outputs)})")
+    table = _check_copies(context, copied, event)
     for inside in _binary_events(table, event):
-        if homogeneity.pairs_agree(inside.reshape(copies, runs)) < NOT_IID:
-            _refuse(
-                context,
-                f"what a copy of it gave once it gives again ({_examples_of(copied.outputs)})",
-            )
-        by_copy = np.bincount(copied.copy, inside, copies).astype(np.int64)
-        by_run = np.bincount(copied.run, inside, runs).astype(np.int64)
-        for hits, size, what in ((by_copy, runs, "copies of it"), (by_run, copies, "runs of each")):
-            if homogeneity.p_value(hits, np.full(len(hits), size), MAX_COPIES)[0] < NOT_IID:
-                shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / size)
-                _refuse(
-                    context, f"what the first {what} gave is alike in {shares}, ... of the cases"
-                )
+        _refuse_unlike(context, inside, copied.run, "runs of each")
     if isinstance(event, Event) and original[1]:
         again, total = int(event.mask(table).sum()), len(table)
         if homogeneity.two_samples((original[0], again), (original[1], total)) < NOT_IID:
@@ -275,6 +278,30 @@ def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, i
                 f"{event} held in {original[0]:,} of {original[1]:,} runs, and in {again:,} of "
                 f"{total:,} of copies that started afresh",
             )
+
+
+def _check_copies(context: Context, copied: _Copied, event: Any) -> Table:
+    """Refuse outputs that tell which copy they came from; else a table of them."""
+    table = tabulate(joined(copied.outputs))
+    if homogeneity.repeats(hashes(table), copied.copy) < NOT_IID:
+        _refuse(context, f"it repeats what it gave before ({_examples_of(copied.outputs)})")
+    for inside in _binary_events(table, event):
+        if homogeneity.pairs_agree(inside.reshape(len(copied.outputs), -1)) < NOT_IID:
+            _refuse(
+                context,
+                f"what a copy of it gave once it gives again ({_examples_of(copied.outputs)})",
+            )
+        _refuse_unlike(context, inside, copied.copy, "copies of it")
+    return table
+
+
+def _refuse_unlike(context: Context, inside: Bools, group: Ints, what: str) -> None:
+    """Refuse outputs that are more often in an event in some groups than in others."""
+    sizes = np.bincount(group)
+    hits = np.bincount(group, inside).astype(np.int64)
+    if homogeneity.p_value(hits, sizes, MANY)[0] < NOT_IID:
+        shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / sizes[:4])
+        _refuse(context, f"what the first {what} gave is alike in {shares}, ... of the cases")
 
 
 def _examples_of(outputs: list[Outputs]) -> str:
@@ -288,7 +315,7 @@ def _binary_events(table: Table, event: Any) -> Iterator[Bools]:
         yield event.mask(table)
     elif isinstance(event, Attack):
         yield Tally(event, None).hits(table)[0]
-    for place in table.places[:MAX_COMPARED_PLACES]:
+    for place in table.places[: MANY // 2]:
         numbers, codes = table.leaf(place)
         is_number = codes == NUMBER
         if is_number.any():

@@ -15,6 +15,7 @@ from pytest_dp.claim import Claim
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
+from pytest_dp.limits import HUNDREDS, RESERVE, SEVERAL, STEP_TIME
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.calling import Call
@@ -23,42 +24,12 @@ from pytest_dp.sampling.sampler import Progress, Sampler
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings
 
-CONCLUDE_TIME_SHARE = 0.05
-"""Share of max_seconds by which an audit may be late, to show a violation: one that cannot be read
-helps nobody. Chosen by hand."""
-CONFIRM_SHARE, MAX_CONFIRM = 0.1, 2_048
-"""Share of the samples, and at most how many, that are kept for copies of the mechanism, by which a
-violation is confirmed; the search cannot have them. Fewer let a cache pass for a leak more often.
-Chosen by hand."""
-MIN_COPY_RUNS = 32
-"""Runs of copies on each input that are made even where time or samples are short. Chosen by
-hand."""
-NOT_IID = 1e-9
-"""p-value below which runs are not taken for independent and identically distributed, and there is
-no verdict: far below alpha, as the tests are approximate and there are several in every audit.
-Larger values refuse right mechanisms, smaller ones let bound runs pass. Chosen by hand."""
-
 
 class Context:
     """One claim to audit: the mechanism, its inputs, and the effort allowed.
 
-    Parameters
-    ----------
-    claim : Claim
-    call : Call
-    source : PairSource
-    settings : Settings
-    name : str
-        The claim's id.
-    progress : callable, optional
-        As of a sampler.
-    earlier : Evidence, optional
-        Of runs of the same audit, with other random numbers; None if nobody collects it.
-
-    Attributes
-    ----------
-    broken : Pair or None
-        The pair on which the claim was refuted, once it was.
+    `earlier` is evidence of runs of the same audit with other random numbers; None if nobody
+    collects it. `broken` is the pair on which the claim was refuted, once it was.
     """
 
     def __init__(
@@ -75,7 +46,7 @@ class Context:
         self.earlier, self.collects = earlier or Evidence(), earlier is not None
         self.pairs = source.given
         self.privacy_param = claim.arguments.privacy_param
-        self.settings, self.name = settings, name
+        self.settings, self.method, self.name = settings, settings.method, name
         seed = settings.seed
         self.seed = claim_seed(name, call.mechanism) if seed is None else seed
         self.alpha, self.max_samples = settings.alpha, settings.max_samples
@@ -89,7 +60,6 @@ class Context:
 
     @property
     def call(self) -> Call:
-        """The mechanism, with how it is copied."""
         return self.sampler.call
 
     def only_told(self, pair: Pair) -> bool:
@@ -98,13 +68,7 @@ class Context:
 
     @property
     def short_name(self) -> str:
-        """The mechanism's name."""
         return self.sampler.name
-
-    @property
-    def fixed_c(self) -> float | None:
-        """The paper's probability of an event, where the claim fixes it and the method uses it."""
-        return self.settings.c if self.settings.method == "dpsniper" else None
 
     @property
     def to_test(self) -> int:
@@ -114,7 +78,7 @@ class Context:
     @property
     def to_confirm(self) -> float:
         """Samples that are set aside to confirm a violation."""
-        return min(CONFIRM_SHARE * self.max_samples, MAX_CONFIRM)
+        return min(RESERVE * self.max_samples, SEVERAL * HUNDREDS)
 
     def affordable(self) -> float:
         """Runs that fit into the time that is left, with a margin."""
@@ -129,7 +93,7 @@ class Context:
 
     def to_conclude(self) -> float:
         """Seconds left to show a verdict that is known already."""
-        return self.deadline.remaining() + CONCLUDE_TIME_SHARE * self.settings.max_seconds
+        return self.deadline.remaining() + STEP_TIME * self.settings.max_seconds
 
     def runs_within(self, seconds: float, wanted: int) -> int:
         """`wanted` runs, or about as many as take so long in one process.
@@ -168,13 +132,7 @@ class Context:
         return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
 
     def refuse_hung(self, out: OutOfTime) -> None:
-        """Refuse a mechanism that does not return, if that is why there was no time.
-
-        Raises
-        ------
-        MechanismError
-            If it is.
-        """
+        """Raise MechanismError if there was no time because the mechanism does not return."""
         if out.stack:
             raise MechanismError(
                 f"{self.short_name} hangs: a run, with what reads its output, did not end within "
@@ -182,7 +140,6 @@ class Context:
             ) from None
 
     def not_iid(self, event: str, shares: tuple[float, ...]) -> MechanismError:
-        """The error for a mechanism whose runs are not independent."""
         shown = ", ".join(f"{100 * share:.0f} %" for share in shares[:6])
         return MechanismError(
             f"{self.short_name}: its runs are not independent, so there is no verdict on privacy. "
@@ -204,7 +161,7 @@ class Context:
             verdict=verdict,
             claim=self.claim,
             name=self.name,
-            method=self.settings.method,
+            method=self.settings.method.name,
             alpha=self.alpha,
             samples=self.sampler.runs,
             max_samples=self.settings.max_samples,

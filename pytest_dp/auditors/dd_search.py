@@ -23,11 +23,21 @@ from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.counting import Intervals, Profile, Profiles, Tally, counted
 from pytest_dp.attacks.expected_bounds import choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.scores import scores
-from pytest_dp.attacks.threshold import NEARLY, best_cut, cuts_for, fixed
+from pytest_dp.attacks.threshold import best_cut, cuts_for, fixed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import Witness, readable, with_examples, witness_of
 from pytest_dp.evidence.event_test import event_test
+from pytest_dp.limits import (
+    ENOUGH,
+    MAX_BATCH,
+    MILLION,
+    NEARLY,
+    RESERVE,
+    SAMPLES_SHARE,
+    SEVERAL,
+    STEPS,
+)
 from pytest_dp.outputs.event_search import Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table, tabulate
@@ -36,27 +46,8 @@ from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 
-SEARCH_SHARE = 0.25
-"""Share of the samples, and of the time, in which pairs are compared and the model is trained: the
-test gets what is left. Chosen by hand."""
-CHOICE_SHARE = 0.1
-"""Share of the samples on which the threshold is chosen; what it takes is lost to the test, with
-less the threshold is chosen badly. Chosen by hand."""
-MAX_CHOICE = 2_000_000
-"""Samples beyond which the threshold gets no better, so that the rest goes into the test. By
-hand."""
-MAX_KEPT, MAX_LEAVES = 500_000, 10_000_000
-"""Samples of each input, and leaves in them, that are kept in memory at most. Chosen by hand."""
-FIRST_LOOK = 16
-"""Samples by which the length of outputs is estimated, before many are drawn. Chosen by hand."""
-MAX_EARLY_TRAINING = 40_000
-"""Samples of each input from which a model is learned while there are several pairs: more take
-longer for every pair, and change the order of few. Chosen by hand."""
-MIN_ABOVE = 50
-"""Samples above a threshold by which it can be placed; with fewer there is a note. Chosen by
-hand."""
 PUBLISHED_SEARCH_SHARE = 0.35
-"""Of all samples, about what the paper spends before the last step."""
+"""Of all samples, about what is spent before the last step: given by the paper."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,18 +61,14 @@ class Rival(Contender):
 def find_witness(context: Context, pool: Pool) -> tuple[list[Rival], Witness | None]:
     """The pairs that took part, and the witness to test, or None if nothing is worth a test.
 
-    Raises
-    ------
-    OutOfTime
-        If time ran out before there was a witness.
-    ClaimError
-        If the user's classifier or features cannot be used.
+    Raises OutOfTime if time ran out before there was a witness, and ClaimError if the user's
+    classifier or features cannot be used.
     """
-    budget = SEARCH_SHARE * context.max_samples
+    budget = SAMPLES_SHARE * context.max_samples
     everyone = line_up(context, pool, budget, Rival)
-    if context.settings.c is not None:
-        return everyone, _as_published(context, pool, everyone, context.settings.c)
-    pool.coupled = context.settings.coupled and all(
+    if context.method.c is not None:
+        return everyone, _as_published(context, pool, everyone, context.method.c)
+    pool.coupled = context.method.coupled and all(
         context.sampler.can_couple(pool.inputs[r.input1], pool.inputs[r.input2], context.deadline)
         for r in everyone
     )
@@ -98,10 +85,10 @@ def find_witness(context: Context, pool: Pool) -> tuple[list[Rival], Witness | N
 
 
 def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float) -> Rival:
-    deadline = context.deadline.sooner(2 * SEARCH_SHARE)
+    deadline = context.deadline.sooner(2 * SAMPLES_SHARE)
     a_round = budget / (math.ceil(math.log2(len(rivals))) + 1)
     runs = 0
-    draw_up_to(context, pool, rivals, FIRST_LOOK, deadline)
+    draw_up_to(context, pool, rivals, 2 * SEVERAL, deadline)
     max_runs = _max_kept(pool)
     while True:
         before, inputs = runs, {i for r in rivals for i in (r.input1, r.input2)}
@@ -123,8 +110,8 @@ def _best_pair(context: Context, pool: Pool, rivals: list[Rival], budget: float)
 
 def _max_kept(pool: Pool) -> int:
     """How many samples of an input may be kept: fewer, the more leaves they have."""
-    leaves = max(1.0, float(np.mean(pool.drawn[0][0].sizes[:FIRST_LOOK])))
-    return int(min(MAX_KEPT, MAX_LEAVES / leaves))
+    leaves = max(1.0, float(np.mean(pool.drawn[0][0].sizes[: 2 * SEVERAL])))
+    return int(min(MAX_BATCH, (10 * MILLION) / leaves))
 
 
 def _appraise(context: Context, pool: Pool, rival: Rival, runs: int) -> None:
@@ -132,18 +119,18 @@ def _appraise(context: Context, pool: Pool, rival: Rival, runs: int) -> None:
     half = runs // 2
     odds, sides = [], []
     for known, held_out in (((0, half), (half, runs)), ((half, runs), (0, half))):
-        learned = known[0], min(known[1], known[0] + MAX_EARLY_TRAINING)
+        learned = known[0], min(known[1], known[0] + 2 * STEPS)
         model = _learn(context, pool, rival, *pool.table(rival, *learned))[0]
         table, on_d = pool.table(rival, *held_out)
         odds.append(scores(model, table))
         sides.append(on_d)
     score, on_d = np.concatenate(odds), np.concatenate(sides)
     rival.gain = float(np.log(2) - np.logaddexp(0, np.where(on_d, -score, score)).mean())
-    cuts = cuts_for(score, min(half, MAX_EARLY_TRAINING))
+    cuts = cuts_for(score, min(half, 2 * STEPS))
     between = np.searchsorted(cuts.at, score)
     width = len(cuts.levels)
     profile1, profile2, lower = counted(between[on_d], between[~on_d], width, coupled=pool.coupled)
-    plan = context.plan((1 - SEARCH_SHARE) * context.max_samples)
+    plan = context.plan((1 - SAMPLES_SHARE) * context.max_samples)
     choice = best_cut(profile1, profile2, cuts, plan, lower=lower)
     rival.expected = -math.inf if choice is None else choice.expected
 
@@ -152,13 +139,13 @@ def _learn(
     context: Context, pool: Pool, rival: Rival, table: Table, on_d: Bools
 ) -> tuple[Posterior, list[Feature]]:
     about = quantities(context.settings, table, rival.references, on_d)
-    classifier = context.settings.classifier
+    classifier = context.method.classifier
     return fit(classifier, table, on_d, about, context.seed, paired=pool.coupled), about
 
 
 def _check(context: Context, model: Posterior, about: list[Feature], table: Table) -> None:
     """Refuse the user's classifier or features if they make an event of several outputs."""
-    if context.settings.classifier is not None or context.settings.features is not None:
+    if context.method.classifier is not None or context.settings.features is not None:
         check_by_itself(model, about, table)
 
 
@@ -175,7 +162,7 @@ def _witness(context: Context, pool: Pool, rival: Rival) -> Witness | None:
         return lambda c1, c2: 100 * rough_bounds(c1, c2, searched, context.plan(left))
 
     event = readable(rival, table, on_d, about, rank_of, NEARLY)
-    runs = max(1, int(min(CHOICE_SHARE * context.max_samples, left / 2, MAX_CHOICE) / 2))
+    runs = max(1, int(min(RESERVE * context.max_samples, left / 2, 2 * MILLION) / 2))
     profile = Profile(model, cuts.at, event)
     places = _score_intervals(context, pool, rival, profile, runs)
     profiles = Profiles.of(places[0], places[1], len(cuts.levels), coupled=pool.coupled)
@@ -198,7 +185,6 @@ def _samples_left(context: Context) -> float:
 def _score_intervals(
     context: Context, pool: Pool, rival: Rival, profile: Profile, runs: int
 ) -> list[Intervals]:
-    """Where held-out outputs on either input lie."""
     key = Purpose.CHOICE, rival.input1, rival.input2
     draws = [
         Draw(pool.inputs[i], runs, key if pool.coupled else (*key, i), pool.coupled)
@@ -211,8 +197,6 @@ def _score_intervals(
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """The score of every output."""
-
     model: Posterior
 
     def __call__(self, outputs: Outputs) -> Floats:
@@ -222,7 +206,7 @@ class _Scores:
 def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -> Witness | None:
     """Algorithm 2 of the paper: equal effort for all pairs, the same `c` for all attacks."""
     runs = max(2, int(PUBLISHED_SEARCH_SHARE * context.max_samples / len(rivals) / 6))
-    if c * runs < MIN_ABOVE:
+    if c * runs < ENOUGH:
         context.sampler.note(
             f"c={c:g} of {runs:,} samples leaves too few to place a threshold: raise max_samples "
             "or c, or leave c out",
@@ -230,7 +214,7 @@ def _as_published(context: Context, pool: Pool, rivals: list[Rival], c: float) -
         )
     best: tuple[float, Witness] | None = None
     for rival in rivals:
-        draw_up_to(context, pool, [rival], FIRST_LOOK, context.deadline)
+        draw_up_to(context, pool, [rival], 2 * SEVERAL, context.deadline)
         draw_up_to(context, pool, [rival], min(runs, _max_kept(pool)), context.deadline)
         table, on_d = pool.table(rival)
         model, about = _learn(context, pool, rival, table, on_d)

@@ -18,11 +18,10 @@ from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.bandit import Bandit
-from pytest_dp.auditors.context import MIN_COPY_RUNS, Context
-from pytest_dp.auditors.enumeration import Enumeration
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.known import Known, Proposal
 from pytest_dp.auditors.pace import pace_of
 from pytest_dp.auditors.pool import Pool, always_raises
-from pytest_dp.auditors.proposals import Proposal
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
     in_doubt,
@@ -34,38 +33,25 @@ from pytest_dp.auditors.warm_start import learned_by, remind
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.evidence.differences import LITTLE
 from pytest_dp.inputs.sources import PairSource
+from pytest_dp.limits import (
+    CHECK_GROWTH,
+    DOZENS,
+    GROWTH,
+    LONG_STEP_TIME,
+    MANY,
+    RESERVE,
+    SEVERAL,
+    TIME_SHARE,
+)
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.outputs.table import concatenated
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 
-FIRST_BATCH, MIN_BATCH = 12, 8
-"""Pairs of outputs in the first look at a pair of inputs, and in any batch at least. What never
-agrees on both inputs shows in so few; more would cost where there are hundreds of pairs. Chosen by
-hand."""
-GROWTH_OF_ARM, GROWTH_OF_ALL = 0.2, 0.04
-"""The next batch, as a share of what its own pair of inputs, and of what all pairs, have been
-given. Bets on a batch are fixed before it is drawn, so smaller batches let them learn sooner, and
-larger ones take less time. Chosen by hand."""
-RELEARN_FIRST = 4
-"""What a pair has to grow by after the first look, from which only what never agrees can be
-learned, until its binnings are made anew; later as its `Pace` says. Chosen by hand."""
 OF_THE_MISSING = 0.5
 """Of the outputs that should do to win, the share that a batch takes where that is less than it
 would be: luck may do with less, and the next batch is soon drawn. Claims of pure eps are refuted as
-soon without it; others take 1.2 times the samples (`benchmarks.ablation`). Chosen by hand."""
-LEARNING_TIME_SHARE = 0.5
-"""Share of max_seconds that learning may take; after that, what was learned will do. More leaves
-too little time to bet, less has it bet on what few outputs taught. Chosen by hand."""
-RESERVE = 0.1
-"""Share of the samples, and of the time, for counting the strongest attack on held-out samples:
-what it takes is lost to the bets, with less the bounds that are shown are rough. Chosen by hand."""
-CHECK_GROWTH = 1.15
-"""By what factor samples grow between two looks whether to stop: audits end so much later than they
-could, and a look costs as much as many outputs. Chosen by hand."""
-BATCH_TIME_SHARE = 0.2
-"""Share of the time that one batch may take; slow mechanisms get smaller batches. With a larger one
-the last batch may be all that there is, with a smaller one batches grow slowly. Chosen by hand."""
+soon without it; others take 1.2 times the samples. Measured."""
 
 
 class Game:
@@ -76,27 +62,11 @@ class Game:
     before it is drawn (`_bet`). Then what the pair has taught is brought up to date (`_learn`), and
     it is asked whether enough is known (`_knows_enough`).
 
-    Parameters
-    ----------
-    context : Context
-    key : int
-        First part of the keys of its samples.
-    share : float
-        The part of alpha that it may spend.
-    enumeration : Enumeration, optional
-        Distributions on pairs of inputs, by which events are proposed.
-    coupled : bool
-        As in a claim, until a mechanism proves unfit for it.
-    source : PairSource, optional
-        Where its pairs come from, if not from where the claim's do.
-
-    Attributes
-    ----------
-    ledger : Ledger
-        Bets on pairs inside the claim, or on all where those beyond are not told by themselves:
-        they decide the verdict.
-    trail : list of (int, float)
-        After each bet: samples that were bet on so far, and the logarithm of the e-value.
+    `key` is the first part of the keys of its samples, and `share` is the part of alpha that it may
+    spend. Where the pairs do not come from the claim, `source` says from where. The verdict is
+    decided by `ledger`: bets on pairs inside the claim, or on all where those beyond are not told
+    by themselves. After each bet `trail` gets the number of samples that were bet on so far, and
+    the logarithm of the e-value.
     """
 
     def __init__(
@@ -104,14 +74,14 @@ class Game:
         context: Context,
         key: int,
         share: float,
-        enumeration: Enumeration | None = None,
+        known: Known | None = None,
         *,
         coupled: bool,
         source: PairSource | None = None,
     ) -> None:
         self.key, self.share = key, share
         self.context, self.pool, self.coupled = context, Pool(), coupled
-        self.enumeration = enumeration
+        self.known = known
         self.proposals: dict[int, Proposal] = {}
         self.bandit = Bandit(source or context.source, self.pool, context.guarantee)
         earlier = context.earlier if source is None else Evidence()
@@ -130,13 +100,8 @@ class Game:
     ) -> None:
         """Bet until the claim is refuted, enough is known, or only the reserve is left.
 
-        Parameters
-        ----------
-        deadline : Deadline
-        max_runs : float, optional
-            Runs of the audit in all at which to give up.
-        least_hope : float, optional
-            Give up as soon as less is hoped of the pair that was bet on.
+        It also gives up at `max_runs` runs of the audit in all, or as soon as less than
+        `least_hope` is hoped of the pair that was bet on.
         """
         context = self.context
         budget = min(max_runs, (1 - RESERVE) * context.max_samples)
@@ -145,7 +110,7 @@ class Game:
             size = self._batch_size(arm)
             if context.sampler.runs + 2 * size > budget:
                 size = int(budget - context.sampler.runs) // 2
-                if size < MIN_BATCH:
+                if size < SEVERAL:
                     return
             if not arm.binnings:
                 self._look_first(arm, size, deadline)
@@ -170,7 +135,7 @@ class Game:
     def _has_outgrown(self, arm: Arm) -> bool:
         """Whether a pair has so many new outputs that its binnings should be made anew."""
         available, growth = arm.outputs.pairs, self.pace.relearn
-        if available >= arm.learned * (growth if arm.learned > FIRST_BATCH else RELEARN_FIRST):
+        if available >= arm.learned * (growth if arm.learned > DOZENS // 2 else 4):
             return True
         no_more_to_come = available < arm.drawn
         return self.pace.relearn_last and no_more_to_come and arm.learned < available
@@ -179,7 +144,7 @@ class Game:
         """Make new binnings, unless learning has had its share; the first ones in any case."""
         left = deadline.remaining()
         if arm.binnings:
-            allowed = LEARNING_TIME_SHARE * self.context.settings.max_seconds
+            allowed = LONG_STEP_TIME * self.context.settings.max_seconds
             left = min(left, allowed - self.learning)
             if self.learning >= allowed:
                 return
@@ -259,12 +224,10 @@ class Game:
 
     @property
     def seen(self) -> list[Arm]:
-        """Pairs of inputs that were looked at."""
         return self.bandit.seen
 
     @property
     def drawn(self) -> int:
-        """Pairs of outputs so far."""
         return self.bandit.drawn
 
     @cached_property
@@ -273,7 +236,6 @@ class Game:
         return Ledger(self.context.guarantee, self.share * self.context.alpha)
 
     def ledger_of(self, arm: Arm) -> Ledger:
-        """The bets on a pair of inputs."""
         return self.ledger_beyond if self.context.only_told(arm.pair) else self.ledger
 
     def beyond(self) -> Game:
@@ -285,21 +247,21 @@ class Game:
 
     def _batch_size(self, arm: Arm) -> int:
         """How many pairs of outputs the next batch has."""
-        bandit, ledger, size = self.bandit, self.ledger_of(arm), FIRST_BATCH
+        bandit, ledger, size = self.bandit, self.ledger_of(arm), DOZENS // 2
         if arm.drawn:
             total = bandit.drawn_for_proposed if bandit.is_proposed(arm) else bandit.drawn
-            size = max(size, int(max(GROWTH_OF_ARM * arm.drawn, GROWTH_OF_ALL * total)))
+            size = max(size, int(max(GROWTH * arm.drawn, (GROWTH / 5) * total)))
         if arm.earned > 0:
             rate = arm.earned / arm.drawn
             missing = ledger.enough - ledger.log_e_value
             enough = OF_THE_MISSING * missing / rate
-            size = max(MIN_BATCH, int(np.clip(enough, self.pace.least_batch * size, size)))
+            size = max(SEVERAL, int(np.clip(enough, self.pace.least_batch * size, size)))
         return self._limited_to_time(size)
 
     def _limited_to_time(self, size: int) -> int:
         """The size, or less if the mechanism is too slow for it."""
         context = self.context
-        affordable = context.runs_within(BATCH_TIME_SHARE * context.settings.max_seconds / 2, size)
+        affordable = context.runs_within(TIME_SHARE * context.settings.max_seconds / 2, size)
         affordable = int(min(affordable, context.affordable() / 2))
         if affordable >= size:
             return size
@@ -307,7 +269,7 @@ class Game:
             f"a run takes {context.a_run}: looked at the clock, so another run "
             "may show somewhat different numbers"
         )
-        return min(size, max(MIN_BATCH, affordable))
+        return min(size, max(SEVERAL, affordable))
 
     def _look_first(self, arm: Arm, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
@@ -331,13 +293,13 @@ class Game:
         arm.references = [answer for answer in answers if answer is not None]
 
     def _propose(self, arm: Arm) -> None:
-        """Bet on what breaks the claim by enumeration, as long as it may be won."""
-        if self.enumeration is None:
+        """Bet on what breaks the claim by what is known, as long as it may be won."""
+        if self.known is None:
             return
         context = self.context
         left = (1 - RESERVE) * context.max_samples / 2 - self.drawn
         level = self.share * context.alpha
-        proposal = self.enumeration.proposal(arm.number, context.guarantee, level, left)
+        proposal = self.known.proposal(arm.number, context.guarantee, level, left)
         if proposal is not None:
             self.proposals[arm.number], arm.proposed = proposal, proposal.binning
 
@@ -374,7 +336,7 @@ class Game:
     def look_closer(self, arm: Arm, pairs: int) -> None:
         """Bring a pair up to so many outputs, if that is quick, and learn from them."""
         size = pairs - arm.drawn
-        left = self.context.max_samples - self.context.sampler.runs - 2 * MIN_COPY_RUNS
+        left = self.context.max_samples - self.context.sampler.runs - 2 * (MANY // 2)
         affordable = min(left, self.context.affordable()) / 4
         if 0 < size <= affordable and self._limited_to_time(size) == size:
             self._draw(arm, size, self.context.deadline)

@@ -21,12 +21,13 @@ import numpy as np
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.counting import Hits, Tally
 from pytest_dp.attacks.expected_bounds import first_share
-from pytest_dp.auditors.context import NOT_IID, Context
+from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose, is_constant, stands_out
 from pytest_dp.evidence import homogeneity
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
+from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.keys import Purpose
@@ -34,21 +35,9 @@ from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
 
-MIN_ON_A_SIDE = 100
-"""Held-out samples that either input has to get before one gets more than the other: with fewer,
-what an uneven split gains is lost to how roughly it is known. Chosen by hand."""
-ATTACK_SHARE = 0.9
-"""Share of alpha for the attack's bound where a readable event is counted as well; the event gets
-the rest. That costs either next to nothing, as bounds go by the logarithm of alpha. By hand."""
-PAIRED_SHARE = 0.98
-"""Share of alpha for counts of pairs of outputs with the same random numbers; what is left is for
-counting again, should the mechanism prove unfit for sharing them. Chosen by hand."""
 RESERVED_FOR_RERUNS = 0.06
 """Share of the runs in pairs that is set aside for those which are run again on a copy, to see that
-random numbers are really shared: at most 5 %, and what is rounded up. They count as samples."""
-MAX_BATCH = 500_000
-"""Pairs of outputs that are counted at a time: what bounds the memory, and how late it is seen that
-time is up. Chosen by hand."""
+random numbers are really shared: at most 5 %, and what is rounded up, from which it is derived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +110,10 @@ def _tally(witness: Witness) -> Tally:
 def _count_independent(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
     """Count in independent samples, more of them on the input that needs more."""
     share = 0.5
-    if context.fixed_c is None:
+    if context.method.c is None:
         chances = np.array(witness.p1), np.array(witness.p2)
         share = float(first_share(*chances, context.guarantee))
-    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > MIN_ON_A_SIDE
+    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > RUNS // 2
     n1 = int(total * share) if uneven else total // 2
     n2 = total - n1
     common = min(n1, n2)
@@ -190,15 +179,7 @@ Proof = Callable[[str, Counts, Guarantee, float], Bound]
 
 
 def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound]:
-    """Bounds by the counts, the strongest first; all hold at once with confidence 1 - alpha.
-
-    Parameters
-    ----------
-    context : Context
-    tested : Tested
-    prove : callable
-        One of those in `pytest_dp.evidence.counts`.
-    """
+    """Bounds by the counts, the strongest first; all hold at once with confidence 1 - alpha."""
     alpha = tested.share * context.alpha
     both = tested.attack is not None and tested.event is not None
     alphas = {
@@ -240,15 +221,8 @@ def counterexample(
 ) -> Counterexample:
     """The counterexample that the counts give.
 
-    Parameters
-    ----------
-    context : Context
-    pool : Pool
-    witness : Witness
-    bound : Bound or None
-        None where no effort was left for held-out runs.
-    seen : callable, optional
-        How often an event came among the outputs that were bet on.
+    `bound` is None where no effort was left for held-out runs. `seen` tells how often an event came
+    among the outputs that were bet on.
     """
     if bound is None:
         kind = "attack" if witness.event is None else "event"

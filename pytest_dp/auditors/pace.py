@@ -14,30 +14,21 @@ from pytest_dp.privacy import Guarantee
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How a game goes about a claim.
-
-    Attributes
-    ----------
-    relearn : int
-        By what factor the outputs of a pair grow until its binnings are made anew.
-    relearn_last : bool
-        Whether they are made once more when no further outputs will be kept.
-    bins : int
-        Into how many a score is cut, at most.
-    learned_from : int
-        Pairs of outputs from which each half learns, and among which it looks for events, at most.
-    max_kept : int
-        Pairs of outputs that are kept of a pair of inputs, at most.
-    least_batch : float
-        Share of a batch to which it is cut where less should do to win.
-    """
+    """How a game goes about a claim."""
 
     relearn: int
+    """By what factor the outputs of a pair grow until its binnings are made anew."""
     relearn_last: bool
+    """Whether they are made once more when no further outputs will be kept."""
     bins: int
+    """Into how many a score is cut, at most."""
     learned_from: int
+    """Pairs of outputs from which each half learns, and among which it looks for events, at most.
+    """
     max_kept: int
+    """Pairs of outputs that are kept of a pair of inputs, at most."""
     least_batch: float
+    """Share of a batch to which it is cut where less should do to win."""
 
 
 OF_RATIOS = Pace(8, False, 24, 20_000, 100_000, 1.0)

@@ -9,39 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_dp.arrays import Bools, Outputs, joined
+from pytest_dp.limits import SEVERAL, STEPS, THOUSAND, TOTAL_ROOM
 from pytest_dp.outputs.extracts import Extract
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.screening import MIN_PAIRS
 from pytest_dp.outputs.table import Table, concatenated, tabulate
 
-TOTAL_ROOM, MIN_ROOM = 2_000_000, 50_000
-"""Numbers that are kept on either input: of all pairs of inputs together, and of each at least.
-More take more memory, fewer leave less to learn from. Chosen by hand: 16 MB on either input."""
-LONG_OUTPUT, ROOM_OF_AN_OBJECT = 1_000, 4
-"""Leaves from which outputs are long, and what a number takes there that is a Python object: 32
-bytes against 8 in an array."""
-MAX_EXAMPLE_NUMBERS = 200_000
-"""Numbers, in all outputs together, that are kept to show examples once only extracts are kept:
-they take memory and are not learned from. Chosen by hand."""
+ROOM_OF_AN_OBJECT = 4
+"""What a number takes that is a Python object. Derived: 32 bytes against 8 in an array."""
 
 
 class PairedOutputs:
     """Pairs of outputs on two inputs, in the order in which they were drawn.
 
-    Parameters
-    ----------
-    room : int
-        Numbers that may be kept, on D and as many on D'.
-
-    Attributes
-    ----------
-    pairs : int
-        How many pairs of outputs are kept.
-    coupled : int
-        How many of them share their random numbers: the first ones.
-    extract : Extract or None
-        What is kept of outputs too long to keep many of; None while all of them is.
+    Of the pairs that are kept, the first `coupled` ones share their random numbers. `room` is how
+    many numbers may be kept, on D and as many on D'. `extract` is what is kept of outputs too long
+    to keep many of; None while all of them is.
     """
 
     def __init__(self, room: float = TOTAL_ROOM) -> None:
@@ -76,7 +59,6 @@ class PairedOutputs:
         return self.table()[0] if self._examples is None else self._examples
 
     def sides(self) -> tuple[Outputs, Outputs]:
-        """Outputs on D, and those on D'."""
         raw = self.examples().raw
         half = len(raw) // 2
         return raw[:half], raw[half:]
@@ -95,7 +77,7 @@ class PairedOutputs:
     def keep_only(self, about: list[Feature]) -> None:
         """Turn all outputs into extracts with these features, and keep only such from now on."""
         table = self.table()[0]
-        shown = max(MIN_PAIRS, int(MAX_EXAMPLE_NUMBERS / leaves_of(table)))
+        shown = max(SEVERAL, int((10 * STEPS) / leaves_of(table)))
         sides = (table.raw[: self.pairs], table.raw[self.pairs :])
         examples = tabulate(joined([leading(side, shown) for side in sides]))
         extract = Extract(tuple(about))
@@ -115,7 +97,7 @@ def room_of(table: Table) -> float:
     """
     leaves = leaves_of(table)
     in_arrays = isinstance(table.raw[0], np.ndarray | np.generic)
-    return leaves if in_arrays or leaves < LONG_OUTPUT else ROOM_OF_AN_OBJECT * leaves
+    return leaves if in_arrays or leaves < THOUSAND else ROOM_OF_AN_OBJECT * leaves
 
 
 def leading(outputs: Outputs, number: int) -> Outputs:

@@ -18,6 +18,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.evidence.counts import Bound
+from pytest_dp.limits import DOZENS, HUNDREDS, LABEL, SEVERAL, SHOWN_OUTPUTS
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.events import Between, Equals, Event, plain
 from pytest_dp.outputs.hashing import hashes
@@ -28,35 +29,14 @@ from pytest_dp.results.pictures import Bar, Histogram, Interval, Pictures, Point
 from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.deadline import OutOfTime, within
 
-MAX_WEALTH = 200
-"""Points of the wealth at most: more make reports larger, and look the same."""
-MAX_OUTPUTS = 8_000
-"""Outputs of a histogram, on either input: more would not change how it looks."""
-BINS, MAX_BINS = 24, 60
-"""Bars for a range of numbers, about and at most: with fewer an event that is narrow does not show,
-more have too few outputs. Chosen by hand, by how pictures look."""
-MAX_VALUES, MAX_KINDS = 30, 11
-"""Different numbers up to which each gets a bar to itself; outputs or categories that do. By
-hand."""
-TAIL = 0.005
-"""Share of the outputs on either end that may be drawn as one bar. By hand."""
-WHISKERS = 5.0
-"""How far from the middle half of the numbers those may lie that are drawn to scale, in terms of
-its width. By hand."""
-FAR = 1.0
-"""How far from the others an end of the event may lie and still be drawn to scale, in terms of the
-range of the others. By hand."""
-LABEL = 40
-"""Characters of an output in a label: what fits beside the bars."""
-
 
 def wealth_of(trail: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
     """Samples and log e-values (base e) of every bet, thinned out, with decimal logarithms."""
     if not trail:
         return ()
     highest = max(range(len(trail)), key=lambda i: trail[i][1])
-    even = np.linspace(0, len(trail) - 1, MAX_WEALTH - 1).round().astype(int).tolist()
-    chosen = sorted({*even, highest}) if len(trail) > MAX_WEALTH else range(len(trail))
+    even = np.linspace(0, len(trail) - 1, HUNDREDS - 1).round().astype(int).tolist()
+    chosen = sorted({*even, highest}) if len(trail) > HUNDREDS else range(len(trail))
     return tuple((trail[i][0], round(trail[i][1] / math.log(10), 3)) for i in chosen)
 
 
@@ -79,15 +59,8 @@ def pictures_of(
 ) -> Pictures:
     """The event's error rates, and if it breaks the claim, a histogram of outputs of the search.
 
-    Parameters
-    ----------
-    context : Context
-    witness : Witness
-    bound : Bound or None
-        None where no effort was left for held-out runs.
-    example : Counterexample or None
-    outputs : callable
-        Outputs on the pair of the witness, as many on either input, and which are on the first.
+    `bound` is None where no effort was left for held-out runs. `outputs` gives as many outputs on
+    either input, and which are on the first.
     """
     event = None if bound is None else event_of(bound)
     if example is None:
@@ -116,15 +89,10 @@ def event_of(bound: Bound) -> tuple[Interval, Interval] | None:
 def outputs_of(event: Any, table: Table, on_d: Bools) -> Histogram | None:
     """The histogram that shows an event best; None for events that are unknown here.
 
-    Parameters
-    ----------
-    event : Event or Attack
-    table : Table
-        As many outputs on either input.
-    on_d : ndarray of bool, shape (n,)
-        Which of them are on the input that makes the event likelier.
+    The table has as many outputs on either input; `on_d` marks those on the input that makes the
+    event likelier.
     """
-    table, on_d = first_pairs(table, on_d, MAX_OUTPUTS)
+    table, on_d = first_pairs(table, on_d, SHOWN_OUTPUTS)
     sides = on_d, ~on_d
     runs = int(sides[0].sum()), int(sides[1].sum())
     if isinstance(event, Attack):
@@ -164,7 +132,7 @@ def _number_bars(
     values = np.unique(numbers[which])
     if not len(values):
         return []
-    if len(values) <= MAX_VALUES:
+    if len(values) <= DOZENS:
         bins = np.searchsorted(values, numbers)
         spans: list[Any] = [(plain(float(value)), value, value) for value in values]
     else:
@@ -190,20 +158,19 @@ def _end(value: Any) -> float | None:
 
 def _edges(numbers: Floats, ends: list[float]) -> Floats:
     """Even steps over nearly all numbers, one of which begins where the event does."""
-    low, lower, upper, high = np.quantile(numbers, [TAIL, 0.25, 0.75, 1 - TAIL]).tolist()
+    low, lower, upper, high = np.quantile(numbers, [0.005, 0.25, 0.75, 0.995]).tolist()
     if lower < upper:
-        reach = WHISKERS * (upper - lower)
+        reach = 5 * (upper - lower)
         low, high = max(low, lower - reach), min(high, upper + reach)
     if low == high:
         low, high = float(numbers.min()), float(numbers.max())
-    reach = FAR * (high - low)
+    reach = high - low
     near = sorted(end for end in ends if low - reach <= end <= high + reach)
-    step = (high - low) / BINS
+    step = (high - low) / DOZENS
     low, high = min([low, *(end - 2 * step for end in near)]), max([high, *near])
-    step = (high - low) / BINS
-    if len(near) > 1 and (high - low) * max(1, round((near[1] - near[0]) / step)) <= MAX_BINS * (
-        near[1] - near[0]
-    ):
+    step = (high - low) / DOZENS
+    apart = near[1] - near[0] if len(near) > 1 else 0.0
+    if apart and (high - low) * max(1, round(apart / step)) <= 2 * DOZENS * apart:
         step = (near[1] - near[0]) / max(1, round((near[1] - near[0]) / step))
     anchor = near[0] if near else low
     start, stop = math.floor((low - anchor) / step), math.ceil((high - anchor) / step)
@@ -251,14 +218,14 @@ def _kind_bars(
         if any(counts[0])
     ]
     bars.sort(key=lambda bar: (-any(bar.inside), -sum(bar.counts)))
-    if len(bars) <= MAX_KINDS + 1:
+    if len(bars) <= SEVERAL + 1:
         return bars
-    rest = bars[MAX_KINDS:]
+    rest = bars[SEVERAL:]
     summed = [
         (sum(getattr(bar, name)[0] for bar in rest), sum(getattr(bar, name)[1] for bar in rest))
         for name in ("counts", "inside")
     ]
-    return [*bars[:MAX_KINDS], Bar(f"{len(rest):,} others", None, None, *summed)]
+    return [*bars[:SEVERAL], Bar(f"{len(rest):,} others", None, None, *summed)]
 
 
 def _counted(

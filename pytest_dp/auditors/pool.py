@@ -16,8 +16,9 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.datasets import describe
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
+from pytest_dp.limits import MIN_COUNTED, THOUSAND
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.iterators import MAX_READ, was_cut
+from pytest_dp.outputs.iterators import was_cut
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, concatenated, tabulate
@@ -25,10 +26,6 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Draw
-
-MIN_FIRST_LOOK = 20
-"""Samples of each input below which a first look tells nothing: fewer compare pairs by luck, more
-leave pairs out. Chosen by hand."""
 
 BLIND = (
     "nothing that was tried tells the two inputs of any pair apart, so a leak may have gone "
@@ -53,31 +50,22 @@ C = TypeVar("C", bound=Contender)
 
 @dataclass(slots=True)
 class Pool:
-    """Inputs, and what was drawn on them.
-
-    Attributes
-    ----------
-    inputs : list of Input
-    drawn : list of list of Table
-        Outputs on each input, batch by batch; of a game, whose arms keep what they draw, the first
-        batch and the last.
-    position : dict
-        Of each input, by its pickle.
-    coupled : bool
-        Whether all inputs are run with the same random numbers.
-    runs : int
-        Outputs that were seen.
-    returned, varies : bool
-        Whether any of them was returned, not raised; whether any two of them differed.
-    """
+    """Inputs, and what was drawn on them."""
 
     inputs: list[Input] = field(default_factory=list)
     drawn: list[list[Table]] = field(default_factory=list)
+    """Outputs on each input, batch by batch; of a game, whose arms keep what they draw, the first
+    batch and the last."""
     position: dict[Any, int] = field(default_factory=dict)
+    """Of each input, by its pickle."""
     coupled: bool = False
+    """Whether all inputs are run with the same random numbers."""
     runs: int = 0
+    """Outputs that were seen."""
     returned: bool = False
+    """Whether any of them was returned, not raised."""
     varies: bool = False
+    """Whether any two of them differed."""
     agree: bool = False
     """Whether both inputs of all pairs gave the same outputs, before it was started again."""
     alive: list[Any] = field(default_factory=list)
@@ -106,7 +94,6 @@ class Pool:
         self._note(table)
 
     def keep(self, which: int, table: Table) -> None:
-        """Add outputs on an input."""
         self.drawn[which].append(table)
         self._note(table)
 
@@ -153,10 +140,10 @@ def _leading_batches(stop: int | None, batches: list[Table]) -> list[Table]:
 
 
 def line_up(context: Context, pool: Pool, budget: float, kind: type[C]) -> list[C]:
-    """The pairs that take part: as many as can be given `MIN_FIRST_LOOK` samples of each input."""
+    """The pairs that take part: as many as can be given `MIN_COUNTED` samples of each input."""
     contenders: list[C] = []
     for number, pair in enumerate(context.pairs):
-        if number and (len(pool.inputs) + 1) * MIN_FIRST_LOOK > budget / 2:
+        if number and (len(pool.inputs) + 1) * MIN_COUNTED > budget / 2:
             break
         answers = [context.sampler.noiseless(d, context.privacy_param) for d in pair.inputs]
         references = [answer for answer in answers if answer is not None]
@@ -181,10 +168,7 @@ def draw_up_to(
 ) -> None:
     """Draw until every input of these pairs has so many samples; they had as many of each before.
 
-    Raises
-    ------
-    MechanismError
-        If no run of the mechanism has returned so far.
+    Raises MechanismError if no run of the mechanism has returned so far.
     """
     wanted = sorted({i for c in contenders for i in (c.input1, c.input2)})
     draws, who = [], []
@@ -201,19 +185,15 @@ def draw_up_to(
 
 
 def always_raises(context: Context, pool: Pool) -> None:
-    """Refuse a mechanism of which no run has returned.
-
-    Raises
-    ------
-    MechanismError
-        If that is so.
-    """
+    """Raise MechanismError if no run of the mechanism has returned."""
     if pool.returned:
         return
-    raised = next(table for tables in pool.drawn for table in tables).raw[0]
+    raised, *others = [tables[0].raw[0] for tables in pool.drawn if tables]
+    other = next((outcome for outcome in others if outcome.kind != raised.kind), None)
     raise MechanismError(
         f"{context.short_name} raised in all {pool.runs:,} runs, so there is nothing to audit. The "
         f"first time, on {describe(context.pairs[0].d1)}:\n{raised.trace}"
+        + (f"\nOn other inputs it {other!r}." if other else "")
     )
 
 
@@ -222,7 +202,7 @@ def never_varies(context: Context, pool: Pool) -> bool:
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_outputs(pool).raw)):
         context.sampler.note(
-            f"only the first {MAX_READ:,} elements of an iterator were read, and nothing is known "
+            f"only the first {THOUSAND:,} elements of an iterator were read, and nothing is known "
             "of the others: return a list, or use features="
         )
     if unreadable:
@@ -261,5 +241,4 @@ def cannot_be_read(pool: Pool) -> str:
 
 
 def _first_outputs(pool: Pool) -> Table:
-    """The first outputs on each input."""
     return tabulate(joined([tables[0].raw[:32] for tables in pool.drawn if tables]))

@@ -11,12 +11,12 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
-from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.statdp_search import rank_for
 from pytest_dp.auditors.witness import RankOf, readable
-from pytest_dp.counterexample import KEPT_RANK, simplest
+from pytest_dp.counterexample import simplest
+from pytest_dp.limits import CLEARLY, FEW, KEPT_RANK, NEARLY
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Event
@@ -24,41 +24,26 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import HockeyStick
 
-LEARNED_WORTH = 1.25
-"""How much more than a readable event a learned attack has to prove, if outputs are small: larger
-values show events that prove less, smaller ones show scores. Chosen by hand."""
-FEW_NUMBERS, FEW_LEAVES = 3, 6
-"""Numbers, and leaves in all, in outputs that are small. Chosen by hand."""
-
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A readable event.
-
-    Attributes
-    ----------
-    event : Event
-    unseen : Choice
-        What is to be expected of it, by outputs among which it was not looked for.
-    expected : float
-        The same by all outputs, which is how the bound of the learned attack is known.
-    excess : float
-        How clearly it breaks the claim, in standard errors.
-    is_small : bool
-        Whether the outputs are a few numbers or labels.
-    """
+    """A readable event."""
 
     event: Event
     unseen: Choice
+    """What is to be expected of it, by outputs among which it was not looked for."""
     expected: float
+    """The same by all outputs, which is how the bound of the learned attack is known."""
     excess: float
+    """How clearly it breaks the claim, in standard errors."""
     is_small: bool
+    """Whether the outputs are a few numbers or labels."""
 
     def is_as_good_as(self, learned: float) -> bool:
         """Whether the learned attack, with that bound, is not worth the trouble of a score."""
         if not self.is_small or self.unseen.expected <= 0:
             return False
-        return learned <= LEARNED_WORTH * max(self.expected, self.unseen.expected)
+        return learned <= CLEARLY * max(self.expected, self.unseen.expected)
 
 
 def taken_apart(reading: Read | None) -> tuple[Event | None, Choice | None, float]:
@@ -75,19 +60,10 @@ def read(
 ) -> Read | None:
     """The event that half of the outputs of a pair propose; None if they do not.
 
-    Parameters
-    ----------
-    context : Context
-    arm : Arm
-    table : Table
-        As many outputs on either input.
-    on_d : ndarray of bool, shape (n,)
-        Which of them are on D.
-    planned : int
-        Held-out samples on which it will be counted.
-    learned : float
-        The bound to expect of the learned attack. If outputs are small, and the event that breaks
-        the claim most clearly falls short of it, another one is looked for that may prove more.
+    The table has as many outputs on either input. The event will be counted on `planned` held-out
+    samples. `learned` is the bound to expect of the learned attack: if outputs are small, and the
+    event that breaks the claim most clearly falls short of it, another one is looked for that may
+    prove more.
     """
     about = quantities(context.settings, table, arm.references, on_d, arm.outputs.coupled)
     clearly = rank_for(context.guarantee, rarest=0.0)
@@ -151,7 +127,7 @@ def _by_bound(context: Context, planned: int) -> RankOf:
 def _is_small(table: Table) -> bool:
     """Whether outputs are a few numbers or labels, about which a person can read everything."""
     numbers = np.bincount(table.owner, table.codes == NUMBER, minlength=len(table))
-    return bool(numbers.max(initial=0) <= FEW_NUMBERS and table.sizes.max(initial=0) <= FEW_LEAVES)
+    return bool(numbers.max(initial=0) <= FEW and table.sizes.max(initial=0) <= 2 * FEW)
 
 
 def excess_of(c1: Floats, c2: Floats, runs: float, sticks: Sequence[HockeyStick]) -> Floats:

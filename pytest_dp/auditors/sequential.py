@@ -7,72 +7,53 @@ shown (`concluding`).
 Where the mechanism's random numbers can be set, both outputs of a pair are drawn with the same
 ones: only the noise that their inputs do not share is then left to tell apart.
 
-References
-----------
-Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (correlated draws).
+Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (correlated draws).
 """
 
 from __future__ import annotations
 
 from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.enumeration import Enumeration, enumerate_pairs
-from pytest_dp.auditors.game import RESERVE, Game
+from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.known import Known, known_of
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.limits import COUPLED_SHARE, RESERVE
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 
-COUPLED_SHARE = 0.95
-"""Share of alpha for bets on coupled draws; what is left is for a start without them. What either
-loses is the logarithm of its share, of some 14 that it takes to win at alpha = 1e-6. Chosen by
-hand."""
-
 
 def audit(context: Context) -> AuditResult:
     """Audit one claim by betting against it.
 
-    Parameters
-    ----------
-    context : Context
+    The result is ``violated`` exactly if the p-value, which holds at any time, is at most alpha. It
+    is ``inconclusive`` if the outputs never vary, if there were not enough samples for every pair,
+    or if there were too few to catch anything.
 
-    Returns
-    -------
-    AuditResult
-        ``violated`` exactly if the p-value, which holds at any time, is at most alpha;
-        ``inconclusive`` if the outputs never vary, if there were not enough samples for every pair,
-        or if there were too few to catch anything.
-
-    Raises
-    ------
-    ClaimError
-        If the user's classifier or features cannot be used on the mechanism's outputs.
-    MechanismError
-        If every run of the mechanism raises, or if it hangs.
+    Raises ClaimError if the user's classifier or features cannot be used on the mechanism's
+    outputs, and MechanismError if every run of the mechanism raises, or if it hangs.
     """
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
     except OutOfTime as out:
         context.refuse_hung(out)
-    enumeration = enumerate_pairs(context)
-    if not context.settings.coupled:
-        return _play_and_conclude(
-            Game(context, Purpose.BET, 1.0, enumeration, coupled=False), enumeration
-        )
+    known = known_of(context)
+    if not context.method.coupled:
+        return _play_and_conclude(Game(context, Purpose.BET, 1.0, known, coupled=False), known)
     try:
-        game = Game(context, Purpose.BET, COUPLED_SHARE, enumeration, coupled=True)
-        return _play_and_conclude(game, enumeration)
+        game = Game(context, Purpose.BET, COUPLED_SHARE, known, coupled=True)
+        return _play_and_conclude(game, known)
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
-        game = Game(context, Purpose.RESTART, 1 - COUPLED_SHARE, enumeration, coupled=False)
-        return _play_and_conclude(game, enumeration)
+        game = Game(context, Purpose.RESTART, 1 - COUPLED_SHARE, known, coupled=False)
+        return _play_and_conclude(game, known)
 
 
-def _play_and_conclude(game: Game, enumeration: Enumeration) -> AuditResult:
+def _play_and_conclude(game: Game, known: Known) -> AuditResult:
     try:
         game.play(game.context.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
         game.context.refuse_hung(out)
         game.late = True
-    return with_what_is_beyond(game, conclude(game, enumeration))
+    return with_what_is_beyond(game, conclude(game, known))

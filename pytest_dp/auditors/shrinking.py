@@ -13,34 +13,18 @@ from pytest_dp.auditors.game import Game
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs.sources import PairSource
+from pytest_dp.limits import MAX_SECONDS, SAMPLES_SHARE, THOUSAND, TIME_SHARE
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.search.shrinking import shrunk
 
-MAX_SECONDS, TIME_SHARE = 10.0, 0.16
-"""Seconds that may be spent on it, and share of those that the audit may take: more make a red
-build wait, less leave a larger counterexample. Chosen by hand."""
-SAMPLES_SHARE = 0.25
-"""Share of the samples that are left; the others are for counting what is shown. By hand."""
-TIMES_AS_MANY, MIN_RUNS = 4, 2_000
-"""Runs on a smaller pair, in terms of what it took to refute the claim on the one at hand, and at
-least: luck differs, and a pair that needs many more has lost what broke the claim. By hand."""
-EDGE_SHARE = 0.5
-"""Of the edge that bets had on the pair at hand: a pair of which less is hoped is given up, which
-takes a tenth of the runs. Chosen by hand."""
-
 
 def smallest(game: Game, winner: Arm) -> tuple[Game, Arm]:
     """The game that was won on the smallest pair, and that pair; at worst the same game and pair.
 
-    Parameters
-    ----------
-    game : Game
-        One that refuted the claim.
-    winner : Arm
-        The pair that was bet on best.
+    `game` refuted the claim, and `winner` is the pair that was bet on best.
     """
     promise = game.context.claim.promise
     drawer = game.context.source.generated
@@ -66,12 +50,12 @@ class _Search:
         self.context, self.won = context, (game, winner)
         self.raises = _raises(winner)
         self.only_told = context.only_told(winner.pair)
-        self.least_hope = EDGE_SHARE * edge(winner.record, context.guarantee)
+        self.least_hope = 0.5 * edge(winner.record, context.guarantee)
         seconds = min(MAX_SECONDS, TIME_SHARE * context.settings.max_seconds)
         self.deadline = Deadline(min(seconds, context.deadline.remaining()))
         left = max(context.max_samples - context.sampler.runs, 0)
         self.max_runs = context.sampler.runs + SAMPLES_SHARE * left
-        self.runs = max(MIN_RUNS, TIMES_AS_MANY * 2 * winner.drawn)
+        self.runs = max(2 * THOUSAND, 4 * 2 * winner.drawn)
 
     def breaks(self, pair: Pair) -> bool:
         """Whether the claim is refuted on this pair too, and in the same way."""

@@ -20,7 +20,7 @@ import numpy as np
 from pytest_dp.attacks.expected_bounds import likelier_first
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.picturing import MAX_OUTPUTS, pictures_of
+from pytest_dp.auditors.picturing import pictures_of
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_shown
@@ -28,20 +28,17 @@ from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence.counts import Bound, classical
 from pytest_dp.evidence.event_test import event_test
+from pytest_dp.limits import SHOWN_OUTPUTS, THOUSAND
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Draw
 
-MIN_TESTED = 1_000
-"""Held-out runs on each input, at least, where so many are left: so few cost next to nothing, and
-fewer leave a rough resolution. Chosen by hand."""
-
 
 def audit(context: Context) -> AuditResult:
-    """Audit one claim with StatDP.
+    """Audit one claim with StatDP; errors are those of `sequential.audit`.
 
     The result is ``violated`` exactly if the p-value is at most alpha, and ``inconclusive`` as by
-    `sequential.audit`, whose errors it raises as well.
+    `sequential.audit`.
     """
     return search_then_test(context, find_suspect, _test, _conclude)
 
@@ -67,7 +64,7 @@ def _runs_of_test(context: Context, best: Suspect) -> int:
     p1 = clopper_pearson.lower(round(witness.p1 * best.runs), best.runs, 0.01)
     p2 = clopper_pearson.upper(round(witness.p2 * best.runs), best.runs, 0.01)
     enough = event_test(claim).classical_runs(p1, p2, context.alpha / 2, left)
-    return left if enough is None else min(left, max(2 * enough, MIN_TESTED))
+    return left if enough is None else min(left, max(2 * enough, THOUSAND))
 
 
 def _conclude(
@@ -87,7 +84,7 @@ def _conclude(
         verdict = "inconclusive"
     c1, runs, c2, _ = bound.counts.four
     example = held_out.counterexample(context, pool, witness, bound) if violated else None
-    table = partial(pool.table, witness.rival, stop=MAX_OUTPUTS)
+    table = partial(pool.table, witness.rival, stop=SHOWN_OUTPUTS)
     return context.result(
         verdict,
         lower=max(bound.lower, 0.0),

@@ -23,50 +23,38 @@ from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
 from pytest_dp.evidence.event_test import event_test
+from pytest_dp.limits import ENOUGH, NEARLY_HALF, THOUSAND
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.deadline import OutOfTime
 
-SEARCH_SHARE = 0.4
-"""Share of the samples, and of the time, that goes into the search: the test, which has to prove
-its event, gets the rest. Chosen by hand."""
-FIRST_ROUND = 500
-"""Samples of each input in the first round of the search, where there are enough in all: fewer drop
-pairs by bad luck, more cost where there are many pairs. Chosen by hand."""
 LUCK = 8.0
 """Log likelihood ratio that choosing the best of many events gives to a claim that holds. It ranks
 events only: with 0, StatDP takes no more samples, but bets miss what the last digit of a number
-says (benchmarks/README.md). Chosen by hand."""
+says. Measured."""
 DECISIVE = 30.0
 """Log likelihood ratio beyond luck at which the search is over: larger values search longer,
-smaller ones test what may be luck. Chosen by hand."""
-SUGGESTIVE = 6.0
-"""The same, for a pair to be preferred over a decisive one because it is simpler. Chosen by
-hand."""
-MIN_COMPARED = 50
-"""Outputs in an event, on the input that makes it likelier, by which events are compared: rarer
-ones look strong by luck. Chosen by hand."""
+smaller ones test what may be luck. Measured."""
+SUGGESTIVE = DECISIVE / 5
+"""The same, for a pair to be preferred over a decisive one because it is simpler."""
 TIE_WEIGHT = 1e-6
 """Weight of a log likelihood ratio where so few outputs were seen that no bound says anything: it
 only breaks ties. StatDP takes as many samples without it; but the best event of a dozen outputs,
-from which the first bets come, is then missed (`tests/unit/test_outputs_traces.py`)."""
+from which the first bets come, is then missed. Measured."""
 
 
 @dataclass(slots=True, eq=False)
 class Suspect(Contender):
-    """A pair in the search.
-
-    `ranked` is its most suspicious event on `runs` samples of each input; `decided` says that no
-    more samples are needed to pick it.
-    """
+    """A pair in the search."""
 
     ranked: RankedEvent | None = None
+    """Its most suspicious event on `runs` samples of each input."""
     runs: int = 0
     decided: bool = False
+    """Whether no more samples are needed to pick it."""
 
     @property
     def rank(self) -> float:
-        """How suspicious its event is."""
         return self.ranked.rank if self.ranked is not None else -math.inf
 
     @property
@@ -83,13 +71,13 @@ def find_suspect(context: Context, pool: Pool) -> tuple[list[Suspect], Suspect |
 
     Returns the pairs that took part, and the one to test, or None if no event is worth a test.
     """
-    budget = SEARCH_SHARE * context.max_samples
+    budget = NEARLY_HALF * context.max_samples
     contenders = everyone = line_up(context, pool, budget, Suspect)
-    deadline = context.deadline.sooner(SEARCH_SHARE)
+    deadline = context.deadline.sooner(NEARLY_HALF)
     rank = rank_for(context.guarantee)
     a_round = budget / (math.ceil(math.log2(len(contenders))) + 1)
     full = max(1, int(a_round / len(pool.inputs)))
-    runs = min(FIRST_ROUND, full)
+    runs = min(THOUSAND // 2, full)
     while True:
         try:
             draw_up_to(context, pool, contenders, runs, deadline)
@@ -168,7 +156,7 @@ def largest_shown(contender: Contender, pool: Pool, guarantee: Guarantee) -> flo
 
     def rank(c1: Ints, c2: Ints) -> Floats:
         far = apart(*cautious(c1, c2, runs), guarantee)
-        return np.where(np.maximum(c1, c2) >= MIN_COMPARED, far, -np.inf)
+        return np.where(np.maximum(c1, c2) >= ENOUGH, far, -np.inf)
 
     events = search(table, on_d, rank, contender.references, limit=1)
     if not events:

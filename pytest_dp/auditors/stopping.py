@@ -27,68 +27,39 @@ from pytest_dp.evidence.resolution import (
     wealth_for,
 )
 from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
+from pytest_dp.limits import CLEAR_ERRORS, FEW, MILLION, NO_LOSS, THOUSAND
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.quantities import comes_alone
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 
-MAX_COMPARED_PAIRS = 3
-"""Pairs of inputs, those that are told apart best, whose scales are compared: more take time, and
-say hardly more. Chosen by hand."""
 MIN_AT_MARGIN = 8_000
-"""Pairs of outputs from which an audit may stop at its margin. A value that is released once in a
-thousand runs comes `MIN_RELEASES` times in so many, with a probability of 99 %, and is looked into.
+"""Pairs of outputs from which an audit may stop at its margin. Derived: a value that is released
+once in a thousand runs comes a `FEW` times in so many, with a probability of 99 %.
 """
 MIN_SUSPICION = 2.0
-"""Standard errors from which a gain has to be looked into before an audit may stop: what chance
-shows in one event of 40. Smaller values keep right mechanisms from ending at their margin, larger
-ones let broken ones end. Where few samples are left it takes more, as less could not be won."""
-PROPOSED_SUSPICION = 3.0
-"""The same, of pairs that a search proposed: of so many, chance shows more in some. Chosen by
-hand."""
-MIN_RELEASES = 3
-"""Times that such a value has to come on one input, and never on the other: fewer may be chance,
-more take more outputs before an audit may end."""
-MIN_LOSS = 1e-3
-"""Nats below which losses on two pairs of inputs are not compared: both are chance. By hand."""
-MAX_SHARING_NUMBERS, MIN_SHARING_OUTPUTS = 1_000_000, 1_000
-"""Numbers in all places, and outputs at least, by which it is estimated how many share a loss: more
-take longer at each look whether to stop, fewer make a rough estimate. Chosen by hand."""
-MAX_TOLD_CATEGORIES = 30
-"""Categories at a place that are told from each other, those that appear first: where there are
-more, each comes too seldom to say how many places share a loss. Chosen by hand."""
+"""Standard errors from which a gain has to be looked into before an audit may stop. Derived: chance
+shows as much in one event of 40. Where few samples are left it takes more, as less could not be
+won."""
 
 
 def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: float) -> float:
     """The smallest true loss of the mechanism that would have been caught (approximate).
 
-    Parameters
-    ----------
-    arms : list of Arm
-        Pairs of inputs that were looked at, of those that the claim gives: proposed ones take a
-        share that is bounded, and most of them are seen too little to say anything.
-    available : int
-        How many there are.
-    guarantee : Guarantee
-        The claim.
-    alpha : float
-        What bets may spend.
-
-    Returns
-    -------
-    float
-        In the claim's parameter, with 95 % power; infinite if nothing would have been.
+    In the claim's parameter, with 95 % power; infinite if nothing would have been. `arms` are the
+    pairs that were looked at, of the `available` ones that the claim gives: proposed ones take a
+    share that is bounded, and most of them are seen too little to say anything. `alpha` is what
+    bets may spend.
     """
     bets = PlannedBets(guarantee, _pairs_drawn(arms, available), alpha)
     losses = [largest_shown(arm.record, guarantee) for arm in arms]
-    order: list[int] = np.argsort(losses, kind="stable")[::-1][:MAX_COMPARED_PAIRS].tolist()
+    order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
     largest: float = losses[order[0]]
     if largest >= guarantee.claimed and not any(_tells_apart(arm) for arm in arms):
         return math.inf  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
     return min(
-        _smallest_caught(arms[k], bets) * max(1.0, largest / max(losses[k], MIN_LOSS))
-        for k in order
+        _smallest_caught(arms[k], bets) * max(1.0, largest / max(losses[k], NO_LOSS)) for k in order
     )
 
 
@@ -164,7 +135,7 @@ def in_doubt(
         suspect = max(MIN_SUSPICION, won * math.sqrt(arm.drawn / (arm.drawn + left)) - 1)
         proposed = arm.number >= available
         unsure = arm.hope > enough and not proposed
-        suspect = max(suspect, PROPOSED_SUSPICION if proposed else 0.0)
+        suspect = max(suspect, CLEAR_ERRORS if proposed else 0.0)
         suspicion = suspicion_of(arm, guarantee)
         if unsure or suspicion > suspect or _may_release(arm):
             doubts.append((suspicion, arm))
@@ -179,8 +150,8 @@ def _may_release(arm: Arm) -> bool:
     if arm.outputs.extract is not None:
         return False
     table, on_d = arm.outputs.table()
-    part, sides = first_pairs(table, on_d, MAX_SHARING_NUMBERS // len(table.places or [0]))
-    return any(comes_alone(*part.leaf(place), sides, MIN_RELEASES) for place in table.places)
+    part, sides = first_pairs(table, on_d, MILLION // len(table.places or [0]))
+    return any(comes_alone(*part.leaf(place), sides, FEW) for place in table.places)
 
 
 def runs_to_margin(available: int, guarantee: Guarantee, alpha: float, margin: float) -> int:
@@ -221,7 +192,7 @@ def _places_sharing(arm: Arm) -> float:
     places = list(table.places)
     if len(places) < 2:
         return 1.0
-    enough = max(MAX_SHARING_NUMBERS // len(places), MIN_SHARING_OUTPUTS)
+    enough = max(MILLION // len(places), THOUSAND)
     table, on_d = first_pairs(table, on_d, enough)
     labels = (_labels(place, table) for place in places)
     return sharing(((label[on_d], label[~on_d]) for label in labels), arm.coupled)
@@ -231,7 +202,7 @@ def _labels(place: str, table: Table) -> Ints:
     """Numbers at one place by whether they are below, at or above their median; categories."""
     numbers, codes = table.leaf(place)
     is_number = (codes == NUMBER) & ~np.isnan(numbers)
-    labels: Ints = 3 * (np.minimum(codes, MAX_TOLD_CATEGORIES) - ABSENT)
+    labels: Ints = 3 * (np.minimum(codes, 30) - ABSENT)
     if is_number.any():
         middle = np.median(numbers[is_number])
         labels[is_number] += np.sign(numbers[is_number] - middle).astype(np.int64) + 1

@@ -28,32 +28,21 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.readable_event import Read, excess_of, read, taken_apart
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
 from pytest_dp.evidence.event_test import event_test
+from pytest_dp.limits import (
+    ATTACK_SHARE,
+    FEW,
+    LONG_STEP_TIME,
+    MIN_COUNTED,
+    NEARLY_HALF,
+    READABLE_WORTH,
+    RUNS,
+    SEARCH_TIME,
+    SHOWN_OUTPUTS,
+    STEPS,
+)
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.sampling.deadline import OutOfTime, within
 
-MIN_SHOWN = 8_000
-"""Held-out samples on which a violation is shown, at least, where so many are left. By hand."""
-MAX_SHOWN, SHOWN_PER_BET = 20_000, 10
-"""The same, at most: the larger of so many, and of so many for each sample that was bet on. More
-make a red build wait, fewer make rough bounds. Chosen by hand."""
-MAX_SHORTER = 3
-"""Pairs with shorter inputs that the worst is compared with: each takes as long as a small audit.
-By hand."""
-MIN_COUNTED = 20
-"""Outputs in an event, on either side, from which losses are compared: below, their standard errors
-are no longer those of counts that are nearly normal. Chosen by hand."""
-READABLE_WORTH = 0.7
-"""An event that a person can read is shown in place of the learned attack if it exceeds the claim
-by at least this share of the standard errors by which the attack does. Chosen by hand."""
-SHOWING_TIME_SHARE = 0.1
-"""Share of max_seconds that may go into held-out samples that only make the picture clearer. By
-hand."""
-READING_TIME_SHARE = 0.4
-"""Share of the time that is left that may go into looking for an event that a person can read. By
-hand."""
-CLEAR_SHARE = 0.4
-"""Share of the excess over the claim that the bound from held-out samples should reach: larger
-values take many more samples, for a number that is a little larger. Chosen by hand."""
 ALIKE = (HockeyStick(0.0, 0.0),)
 """The constraint of inputs that are not told apart at all."""
 
@@ -75,24 +64,15 @@ def strongest(
 ) -> Strongest | None:
     """Count the strongest attack on held-out samples; None if there is none.
 
-    Parameters
-    ----------
-    context : Context
-    pool : Pool
-    arms : list of Arm
-        Those in question.
-    refuted : bool
-        If so, there are as many held-out samples as a clear picture needs, and the attack is
-        returned even without any.
-    max_runs : int
-        Held-out samples otherwise, where so many are left.
+    If the claim was refuted, there are as many held-out samples as a clear picture needs, and the
+    attack is returned even without any; otherwise there are `max_runs`, where so many are left.
     """
     left = int(min(max_runs, context.to_test, context.affordable()))
     if left < 2 and not refuted:
         return None
     if refuted:
-        left = min(left, max(MAX_SHOWN, SHOWN_PER_BET * 2 * sum(arm.drawn for arm in arms)))
-    planned = max(left, held_out.MIN_ON_A_SIDE)
+        left = min(left, max(STEPS, 10 * 2 * sum(arm.drawn for arm in arms)))
+    planned = max(left, RUNS // 2)
     choices = [_best_threshold(context, arm, planned) for arm in arms]
     best = max(range(len(arms)), key=lambda i: choices[i].expected)
     arm, choice = arms[best], choices[best]
@@ -128,7 +108,7 @@ def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> R
     table, on_d = within(context.deadline.remaining(), arm.outputs.table)
     looking = partial(read, context, arm, table, on_d, planned, learned)
     try:
-        return within(READING_TIME_SHARE * context.deadline.remaining(), looking)
+        return within(LONG_STEP_TIME * context.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
         return None
 
@@ -224,17 +204,17 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
     def needed(wanted: float, total: int) -> int:
         while total < left and best > claimed:
             n1, n2 = total * share, total * (1 - share)
-            level = held_out.ATTACK_SHARE * context.alpha
+            level = ATTACK_SHARE * context.alpha
             if test.predicted(p1, n1, p2, n2, level)[0] > wanted:
                 return 2 * total  # as the best of many attacks looks stronger than it is
             total *= 2
         return left
 
-    clear = min(needed(claimed + CLEAR_SHARE * min(best - claimed, 2.0), MIN_SHOWN), left)
-    quick = context.runs_within(SHOWING_TIME_SHARE * context.settings.max_seconds, clear)
+    clear = min(needed(claimed + NEARLY_HALF * min(best - claimed, 2.0), SHOWN_OUTPUTS), left)
+    quick = context.runs_within(SEARCH_TIME * context.settings.max_seconds, clear)
     if best <= claimed:
         return quick
-    return max(quick, min(needed(claimed, held_out.MIN_ON_A_SIDE), left))
+    return max(quick, min(needed(claimed, RUNS // 2), left))
 
 
 def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
@@ -251,7 +231,7 @@ def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:
     """The most promising pairs with inputs shorter than those of the worst."""
     length = length_of(worst)
     candidates = [arm for arm in arms if (length_of(arm) or math.inf) < (length or 0)]
-    return sorted(candidates, key=lambda arm: -arm.hope)[:MAX_SHORTER]
+    return sorted(candidates, key=lambda arm: -arm.hope)[:FEW]
 
 
 def grows(arms: list[Arm], worst: Arm) -> str:

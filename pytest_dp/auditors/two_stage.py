@@ -27,26 +27,13 @@ def search_then_test(
 ) -> AuditResult:
     """Run an audit in two stages.
 
-    Parameters
-    ----------
-    context : Context
-    search : callable
-        The pairs that took part, and what to test, if anything.
-    test : callable
-        Counts on held-out samples; None if there were none left.
-    conclude : callable
-        The result; its last argument is how many pairs took part, and how many there are.
+    The search returns the pairs that took part, and what to test, if anything; the test counts on
+    held-out samples, and returns None if there were none left. The last argument of `conclude` is
+    how many pairs took part, and how many there are.
 
-    Returns
-    -------
-    AuditResult
-        ``inconclusive`` if time ran out, if nothing could be tested, if nothing tells inputs apart,
-        or if nothing was shown while outputs never varied or some pairs were left out.
-
-    Raises
-    ------
-    MechanismError
-        If every run of the mechanism raises, or if it hangs.
+    The result is ``inconclusive`` if time ran out, if nothing could be tested, if nothing tells
+    inputs apart, or if nothing was shown while outputs never varied or some pairs were left out.
+    Raises MechanismError if every run of the mechanism raises, or if it hangs.
     """
     pool = Pool()
     try:

@@ -18,37 +18,24 @@ from pytest_dp.results.evidence import Evidence
 if TYPE_CHECKING:
     from pytest_dp.auditors.arms import Arm
 
-MAX_LEARNED = 4
-"""Pairs of inputs of which what was learned is kept: those that earned most, or promise most. More
-make larger files, fewer leave more to learn anew. Chosen by hand."""
-
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What one of the claim's pairs of inputs has taught.
-
-    Attributes
-    ----------
-    pair : str
-        A digest of its inputs: what a strategy draws is another with each seed.
-    coupled : bool
-    binnings : tuple of Binning
-    record : Record
-    pairs : int
-        Pairs of outputs by which the binnings were made.
-    """
+    """What one of the claim's pairs of inputs has taught."""
 
     pair: str
+    """A digest of its inputs: what a strategy draws is another with each seed."""
     coupled: bool
     binnings: tuple[Binning, ...]
     record: Record
     pairs: int
+    """Pairs of outputs by which the binnings were made."""
 
 
 def learned_by(arms: Sequence[Arm]) -> tuple[Learned, ...]:
     """What the most promising pairs have taught."""
     known = [arm for arm in arms if arm.binnings]
-    best = sorted(known, key=lambda arm: (-arm.earned, -arm.hope))[:MAX_LEARNED]
+    best = sorted(known, key=lambda arm: (-arm.earned, -arm.hope))[:4]
     return tuple(
         Learned(pair_digest(arm.pair), arm.coupled, arm.binnings, arm.record, arm.learned)
         for arm in best

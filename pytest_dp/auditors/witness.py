@@ -14,60 +14,40 @@ from pytest_dp.arrays import Bools
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.expected_bounds import Choice, likelier_first
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.threshold import NEARLY
 from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.auditors.pool import Contender
 from pytest_dp.counterexample import simplest
 from pytest_dp.inputs import Pair
+from pytest_dp.limits import NEARLY, STEPS
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 
-MAX_SEARCHED = 200_000
-"""Samples of each input among which a readable event is looked for: more hardly change which one it
-is, and take longer. Chosen by hand."""
-MAX_CONDITIONS = 4
-"""Conditions that a readable event is made of, at most: nobody reads a fifth."""
-NEEDLESS_RANK = 0.97
-"""A condition is dropped as needless if the event keeps at least this share of its rank without
-it: larger values keep what only luck speaks for, smaller ones drop what the event needs. Chosen by
-hand."""
 RankOf = Callable[[int], Rank]
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What goes into the test.
-
-    Attributes
-    ----------
-    rival : Contender
-    attack : Attack or None
-        None where as much is to be expected of the readable event.
-    event : Event or None
-        A readable event, if there is one.
-    sign : int
-        1 if D makes the attack (or the event) likelier, -1 if D' does.
-    p1, p2 : float
-        Cautious estimates of its probability on the likelier input, and on the other.
-    coupled : bool
-        Whether to count in outputs with the same random numbers on both inputs.
-    examples : tuple
-        Some outputs inside the attack, and some outside.
-    middle : Attack or None
-        An event of about half of the outputs, by which runs that are not independent show best.
-    """
+    """What goes into the test."""
 
     rival: Contender
     attack: Attack | None
+    """None where as much is to be expected of the readable event."""
     event: Event | None
+    """A readable event, if there is one."""
     sign: int
+    """1 if D makes the attack (or the event) likelier, -1 if D' does."""
     p1: float
+    """A cautious estimate of its probability on the likelier input."""
     p2: float
+    """The same on the other."""
     coupled: bool = False
+    """Whether to count in outputs with the same random numbers on both inputs."""
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
+    """Some outputs inside the attack, and some outside."""
     middle: Attack | None = None
+    """An event of about half of the outputs, by which runs that are not independent show best."""
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -113,28 +93,18 @@ def readable(
 ) -> Event | None:
     """The most promising event that a person can read.
 
-    Parameters
-    ----------
-    rival : Contender
-    table : Table
-        As many outputs on either input.
-    on_d : ndarray of bool, shape (n,)
-        Which of them are on D.
-    about : list of Feature
-        What the event may speak about.
-    rank_of : callable
-        How promising counts among so many outputs are.
-    kept_rank : float
-        Share of the rank that an event which is simpler must keep.
+    The table has as many outputs on either input, and the event speaks about the features in
+    `about`. `rank_of` says how promising counts among so many outputs are; an event which is
+    simpler must keep the share `kept_rank` of that.
     """
-    table, on_d = first_pairs(table, on_d, MAX_SEARCHED)
+    table, on_d = first_pairs(table, on_d, 10 * STEPS)
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_of(len(on_d) // 2)
     events = search(table, on_d, rank, rival.references, limit=1, about=about)
     if not events:
         return None
     best = simplest(events[0], table, on_d, rank, kept_rank=kept_rank)
-    for _ in range(MAX_CONDITIONS - 1):  # a further condition must be worth reading it
+    for _ in range(4 - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
         part, sides = table.rows(inside), on_d[inside]
         spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
@@ -154,7 +124,7 @@ def _shortened(best: RankedEvent, table: Table, on_d: Bools, rank: Rank) -> Even
         fewer = Event(tuple(left for left in event.conditions if left is not condition))
         inside = fewer.mask(table)
         c1, c2 = np.array([np.sum(inside & on_d)]), np.array([np.sum(inside & ~on_d)])
-        if float(rank(c1, c2)[0]) >= NEEDLESS_RANK * best.rank > 0:
+        if float(rank(c1, c2)[0]) >= NEARLY * best.rank > 0:
             event = fewer
     return event
 

@@ -28,17 +28,13 @@ from pytest_dp.blame.presence import presence
 from pytest_dp.blame.runs import Runs, TooLong
 from pytest_dp.blame.selection import by_probabilities, by_uniforms
 from pytest_dp.blame.shared_draw import shared_draw
+from pytest_dp.limits import FEW
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.blame import Blame
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-
-MAX_LINES = 3
-"""Lines that are shown. More would hide the most telling among others. Chosen by hand."""
-NEAR = 1
-"""Lines so near to each other are one place: a reader of one sees the other. Chosen by hand."""
 
 
 def blamed(
@@ -52,20 +48,9 @@ def blamed(
 ) -> tuple[Blame, ...]:
     """Lines at which a mechanism leaks on two inputs, the most telling first.
 
-    Parameters
-    ----------
-    call : Call
-    pair : tuple of two objects
-    claim : Guarantee
-        Which it was shown to violate.
-    lower : float
-        What was shown of the claim's parameter.
-    event : callable, optional
-        Too likely on the first of the inputs.
-    seconds : float
-        That this may take.
-    root : Path, optional
-        Files inside are shown relative to it; by default, to the current directory.
+    It was shown to violate `claim`, of whose parameter `lower` was shown, perhaps by an event that
+    is too likely on the first input. Files inside `root`, by default the current directory, are
+    shown relative to it.
     """
     lines: list[Blame] = []
     with suppress(CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError):
@@ -75,7 +60,7 @@ def blamed(
                 blame = _blame(finding, root or Path.cwd())
                 if not any(_near(blame, other) for other in lines):
                     lines.append(blame)
-            if len(lines) == MAX_LINES:
+            if len(lines) == FEW:
                 break
     return tuple(lines)
 
@@ -111,7 +96,7 @@ def _of_affine(flow: Flow, claim: Guarantee) -> Iterator[Finding]:
 
 def _near(one: Blame, other: Blame) -> bool:
     """Whether a reader of one line sees the other as well."""
-    return one.file == other.file and abs(one.line - other.line) <= NEAR
+    return one.file == other.file and abs(one.line - other.line) <= 1
 
 
 def _as_written(finding: Finding, budget: float, claim: Guarantee, lower: float) -> bool:

@@ -13,43 +13,24 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.blame.families import Family, family_of
-from pytest_dp.blame.flow import NOISES, Flow, with_element
+from pytest_dp.blame.flow import Flow, with_element
 from pytest_dp.blame.runs import LENGTH, Element, Run, indices, place_of
+from pytest_dp.limits import LOOK_RUNS, MANY, NEARLY_EQUAL, SEVERAL
 from pytest_dp.randomness.tape import Draw, Replaced
-
-MAX_ELEMENTS, MAX_LEAVES = 64, 64
-"""Columns and rows of A. Each column costs a run on either input; mechanisms with more draws are
-left to other checks. Chosen by hand."""
-SHIFT = 8.0
-"""Scales by which a draw is shifted. Rounding in the output counts for more after a small shift;
-after a large one, more mechanisms clamp. Chosen by hand."""
-TOLERANCE = 1e-6
-"""Relative difference that rounding may make. A smaller one takes rounded sums for other noise, a
-larger one small changes for rounding. Chosen by hand."""
 
 
 @dataclass(frozen=True)
 class Affine:
-    """Leaves that are an answer plus multiples of draws.
-
-    Attributes
-    ----------
-    places : tuple of str
-        Of the n leaves.
-    draws : tuple of (Draw, Draw)
-        Of each of the k random numbers, the draw on D and that on D' with the same noise.
-    families : tuple of (Family, Family)
-    answers : ndarray of float, shape (2, n)
-        On D and on D'.
-    times : ndarray of float, shape (2, n, k)
-        The matrix A, on D and on D'.
-    """
+    """n leaves that are an answer plus multiples of k draws."""
 
     places: tuple[str, ...]
     draws: tuple[tuple[Draw, Draw], ...]
+    """Of each random number, the draw on D and that on D' with the same noise."""
     families: tuple[tuple[Family, Family], ...]
     answers: Floats
+    """On D and on D', shape (2, n)."""
     times: Floats
+    """The matrix A, on D and on D', shape (2, n, k)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +52,11 @@ def affine(flow: Flow) -> Affine | None:
     if not differing:
         return None
     noises = _noises(flow, both)
-    if not 0 < len(noises) <= MAX_ELEMENTS:
+    if not 0 < len(noises) <= MANY:
         return None
     places = [place for place in both[0].leaves if _is_number(both, place)]
-    if len(places) > MAX_LEAVES:
-        places = differing[:MAX_LEAVES]
+    if len(places) > MANY:
+        places = differing[:MANY]
     times = np.stack([_times(flow, side, places, noises) for side in (0, 1)])
     answers = _answers(flow, places, noises, times)
     differs = np.isin(places, differing)
@@ -103,7 +84,7 @@ def _noises(flow: Flow, both: tuple[Run, Run]) -> list[_Noise]:
         there = both[1].keyed.get(key)
         if there is None or place_of(here.stack) not in flow.lines_of_differing:
             continue
-        if np.shape(here.value) != np.shape(there.value) or np.size(here.value) > MAX_ELEMENTS:
+        if np.shape(here.value) != np.shape(there.value) or np.size(here.value) > MANY:
             continue
         for index in indices(here):
             families = family_of(here, index), family_of(there, index)
@@ -119,11 +100,11 @@ def _times(flow: Flow, side: int, places: list[str], noises: list[_Noise]) -> Fl
     columns = []
     for noise in noises:
         is_whole = isinstance(usual.value_of(noise.element), int | np.integer)
-        amount = SHIFT if is_whole else SHIFT * noise.families[side].scale
+        amount = SEVERAL * (1.0 if is_whole else noise.families[side].scale)
         run = flow.runs.run(side, 0, _shifted(noise.element, amount))
         change = _row(run, places) - before
         size = np.abs(before) + np.abs(amount)
-        columns.append(np.where(np.abs(change) <= TOLERANCE * 1e-3 * size, 0.0, change) / amount)
+        columns.append(np.where(np.abs(change) <= NEARLY_EQUAL * 1e-3 * size, 0.0, change) / amount)
     return np.stack(columns, axis=1)
 
 
@@ -136,7 +117,7 @@ def _answers(flow: Flow, places: list[str], noises: list[_Noise], times: Floats)
     answers = np.full((2, len(places)), np.nan)
     for side in (0, 1):
         rows, sizes = [], np.zeros(len(places))
-        for number in range(NOISES):
+        for number in range(LOOK_RUNS):
             run = flow.runs.usual(side, number)
             values = _row(run, places)
             drawn = np.array([_centred(run, noise.element) for noise in noises])
@@ -144,7 +125,7 @@ def _answers(flow: Flow, places: list[str], noises: list[_Noise], times: Floats)
             rows.append(values - products.sum(axis=1))
             sizes = np.maximum(sizes, np.abs(values) + np.abs(products).sum(axis=1))
         spread = np.ptp(np.stack(rows), axis=0)
-        answers[side] = np.where(spread <= TOLERANCE * sizes, rows[0], np.nan)
+        answers[side] = np.where(spread <= NEARLY_EQUAL * sizes, rows[0], np.nan)
     return answers
 
 

@@ -14,30 +14,18 @@ import numpy as np
 from pytest_dp.blame.families import LAPLACE, family_of
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.flow import Flow
-from pytest_dp.blame.losses import ABOVE, is_pure
+from pytest_dp.blame.losses import is_pure
 from pytest_dp.blame.runs import Key, by_key, differ, indices, place_of
 from pytest_dp.blame.texts import format_draw, format_number, together_with
+from pytest_dp.limits import HUNDREDS, NEARLY_EQUAL, TRACED_RUNS
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw, Replaced, Replacement
 
-MAX_NUMBERS = 256
-"""Of an input: one draw is wanted for each, in every run. Chosen by hand."""
-RUNS = 60
-"""Runs in which the outputs have to become the same. Fewer may miss rare ways through the code on
-which they do not; more take longer. Chosen by hand."""
-
 
 @dataclass(frozen=True, slots=True)
 class _LaplaceLine:
-    """A line that draws Laplace noise, one number for each number of the input.
-
-    Attributes
-    ----------
-    line : Site
-    draw : Draw
-    scales : list of float
-    """
+    """A line that draws Laplace noise, one number for each number of the input."""
 
     line: Site
     draw: Draw
@@ -57,8 +45,8 @@ def alignment(flow: Flow, claim: Guarantee, lower: float) -> Iterator[Finding]:
         if not _aligns(flow, [line.line for line in group], moves):
             continue
         costs = [float(np.sum(np.abs(moves) / line.scales)) for line in group]
-        if sum(costs) <= max(claim.claimed, lower) * ABOVE:  # below what was shown: noise unseen
-            continue
+        if sum(costs) <= max(claim.claimed, lower) * (1 + NEARLY_EQUAL):
+            continue  # below what was shown: noise unseen
         worst = group[int(np.argmax(costs))]
         count = int(np.count_nonzero(moves))
         others = together_with([line.line for line in group if line is not worst])
@@ -79,7 +67,7 @@ def _moves(pair: tuple[Any, Any]) -> np.ndarray[Any, Any] | None:
         here, there = (np.asarray(data, dtype=float).reshape(-1) for data in pair)
     except (TypeError, ValueError, OverflowError):
         return None
-    if here.shape != there.shape or not 0 < here.size <= MAX_NUMBERS:
+    if here.shape != there.shape or not 0 < here.size <= HUNDREDS:
         return None
     moves = here - there
     return moves if np.isfinite(moves).all() else None
@@ -114,7 +102,7 @@ def _scales(draws: list[Draw]) -> list[float] | None:
 
 def _aligns(flow: Flow, lines: list[Site], moves: np.ndarray[Any, Any]) -> bool:
     """Whether outputs on D' are those on D once the draws of the lines move as the numbers do."""
-    for noise in range(RUNS):
+    for noise in range(TRACED_RUNS):
         here = flow.runs.usual(0, noise).leaves
         there = flow.runs.run(1, noise, _moved(lines, moves)).leaves
         if here.keys() != there.keys() or any(differ(here[p], there[p]) for p in here):

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from pytest_dp.outputs.columns import as_float
-from pytest_dp.search.reachable import is_constant, reachable
+from pytest_dp.search.constants import is_constant, reachable
 
 _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
 """Names of budgets, such as ``EPS_AGE``."""
@@ -23,20 +23,8 @@ _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^
 def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
     """The sum of the numbers that are called ``eps``, ``EPS_AGE``, ``budget`` or the like.
 
-    Where one of them is what is claimed, it is that.
-
-    Parameters
-    ----------
-    mechanism : callable
-        Its arguments, and variables, attributes and defaults that it can reach in the project.
-    params : dict
-        Its further arguments.
-    claimed : float
-
-    Returns
-    -------
-    float
-        0 where there is none.
+    They are arguments of the mechanism, and variables, attributes and defaults that it can reach in
+    the project. Where one of them is what is claimed, it is that; where there is none, 0.
     """
     numbers: dict[str, float] = {}
     for value, place in reachable(mechanism, params):

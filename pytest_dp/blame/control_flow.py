@@ -10,32 +10,21 @@ from itertools import chain
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.flow import Flow, changed
 from pytest_dp.blame.line_trace import traced_lines
+from pytest_dp.limits import NOT_BY_CHANCE, TRACED_RUNS
 from pytest_dp.randomness.requests import Site
 
-RUNS = 100
-"""Traced runs on either input. More would see rarer ways through the code; tracing makes a run many
-times slower. Chosen by hand."""
-LEAST = 5
-"""Runs in which the outputs have to differ, and in which they must not: with fewer, a line may be
-on all of these by chance. Chosen by hand."""
 _COMPREHENSIONS = {"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>"}
 """Functions whose lines are left out: how often they run says nothing of the path."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Runs on D and on D' with the same noise.
-
-    Attributes
-    ----------
-    differs : bool
-        Whether their outputs do.
-    paths : (list of Site, list of Site)
-        The lines of either run, in order.
-    """
+    """Runs on D and on D' with the same noise."""
 
     differs: bool
+    """Whether their outputs do."""
     paths: tuple[list[Site], list[Site]]
+    """The lines of either run, in order."""
 
     @property
     def parting(self) -> Site | None:
@@ -50,15 +39,15 @@ class _Pair:
 def control_flow(flow: Flow) -> Iterator[Finding]:
     """The line where runs part, or come by, whenever outputs differ, and at no other time."""
     pairs = []
-    for noise in range(RUNS):
+    for noise in range(TRACED_RUNS):
         pairs.append(_pair(flow, noise))
         if not all(pairs[-1].paths):
             return
     differs = [pair.differs for pair in pairs]
     count = sum(differs)
-    if count < LEAST or RUNS - count < LEAST:
+    if count < NOT_BY_CHANCE or TRACED_RUNS - count < NOT_BY_CHANCE:
         return
-    runs = f"on the same noise, {count} of {RUNS} runs on"
+    runs = f"on the same noise, {count} of {TRACED_RUNS} runs on"
     condition = "; the outputs differ in these, and in no others"
     partings = [pair.parting for pair in pairs]
     lines = {line for line in partings if line is not None}

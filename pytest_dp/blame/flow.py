@@ -21,34 +21,17 @@ from pytest_dp.blame.runs import (
     place_of,
     redrawn,
 )
+from pytest_dp.limits import LOOK_RUNS
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw, Replaced, Replacement
 
-NOISES = 24
-"""Runs on either input, on the same noise, that tell which leaves differ. More would see leaves
-that seldom differ, and take longer. This and the numbers below were chosen by hand."""
-REDRAWN = 12
-"""Of these, runs in which the draws of a line are drawn again, to see which leaves they change.
-Fewer would miss leaves that a draw seldom changes."""
-EXTREMES = 2
-"""Runs with draws very far out, in each direction, for leaves that only such draws change."""
-MAX_REPLACED = 32
-"""Draws of a line that are replaced in a run, so that loops that wait for a draw end. A draw that
-comes later is taken to change nothing."""
 UNIFORM = {"random", "random_sample", "rand", "ranf", "sample"}
 """Methods that draw uniformly from [0, 1)."""
-MAX_LINES = 12
-"""Lines that are looked at. The runs that are needed grow with their number."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """How draws and inputs show in the outputs on a pair of inputs.
-
-    Attributes
-    ----------
-    runs : Runs
-    """
+    """How draws and inputs show in the outputs on a pair of inputs."""
 
     runs: Runs
     _lines: dict[tuple[int, str], frozenset[Site]] = field(default_factory=dict)
@@ -71,7 +54,7 @@ class Flow:
     def differing(self) -> tuple[str, ...]:
         """Places of leaves that differ between D and D' on the same noise."""
         places: dict[str, None] = {}  # in order
-        for noise in range(NOISES):
+        for noise in range(LOOK_RUNS):
             here, there = (run.leaves for run in self.both(noise))
             places |= dict.fromkeys(
                 place
@@ -84,14 +67,13 @@ class Flow:
     def lines(self) -> tuple[Site, ...]:
         """The lines that draw."""
         lines = dict.fromkeys(place_of(draw.stack) for run in self.all_runs() for draw in run.draws)
-        return tuple(lines)[:MAX_LINES]
+        return tuple(lines)[: LOOK_RUNS // 2]
 
     def all_runs(self) -> Iterator[Run]:
         """Runs on D and on D', in turn."""
-        return chain.from_iterable(map(self.both, range(NOISES)))
+        return chain.from_iterable(map(self.both, range(LOOK_RUNS)))
 
     def draw_at(self, line: Site) -> Draw:
-        """A draw of one of the lines."""
         return next(draw for run in self.all_runs() for draw in run.draws_at(line))
 
     @cached_property
@@ -116,9 +98,9 @@ class Flow:
     def _reached(self, side: int, line: Site) -> set[str]:
         """Places of leaves that change with the draws of a line."""
         reached: set[str] = set()
-        for noise in range(REDRAWN):
+        for noise in range(LOOK_RUNS // 2):
             reached |= self._changed(side, noise, line, redrawn)
-        for noise in range(EXTREMES):
+        for noise in range(2):
             for sign in (-1, 1):
                 reached |= self._changed(side, noise, line, extreme(sign))
         return reached
@@ -128,13 +110,12 @@ class Flow:
         return changed(self.runs.usual(side, noise), run)
 
     def values(self, side: int, place: str, noises: Iterable[int]) -> list[Leaf]:
-        """What a leaf is in several runs."""
         return [self.runs.usual(side, noise).leaves.get(place, ABSENT) for noise in noises]
 
 
 def first_at_line(line: Site, replacement: Replacement) -> Replaced:
     """Replaces the first MAX_REPLACED draws of a line; good for one run."""
-    left = MAX_REPLACED
+    left = LOOK_RUNS
 
     def replaced(draw: Draw) -> Replacement | None:
         nonlocal left

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.blame.affine import TOLERANCE, Affine
+from pytest_dp.blame.affine import Affine
 from pytest_dp.blame.families import GAUSSIAN, LAPLACE, ONE_SIDED, Family
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.flow import Flow
@@ -17,6 +17,7 @@ from pytest_dp.blame.losses import excess_loss
 from pytest_dp.blame.origins import origins
 from pytest_dp.blame.runs import place_of
 from pytest_dp.blame.texts import format_draw, format_number, format_places, together_with
+from pytest_dp.limits import NEARLY_EQUAL
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
@@ -37,7 +38,7 @@ def insufficient_noise(flow: Flow, affine: Affine, claim: Guarantee) -> Iterator
 
 
 def _equal(one: Any, other: Any) -> bool:
-    return bool(np.allclose(one, other, rtol=TOLERANCE, atol=0))
+    return bool(np.allclose(one, other, rtol=NEARLY_EQUAL, atol=0))
 
 
 def _dependent_on_data(affine: Affine) -> Iterator[Finding]:
@@ -78,7 +79,7 @@ def _shared(affine: Affine) -> Iterator[Finding]:
         if ratio is None:
             continue
         size = np.abs(affine.answers[:, [i, k]]).max()
-        if abs(moves[i] - ratio * moves[k]) <= TOLERANCE * max(size * (1 + abs(ratio)), 1e-300):
+        if abs(moves[i] - ratio * moves[k]) <= NEARLY_EQUAL * max(size * (1 + abs(ratio)), 1e-300):
             continue
         draw = affine.draws[int(np.flatnonzero(times[i])[0])][0]
         bare = affine.answers[:, i] - ratio * affine.answers[:, k]
@@ -100,30 +101,21 @@ def _ratio(one: Floats, other: Floats) -> float | None:
         return None
     column = int(np.flatnonzero(one)[0])
     ratio = float(other[column] / one[column])
-    ratio = round(ratio) if abs(ratio - round(ratio)) < TOLERANCE and round(ratio) else ratio
-    return float(ratio) if np.allclose(ratio * one, other, rtol=TOLERANCE, atol=0) else None
+    ratio = round(ratio) if abs(ratio - round(ratio)) < NEARLY_EQUAL and round(ratio) else ratio
+    return float(ratio) if np.allclose(ratio * one, other, rtol=NEARLY_EQUAL, atol=0) else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Noise:
-    """An independent random number, drawn with the same scale on D and on D'.
-
-    Attributes
-    ----------
-    line : Site
-    draw : Draw
-    family : Family
-    times : ndarray of float, shape (n,)
-        Its factor in each leaf.
-    shift : float
-        By how much it would have to move, to make the output on D that on D'.
-    """
+    """An independent random number, drawn with the same scale on D and on D'."""
 
     line: Site
     draw: Draw
     family: Family
     times: Floats
+    """Its factor in each leaf, shape (n,)."""
     shift: float = 0.0
+    """By how much it would have to move, to make the output on D that on D'."""
 
     @property
     def cost(self) -> float:
@@ -133,24 +125,15 @@ class _Noise:
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
-    """Too large a loss, at the line that contributes the most to it.
-
-    Attributes
-    ----------
-    finding : Finding
-    draw : Draw
-    scale : float
-    place : str
-        Of the leaf that moves the most.
-    answers : (float, float)
-        What it is without noise, on D and on D'.
-    """
+    """Too large a loss, at the line that contributes the most to it."""
 
     finding: Finding
     draw: Draw
     scale: float
     place: str
+    """Of the leaf that moves the most."""
     answers: tuple[float, float]
+    """What it is without noise, on D and on D'."""
 
 
 def _excess(affine: Affine, claim: Guarantee) -> _Excess | None:
@@ -224,9 +207,9 @@ def _shifted(affine: Affine, moves: Floats) -> list[_Noise]:
     else:
         return []
     sizes = np.abs(affine.answers).max(axis=0) + np.abs(times * shifts).sum(axis=1)
-    if not (np.abs(times @ shifts - moves) <= TOLERANCE * sizes).all():
+    if not (np.abs(times @ shifts - moves) <= NEARLY_EQUAL * sizes).all():
         return []  # something has no noise at all
-    shifts[np.abs(times * shifts).max(axis=0) <= TOLERANCE * sizes.max()] = 0.0
+    shifts[np.abs(times * shifts).max(axis=0) <= NEARLY_EQUAL * sizes.max()] = 0.0
     return [replace(n, shift=float(s)) for n, s in zip(noises, shifts, strict=True)]
 
 

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from pytest_dp.limits import STEPS
 from pytest_dp.randomness.requests import Site
-from pytest_dp.search.reachable import is_project
+from pytest_dp.whose_code import is_project_file
 
-MAX_STEPS = 20_000
-"""Lines that are traced in one run; what comes later is not seen. A larger limit sees more of long
-runs, which take longer. Chosen by hand."""
 Observer = Callable[[Site, Mapping[str, Any]], None]
 """Called with a line that was run, and the variables after it."""
 RETURNED = "what it returns"
@@ -31,10 +29,11 @@ def traced_lines(observer: Observer | None = None) -> Iterator[list[Site]]:
 
     def enter(frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG001
         code = frame.f_code
-        return step if is_project(code) and code.co_filename != "<string>" else None
+        ours = is_project_file(code.co_filename) and code.co_filename != "<string>"
+        return step if ours else None
 
     def step(frame: types.FrameType, event: str, argument: Any) -> Any:
-        if len(lines) > MAX_STEPS:
+        if len(lines) > STEPS:
             return step
         if observer is not None and frame in before and event != "exception":
             variables = frame.f_locals

@@ -9,13 +9,12 @@ import numpy as np
 
 from pytest_dp.blame.families import BOUNDED, GAUSSIAN, LAPLACE, ONE_SIDED, Family
 from pytest_dp.blame.texts import format_number
+from pytest_dp.limits import NEARLY_EQUAL
 from pytest_dp.privacy import GaussianDP, Guarantee
 
 _FAR, _FAR_OUT = 5.0, 14.0
-"""How many scales out events of Gaussian and of Laplace noise are looked at: one in a million."""
-ABOVE = 1 + 1e-6
-"""Only a loss of more than so many times the claim is more than claimed: less may be rounding.
-Chosen by hand; nothing depends on it finely."""
+"""How many scales out events of Gaussian and of Laplace noise are looked at. Derived: so far out is
+one draw in a million."""
 
 
 def is_pure(claim: Guarantee) -> bool:
@@ -26,22 +25,11 @@ def is_pure(claim: Guarantee) -> bool:
 def excess_loss(
     shifts: Sequence[float], families: Sequence[Family], claim: Guarantee, *, apart: bool = True
 ) -> tuple[float, str] | None:
-    """What independent draws lose, if it is more than claimed and known exactly.
+    """What independent draws lose, in the claim's parameter, and how to say it.
 
-    Parameters
-    ----------
-    shifts : sequence of float
-        By how much each draw would have to move, to take outputs on D to those on D'.
-    families : sequence of Family
-    claim : Guarantee
-    apart : bool
-        Whether outputs tell the draws one by one.
-
-    Returns
-    -------
-    loss : float
-        In the claim's parameter.
-    text : str
+    None if it is not more than claimed, or not known exactly. Each of `shifts` is by how much a
+    draw would have to move, to take outputs on D to those on D'; `apart` is whether outputs tell
+    the draws one by one.
     """
     names = {family.name for family in families}
     claimed = format_number(claim.claimed)
@@ -51,7 +39,7 @@ def excess_loss(
     if names == {LAPLACE} and claim.parameter == "eps":
         loss = sum(in_scales)
         least = loss + 2 * math.log1p(-claim.delta)  # what of it one draw alone loses at delta
-        if least <= claim.claimed * ABOVE:
+        if least <= claim.claimed * (1 + NEARLY_EQUAL):
             return None
         more = f", delta = {claim.delta:g}" * bool(claim.delta)
         return loss, f"a loss of {format_number(loss)} for {claimed}{more} claimed"
@@ -74,14 +62,14 @@ def _never_on_one(
         for moved, family in zip(in_scales, families, strict=True)
         if family.name in (ONE_SIDED, BOUNDED)
     )
-    if p <= claim.largest_probability(0.0) * ABOVE:
+    if p <= claim.largest_probability(0.0) * (1 + NEARLY_EQUAL):
         return None
     text = f"one of D and D' gives outputs with probability {format_number(p)} that the other"
     return claim.shown_by(p, 0.0), f"{text} never does, for {claim} claimed"
 
 
 def _more_than_claimed(value: float, claim: Guarantee) -> tuple[float, str] | None:
-    if value <= claim.claimed * ABOVE:
+    if value <= claim.claimed * (1 + NEARLY_EQUAL):
         return None
     if math.isinf(value):
         return value, f"more than any multiple of {claim} allows"
@@ -118,7 +106,7 @@ def _gaussian(mu: float, claim: Guarantee) -> tuple[float, str] | None:
     claimed = format_number(claim.claimed)
     if claim.parameter in ("rho", "mu"):
         value = mu if claim.parameter == "mu" else mu**2 / 2
-        if value <= claim.claimed * ABOVE:
+        if value <= claim.claimed * (1 + NEARLY_EQUAL):
             return None
         return value, f"{claim.parameter} = {format_number(value)} for {claimed} claimed"
     if not mu:
@@ -128,7 +116,7 @@ def _gaussian(mu: float, claim: Guarantee) -> tuple[float, str] | None:
             text = f"Gaussian noise keeps no eps without a delta, and {claimed} is claimed"
             return math.inf, text
         delta = GaussianDP(mu).delta_at(claim.claimed)
-        if delta <= claim.delta * ABOVE:
+        if delta <= claim.delta * (1 + NEARLY_EQUAL):
             return None
         text = f"delta = {delta:.2g} at eps = {claimed} for {claim.delta:g} claimed"
         return claim.claimed, text

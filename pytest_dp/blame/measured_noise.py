@@ -10,19 +10,13 @@ from itertools import chain
 import numpy as np
 
 from pytest_dp.blame.findings import Finding
-from pytest_dp.blame.flow import NOISES, Flow
+from pytest_dp.blame.flow import Flow
 from pytest_dp.blame.losses import is_pure
 from pytest_dp.blame.origins import origins
 from pytest_dp.blame.runs import LENGTH
 from pytest_dp.blame.texts import format_number, together_with
+from pytest_dp.limits import CLEARLY, LOOK_RUNS, MANY_RUNS
 from pytest_dp.privacy.guarantees import Guarantee
-
-RUNS = 400
-"""Runs on either input by which the noise is measured: more measure it better, and take longer.
-Chosen by hand."""
-MARGIN = 1.25
-"""The loss has to be so many times what is claimed. Less margin would blame noise that only looks
-too small by chance, a larger one misses noise that is only a little too small. Chosen by hand."""
 
 
 def measured_noise(flow: Flow, claim: Guarantee, lower: float) -> Iterator[Finding]:
@@ -33,14 +27,14 @@ def measured_noise(flow: Flow, claim: Guarantee, lower: float) -> Iterator[Findi
         lines = flow.lines_of(place)
         if place == LENGTH or not lines:
             continue
-        pilot = _move_and_deviation(flow, place, NOISES)
+        pilot = _move_and_deviation(flow, place, LOOK_RUNS)
         if pilot is None or pilot[0] < claim.claimed * pilot[1] / 2:
             continue  # far from too much: not worth more runs
-        measured = _move_and_deviation(flow, place, RUNS)
+        measured = _move_and_deviation(flow, place, MANY_RUNS)
         if measured is None:
             continue
         move, deviation = measured
-        if not deviation or move * math.sqrt(2) / deviation <= MARGIN * claim.claimed:
+        if not deviation or move * math.sqrt(2) / deviation <= CLEARLY * claim.claimed:
             continue
         needed = math.sqrt(2) * move / claim.claimed
         line = max(lines, key=lambda line: (line.file, line.line))

@@ -6,18 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_dp.blame.findings import Finding
-from pytest_dp.blame.flow import NOISES, Flow
+from pytest_dp.blame.flow import Flow
 from pytest_dp.blame.runs import LENGTH, SIDES, Leaf, differ, place_of
 from pytest_dp.blame.texts import format_draw, format_leaf, format_number, format_places
 from pytest_dp.blame.variables import lines_with
+from pytest_dp.limits import LOOK_RUNS, RUNS
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Seeded
-
-RUNS = 200
-"""Runs on either input in which something has to be always the same. More would be surer of it,
-and take longer. Chosen by hand."""
-STEPS = (1.0, 0.5, 0.1, 0.01, 0.001)
-"""To which noise may be rounded: those that people write. Chosen by hand."""
 
 
 def no_noise(flow: Flow) -> Iterator[Finding]:
@@ -52,23 +47,33 @@ def _without_noise(flow: Flow, place: str) -> str:
     if not noisy:
         if not differ(*constants):
             return ""
-        both = f"{here} on D and {there} on D', in all of {RUNS} runs each"
-        return f"depends on no random draw: it is {both}"
+        first, second = _verb(here), _verb(there)
+        if first.startswith("is "):
+            second = second.removeprefix("is ")
+        both = f"it {first} on D and {second} on D', in all of {RUNS} runs each"
+        return f"depends on no random draw: {both}"
     (side,) = noisy
     count = values[side].count(constants[1 - side])
     if len(set(values[side])) < RUNS // 4 or count > RUNS // 50:
         return ""
+    said = _verb((here, there)[1 - side])
+    again = "does" if said.startswith("raises ") else "is"
     return (
-        f"depends on no random draw on {SIDES[1 - side]}, where it is {(here, there)[1 - side]} in "
-        f"all of {RUNS} runs; on {SIDES[side]} it has noise, and is that in {count} of {RUNS}"
+        f"depends on no random draw on {SIDES[1 - side]}, where it {said} in "
+        f"all of {RUNS} runs; on {SIDES[side]} it has noise, and {again} that in {count} of {RUNS}"
     )
+
+
+def _verb(leaf: str) -> str:
+    """``is 4.0``, ``raises KeyError: 'age'``."""
+    return leaf if leaf.startswith("raises ") else f"is {leaf}"
 
 
 def _without_noise_when_present(flow: Flow, place: str) -> str:
     """The same for a leaf that is not always a number, and always one number if it is."""
     constants, counts = [], []
     for side in (0, 1):
-        if len(_numbers(flow, side, place, NOISES)) < NOISES // 4:
+        if len(_numbers(flow, side, place, LOOK_RUNS)) < LOOK_RUNS // 4:
             return ""
         numbers = _numbers(flow, side, place, RUNS)
         if len(set(numbers)) != 1:
@@ -95,7 +100,7 @@ def _assigning_line(flow: Flow, place: str) -> Site | None:
     """
     lines = []
     for side in (0, 1):
-        values = flow.values(side, place, range(NOISES))
+        values = flow.values(side, place, range(LOOK_RUNS))
         noise = next((n for n, value in enumerate(values) if isinstance(value, float)), 0)
         lines.append(lines_with(flow, side, place, values[noise], noise))
     if not all(lines):
@@ -124,8 +129,8 @@ def coarse(flow: Flow) -> Iterator[Finding]:
         if len(lines) != 1:
             continue
         (line,) = lines
-        for step in STEPS:
-            rests = _remainders(flow, place, step, NOISES)
+        for step in (1.0, 0.5, 0.1, 0.01, 0.001):
+            rests = _remainders(flow, place, step, LOOK_RUNS)
             rests = rests and _remainders(flow, place, step, RUNS)
             if rests is None:
                 continue

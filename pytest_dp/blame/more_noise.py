@@ -14,23 +14,15 @@ from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.flow import Flow, at_line
 from pytest_dp.blame.runs import indices
 from pytest_dp.blame.texts import format_draw
+from pytest_dp.limits import CLEAR_ERRORS, MANY_RUNS, RUNS, THOUSAND
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
 
-CHOOSING_RUNS, RUNS = 200, 800
-"""Runs on either input for each line, by which one is chosen; and further runs that count. More
-show smaller effects, and take longer. These and the numbers below were chosen by hand."""
-FIRST_NOISE = 10_000
+FIRST_NOISE = 10 * THOUSAND
 """Number of the first noise used here: those below it were used to choose what is looked at."""
-TIMES = 4.0
-"""By which noise is multiplied. Larger noise shows a line's part in a leak with fewer runs; much
-larger noise hides leaks that have another cause."""
-LEAST_SHARE, STANDARD_ERRORS = 0.25, 3.0
-"""The share of the excess over the claim that has to go, and its size in standard errors. Lower
-values blame more lines, some of them by chance."""
 
 
 def by_more_noise(
@@ -38,14 +30,7 @@ def by_more_noise(
 ) -> Iterator[Finding]:
     """The line of which more noise lowers an event's excess over the claim the most.
 
-    Parameters
-    ----------
-    flow : Flow
-    event : callable
-        Too likely on D.
-    claim : Guarantee
-    lower : float
-        What is shown to be lost.
+    The event is too likely on D, and `lower` is what is shown to be lost.
     """
     lines = [line for line in flow.lines if _is_noise(flow, line)]
     if not lines:
@@ -55,19 +40,19 @@ def by_more_noise(
         return _Frequencies(*_shares(flow, event, line, noises), claim, len(noises))
 
     line = lines[0]
-    counting = FIRST_NOISE + CHOOSING_RUNS
+    counting = FIRST_NOISE + RUNS
     if len(lines) > 1:
         noises = range(FIRST_NOISE, counting)
         line = min(lines, key=lambda line: frequencies(line, noises).excess)
-    noises = range(counting, counting + RUNS)
+    noises = range(counting, counting + MANY_RUNS)
     before, after = frequencies(None, noises), frequencies(line, noises)
     error = math.hypot(before.error, after.error)
-    if before.excess - after.excess < max(LEAST_SHARE * before.excess, STANDARD_ERRORS * error):
+    if before.excess - after.excess < max(before.excess / 4, CLEAR_ERRORS * error):
         return
     text = (
         f"with four times the noise of {format_draw(flow.draw_at(line).request)} here, S comes in "
         f"{after.here:.2g} of the runs on D and {after.there:.2g} on D', and with the noise as it "
-        f"is in {before.here:.2g} and {before.there:.2g} (of {RUNS} runs each)"
+        f"is in {before.here:.2g} and {before.there:.2g} (of {MANY_RUNS} runs each)"
     )
     yield Finding("too little noise", line, text, loss=lower)
 
@@ -111,11 +96,11 @@ def _centres(draw: Draw) -> Any:
 
 
 def _larger(draw: Draw, _: Any) -> Any:
-    """A replacement: the same draw with TIMES its noise."""
+    """A replacement: the same draw with four times its noise."""
     centre = _centres(draw)
     if centre is None:
         return draw.value
-    value = centre + TIMES * (draw.value - centre)
+    value = centre + 4.0 * (draw.value - centre)
     return value if np.ndim(value) else type(draw.value)(value)
 
 

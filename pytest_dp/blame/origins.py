@@ -15,7 +15,7 @@ from pytest_dp.blame.texts import format_number
 from pytest_dp.blame.variables import returning, variables_with
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
-from pytest_dp.search.reachable import is_project_file
+from pytest_dp.whose_code import is_project_file
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -25,16 +25,8 @@ def origins(
 ) -> Iterator[Finding]:
     """Lines in which the scale of noise, and the answer that it is added to, were set.
 
-    Parameters
-    ----------
-    flow : Flow
-    draw : Draw
-    scale : float or None
-        Of the noise; None if it is not known.
-    answers : tuple of two numbers, or None
-        What the noise is added to, on D and on D'.
-    place : str
-        Of the leaf that is their sum.
+    The scale is None if it is not known. `answers` are what the noise is added to, on D and on D',
+    and `place` is that of the leaf that is their sum.
     """
     sites = [site for site in draw.stack if is_project_file(site.file)][:3]
     for line, name in deciding(sites[0]) if scale is None and sites else ():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.limits import THOUSAND
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
@@ -17,7 +18,7 @@ from pytest_dp.randomness.tape import Draw, Replaced, Replacement, Seeded, Tape
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import run_instrumented
-from pytest_dp.search.reachable import is_project_file
+from pytest_dp.whose_code import is_project_file
 
 Leaf = float | tuple[Any, ...]
 """Part of an output: a number, or what tells a category from others."""
@@ -26,9 +27,6 @@ Key = tuple[tuple[Site, ...], int]
 Element = tuple[Key, int | None]
 """One random number: a draw, and the index in it if it is an array."""
 SIDES = ("D", "D'")
-MAX_LEAVES = 2_000
-"""Of an output; of longer ones nothing is said. A larger limit would explain more violations, and
-compare more leaves in each of the hundreds of runs. Chosen by hand."""
 ABSENT: Leaf = ("absent",)
 """The value of a leaf in a run whose output does not have it."""
 LENGTH = "len(output)"
@@ -41,14 +39,7 @@ class TooLong(Exception):  # noqa: N818  a way out, not an error
 
 @dataclass(frozen=True)
 class Run:
-    """One run on one input.
-
-    Attributes
-    ----------
-    output : object
-    draws : list of Draw
-    seeded : list of Seeded
-    """
+    """One run on one input."""
 
     output: Any
     draws: list[Draw]
@@ -58,7 +49,7 @@ class Run:
     def leaves(self) -> dict[str, Leaf]:
         """The parts of the output by their places, and its length."""
         table = tabulate([self.output])
-        if len(table.codes) > MAX_LEAVES:
+        if len(table.codes) > 2 * THOUSAND:
             raise TooLong
         names: dict[int, Any] = {code: level for level, code in table.levels.items()}
         structure = table.structures[0]
@@ -83,7 +74,6 @@ class Run:
         return keyed
 
     def draws_at(self, line: Site) -> list[Draw]:
-        """Its draws in a line."""
         return [draw for draw in self.draws if place_of(draw.stack) == line]
 
     def value_of(self, element: Element) -> Any:
@@ -96,15 +86,7 @@ class Run:
 
 
 class Runs:
-    """Runs on both inputs of a pair, identified by the side (0 for D) and the number of the noise.
-
-    Parameters
-    ----------
-    call : Call
-    pair : tuple of two objects
-        D and D'.
-    deadline : Deadline
-    """
+    """Runs on both inputs of a pair, told by the side (0 for D) and the number of the noise."""
 
     def __init__(self, call: Call, pair: tuple[Any, Any], deadline: Deadline) -> None:
         self._call, self.pair, self._deadline = call, pair, deadline
@@ -120,9 +102,7 @@ class Runs:
     def run(self, side: int, noise: int, replaced: Replaced | None = None) -> Run:
         """A run that is not cached, with some draws replaced.
 
-        Raises
-        ------
-        OutOfTime
+        Raises OutOfTime if no time is left.
         """
         if self._deadline.remaining() < 0:
             raise OutOfTime

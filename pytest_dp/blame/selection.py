@@ -13,24 +13,14 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.blame.findings import Finding
-from pytest_dp.blame.flow import NOISES, UNIFORM, Flow, halved, with_element
-from pytest_dp.blame.losses import ABOVE, is_pure
+from pytest_dp.blame.flow import UNIFORM, Flow, halved, with_element
+from pytest_dp.blame.losses import is_pure
 from pytest_dp.blame.origins import origins
 from pytest_dp.blame.runs import LENGTH, Element, Key, Leaf, Run, indices, place_of
 from pytest_dp.blame.texts import format_draw, format_leaf, format_number, format_places
+from pytest_dp.limits import DOZENS, NEARLY_EQUAL, SEVERAL
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.tape import Draw
-
-MAX_ELEMENTS = 32
-"""Uniform numbers in a run. Each costs ten runs to see what it decides. Chosen by hand."""
-GRID = 16
-"""Intervals of a uniform draw in which changes of a leaf are searched: the fewer, the more values
-of small probability are missed; the more, the longer it takes. Chosen by hand."""
-HALVINGS = 30
-"""Of an interval of the grid: probabilities are known to 2^-34, far nearer than they are shown."""
-MAX_VALUES = 8
-"""Of a leaf: with more, it is taken for a number that a uniform draw was made into. Chosen by
-hand."""
 
 
 def by_probabilities(flow: Flow, claim: Guarantee) -> Iterator[Finding]:
@@ -44,7 +34,7 @@ def by_probabilities(flow: Flow, claim: Guarantee) -> Iterator[Finding]:
         if twin is None or not places or not _decided(flow, key, places[0]):
             continue
         loss = _largest_loss(_probabilities(draw), _probabilities(twin))
-        if loss is not None and loss > claim.claimed * ABOVE:
+        if loss is not None and loss > claim.claimed * (1 + NEARLY_EQUAL):
             text = (
                 f"the probabilities of {draw.request.source.name}.choice here differ by up to a "
                 f"factor of {format_number(math.exp(loss))} between D and D', and it alone decides "
@@ -88,24 +78,15 @@ def _decided(flow: Flow, key: Key, place: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """A leaf that one uniform number decides.
-
-    Attributes
-    ----------
-    place : str
-    element : Element
-    draw : Draw
-    cuts : tuple of (list of float, list of Leaf)
-        On D and on D': where the leaf changes, and what it is in between.
-    """
+    """A leaf that one uniform number decides."""
 
     place: str
     element: Element
     draw: Draw
     cuts: tuple[tuple[list[float], list[Leaf | None]], ...]
+    """On D and on D': where the leaf changes, and what it is in between."""
 
     def probabilities(self, side: int) -> dict[Leaf | None, float]:
-        """The probability of each value of the leaf."""
         cuts, leaves = self.cuts[side]
         probabilities: dict[Leaf | None, float] = {}
         for low, high, leaf in zip([0.0, *cuts], [*cuts, 1.0], leaves, strict=True):
@@ -127,7 +108,7 @@ def by_uniforms(flow: Flow, claim: Guarantee) -> Iterator[Finding]:
         return
     selections = _selections(flow)
     loss = sum(selection.loss for selection in selections)
-    if not selections or loss <= claim.claimed * ABOVE:
+    if not selections or loss <= claim.claimed * (1 + NEARLY_EQUAL):
         return
     worst = max(selections, key=lambda selection: selection.loss)
     others = [selection.place for selection in selections if selection is not worst]
@@ -160,7 +141,7 @@ def _selections(flow: Flow) -> list[_Selection]:
         if draw.request.method in UNIFORM and key in there.keyed
         for index in indices(draw)
     ]
-    if not 0 < len(elements) <= MAX_ELEMENTS:
+    if not 0 < len(elements) <= DOZENS:
         return []
     differing = {place for place in flow.differing if place != LENGTH}
     candidates: dict[str, list[tuple[Element, Draw]]] = {}
@@ -207,15 +188,15 @@ def _cuts(
     def leaf(value: float) -> Leaf | None:
         return _run_with(flow, side, element, value).leaves.get(place)
 
-    grid = [*np.linspace(0, 1, GRID + 1)[:-1].tolist(), 1 - 2.0**-53]
+    grid = [*np.linspace(0, 1, 2 * SEVERAL + 1)[:-1].tolist(), 1 - 2.0**-53]
     on_grid = [leaf(value) for value in grid]
-    if len(set(on_grid)) > MAX_VALUES:
+    if len(set(on_grid)) > SEVERAL:
         return [], [None]
     cuts, leaves = [], [on_grid[0]]
     for (low, before), (high, after) in pairwise(zip(grid, on_grid, strict=True)):
         if before != after:
             unchanged = partial(lambda before, value: leaf(value) == before, before)
-            cuts.append(halved(low, high, unchanged, HALVINGS)[1])
+            cuts.append(halved(low, high, unchanged, 30)[1])
             leaves.append(after)
     return cuts, leaves
 
@@ -224,7 +205,7 @@ def _holds(flow: Flow, selection: _Selection) -> bool:
     """Whether a leaf is what the number says, in all runs on either input."""
     for side in (0, 1):
         cuts, leaves = selection.cuts[side]
-        for noise in range(NOISES):
+        for noise in range(DOZENS):
             run = flow.runs.usual(side, noise)
             value = run.value_of(selection.element)
             if value is None or run.leaves.get(selection.place) != leaves[bisect(cuts, value)]:

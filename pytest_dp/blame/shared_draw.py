@@ -11,15 +11,8 @@ from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.flow import Flow, at_line, halved
 from pytest_dp.blame.runs import LENGTH, Leaf, differ
 from pytest_dp.blame.texts import format_draw, format_number
+from pytest_dp.limits import FAR, SEVERAL
 from pytest_dp.randomness.requests import Site
-
-MAX_LEAVES = 8
-"""Leaves that are compared. Each costs about seventy runs on either input. Chosen by hand."""
-FAR = 1e6
-"""Draws are varied between minus this and this. Limits further out are missed. Chosen by hand;
-nothing depends on it finely."""
-HALVINGS = 60
-"""Of that interval: thresholds are known to 2e-12, nearer than they are shown."""
 
 
 def shared_draw(flow: Flow) -> Iterator[Finding]:
@@ -35,7 +28,7 @@ def shared_draw(flow: Flow) -> Iterator[Finding]:
     differing = [place for place in flow.differing if place in places]
     places = [place for place in dict.fromkeys([*differing, *places]) if flow.lines_of(place)]
     thresholds: dict[str, tuple[float, float]] = {}
-    for place in places[:MAX_LEAVES]:
+    for place in places[:SEVERAL]:
         here, there = (_threshold(flow, side, line, place) for side in (0, 1))
         if here is not None and there is not None:
             thresholds[place] = here, there
@@ -81,7 +74,7 @@ def _threshold(flow: Flow, side: int, line: Site, place: str) -> float | None:
     below, above = leaf(-FAR), leaf(FAR)
     if below == above or isinstance(below, float) or isinstance(above, float):
         return None
-    low, high = halved(-FAR, FAR, lambda value: leaf(value) == below, HALVINGS)
+    low, high = halved(-FAR, FAR, lambda value: leaf(value) == below, 60)
     nearby = [leaf(value) for value in np.linspace(low - 2, low + 2, 9)]
     changes = sum(differ(x, y) for x, y in pairwise(nearby))
     return high if changes == 1 else None

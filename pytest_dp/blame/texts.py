@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.blame.runs import ABSENT, Leaf
+from pytest_dp.limits import LABEL, SHORT_TEXT
 from pytest_dp.randomness.requests import Request, Site
-
-LONGEST_DRAW = 60
-"""Characters of a draw; of longer ones, the arguments are left out. Chosen by hand, so that a
-finding stays a sentence."""
-LONGEST_LEAF = 30
-"""Characters of a part of an output, beyond which it is cut. Chosen by hand, as above."""
 
 
 def format_draw(request: Request) -> str:
@@ -26,7 +21,7 @@ def format_draw(request: Request) -> str:
         if name != "size"
     ]
     text = f"{request.source.name}.{request.method}({', '.join(arguments)})"
-    return text if len(text) <= LONGEST_DRAW else f"{request.source.name}.{request.method}(...)"
+    return text if len(text) <= SHORT_TEXT else f"{request.source.name}.{request.method}(...)"
 
 
 def _format_argument(value: Any) -> str:
@@ -54,7 +49,7 @@ def format_leaf(leaf: Leaf | None) -> str:
     if leaf is None or leaf == ABSENT:
         return "not there"
     text = " ".join(str(part) for part in leaf[1:]) or str(leaf[0])
-    return text if len(text) <= LONGEST_LEAF else f"{text[: LONGEST_LEAF - 3]}..."
+    return text if len(text) <= LABEL else f"{text[: LABEL - 3]}..."
 
 
 def format_places(places: Sequence[str]) -> str:

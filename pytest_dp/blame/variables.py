@@ -12,27 +12,16 @@ import numpy as np
 from pytest_dp.blame.flow import Flow
 from pytest_dp.blame.line_trace import RETURNED, traced_lines
 from pytest_dp.blame.runs import LENGTH, Leaf
+from pytest_dp.limits import MANY
 from pytest_dp.outputs.columns import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
-
-MAX_MEMBERS = 64
-"""Members of a container that are compared with a value, at each line of a run. More would find
-more, and take longer. Chosen by hand."""
 
 
 def lines_with(flow: Flow, side: int, place: str, value: Leaf | None, noise: int = 0) -> list[Site]:
     """Lines that give a variable a leaf's value in a run, in order; else the run's last line.
 
-    Parameters
-    ----------
-    flow : Flow
-    side : int
-    place : str
-        Of the leaf; for the output's length, lengths of containers are compared.
-    value : float or tuple
-    noise : int
-        Of the run.
+    For the output's length, lengths of containers are compared.
     """
     has = _has_length if place == LENGTH else _has
     assignments, last = _assignments(flow, side, has, value, noise)
@@ -81,12 +70,12 @@ def _has(variable: Any, value: Leaf | None) -> bool:
     if _is(variable, value):
         return True
     if isinstance(variable, np.ndarray) and variable.dtype.kind in "iuf":
-        numbers = variable.reshape(-1)[:MAX_MEMBERS].tolist()
+        numbers = variable.reshape(-1)[:MANY].tolist()
         return isinstance(value, float) and any(math.isclose(n, value) for n in numbers)
     members = variable.values() if isinstance(variable, dict) else variable
     if not isinstance(variable, dict | list | tuple):
         return False
-    return any(_is(member, value) for member in islice(members, MAX_MEMBERS))
+    return any(_is(member, value) for member in islice(members, MANY))
 
 
 def _is(variable: Any, value: Leaf | None) -> bool:

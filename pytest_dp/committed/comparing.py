@@ -14,34 +14,24 @@ from pytest_dp.committed.entries import (
     promise_of,
     promise_text,
 )
+from pytest_dp.declaration import Neighbors
+from pytest_dp.limits import EQUAL, NEARLY_EQUAL
 from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.implication import implies
 from pytest_dp.settings import SEARCHES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
-_CURVE_TOLERANCE = 1e-6
-"""Relative difference of deltas that were computed in two ways: larger values let a promise become
-weaker by so much. Chosen by hand."""
-_ROUNDING = 1e-9
-"""Relative difference of numbers that machines round differently."""
 
 
 class Change(NamedTuple):
-    """A difference between two entries of a claim.
-
-    Attributes
-    ----------
-    what : str
-        The keyword of a claim, or ``"promise"``.
-    before, after : str
-    verdict : str
-        `WEAKER`, `STRONGER` or `OTHER`.
-    """
+    """A difference between two entries of a claim."""
 
     what: str
+    """The keyword of a claim, or ``"promise"``."""
     before: str
     after: str
     verdict: str
+    """`WEAKER`, `STRONGER` or `OTHER`."""
 
     @property
     def loses(self) -> bool:
@@ -55,10 +45,7 @@ class Change(NamedTuple):
 def changes(old: Entry, new: Entry) -> list[Change]:
     """The differences between two entries of a claim, but for its source.
 
-    Raises
-    ------
-    ClaimError
-        If the old entry is none.
+    Raises ClaimError if the old entry is none.
     """
     return [
         *_promise(*_of_units(old, new)),
@@ -101,7 +88,7 @@ def _close(old: Any, new: Any) -> bool:
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(_close, old, new))
     if isinstance(old, int | float) and isinstance(new, int | float):
-        return math.isclose(old, new, rel_tol=_ROUNDING)
+        return math.isclose(old, new, rel_tol=EQUAL)
     return bool(old == new)
 
 
@@ -114,8 +101,8 @@ def _follows(asked: Entry, wanted: Guarantee | None, given: Entry, have: Guarant
         return "eps" in curve and _delta(given, curve["eps"]) <= curve.get("delta", 0.0)
     at = asked["curve"]
     if have is not None:
-        return all(have.delta_at(eps) <= delta * (1 + _CURVE_TOLERANCE) for eps, delta in at)
-    return all(_delta(given, eps) <= delta * (1 + _CURVE_TOLERANCE) for eps, delta in at)
+        return all(have.delta_at(eps) <= delta * (1 + NEARLY_EQUAL) for eps, delta in at)
+    return all(_delta(given, eps) <= delta * (1 + NEARLY_EQUAL) for eps, delta in at)
 
 
 def _delta(given: Entry, eps: float) -> float:
@@ -127,21 +114,24 @@ def _relation(old: Entry, new: Entry) -> Iterator[Change]:
     """Compare relations: more rows for each unit are a stronger claim; others have no order."""
     if old == new:
         return
-    rows = ("rows_per_unit",)
-    known = {*old, *new}
-    alike = all(old.get(name) == new.get(name) for name in known if name not in rows)
+    alike = all(old.get(name) == new.get(name) for name in {*old, *new} - {"rows"})
     if not old or not new:
         verdict = STRONGER if not old else WEAKER
     elif alike:
-        before, after = (float(relation.get("rows_per_unit", "inf")) for relation in (old, new))
+        before, after = (float(relation.get("rows", "inf")) for relation in (old, new))
         verdict = STRONGER if after > before else WEAKER
     else:
         verdict = OTHER
-    yield Change("neighbours", _keywords(old), _keywords(new), verdict)
+    yield Change("neighbours", _neighbors(old), _neighbors(new), verdict)
 
 
-def _keywords(given: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in given.items()) or "not stated"
+def _neighbors(given: Mapping[str, Any]) -> str:
+    """As a keyword of a claim."""
+    if not given:
+        return "not stated"
+    said = {name: given[name] for name in ("record", "unit", "rows") if name in given}
+    name = given.get("neighbors")
+    return f"neighbors={Neighbors(str(name), **said) if said else repr(name)}"
 
 
 def _group(old: int, new: int) -> Iterator[Change]:
@@ -208,7 +198,8 @@ def _composes(old: list[str], new: list[str]) -> Iterator[Change]:
 def _effort(old: Entry, new: Entry) -> Iterator[Change]:
     usual = Settings()
     for name in sorted({*old, *new}):
-        before, after = (effort.get(name, getattr(usual, name, False)) for effort in (old, new))
+        otherwise = getattr(usual, name, getattr(usual.method, name, False))
+        before, after = (effort.get(name, otherwise) for effort in (old, new))
         if before != after:
             verdict = _EFFORT.get(name, _no_order)(before, after)
             if verdict:

@@ -14,6 +14,7 @@ from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.identity import digest, source_digest
 from pytest_dp.keywords import is_strategy
+from pytest_dp.limits import RECORDED_EPS
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,
@@ -26,13 +27,10 @@ from pytest_dp.settings import Settings
 
 Entry = dict[str, Any]
 
-CURVE = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-"""Where a guarantee that is a function is asked for its delta, in nats: more values make longer
-entries, between them a promise may become weaker unseen. Chosen by hand."""
 ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
 """Effort that an entry names in any case; of the rest, what is not usual."""
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
-SOMETIMES = ("beyond", "c", "classifier", "coupled", "features", "floating_point", "search")
+SOMETIMES = ("beyond", "features", "floating_point", "search")
 
 
 def entry(
@@ -45,23 +43,10 @@ def entry(
     strict: bool = False,
     profiles: Mapping[str, tuple[Settings, bool]] = MappingProxyType({}),
 ) -> Entry:
-    """What is kept of a claim.
+    """What is kept of a claim, as it is written.
 
-    Parameters
-    ----------
-    claim : Claim
-        As written.
-    settings : Settings
-        With which it is audited by what files say: the command line is not part of a claim.
-    mechanism : callable
-    composes : iterable of (mechanism, int)
-        What it says that it is made of.
-    resolved : Promise, optional
-        Its promise with the inputs looked up, where it was audited.
-    strict : bool
-        Whether an audit that can tell nothing fails.
-    profiles : mapping
-        By the names of the project's own profiles, the settings and whether they are strict.
+    The settings, and those of the project's own profiles, are what files say: the command line is
+    not part of a claim. `resolved` is its promise with the inputs looked up, where it was audited.
     """
     promise, effort = claim.promise, _effort(settings, strict=strict)
     looked_up = resolved or promise
@@ -95,27 +80,21 @@ def promise_of(given: Guarantee) -> Entry:
     if isinstance(given, GaussianDP):
         return {"mu": given.mu}
     if isinstance(given, RenyiDP):
-        return {"rdp": [list(pair) for pair in given.bounds]}
-    values = [[eps, float(f"{given.delta_at(eps):.9g}")] for eps in CURVE]
-    notion, _, name = given.label.partition("=")
-    return {notion: name, "curve": values}
+        return {"RenyiDP": [list(pair) for pair in given.bounds]}
+    values = [[eps, float(f"{given.delta_at(eps):.9g}")] for eps in RECORDED_EPS]
+    return {"guarantee": str(given).partition("=")[2], "curve": values}
 
 
 def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
     """The guarantee of an entry; None if it is a function, of which only values are kept.
 
-    Raises
-    ------
-    ClaimError
-        If this is no guarantee.
+    Raises ClaimError if this is no guarantee.
     """
     if "curve" in promise:
         return None
     try:
-        given = dict(promise)
-        if "rdp" in given:
-            given["rdp"] = dict(given["rdp"])
-        return guarantee(given)
+        orders = promise.get("RenyiDP")
+        return guarantee(promise if orders is None else {"guarantee": RenyiDP(dict(orders))})
     except (TypeError, ValueError) as error:
         raise ClaimError(f"{dict(promise)!r} is no promise: {error}") from None
 
@@ -123,9 +102,8 @@ def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
 def promise_text(promise: Mapping[str, Any]) -> str:
     """The promise of an entry as keywords of a claim."""
     given = {name: value for name, value in promise.items() if name != "curve"}
-    if "rdp" in given:
-        pairs = [tuple(pair) for pair in given["rdp"]]
-        given["rdp"] = pairs[0] if len(pairs) == 1 else dict(pairs)
+    if "RenyiDP" in given:
+        return str(RenyiDP(dict(given["RenyiDP"])))
     return ", ".join(f"{name}={value}" for name, value in given.items())
 
 
@@ -183,7 +161,8 @@ def _inputs(promise: Promise) -> str | None:
 def _relation(promise: Promise) -> Entry | None:
     if promise.relation is None:
         return None
-    stated = {name: v for name, v in promise.relation.keywords.items() if name != "group"}
+    stated = {"neighbors": promise.relation.neighbors, **promise.relation.said}
+    stated.pop("group", None)
     return {name: v if isinstance(v, str | int) else text_of(v) for name, v in stated.items()}
 
 
@@ -197,15 +176,16 @@ def differing(given: tuple[Settings, bool], usual: Entry) -> Entry:
 def _effort(settings: Settings, *, strict: bool) -> Entry:
     usual = Settings()
     effort: Entry = {name: getattr(settings, name) for name in ALWAYS}
+    effort["method"] = settings.method.name
     if strict:
         effort["strict"] = True
-    for name in SOMETIMES:
-        value = getattr(settings, name)
+    given = {name: getattr(settings, name) for name in SOMETIMES} | settings.method.said()
+    for name, value in given.items():
         if name == "search":
             texts = [part if isinstance(part, str) else _with_code(part) for part in value]
             if sorted(texts) != sorted(usual.search):
                 effort[name] = sorted(texts)
-        elif value is not getattr(usual, name) and value != getattr(usual, name):
+        elif value != getattr(usual, name, None):
             plain = isinstance(value, bool | int | float | str)
             effort[name] = value if plain else _with_code(value)
     return effort

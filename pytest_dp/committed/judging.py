@@ -16,46 +16,28 @@ FAILING = (WEAKENED, HIDDEN, GONE, NEW)
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A claim that this run has collected.
-
-    Attributes
-    ----------
-    id : str
-        As in the file: path and name.
-    entry : dict or None
-        None where it is not known what is claimed: the test was not run, or the claim is broken.
-    path, line : str, int
-        Where the claim stands.
-    hidden : str
-        Why it is not audited, in words: ``"skipped: too slow"``; empty if it is.
-    selected : bool
-        Whether it is judged: a run of some tests says nothing of others.
-    """
+    """A claim that this run has collected."""
 
     id: str
+    """As in the file: path and name."""
     entry: Entry | None
+    """None where it is not known what is claimed: the test was not run, or the claim is broken."""
     path: str = ""
     line: int = 1
     hidden: str = ""
+    """Why it is not audited, in words: ``"skipped: too slow"``; empty if it is."""
     selected: bool = True
+    """Whether it is judged: a run of some tests says nothing of others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What became of a claim.
-
-    Attributes
-    ----------
-    kind : str
-        `KEPT`, `STRONGER`, `RENAMED`, `WEAKENED`, `HIDDEN`, `GONE` or `NEW`.
-    id : str
-        As on record, or else as found.
-    collected : Collected or None
-    changes : tuple of Change
-    """
+    """What became of a claim."""
 
     kind: str
+    """`KEPT`, `STRONGER`, `RENAMED`, `WEAKENED`, `HIDDEN`, `GONE` or `NEW`."""
     id: str
+    """As on record, or else as found."""
     collected: Collected | None = None
     changes: tuple[Change, ...] = field(default=())
 
@@ -69,18 +51,8 @@ def judge(
 ) -> list[Judgement]:
     """What became of each claim on record that this run was about, and of each that it found.
 
-    Parameters
-    ----------
-    recorded : mapping
-        Entries by their ids.
-    collected : iterable of Collected
-    expected : callable
-        Whether this run should have found a claim of that id.
-
-    Raises
-    ------
-    ClaimError
-        If something on record is no entry.
+    The entries on record are by their ids; `expected` tells whether this run should have found a
+    claim of that id. Raises ClaimError if something on record is no entry.
     """
     claims = list(collected)
     pairs = matched(recorded, claims)

@@ -20,12 +20,14 @@ from pytest_dp.committed.judging import (
     Judgement,
     mechanism_of,
 )
+from pytest_dp.limits import LINE
 
-WIDTH = 76
 _WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 KEYWORDS = {
-    "promise": ("eps", "delta", "rho", "mu", "rdp", "profile", "tradeoff", "composes"),
-    "neighbours": ("neighbors", "unit", "rows_per_unit"),
+    "promise": ("eps", "delta", "rho", "mu", "guarantee", "composes"),
+    "neighbours": ("neighbors",),
+    "group": ("neighbors",),
+    **dict.fromkeys(("classifier", "coupled", "c"), ("method",)),
     "inputs": ("inputs", "pairs"),
 }
 """By what has changed, the keywords of a claim that may say it; of all else, its own name."""
@@ -34,22 +36,16 @@ KEYWORDS = {
 def message(judgement: Judgement, file: str, hint: str = "") -> str:
     """Why a claim fails: in one line, then what has changed, then what to do.
 
-    Parameters
-    ----------
-    judgement : Judgement
-    file : str
-        Name of the file.
-    hint : str
-        What else is known, as a sentence.
+    `hint` is what else is known, as a sentence.
     """
     room = " " * len("WeakenedClaim: ")  # which comes before it
-    lines = wrap(room + _headline(judgement, file), WIDTH, **_WHOLE_WORDS)
+    lines = wrap(room + _headline(judgement, file), LINE, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()
     details = [*_renamed(judgement), *_table(judgement.changes)]
     if details:
         lines += ["", *details]
     if hint:
-        lines += ["", *wrap(hint, WIDTH, **_WHOLE_WORDS)]
+        lines += ["", *wrap(hint, LINE, **_WHOLE_WORDS)]
     return "\n".join([*lines, "", *what_to_do(file)])
 
 
@@ -98,7 +94,7 @@ def _table(changed: Sequence[Change]) -> list[str]:
     lines = []
     for change in changed:
         said = f"{change.before} -> {change.after}  ({change.verdict})"
-        room = max(WIDTH - width - 4, 30)
+        room = max(LINE - width - 4, 30)
         start, *rest = wrap(said, room, break_on_hyphens=False)
         lines.append(f"  {change.what:<{width}}  {start}")
         lines += [f"  {'':<{width}}  {text}" for text in rest]
@@ -117,7 +113,7 @@ def summary(judged: Iterable[Judgement], file: str) -> list[str]:
         elif judgement.kind == STRONGER and judgement.collected is not None:
             said = "; ".join(map(_short_text, judgement.changes)) or "it is audited again"
             line = f"  stronger: {judgement.id}: {said}"
-            lines += wrap(line, WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
+            lines += wrap(line, LINE, subsequent_indent="    ", **_WHOLE_WORDS)
     if any(judgement.kind in (RENAMED, STRONGER) for judgement in judged) and not any(
         judgement.kind in FAILING for judgement in judged
     ):

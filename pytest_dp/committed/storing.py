@@ -16,19 +16,14 @@ from pytest_dp.errors import ClaimsFileError
 from pytest_dp.writing import write_whole
 
 VERSION = 1
-"""Of the format; what a newer one says is not guessed at."""
-_WIDE = 92
-"""Characters of an entry that is written on one line."""
+"""Given with the format; what a newer one says is not guessed at."""
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)
 
 
 def load(file: Path) -> dict[str, Entry]:
     """The entries of a file by their ids; none if there is no such file.
 
-    Raises
-    ------
-    ClaimsFileError
-        If it cannot be read, or is damaged, or of a newer version.
+    Raises ClaimsFileError if it cannot be read, or is damaged, or of a newer version.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -119,7 +114,7 @@ def _block(entry: Entry) -> str:
 
 def _value(value: Any) -> str:
     short = json.dumps(value, sort_keys=True, ensure_ascii=False)
-    if len(short) <= _WIDE or not isinstance(value, list | dict):
+    if len(short) <= 92 or not isinstance(value, list | dict):
         return short
     return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2).replace("\n", "\n      ")
 
@@ -127,12 +122,7 @@ def _value(value: Any) -> str:
 def write(file: Path, entries: Mapping[str, Entry]) -> bool:
     """Write the file, whole or not at all; False if it said the same already.
 
-    Called with others held off, as by `alone`.
-
-    Raises
-    ------
-    ClaimsFileError
-        If that is not possible.
+    Called with others held off, as by `alone`. Raises ClaimsFileError if that is not possible.
     """
     content = text(entries).encode("utf-8")
     try:

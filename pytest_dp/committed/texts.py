@@ -12,17 +12,12 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.datasets.types import type_of
-from pytest_dp.declaration import NullRecord, Queries, Values
+from pytest_dp.declaration import Neighbors, Queries, Values
 from pytest_dp.identity import digest, of_names, source_digest
 from pytest_dp.keywords import is_strategy
+from pytest_dp.limits import DEEP, SHORT_TEXT, THOUSAND
 from pytest_dp.reprs import shown
 
-SHORT = 60
-"""Characters that a text may have before a digest takes the place of its end. Chosen by hand."""
-MANY = 1_000
-"""Entries of a list from which on its own repr is taken, which is quick. By hand."""
-_DEEP = 20
-"""Levels of nested containers that are written, as some hold themselves. Chosen by hand."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
@@ -42,7 +37,7 @@ def with_code(text: str, value: Any) -> str:
 
 def brief(text: str) -> str:
     """The text, or its beginning and a digest of it all."""
-    return text if len(text) <= SHORT else f"{text[: SHORT - 20]}... #{digest(text)}"
+    return text if len(text) <= SHORT_TEXT else f"{text[: SHORT_TEXT - 20]}... #{digest(text)}"
 
 
 def _text(value: Any, depth: int) -> str:
@@ -50,7 +45,7 @@ def _text(value: Any, depth: int) -> str:
         return repr(float(f"{value:.12g}"))
     if type(value) in _PLAIN or isinstance(value, str | bytes):
         return repr(value)
-    if depth > _DEEP:
+    if depth > DEEP:
         return "..."
     for kinds, write in _WRITERS:
         if isinstance(value, kinds):
@@ -82,7 +77,7 @@ def _with_missing_values(record: Any) -> Any:
 
 
 def _listed(values: Any, depth: int) -> str:
-    if len(values) > MANY:
+    if len(values) > THOUSAND:
         return f"[#{digest(shown(values))}] ({len(values):,} in all)"
     return f"[{', '.join(_text(item, depth) for item in values)}]"
 
@@ -106,7 +101,8 @@ def _dict(value: Any, depth: int) -> str:
 
 
 def _array(value: Any, depth: int) -> str:
-    if value.dtype.kind in "biufcSU" and value.size > SHORT:  # a digest of its bytes is quicker
+    if value.dtype.kind in "biufcSU" and value.size > SHORT_TEXT:
+        # a digest of its bytes is quicker
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"array(#{content}, {value.dtype}, {value.shape})"
     return f"array({_text(value.tolist(), depth)}, {value.dtype})"
@@ -127,6 +123,6 @@ _WRITERS: tuple[tuple[Any, Any], ...] = (
     (dict, _dict),
     (Queries, lambda value, depth: f"queries{_tuple(value.lengths, depth)}".replace(",)", ")")),
     (Values, lambda value, depth: f"values({_listed(value.options, depth)})"),
-    (NullRecord, lambda value, depth: f"replace_special({_text(value.record, depth)})"),
+    (Neighbors, lambda value, depth: f"{value.name}{_named(value.said, depth)}"),
     (functools.partial, _partial),
 )

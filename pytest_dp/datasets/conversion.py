@@ -34,12 +34,8 @@ def in_words(value: Any) -> str:
 def records_of(dataset: Any) -> list[Any]:
     """The records as plain Python objects, in order; those of a set in an order of their own.
 
-    Rows of tables and of structured arrays are tuples.
-
-    Raises
-    ------
-    ClaimError
-        If the object is no dataset.
+    Rows of tables and of structured arrays are tuples. Raises ClaimError if the object is no
+    dataset.
     """
     return _type_of_dataset(dataset).records(dataset)
 
@@ -60,17 +56,7 @@ def only_in(dataset: Any, other: Any) -> list[Any]:
 def rebuilt(example: Any, records: Sequence[Any]) -> Any:
     """A dataset like the example, of its type and dtypes, that holds these records instead.
 
-    Parameters
-    ----------
-    example : dataset
-    records : sequence
-        In the form of `records_of`.
-
-    Raises
-    ------
-    ClaimError
-        If the example is no dataset, or cannot hold one of the records, such as 0.5 in an array of
-        integers.
+    Raises ClaimError if it cannot hold one of them, such as 0.5 in an array of integers.
     """
     data = _type_of_dataset(example)
     try:
@@ -107,16 +93,8 @@ def joined_as(dataset: Any) -> str:
 def null_of(example: Any, record: Any) -> Any:
     """The null record of such a dataset, in the form of `records_of`.
 
-    Parameters
-    ----------
-    example : dataset
-    record : object
-        The record, which may be a dict for rows of tables; None for one of missing values.
-
-    Raises
-    ------
-    ClaimError
-        If the dataset cannot hold it, or has no missing values.
+    The record that is given may be a dict for rows of tables, and is None for one of missing
+    values. Raises ClaimError if the dataset cannot hold it.
     """
     data = _type_of_dataset(example)
     columns = data.columns(example)

@@ -16,7 +16,8 @@ from hashlib import blake2b
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.types import MAX_CLASSES, type_of
+from pytest_dp.datasets.types import type_of
+from pytest_dp.limits import THOUSAND
 
 
 def key(value: Any) -> Hashable:
@@ -124,7 +125,7 @@ _EQUALITY: dict[type, bool] = {}
 
 def _has_equality(cls: type) -> bool:
     if cls not in _EQUALITY:
-        if len(_EQUALITY) > MAX_CLASSES:
+        if len(_EQUALITY) > THOUSAND:
             _EQUALITY.clear()
         _EQUALITY[cls] = any("__eq__" in vars(base) for base in cls.__mro__[:-1])
     return _EQUALITY[cls]

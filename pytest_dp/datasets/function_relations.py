@@ -15,24 +15,12 @@ from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.neighbours import Pair, Relation
 from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.errors import ClaimError
-
-MAX_TAKEN = 512
-"""Neighbours of one input that are taken from a function, which may yield without end. More cost
-time; fewer may leave out the one that leaks. By hand."""
-MAX_REFUSED = 20_000
-"""Pairs in a row that may be no neighbours by a predicate, after which no more are looked for.
-Larger: predicates that refuse nearly all cost time; smaller: their few neighbours are not found. By
-hand."""
+from pytest_dp.limits import MAX_PAIRS, STEPS
 
 
 @dataclass(frozen=True, slots=True)
 class OfFunction(Relation):
-    """A relation that a function tells.
-
-    Attributes
-    ----------
-    function : callable
-    """
+    """A relation that a function tells."""
 
     function: Callable[..., Any]
 
@@ -45,8 +33,8 @@ class OfFunction(Relation):
         return str(getattr(self.function, "__name__", "the function"))
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        return {"neighbors": self.function}
+    def neighbors(self) -> Any:
+        return self.function
 
 
 class Neighbours(OfFunction):
@@ -71,7 +59,7 @@ class Neighbours(OfFunction):
         return f"neighbours by {self.called}"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
-        """The dataset with what the function yields, `MAX_TAKEN` at most."""
+        """The dataset with what the function yields, `MAX_PAIRS` at most."""
         seen = set()
         for neighbour in self._neighbours_of(dataset):
             content = key(neighbour)
@@ -91,7 +79,7 @@ class Neighbours(OfFunction):
                 f"{describe(dataset)}. Return a list of the inputs that are neighbours of D, or "
                 "yield them one by one."
             )
-        neighbours = islice(iter(returned), MAX_TAKEN)
+        neighbours = islice(iter(returned), MAX_PAIRS)
         while True:
             try:
                 neighbour = next(neighbours)
@@ -151,7 +139,7 @@ class Predicate(OfFunction):
             if not self.fault(pair.d1, pair.d2):
                 refused = 0
                 yield Pair(pair.d1, pair.d2, self.difference(pair.d1, pair.d2))
-            elif (refused := refused + 1) == MAX_REFUSED:
+            elif (refused := refused + 1) == STEPS:
                 return
 
     def _are_neighbours(self, d1: Any, d2: Any) -> bool:
@@ -167,13 +155,7 @@ class Predicate(OfFunction):
 
 
 def of_function(function: Callable[..., Any]) -> OfFunction:
-    """The relation that a function tells: by one input, or by two.
-
-    Raises
-    ------
-    ClaimError
-        If it takes neither one nor two.
-    """
+    """The relation that a function tells: by one input, or by two."""
     try:
         parameters = signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C

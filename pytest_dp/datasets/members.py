@@ -13,43 +13,26 @@ from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.records import representatives
 from pytest_dp.datasets.units import moved_to, name_of, reader
+from pytest_dp.limits import SEVERAL
 
-PART, PART_UNITS = 16, 8
-"""Records, and units, of a large dataset that stand for it where it is cut down. More are more
-neighbours to try; fewer may leave out the record that leaks. By hand."""
 _NOBODY = object()
 """The unit of null records, which are no one's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One unit of privacy of a dataset.
-
-    Attributes
-    ----------
-    key : hashable
-        Equal for equal records, or for rows of one unit.
-    at : tuple of int
-        Where it stands: indices into the positions of a dataset; of newcomers, positions in the
-        pool.
-    name : str
-        ``"user_id=7"``; empty for a record.
-    """
+    """One unit of privacy of a dataset."""
 
     key: Hashable
+    """Equal for equal records, or for rows of one unit."""
     at: Positions
+    """Indices into the positions of a dataset; of newcomers, positions in the pool."""
     name: str = ""
+    """``"user_id=7"``; empty for a record."""
 
 
 class Records:
-    """Each record is a unit by itself.
-
-    Parameters
-    ----------
-    pool : Pool
-    null : int or None
-        The position of the record that is no unit.
-    """
+    """Each record is a unit by itself, but for the one at position `null`."""
 
     def __init__(self, pool: Pool, null: int | None) -> None:
         self.pool, self._null = pool, null
@@ -78,7 +61,7 @@ class Records:
 
     def part(self, positions: Positions) -> Positions:
         """The positions that tell most of a large dataset, in their order."""
-        rows = representatives([self.pool.records[at] for at in positions], PART)
+        rows = representatives([self.pool.records[at] for at in positions], 2 * SEVERAL)
         return tuple(positions[index] for index in sorted(rows))
 
     def instead(self, leaving: Member, coming: Member, positions: Positions) -> list[Member]:  # noqa: ARG002
@@ -87,16 +70,9 @@ class Records:
 
 
 class Units:
-    """All rows of a unit go together.
+    """All rows of a unit go together, but for the record at position `null`, which is of no unit.
 
-    Parameters
-    ----------
-    pool : Pool
-    null : int or None
-        The position of the record that is of no unit.
-    unit : str, int or callable
-    most : int or None
-        Rows of a unit that come in at most.
+    At most `max_rows` rows of a unit come in.
     """
 
     def __init__(self, pool: Pool, null: int | None, unit: Any, max_rows: int | None) -> None:
@@ -154,9 +130,9 @@ class Units:
         """All rows of the largest units, and of those that tell most, in their order."""
         members = self._members(positions)
         owner = {index: member for member in members for index in member.at}
-        rows = representatives([self.pool.records[at] for at in positions], PART)
+        rows = representatives([self.pool.records[at] for at in positions], 2 * SEVERAL)
         representative = (owner[index] for index in rows if index in owner)
-        few = list(dict.fromkeys(in_turn((members[:PART_UNITS], representative))))[:PART_UNITS]
+        few = list(dict.fromkeys(in_turn((members[:SEVERAL], representative))))[:SEVERAL]
         kept_rows = sorted(chain.from_iterable(member.at for member in few))
         return tuple(positions[index] for index in kept_rows)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from pytest_dp.datasets.conversion import in_words
+from pytest_dp.declaration import Neighbors
 
 _OPPOSITE = {"removed": "added", "added": "removed"}
 
@@ -22,33 +23,21 @@ class WithParams:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two neighbouring inputs.
-
-    Attributes
-    ----------
-    d1, d2 : object
-        D and D', as the mechanism takes them.
-    difference : str
-        How D' differs from D, such as ``"one record removed"``; empty if no relation was stated.
-    opposite : str
-        How D differs from D', where that is more than an exchange of "removed" and "added".
-    params : dict
-        Values of parameters that were drawn with the inputs, the same for both.
-    origin : str
-        Where a pair comes from that holds what the claim does not give: ``"D holds 6, a constant in
-        stats.py:14"``; else empty.
-    beyond : str
-        What of it is beyond what the claim gives: ``"age = 0 (they have 18 to 90)"``; empty for a
-        pair inside the claim.
-    """
+    """Two neighbouring inputs, D and D', as the mechanism takes them."""
 
     d1: Any
     d2: Any
     difference: str = ""
+    """How D' differs from D, such as ``"one record removed"``; empty if no relation was stated."""
     opposite: str = field(default="", compare=False)
+    """How D differs from D', where that is more than an exchange of "removed" and "added"."""
     params: Mapping[str, Any] = field(default_factory=dict)
+    """Values of parameters that were drawn with the inputs, the same for both."""
     origin: str = field(default="", compare=False)
+    """Where a pair comes from that holds what the claim does not give: ``"D holds 6, a constant in
+    stats.py:14"``; else empty."""
     beyond: str = field(default="", compare=False)
+    """What of it is beyond what the claim gives: ``"age = 0 (they have 18 to 90)"``; else empty."""
 
     @property
     def inputs(self) -> tuple[Any, Any]:
@@ -58,7 +47,6 @@ class Pair:
         return WithParams(self.d1, self.params), WithParams(self.d2, self.params)
 
     def reversed(self) -> Pair:
-        """The same pair with D and D' exchanged."""
         words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
         difference = self.opposite or " ".join(words)
         return replace(
@@ -68,18 +56,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Relation(ABC):
-    """When two inputs are neighbours; a value, equal to another one that says the same.
-
-    Attributes
-    ----------
-    name : str
-        As in ``neighbors=``.
-    example : str
-        A pair that fits.
-    """
+    """When two inputs are neighbours; a value, equal to another one that says the same."""
 
     name: ClassVar[str]
+    """As in ``neighbors=``."""
     example: ClassVar[str]
+    """A pair that fits."""
+    of: ClassVar[type | None] = None
+    """What says which inputs there are, such as `Queries`; None of example datasets."""
 
     @property
     @abstractmethod
@@ -87,12 +71,19 @@ class Relation(ABC):
         """What it asks of a pair, in words."""
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        """How a claim states it."""
-        return {"neighbors": self.name}
+    def neighbors(self) -> Any:
+        """Its name, or the function that tells it."""
+        return self.name
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What a claim says of it beside its name."""
+        return {}
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={shown(value)}" for name, value in self.keywords.items())
+        """As a keyword of a claim."""
+        said = self.said
+        return f"neighbors={Neighbors(self.name, **said) if said else shown(self.neighbors)}"
 
     def covers(self, other: Relation) -> bool:
         """Whether what is promised for these neighbours is promised for the other ones too.
@@ -105,16 +96,14 @@ class Relation(ABC):
     def label(self) -> str:
         """What tells it from others in the id of a test."""
         return "-".join(
-            value if isinstance(value, str) else shown(value) for value in self.keywords.values()
+            value if isinstance(value, str) else shown(value)
+            for value in (self.neighbors, *self.said.values())
         )
 
     def check(self, dataset: Any) -> str:  # noqa: ARG002  what only some relations ask
         """What keeps a dataset from being an input, whatever its neighbours; empty if nothing does.
 
-        Raises
-        ------
-        ClaimError
-            If its records have no unit, where they should.
+        Raises ClaimError if its records have no unit, where they should.
         """
         return ""
 
@@ -130,22 +119,9 @@ class Relation(ABC):
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         """The dataset with each of its neighbours, one after the other, each at most once.
 
-        Parameters
-        ----------
-        dataset : object
-            An input as the relation takes them.
-        records : sequence
-            What may be added to it, or take the place of its records, in the form of `records_of`.
-
-        Yields
-        ------
-        Pair
-            Those of small and extreme records first. Each has the same D, a copy of `dataset`.
-
-        Raises
-        ------
-        ClaimError
-            If the dataset is none, or cannot hold a record.
+        Those of small and extreme records come first. Each pair has the same D, a copy of
+        `dataset`. `records` are what may be added to it, or take the place of its records, in the
+        form of `records_of`. Raises ClaimError if the dataset is none, or cannot hold a record.
         """
 
 

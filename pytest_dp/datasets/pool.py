@@ -16,19 +16,9 @@ Positions = tuple[int, ...]
 class Pool:
     """The records of datasets of one kind; another dataset is a tuple of positions in it.
 
-    Parameters
-    ----------
-    datasets : sequence of dataset
-        Of one kind, at least one.
-
-    Attributes
-    ----------
-    records : list
-        Those of all datasets, one after the other, and those that were added.
-    same : list of int
-        For each position, the first one that holds an equal record.
-    example : dataset
-        One of them, with records if any has.
+    `records` are those of all datasets, one after the other, and those that were added; `same` has
+    for each position the first one that holds an equal record. `example` is one of the datasets,
+    with records if any has.
     """
 
     def __init__(self, datasets: Sequence[Any]) -> None:

@@ -11,16 +11,16 @@ from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
 from pytest_dp.datasets.records import is_real
 from pytest_dp.datasets.types import type_of
+from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
-
-_ROUNDING = 1e-9
-"""What an answer may move beyond 1 by rounding: 4.4 - 3.4 is a little more than 1."""
+from pytest_dp.limits import EQUAL
 
 
 class OfQueries(Relation):
     """Vectors of the answers of counting queries."""
 
     __slots__ = ()
+    of = Queries
 
     def fault(self, d1: Any, d2: Any) -> str:
         for name, value in (("D", d1), ("D'", d2)):
@@ -38,7 +38,7 @@ class OfQueries(Relation):
         if not any(moved):
             return "no answer differs"
         at = max(range(len(moved)), key=moved.__getitem__)
-        if moved[at] <= 1 + _ROUNDING:
+        if moved[at] <= 1 + EQUAL:
             return self._too_many(moved)
         return self._too_many(moved) or f"the answer at index {at} differs by {moved[at]:g}"
 

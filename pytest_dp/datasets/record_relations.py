@@ -18,7 +18,7 @@ from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.steps import Step, counted, in_words, surplus, too_far
 from pytest_dp.datasets.units import grouped, name_of, owners, too_many
-from pytest_dp.declaration import NullRecord
+from pytest_dp.declaration import Neighbors
 
 Keys = tuple[Hashable, ...]
 Move = tuple[Positions, Step, Keys, Keys]
@@ -27,50 +27,41 @@ Move = tuple[Positions, Step, Keys, Keys]
 
 @dataclass(frozen=True, slots=True)
 class OfRecords(Relation):
-    """Datasets that differ in records, or in units that own some, whatever their order.
-
-    Attributes
-    ----------
-    unit : str, int, callable or None
-        What owns records, as for `pytest_dp.datasets.units`; None if each is a unit of its own.
-    rows_per_unit : int or None
-        How many rows a unit has at most.
-    group : int
-        How many units may differ at most; so many do where neighbours are derived.
-    """
+    """Datasets that differ in records, or in units that own some, whatever their order."""
 
     unit: Any = None
-    rows_per_unit: int | None = None
+    """What owns records, as for `pytest_dp.datasets.units`; None if each is a unit of its own."""
+    rows: int | None = None
+    """How many rows a unit has at most."""
     group: int = 1
+    """How many units may differ at most; so many do where neighbours are derived."""
 
     keeps_length: ClassVar[bool] = False
     needs: ClassVar[str]
     """What examples have to hold for a pair to follow from them."""
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        stated = {"unit": self.unit, "rows_per_unit": self.rows_per_unit}
-        if self.group > 1:
-            stated["group"] = self.group
-        return {"neighbors": self._keyword()} | {
-            name: value for name, value in stated.items() if value is not None
-        }
+    def said(self) -> dict[str, Any]:
+        group = self.group if self.group > 1 else None
+        said = {"unit": self.unit, "rows": self.rows, "group": group}
+        return self._record() | {name: value for name, value in said.items() if value is not None}
 
-    def _keyword(self) -> Any:
-        return self.name
+    def _record(self) -> dict[str, Any]:
+        """The null record that a claim gives."""
+        return {}
 
     def covers(self, other: Relation) -> bool:
         if not isinstance(other, OfRecords):
             return False
-        rows = math.inf if self.rows_per_unit is None else self.rows_per_unit
-        of_any = replace(self, group=other.group, rows_per_unit=other.rows_per_unit)
-        return of_any == other and rows >= (other.rows_per_unit or math.inf)
+        rows = math.inf if self.rows is None else self.rows
+        of_any = replace(self, group=other.group, rows=other.rows)
+        return of_any == other and rows >= (other.rows or math.inf)
 
     def check(self, dataset: Any) -> str:
         if self.unit is None:
             return ""
         _, units = self._real(dataset)  # raises if the records have none
-        return too_many(units, self.unit, self.rows_per_unit)
+        return too_many(units, self.unit, self.rows)
 
     # What makes two inputs neighbours
 
@@ -173,13 +164,7 @@ class OfRecords(Relation):
     ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
         """The positions of each neighbour, and the steps that lead to it; some may repeat.
 
-        Parameters
-        ----------
-        pool : Pool
-        own : tuple of int
-            The positions of the dataset.
-        sources : sequence of tuple of int
-            Datasets whose records, or units, may come into it.
+        `sources` are datasets whose records, or units, may come into it.
         """
         units = self._units(pool)
         new = units.new(sources)
@@ -207,7 +192,7 @@ class OfRecords(Relation):
         null = self._null_in(pool)
         if self.unit is None:
             return Records(pool, null)
-        return Units(pool, null, self.unit, self.rows_per_unit)
+        return Units(pool, null, self.unit, self.rows)
 
     def _leads_away(self, out: Keys, into: Keys, known: set[tuple[Keys, Keys]]) -> bool:
         """Whether a step leads further away from D, and to no neighbour that was reached before."""
@@ -316,15 +301,10 @@ class ReplaceOne(OfRecords):
 
 @dataclass(frozen=True, slots=True)
 class ReplaceSpecial(_Appearing):
-    """One record is the null record; or all rows of one unit are.
+    """One record is the null record; or all rows of one unit are."""
 
-    Attributes
-    ----------
-    null : NullRecord or None
-        The null record; None stands for one of missing values.
-    """
-
-    null: NullRecord | None = None
+    null: Neighbors | None = None
+    """As ``replace_special(record)``; None stands for a record of missing values."""
 
     keeps_length = True
     name = "replace_special"
@@ -337,11 +317,11 @@ class ReplaceSpecial(_Appearing):
         what = _differing(self, "exactly one record", "all rows of exactly one unit", "records")
         return f"D' is D with {what} turned into the null record, or back"
 
-    def _keyword(self) -> Any:
-        return self.null or self.name
+    def _record(self) -> dict[str, Any]:
+        return {} if self.null is None else self.null.said
 
     def _null(self, example: Any) -> Any:
-        return null_of(example, self.null and self.null.record)
+        return null_of(example, self._record().get("record"))
 
     def null_key(self, example: Any) -> Hashable:
         return equality_key(self._null(example))

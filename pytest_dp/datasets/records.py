@@ -11,13 +11,7 @@ from typing import Any
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.interleaving import in_turn
-
-MAX_COLUMNS = 16
-"""Columns whose extremes and categories are looked at. More cost time and crowd the others out;
-fewer may miss the column that matters. By hand."""
-MAX_CATEGORIES = 20
-"""Different values of a column that may be categories. More are more records that stand for a
-dataset; fewer may leave a category out. By hand."""
+from pytest_dp.limits import DOZENS, SEVERAL
 
 
 def is_real(value: object) -> bool:
@@ -33,13 +27,13 @@ def set_order(record: Any) -> tuple[int, Any, str]:
 
 
 def columns_of(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """The columns of records, the first `MAX_COLUMNS`; one if the records have no entries."""
+    """The columns of records, the first few; one if the records have no entries."""
     table: Iterable[Any] = ((record,) for record in records)
     if all(isinstance(record, dict) for record in records):
         table = (tuple(record.values()) for record in records)
     elif all(isinstance(record, list | tuple) for record in records):
         table = records
-    return islice(zip(*table, strict=False), MAX_COLUMNS)
+    return islice(zip(*table, strict=False), 2 * SEVERAL)
 
 
 def ends_first(records: list[Any]) -> list[int]:
@@ -86,5 +80,5 @@ def _representative_cells(cells: Sequence[Any]) -> list[int]:
         if cell_type is not str and len(indices) > 1:
             with suppress(Exception):  # not everything has an order
                 ends += [pick(indices, key=cells.__getitem__) for pick in (min, max)]
-    categories = len(first_index) if len(first_index) <= MAX_CATEGORIES else 1
+    categories = len(first_index) if len(first_index) <= DOZENS else 1
     return list(dict.fromkeys([*ends, *islice(first_index.values(), categories)]))

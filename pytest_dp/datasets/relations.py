@@ -7,11 +7,10 @@ from typing import Any
 
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.function_relations import Neighbours, OfFunction, Predicate, of_function
-from pytest_dp.datasets.neighbours import Pair, Relation, WithParams, shown
+from pytest_dp.datasets.neighbours import Pair, Relation, WithParams
 from pytest_dp.datasets.query_relations import AllQueries, OneQuery
 from pytest_dp.datasets.record_relations import AddRemoveOne, OfRecords, ReplaceOne, ReplaceSpecial
-from pytest_dp.declaration import NullRecord
-from pytest_dp.errors import ClaimError
+from pytest_dp.declaration import Values
 
 __all__ = [
     "RELATIONS",
@@ -28,6 +27,7 @@ __all__ = [
     "ReplaceOne",
     "ReplaceSpecial",
     "WithParams",
+    "of_function",
 ]
 
 
@@ -37,6 +37,7 @@ class AnyTwo(Relation):
     __slots__ = ()
     name = "any_two"
     example = "(0, 1)"
+    of = Values
 
     @property
     def required(self) -> str:
@@ -59,44 +60,6 @@ class AnyTwo(Relation):
 
 RELATIONS: dict[str, type[Relation]] = {
     relation.name: relation
-    for relation in (AddRemoveOne, ReplaceOne, ReplaceSpecial, OneQuery, AllQueries, AnyTwo)
+    for relation in (AddRemoveOne, ReplaceOne, ReplaceSpecial, AllQueries, OneQuery, AnyTwo)
 }
-
-
-def stated(neighbors: Any, unit: Any = None, rows_per_unit: int | None = None) -> Relation | None:
-    """The relation that a claim states; None if it states none.
-
-    Parameters
-    ----------
-    neighbors : str, NullRecord, callable or None
-    unit : str, int, callable or None
-    rows_per_unit : int or None
-
-    Raises
-    ------
-    ClaimError
-        If they do not go together.
-    """
-    if rows_per_unit is not None and unit is None:
-        raise ClaimError(
-            f"rows_per_unit={rows_per_unit} needs unit=: what owns these rows. Write for example "
-            f"unit='user_id' with it."
-        )
-    owned: dict[str, Any] = {} if unit is None else {"unit": unit, "rows_per_unit": rows_per_unit}
-    if isinstance(neighbors, NullRecord):
-        return ReplaceSpecial(null=neighbors, **owned)
-    relation = RELATIONS.get(neighbors) if isinstance(neighbors, str) else None
-    if relation is not None and issubclass(relation, OfRecords):
-        return relation(**owned)
-    if unit is not None:
-        choices = ", ".join(
-            repr(name) for name, kind in RELATIONS.items() if issubclass(kind, OfRecords)
-        )
-        beside = "no neighbors=" if neighbors is None else f"neighbors={shown(neighbors)}"
-        raise ClaimError(
-            f"unit={shown(unit)} with {beside}: units own records, so it goes with one of "
-            f"{choices}. Vectors of answers and single values have no records."
-        )
-    if neighbors is None:
-        return None
-    return of_function(neighbors) if relation is None else relation()
+"""By the names in a claim. The first of those for a kind of inputs is its default."""

@@ -6,32 +6,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _OPPOSITE = {"removed": "added", "added": "removed", "nulled": "restored", "restored": "nulled"}
-_SHOWN = 2
-"""Units that are named in a description; others are counted. More make it long. By hand."""
 
 
 class Step(NamedTuple):
-    """What happened to one unit.
-
-    Attributes
-    ----------
-    verb : str
-        ``"removed"``, ``"added"``, ``"replaced"``, ``"nulled"`` or ``"restored"``.
-    unit : str
-        ``"user_id=7"``; empty for a record.
-    rows : int
-        Its rows that are concerned.
-    by : str
-        The unit that replaces it, if it is another one.
-    by_rows : int
-        The rows that replace its own.
-    """
+    """What happened to one unit."""
 
     verb: str
+    """``"removed"``, ``"added"``, ``"replaced"``, ``"nulled"`` or ``"restored"``."""
     unit: str = ""
+    """``"user_id=7"``; empty for a record."""
     rows: int = 1
+    """Its rows that are concerned."""
     by: str = ""
+    """The unit that replaces it, if it is another one."""
     by_rows: int = 0
+    """The rows that replace its own."""
 
     def reversed(self) -> Step:
         """What leads back."""
@@ -44,7 +33,7 @@ class Step(NamedTuple):
 def in_words(steps: Sequence[Step]) -> str:
     """How D' differs from D: ``"one record removed"``, ``"all 3 rows of user_id=7 removed"``."""
     if steps[0].unit:
-        shown = [_unit_in_words(step) for step in steps[:_SHOWN]]
+        shown = [_unit_in_words(step) for step in steps[:2]]
         more = len(steps) - len(shown)
         return " and ".join([*shown, *([f"{more} more units"] if more else [])])
     verbs = [step.verb for step in steps]

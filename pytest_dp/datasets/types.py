@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from pytest_dp.limits import THOUSAND
+
 Kind = tuple[Any, ...]
 """Name and detail; two datasets of one kind can exchange records."""
 
@@ -80,10 +82,7 @@ class DataType(ABC):
     def missing(self, example: Any) -> Any:
         """A record of missing values.
 
-        Raises
-        ------
-        Exception
-            If there are none, with the type that has none as its text.
+        If there are none, it raises any exception, with the type that has none as its text.
         """
 
     def words(self, detail: Any) -> str:  # noqa: ARG002
@@ -116,16 +115,13 @@ def register(*types: DataType) -> None:
     _TYPES.extend(types)
 
 
-MAX_CLASSES = 1_000
-"""Classes of which something is remembered: a mechanism may make new ones in each run. Larger:
-memory; smaller: the types of objects are looked up again. By hand; nothing depends on it finely."""
 _BY_CLASS: dict[type, DataType | None] = {}
 """The type of dataset of each class that was met."""
 
 
 def _type_by_class(cls: type) -> DataType | None:
     if cls not in _BY_CLASS:
-        if len(_BY_CLASS) > MAX_CLASSES:
+        if len(_BY_CLASS) > THOUSAND:
             _BY_CLASS.clear()
         fitting = (data for data in _TYPES if issubclass(cls, data.classes()))
         _BY_CLASS[cls] = next(fitting, None)

@@ -18,20 +18,10 @@ Read = Callable[[Any], Any]
 
 
 def owners(dataset: Any, records: Sequence[Any], unit: Any) -> list[Any]:
-    """The unit of each of some records of a dataset.
+    """The unit of each of some records of a dataset, which are in the form of `records_of`.
 
-    Parameters
-    ----------
-    dataset : dataset
-    records : sequence
-        In the form of `records_of`.
-    unit : str, int or callable
-        The name of a column, a key of dicts, an attribute, the index in tuples, or a function.
-
-    Raises
-    ------
-    ClaimError
-        If records have none of this name.
+    `unit` is the name of a column, a key of dicts, an attribute, the index in tuples, or a
+    function. Raises ClaimError if records have none of this name.
     """
     read = reader(dataset, unit)
     return [_read(read, record, dataset, unit) for record in records]
@@ -87,7 +77,7 @@ def too_many(units: Sequence[Any], unit: Any, limit: int | None) -> str:
     for positions in grouped(units).values():
         if limit is not None and len(positions) > limit:
             name = name_of(unit, units[positions[0]])
-            return f"{name} has {len(positions):,} rows, more than rows_per_unit={limit}"
+            return f"{name} has {len(positions):,} rows, more than rows={limit}"
     return ""
 
 

@@ -5,10 +5,8 @@ the output (`f*` is the convex conjugate): a pair of outputs x ~ P, y ~ Q pays
 ``s(x) - f*(s(y)) - r``, whose mean is at most 0 under the claim. A hockey stick is the case with s
 in [0, 1], ``f*(s) = exp(eps) s`` and ``r = delta``. Divergences are in `divergence_bets`.
 
-References
-----------
-Nguyen, Wainwright, Jordan, "Estimating Divergence Functionals and the Likelihood Ratio by Convex
-Risk Minimization", IEEE Trans. Inf. Theory 2010.
+Source: Nguyen, Wainwright, Jordan, "Estimating Divergence Functionals and the Likelihood Ratio by
+Convex Risk Minimization", IEEE Trans. Inf. Theory 2010.
 """
 
 from __future__ import annotations
@@ -20,41 +18,34 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.event_bets import FRACTIONS
 from pytest_dp.evidence.isotonic import increasing
+from pytest_dp.limits import EQUAL
 
 SHARPNESS = np.array([1.0, 3.0, 10.0])
 """Factors of a soft attack before it is cut off at 1, for claims with a delta: with large ones,
 more is bet on ratios of probabilities far above the claim. More factors share the same wealth;
 fewer miss such leaks: the first alone takes twice the samples of Gaussian noise under a delta if
-draws are independent (benchmarks/README.md). By hand."""
+draws are independent. Measured."""
 OPTIMISM_PER_PARAMETER, MAX_OPTIMISM = 0.5, 2.0
 """Log growth, in nats, by which an attack does better on the record that it was fitted to than the
 truth would: for each estimated number (0.5 is the mean of it by Wilks' theorem), and for a soft
 attack at most, as numbers of neighbouring bins are hardly free. Larger: bets wait until the record
 speaks clearly; smaller: bets on chance, and with 0 Gaussian noise under mu, rho or Rényi privacy of
 order 2 takes 1.1 to 1.17 times the samples (benchmarks/README.md). The limit is by hand."""
-MIN_LOSS = 1e-9
-"""What an attack is taken to cost at least, so that the stake on one that cannot lose stays finite.
-Any small number would do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attacks:
-    """Attacks that are bet on, for some rungs; bins (i, j) pay ``paid1[i] + paid2[j] - r``.
-
-    Attributes
-    ----------
-    paid1, paid2 : ndarray, shape (rungs or 1, b, attacks)
-        Paid for the bin of the output on D, and on D'; the same for all rungs if there is one row.
-    r : ndarray, shape (rungs, attacks)
-        What the claim allows, at least 0.
-    optimism : ndarray, shape (attacks,)
-        Log growth on the record that comes of having been made from it.
-    """
+    """Attacks that are bet on, for some rungs; bins (i, j) pay ``paid1[i] + paid2[j] - r``."""
 
     paid1: Floats
+    """Paid for the bin of the output on D, shape (rungs or 1, b, attacks); one row serves all
+    rungs."""
     paid2: Floats
+    """The same on D'."""
     r: Floats
+    """What the claim allows, at least 0, shape (rungs, attacks)."""
     optimism: Floats
+    """Log growth on the record that comes of having been made from it, shape (attacks,)."""
 
     @property
     def stakes(self) -> Floats:
@@ -69,17 +60,11 @@ class Attacks:
     @property
     def largest_loss(self) -> Floats:
         """The most that any pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
-        loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), MIN_LOSS)
+        loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), EQUAL)
         return loss
 
     def growth(self, joint: Ints | Floats) -> Floats:
-        """Log growth, shape (rungs, attacks, fractions).
-
-        Parameters
-        ----------
-        joint : ndarray, shape (b, b)
-            How many pairs of outputs fell into each pair of bins, that on D first.
-        """
+        """Log growth on a record as in `Record.joint`, shape (rungs, attacks, fractions)."""
         i, j = np.nonzero(joint)
         times = joint[i, j].astype(np.float64)
         stakes = self.stakes
@@ -98,7 +83,7 @@ class Attacks:
         mean, square = share @ pays, share @ pays**2
         # One more pair of outputs could change the variance by this much.
         variance = np.maximum(square - mean**2, 0) + square / joint.sum()
-        edges: Floats = (mean - self.r) / np.sqrt(np.maximum(variance, MIN_LOSS**2))
+        edges: Floats = (mean - self.r) / np.sqrt(np.maximum(variance, EQUAL**2))
         return edges
 
 
@@ -112,15 +97,9 @@ def soft_attacks(joint: Floats, prices: Floats) -> Floats:
     """How much of each bin to bet on so that small edges grow fastest, shape (prices, b).
 
     The optimum to second order, ``max(p - price q, 0) / (p + price^2 q)``, where the ratio of the
-    bins' probabilities p and q on D and D' is estimated to be increasing. For the other direction
-    transpose `joint` and reverse its bins.
-
-    Parameters
-    ----------
-    joint : ndarray, shape (b, b)
-        As in `Attacks.growth`.
-    prices : ndarray
-        Exponentials of the losses that are bet against.
+    bins' probabilities p and q on D and D' is estimated to be increasing. Prices are exponentials
+    of the losses that are bet against. For the other direction, transpose `joint` and reverse its
+    bins.
     """
     p = _shares(joint)
     price = prices[:, None]
@@ -139,14 +118,8 @@ def _shares(joint: Floats) -> Floats:
 def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
     """Soft attacks against hockey sticks: on D, on D', and on both at once if a delta is claimed.
 
-    Parameters
-    ----------
-    joint : ndarray, shape (b, b)
-        As in `Attacks.growth`.
-    prices, delta : ndarray, shape (rungs, sticks)
-        Exponentials of the losses, and how much more is allowed.
-    sharpness : ndarray
-        Factors of an attack before it is cut off at 1.
+    Prices are exponentials of the losses; they and `delta` have the shape (rungs, sticks). An
+    attack is multiplied by each factor in `sharpness` before it is cut off at 1.
     """
     rungs, sticks = prices.shape
     towards_d, towards_d2 = (

@@ -10,9 +10,7 @@ together. docs/proofs/betting-under-coupling.md and betting-on-divergences.md pr
 Nothing here is approximate. What is bet on is chosen by past batches (the *record*), as a Bayesian
 portfolio: every bet and fraction weighted by what it would have earned.
 
-References
-----------
-Shafer, Vovk, "Game-Theoretic Foundations for Probability and Finance", 2019.
+Sources: Shafer, Vovk, "Game-Theoretic Foundations for Probability and Finance", 2019;
 Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", JRSS B 2024.
 """
 
@@ -38,7 +36,7 @@ of 0: benchmarks/README.md), so that there is none."""
 PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
 """Prior of fractions of attacks, falling from the largest: what is rare, and what shares its random
 numbers, asks for large ones; with small ones hardly anything is won. If all are alike, coupled
-Gaussian noise takes 1.07 times the samples (benchmarks/README.md). By hand."""
+Gaussian noise takes 1.07 times the samples. Measured."""
 APART_MARGIN = 1.0
 """Log wealth by which independent draws have to look better than coupled ones before an audit
 changes to them. Larger: later; smaller: by chance. Never to change costs up to 1.31 times the
@@ -50,23 +48,16 @@ take time in proportion; fewer make the bound coarser. By hand."""
 
 @dataclass(slots=True)
 class Record:
-    """What is known of a pair from batches of the past, through some binnings.
-
-    Attributes
-    ----------
-    joint : list of ndarray, shape (b, b)
-        How many pairs of outputs fell into each pair of bins, that on D first: one for each
-        binning. Attacks go by the first.
-    apart : bool
-        Whether outputs on both inputs are drawn independently.
-    scores : ndarray, shape (b,), or None
-        What outputs in each bin of the first binning score on average; None if all that is known
-        is that they increase.
-    """
+    """What is known of a pair from batches of the past, through some binnings."""
 
     joint: list[Floats]
+    """How many pairs of outputs fell into each pair of bins, that on D first: shape (b, b), one for
+    each binning. Attacks go by the first."""
     apart: bool = False
+    """Whether outputs on both inputs are drawn independently."""
     scores: Floats | None = None
+    """The average score of outputs in each bin of the first binning; None if only their order is
+    known."""
 
     @property
     def increasing_scores(self) -> Floats:
@@ -76,51 +67,27 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Wager:
-    """How wealth is spread over bets on the next batch, and what is kept, for every open rung.
-
-    Attributes
-    ----------
-    open : ndarray of int
-        Rungs that are not refuted yet; nothing is bet against the others.
-    hard : ndarray, shape (rungs, bets)
-        Log weights.
-    soft : ndarray, shape (rungs, attacks, fractions)
-        The same of attacks, of which there are none under claims of eps alone.
-    cash : ndarray, shape (rungs,)
-    attacks : Attacks
-        In bins of the first binning.
-    """
+    """How wealth is spread over bets on the next batch, and what is kept, for every open rung."""
 
     open: Ints
+    """Rungs that are not refuted yet; nothing is bet against the others."""
     hard: Floats
+    """Log weights of bets on events, shape (rungs, bets)."""
     soft: Floats
+    """The same of attacks, shape (rungs, attacks, fractions); there are none under claims of eps
+    alone."""
     cash: Floats
+    """Log weight of what is kept, shape (rungs,)."""
     attacks: Attacks
+    """In bins of the first binning."""
 
 
 class Ledger:
     """Wealth, in bets against each of a ladder of guarantees; the claim is the highest rung.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        The claim.
-    alpha : float
-        A rung is refuted, and not bet against any more, once wealth reaches ``1 / alpha``; 0 goes
-        on for ever.
-    before : sequence of float, optional
-        Log wealth to begin with, for each rung: what earlier bets, on other outputs, have earned.
-
-    Attributes
-    ----------
-    rungs : ndarray
-        Values of the claim's parameter, increasing.
-    log_wealth : ndarray
-        Against each of them, now.
-    highest : ndarray
-        The highest that it has been.
-    pure : bool
-        Whether the claim is of eps alone.
+    A rung is refuted, and not bet against any more, once its wealth reaches ``1 / alpha``; with an
+    alpha of 0 bets go on for ever. `before` is log wealth to begin with, for each rung: what
+    earlier bets, on other outputs, have earned.
     """
 
     def __init__(
@@ -152,11 +119,7 @@ class Ledger:
     def wager(self, record: Record, cash: float) -> Wager:
         """Stake on every bet what the record speaks for, and keep the rest.
 
-        Parameters
-        ----------
-        record : Record
-        cash : float
-            Odds against there being anything to win, before the record is seen.
+        `cash` is the odds against there being anything to win, before the record is seen.
         """
         rungs = np.flatnonzero(self.log_wealth < self.enough)
         attacks, growth = self._attacks(record, rungs)
@@ -175,13 +138,7 @@ class Ledger:
     def settle(self, wager: Wager, record: Record, draw: Callable[[], Sequence[Ints]]) -> None:
         """Draw a batch, which the wager could not know; pay out, and enter it in the record.
 
-        Parameters
-        ----------
-        wager : Wager
-        record : Record
-            Gets the batch added.
-        draw : callable
-            Draws a batch that nobody has seen, and counts it as in `Record.joint`.
+        `draw` gets a batch that nobody has seen, and counts it as in `Record.joint`.
         """
         batch = draw()
         rungs = wager.open

@@ -27,22 +27,15 @@ MAX_VARIANCE = 1e300
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """The largest p1 that is allowed beside each p2.
-
-    Attributes
-    ----------
-    p1 : ndarray
-        At `PLACES`.
-    slope : ndarray
-        How fast it rises from each of them to the next.
-    spread : ndarray
-        Logarithm of the variance, by one run, of the term of p2; falls with p2. At the inner ones
-        of `PLACES`.
-    """
+    """The largest p1 that is allowed beside each p2."""
 
     p1: Floats
+    """At `PLACES`."""
     slope: Floats
+    """How fast p1 rises from each place to the next."""
     spread: Floats
+    """Logarithm of the variance, by one run, of the term of p2; falls with p2. At the inner places.
+    """
 
     def largest_probability_at(self, p2: ArrayLike) -> Floats:
         """The largest p1 that is allowed, approximately."""

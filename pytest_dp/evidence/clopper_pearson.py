@@ -22,41 +22,12 @@ safe side. Some fifty units in the last place; larger is never invalid."""
 
 
 def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Two-sided confidence interval for a probability, error `alpha / 2` on each side.
-
-    Parameters
-    ----------
-    count : int
-        How many of the runs fell into the event.
-    runs : int
-        Number of independent runs.
-    alpha : float
-        Probability of missing the truth, strictly between 0 and 1.
-
-    Returns
-    -------
-    low, high : float
-        The ends of the interval, `0 <= low <= count / runs <= high <= 1`.
-
-    Raises
-    ------
-    ValueError
-        If the counts or `alpha` are impossible.
-
-    Examples
-    --------
-    >>> low, high = interval(10_012, 20_000, alpha=0.05)
-    >>> f"{low:.4f} to {high:.4f}"
-    '0.4936 to 0.5076'
-    """
+    """Two-sided confidence interval for a probability, error `alpha / 2` on each side."""
     return lower(count, runs, alpha / 2), upper(count, runs, alpha / 2)
 
 
 def lower(count: int, runs: int, alpha: float) -> float:
-    """One-sided lower confidence bound: above the true probability with chance `alpha` at most.
-
-    Parameters and errors as in `interval`; all of `alpha` is spent on this side.
-    """
+    """One-sided lower confidence bound: above the true probability with chance `alpha` at most."""
     check_count("count", count, runs)
     check_level("alpha", alpha)
     if count == 0:
@@ -66,10 +37,7 @@ def lower(count: int, runs: int, alpha: float) -> float:
 
 
 def upper(count: int, runs: int, alpha: float) -> float:
-    """One-sided upper confidence bound: below the true probability with chance `alpha` at most.
-
-    Parameters and errors as in `interval`; all of `alpha` is spent on this side.
-    """
+    """One-sided upper confidence bound: below the true probability with chance `alpha` at most."""
     check_count("count", count, runs)
     check_level("alpha", alpha)
     if count == runs:
@@ -80,41 +48,15 @@ def upper(count: int, runs: int, alpha: float) -> float:
 
 
 def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0.0) -> float:
-    """Lower confidence bound on ε from one event's counts on two neighbouring inputs.
+    """Lower confidence bound on ε, in nats, from one event's counts on two neighbouring inputs.
 
     With probability at least `1 - alpha`, the mechanism is not (ε, `delta`)-DP for any ε below the
-    bound. The event, the pair and its order must have been chosen on other samples.
+    bound. The event, the pair and its order must have been chosen on other samples: `c1` of `n1`
+    outputs were in the event on the input that makes it likelier. 0.0 says that the counts prove
+    nothing.
 
-    Parameters
-    ----------
-    c1, n1 : int
-        Outputs in the event, and runs, on the input that makes the event likelier.
-    c2, n2 : int
-        The same for the neighbour.
-    alpha : float
-        Probability that the bound is too high; half of it goes to each probability.
-    delta : float, default 0.0
-        The δ that the mechanism may use up on this event.
-
-    Returns
-    -------
-    float
-        The bound in nats. Never negative: 0.0 says that the counts prove nothing.
-
-    Raises
-    ------
-    ValueError
-        If counts, `alpha` or `delta` are impossible.
-
-    Notes
-    -----
     LowerBound of Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bonferroni joins
     the two bounds: valid for independent and for coupled samples alike, but conservative.
-
-    Examples
-    --------
-    >>> round(eps_lower(10_012, 20_000, 1_351, 20_000, alpha=1e-6), 2)
-    1.84
     """
     check_delta(delta)
     likelier = lower(c1, n1, alpha / 2) - delta
@@ -125,25 +67,19 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
 
 
 def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
-    """The smallest alpha at which `eps_lower` exceeds `eps`, rounded up; parameters as there."""
+    """The smallest alpha at which `eps_lower` exceeds `eps`, rounded up."""
     return _smallest_level(lambda alpha: eps_lower(c1, n1, c2, n2, alpha) > eps)
 
 
 def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> float:
-    """Lower confidence bound on δ at a given ε; parameters as in `eps_lower`.
-
-    Never negative: 0.0 says that the counts prove nothing.
-    """
+    """Lower confidence bound on δ at a given ε; 0.0 says that the counts prove nothing."""
     check_finite(eps)
     rarer = upper(c2, n2, alpha / 2)
     return max(lower(c1, n1, alpha / 2) - math.exp(eps) * rarer * (1 + PRODUCT_ROUNDING), 0.0)
 
 
 def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> float:
-    """Lower confidence bound on the parameter of a guarantee; other parameters as in `eps_lower`.
-
-    What the ends of both intervals show. Never negative: 0.0 says that the counts prove nothing.
-    """
+    """Lower confidence bound on the parameter of a guarantee; 0.0 if the counts prove nothing."""
     if guarantee.eps is not None:
         return eps_lower(c1, n1, c2, n2, alpha, guarantee.delta)
     likelier, rarer = lower(c1, n1, alpha / 2), upper(c2, n2, alpha / 2)

@@ -13,15 +13,8 @@ from pytest_dp.evidence import clopper_pearson, statdp
 def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
     """A valid p-value of the claim: twice the smaller of both tests' p-values.
 
-    Parameters
-    ----------
-    c1, c2 : int
-        Outputs in the event on the first and on the second input. Which input is called first must
-        not depend on these counts, as DP-Sniper's bound looks in one direction only.
-    runs : int
-        Runs on each input.
-    eps : float
-        The claim in nats.
+    Which input is called first must not depend on the counts, as DP-Sniper's bound looks in one
+    direction only.
     """
     return min(
         1.0,
@@ -31,7 +24,7 @@ def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
 
 
 def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
-    """A lower bound on ε in nats with confidence ``1 - alpha``; parameters as in `p_value`."""
+    """Lower bound on ε in nats with confidence ``1 - alpha``; order of inputs as in `p_value`."""
     return max(
         statdp.eps_lower(c1, c2, runs, alpha / 2),
         clopper_pearson.eps_lower(c1, runs, c2, runs, alpha / 2),

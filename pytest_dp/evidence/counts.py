@@ -66,28 +66,16 @@ NO_COUNTS = Counts(0, 0, 0, 0, (0, 0), 0)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What one set of counts proves at its share of alpha.
-
-    Attributes
-    ----------
-    kind : str
-        A name for what was counted.
-    counts : Counts
-    guarantee : Guarantee
-        The claim.
-    alpha : float
-        Level of the bound, and of the intervals; of each test where two are combined.
-    lower : float
-        On the parameter of the claim, by this event; minus infinity where nothing was counted.
-    p_value : float
-        That of the claim.
-    """
+    """What one set of counts proves at its share of alpha."""
 
     kind: str
+    """A name for what was counted."""
     counts: Counts
     guarantee: Guarantee
     alpha: float
+    """Level of the bound, and of the intervals; of each test where two are combined."""
     lower: float = -math.inf
+    """On the parameter of the claim, by this event; minus infinity where nothing was counted."""
     p_value: float = 1.0
 
     @property

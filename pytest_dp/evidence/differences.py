@@ -13,14 +13,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import RARELY, SHOWN_ALPHA
 from pytest_dp.privacy import Guarantee
 
-BY_CHANCE = 0.01
-"""Chance that some of the events of an audit seem to tell inputs apart that none of them does.
-Larger: a pass gets a grade by chance more often; smaller: small differences do not count. By
-hand."""
-MISSED = 0.05
-"""Chance to miss a difference that is said to be seen: as of what would have been caught."""
 SEEN = 0.5
 """Share of a difference that events may be expected to show, as they are seldom the best ones.
 Larger: audits of few samples are called blind more often; smaller: they get a grade though nothing
@@ -34,10 +29,8 @@ need are called blind more often. By hand."""
 def told_apart(counts: Floats) -> bool:
     """Whether any event tells two inputs apart, beyond chance.
 
-    Parameters
-    ----------
-    counts : ndarray, shape (k, 4)
-        As `event_bets.contingency`: one-sided, so both directions of an event are two.
+    `counts` has a row for each event, as in `event_bets.contingency`: one-sided, so both directions
+    of an event are two.
     """
     only1, only2 = counts[:, 1], counts[:, 2]
     errors = (only1 - only2) / np.sqrt(only1 + only2 + 1)
@@ -46,7 +39,7 @@ def told_apart(counts: Floats) -> bool:
 
 def errors_of_chance(events: int) -> float:
     """Standard errors that one of so many events exceeds by chance, at most `BY_CHANCE` times."""
-    return float(-ndtri(BY_CHANCE / max(events, 1)))
+    return float(-ndtri(RARELY / max(events, 1)))
 
 
 def would_show(guarantee: Guarantee, pairs: float, events: int, used: float = SEEN) -> bool:
@@ -58,4 +51,4 @@ def would_show(guarantee: Guarantee, pairs: float, events: int, used: float = SE
     rarer = max(0.0, *(math.exp(-eps) * (0.5 - delta) for eps, delta in guarantee.hockey_sticks))
     disagreeing = 0.5 * (1 - rarer) + rarer * 0.5
     errors = used * (0.5 - rarer) * math.sqrt(pairs / disagreeing)
-    return errors > errors_of_chance(events) - float(ndtri(MISSED))
+    return errors > errors_of_chance(events) - float(ndtri(SHOWN_ALPHA))

@@ -28,7 +28,7 @@ CUT_OFF = np.arange(1, 7) / 6
 """Where log ratios are cut off, as shares of the largest that there is: rare outputs, of which
 little is known, cannot ruin a bet that is cut off early. More of them share the same wealth; fewer
 are further from the best one: none but the largest takes 1.1 to 1.2 times the samples under a bound
-of order 8, and makes no difference elsewhere (benchmarks/README.md). By hand."""
+of order 8, and makes no difference elsewhere. Measured."""
 NEWTON_STEPS = 30
 """Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more. It
 stops earlier once it has converged; only the time depends on it."""
@@ -38,22 +38,11 @@ LARGEST_LOG_RATIO, LARGEST_LOG_PAID = 30.0, 300.0
 
 
 def log_ratios(joint: Ints | Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Estimates of the log ratio of the bins' probabilities on D and on D'.
+    """Estimates of the log ratio of the bins' probabilities on D and on D', in nats, shape (2, b).
 
-    Parameters
-    ----------
-    joint : ndarray, shape (b, b)
-        How many pairs of outputs fell into each pair of bins, that on D first.
-    scores : ndarray, shape (b,)
-        Of outputs in each bin, on average.
-
-    Returns
-    -------
-    ratios : ndarray, shape (2, b)
-        In nats: the increasing ones, and linear ones in the score (Platt, "Probabilistic Outputs
-        for Support Vector Machines", 1999).
-    known : ndarray, shape (2,)
-        How many numbers were estimated.
+    The first are increasing; the second are linear in the average score of the bins (Platt,
+    "Probabilistic Outputs for Support Vector Machines", 1999). With them comes how many numbers
+    were estimated for each.
     """
     counts1, counts2 = joint.sum(1), joint.sum(0)
     weight = counts1 + counts2 + 1.0
@@ -96,13 +85,7 @@ def against_divergences(
 ) -> Attacks:
     """Attacks on the divergence of D from D', of D' from D, and on both at once.
 
-    Parameters
-    ----------
-    joint, scores : ndarray
-        As in `log_ratios`.
-    orders : sequence of float
-    bounds : ndarray, shape (rungs, orders)
-        Of the divergences, in nats.
+    `bounds` are those of the divergences, in nats, shape (rungs, orders).
     """
     ratios, known = log_ratios(joint, scores)
     paid1, paid2, r = [], [], []

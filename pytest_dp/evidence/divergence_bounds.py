@@ -29,40 +29,23 @@ never invalid."""
 
 @dataclass(frozen=True, slots=True)
 class DivergenceBet:
-    """One bet on a divergence, that of D from D', that of D' from D, or the larger of both.
-
-    Attributes
-    ----------
-    order : float
-    paid1, paid2 : ndarray, shape (b,)
-        Paid for the bin of the output on D, and on D'.
-    stake : float
-        At most the inverse of the largest loss.
-    ways : int
-        2 if it bets on both.
-    """
+    """One bet on a divergence, that of D from D', that of D' from D, or the larger of both."""
 
     order: float
     paid1: Floats
+    """Paid for the bin of the output on D, shape (b,)."""
     paid2: Floats
+    """The same on D'."""
     stake: float
+    """At most the inverse of the largest loss."""
     ways: int
+    """2 if it bets on both."""
 
     def lower(self, joint: Ints, alpha: float) -> float:
-        """Lower confidence bound on the divergence.
+        """Lower confidence bound on the divergence, in nats; 0 if nothing is shown.
 
-        Parameters
-        ----------
-        joint : ndarray, shape (b, b)
-            How many held-out pairs of outputs fell into each pair of bins, that on D first. None of
-            them may have had a say in the bet.
-        alpha : float
-            Probability that the bound is too high.
-
-        Returns
-        -------
-        float
-            In nats; 0 if nothing is shown.
+        `joint` counts held-out pairs, as in `Record.joint`. None of them may have had a say in the
+        bet.
         """
         check_level("alpha", alpha)
         runs = float(joint.sum())
@@ -78,16 +61,8 @@ def best_bet(
 ) -> DivergenceBet:
     """The bet from which the most is expected of the guarantee's parameter, by past pairs.
 
-    Parameters
-    ----------
-    joint, scores : ndarray
-        What is known from the past, as in `divergence_bets.log_ratios`.
-    guarantee : Guarantee
-        One that bounds divergences.
-    pairs : float
-        How many will be held out.
-    alpha : float
-        As in `DivergenceBet.lower`.
+    `joint` and `scores` are those of the first binning of a `Record`; `pairs` is how many will be
+    held out. The guarantee must bound divergences.
     """
     candidates = [
         _best_of_order(joint, scores, divergence.order, pairs, alpha)

@@ -28,10 +28,7 @@ same wealth; these three are by hand."""
 class EventBets:
     """What every pair of outputs adds to the log wealth of bets on events, for every rung.
 
-    Parameters
-    ----------
-    rungs : sequence of sequences of HockeyStick
-        What each rung of a ladder asks of events: as many constraints for each.
+    All rungs must have the same number of constraints.
     """
 
     def __init__(self, rungs: Sequence[Sequence[HockeyStick]]) -> None:
@@ -71,16 +68,8 @@ def by_rung(bets: Floats) -> Floats:
 def contingency(joint: Ints | Floats) -> Floats:
     """Counts of (both, only the likelier, only the rarer, neither) for the events that cut bins.
 
-    Parameters
-    ----------
-    joint : ndarray, shape (b, b)
-        How many pairs of outputs fell into each pair of bins, that on D first.
-
-    Returns
-    -------
-    ndarray, shape (2 * (b - 1), 4)
-        For the events "bin k or higher", which D should make likelier, then for "below bin k",
-        which D' should.
+    Of shape (2 * (b - 1), 4): for the events "bin k or higher", which D should make likelier, then
+    for "below bin k", which D' should. `joint` is as in `Record.joint`.
     """
     above = joint[::-1, ::-1].cumsum(0).cumsum(1)[::-1, ::-1]
     below = joint.cumsum(0).cumsum(1)
@@ -99,16 +88,8 @@ def contingency(joint: Ints | Floats) -> Floats:
 def contingency_both_ways(joint: Ints | Floats) -> Floats:
     """Counts of pairs of outputs, (low, middle, high) on D times the same on D', flattened.
 
-    Parameters
-    ----------
-    joint : ndarray, shape (b, b)
-        As in `contingency`.
-
-    Returns
-    -------
-    ndarray, shape (b * (b - 1) / 2, 9)
-        For all j <= k: "low" is below bin j, which D' should make likelier, and "high" is bin k or
-        higher, which D should.
+    Of shape (b * (b - 1) / 2, 9), for all j <= k: "low" is below bin j, which D' should make
+    likelier, and "high" is bin k or higher, which D should.
     """
     b = len(joint)
     below = np.zeros((b + 1, b + 1))

@@ -56,44 +56,31 @@ errors."""
 
 
 def event_test(guarantee: Guarantee) -> EventTest:
-    """How counts of an event are held against a claim: nothing else asks which kind of claim it is.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        The kind of claim, with what it fixes, such as δ.
-    """
+    """How counts of an event are held against a claim; only this asks which kind of claim it is."""
     eps = guarantee.largest_ratio
     return EventTest(guarantee) if eps is None else RatioTest(guarantee, eps)
 
 
 @dataclass(frozen=True)
 class EventTest:
-    """What counts of one event prove of a claim. Parameters that recur are those of `lower`.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-        The claim, with what it fixes, such as δ.
-    """
+    """What counts of one event prove of a claim."""
 
     guarantee: Guarantee
+    """The claim, with what it fixes, such as δ."""
 
     def lower(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-        """Lower confidence bound on the parameter of the guarantee.
+        """Lower confidence bound on the parameter of the guarantee; `-inf` if `c1` is 0.
 
-        Parameters and errors as in `ratio.eps_lower`, which it is of eps alone. In units of the
-        parameter, `-inf` if `c1` is 0. It exceeds the claim if its `p_value` is at most `alpha`;
-        the claim matters elsewhere too, as the bound is made to be sharp there. It may be negative,
-        which says nothing but how far it is from showing anything.
+        It exceeds the claim if its `p_value` is at most `alpha`; the claim matters elsewhere too,
+        as the bound is made to be sharp there. It may be negative, which says nothing but how far
+        it is from showing anything.
         """
         return self._least(independent_region(c1, n1, c2, n2, self.guarantee, alpha))
 
     def p_value(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
         """A valid p-value of the claim: the largest over all probabilities that it allows.
 
-        Parameters and errors as in `ratio.p_value`: `alpha`, around which it is sharpest, must be
-        fixed before the counts are seen.
+        It is sharpest around `alpha`, which must be fixed before the counts are seen.
         """
         known = independent_region(c1, n1, c2, n2, self.guarantee, alpha)
         return largest_p_value(known, self.guarantee, alpha)
@@ -105,10 +92,7 @@ class EventTest:
     def predicted(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
     ) -> Floats:
-        """About the median of `lower` over samples: for choosing between events, proves nothing.
-
-        Parameters as in `ratio.predicted`.
-        """
+        """About the median of `lower` over samples: for choosing between events, proves nothing."""
         check_level("alpha", alpha)
         arrays = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
         chance1, runs1, chance2, runs2 = np.broadcast_arrays(*arrays)
@@ -126,20 +110,13 @@ class EventTest:
         return np.where(chance1 > 0, smallest, -np.inf)
 
     def paired_lower(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
-        """`lower` for outputs that come in pairs.
+        """`lower` for outputs that come in pairs, which are independent of each other.
 
-        Parameters
-        ----------
-        both, only1, only2 : int
-            Pairs with both outputs, only that of the first input, and only that of the second
-            input, in the event. Pairs are independent of each other.
-        pairs : int
-            All of them.
+        `only1` counts pairs with only the output on the first input in the event.
         """
         return self._least(paired_region(both, only1, only2, pairs, alpha))
 
     def paired_p_value(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
-        """`p_value` for outputs that come in pairs; parameters as in `paired_lower`."""
         known = paired_region(both, only1, only2, pairs, alpha)
         p = largest_p_value(known, self.guarantee, (1 - ANY_SHARE) * alpha)
         return p + ANY_SHARE * alpha if p < 1 else 1.0
@@ -147,14 +124,12 @@ class EventTest:
     def paired_interval(
         self, both: int, only1: int, only2: int, pairs: int, alpha: float
     ) -> tuple[float, float]:
-        """`interval` for outputs that come in pairs; parameters as in `paired_lower`."""
         highest = self._highest(both + only1, pairs, both + only2, pairs, alpha)
         return self.paired_lower(both, only1, only2, pairs, alpha / 2), highest
 
     def paired_predicted(
         self, p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
     ) -> Floats:
-        """About the median of `paired_lower`; parameters as in `paired.predicted`."""
         check_level("alpha", alpha)
         arrays = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
         chance1, chance2, common, runs = np.broadcast_arrays(*arrays)
@@ -180,20 +155,15 @@ class EventTest:
     def informal_p_value(
         self, four: tuple[int, int, int, int], equal: tuple[int, int], common: int
     ) -> float:
-        """A p-value to show beside a bound; counts as in `Counts`."""
+        """A p-value to show beside a bound, of counts as in `Counts`."""
         del equal, common
         return self.p_value(*four, SHOWN_AT)
 
     def classical_runs(self, p1: float, p2: float, alpha: float, limit: int) -> int | None:
         """Runs on each input by which `classical` nearly always refutes the claim; None: too many.
 
-        Parameters
-        ----------
-        p1, p2 : float
-            Probabilities of the event.
-        alpha : float
-            Level of each of the tests that `classical` combines.
-        most : int
+        p1 and p2 are the probabilities of the event; `alpha` is the level of each of the tests that
+        `classical` combines.
         """
         runs = 100
         while runs <= limit:
@@ -252,7 +222,6 @@ class EventTest:
         return float(self.predicted(low, n1, high, n2, alpha))
 
     def _highest(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-        """What the event shows at most."""
         share = alpha / 4
         ends = clopper_pearson.upper(c1, n1, share), clopper_pearson.lower(c2, n2, share)
         return float(self.shows(*ends))

@@ -62,10 +62,8 @@ def edges(record: Record, guarantee: Guarantee) -> tuple[Floats, Floats, Floats]
 class EstimatedDivergences:
     """How far apart the outputs on D and on D' are, by a record: divergences.
 
-    Attributes
-    ----------
-    certain : float
-        Share of the distance that is left if it is as much smaller as it may be by chance.
+    `certain` is the share of the distance that is left if it is as much smaller as it may be by
+    chance.
     """
 
     def __init__(self, record: Record) -> None:
@@ -148,7 +146,6 @@ class EstimatedDivergences:
 
 
 def _deviation(values: Floats, weights: Floats) -> Floats:
-    """The standard deviation of values with these probabilities."""
     centred = values - (values @ weights)[..., None]
     deviation: Floats = np.sqrt(centred**2 @ weights)
     return deviation
@@ -170,10 +167,7 @@ def largest_shown(record: Record, guarantee: Guarantee) -> float:
 def smallest_divergence_scale(record: Record, bets: PlannedBets) -> float:
     """By how much noise has to be scaled down for bets on divergences to catch it (approximate).
 
-    Returns
-    -------
-    float
-        Above 1, with 95 % power; infinite if no scale would be caught.
+    Above 1, with 95 % power; infinite if no scale would be caught.
     """
     if not bets.guarantee.divergences or not record.joint:
         return math.inf

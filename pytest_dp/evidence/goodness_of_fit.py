@@ -11,27 +11,15 @@ from pytest_dp.arrays import Floats, Ints
 
 
 def log_e_value(counts: Ints, probabilities: Floats, outside: int, residual: float) -> float:
-    """Evidence that outputs are not independent draws from a known distribution.
+    """Evidence, as a logarithm, that outputs are not independent draws from a known distribution.
 
     The likelihood of the counts under a mixture of all distributions (Dirichlet's), over the
     largest that they have under the known one. Its mean is at most 1 if that is true, so it reaches
-    1 / a with probability at most a, at any time (Ville's inequality).
+    1 / a with probability at most a, at any time (Ville's inequality). It is infinite if something
+    came that cannot.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (k,)
-        How often each outcome came.
-    probabilities : ndarray of float, shape (k,)
-        At least; together 1 - `residual`.
-    outside : int
-        How often something else came.
-    residual : float
-        A probability that any outcome may have in addition.
-
-    Returns
-    -------
-    float
-        The natural logarithm; infinite if something came that cannot.
+    The probabilities are lower bounds and add up to 1 - `residual`, which any outcome may have in
+    addition. `outside` counts outputs that are none of the outcomes.
     """
     seen = np.append(counts, outside).astype(float)
     allowed = np.minimum(np.append(probabilities, 0.0) + residual, 1.0)

@@ -16,33 +16,19 @@ import numpy as np
 from scipy.special import bdtrc, chdtrc, gammaln
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.limits import SEVERAL
 
-MAX_GROUPS = 16
-"""Stretches that runs are divided into: more show shorter disturbances, but each holds fewer runs.
-By hand."""
 MIN_EXPECTED = 4
 """Runs inside, and outside, the event that each group is expected to hold. Larger: fewer groups;
 smaller: the chi-squared law is a worse approximation (5 is the usual rule). By hand."""
 
 
-def p_value(hits: Ints, sizes: Ints, max_groups: int = MAX_GROUPS) -> tuple[float, list[float]]:
-    """Pearson's chi-squared test that an event is equally likely in all chunks of work.
+def p_value(hits: Ints, sizes: Ints, max_groups: int = 2 * SEVERAL) -> tuple[float, list[float]]:
+    """Pearson's chi-squared test that an event is equally likely in all chunks (approximate).
 
-    Parameters
-    ----------
-    hits : ndarray of int, shape (chunks,)
-        How many outputs of each chunk of work are in the event, in the order of the runs.
-    sizes : ndarray of int, shape (chunks,)
-        How many runs each chunk of work had.
-    max_groups : int
-        Groups that are compared, at most.
-
-    Returns
-    -------
-    p : float
-        Approximate; 1.0 if there are too few hits to tell.
-    shares : list of float
-        The event's frequency in each group of neighbouring chunks.
+    `hits` and `sizes` are the outputs in the event, and the runs, of each chunk, in the order of
+    the runs. With the p-value, which is 1.0 if there are too few hits to tell, come the event's
+    frequencies in groups of neighbouring chunks.
     """
     inside, total = int(hits.sum()), int(sizes.sum())
     groups = min(max_groups, len(sizes), min(inside, total - inside) // MIN_EXPECTED)
@@ -85,17 +71,8 @@ def repeats(values: Ints, groups: Ints) -> float:
 
     Of every value that came at least twice, two outputs are picked at random. Independent runs of
     any one distribution can change places, so those two are in the same group with a probability
-    that is known, whatever the values are.
-
-    Parameters
-    ----------
-    values, groups : ndarray of int, shape (n,)
-        What each output was, and which group it was in.
-
-    Returns
-    -------
-    float
-        A p-value; conservative up to the weak dependence between values (approximate).
+    that is known, whatever the values are. The p-value is conservative up to the weak dependence
+    between values (approximate).
     """
     order = np.random.default_rng(0).permutation(len(values))
     order = order[np.argsort(values[order], kind="stable")]
@@ -114,19 +91,9 @@ def repeats(values: Ints, groups: Ints) -> float:
 def pairs_agree(inside: Bools) -> float:
     """Whether runs in the same group agree on an event more often than independent ones would.
 
-    Neighbouring runs of a group are paired. Independent runs can change places, so that all ways to
-    spread those in the event over the pairs are equally likely; in how many so few pairs disagree
-    can be counted.
-
-    Parameters
-    ----------
-    inside : ndarray of bool, shape (groups, runs)
-        Which outputs are in the event.
-
-    Returns
-    -------
-    float
-        A p-value, exact.
+    Neighbouring runs of a group are paired; `inside` has the shape (groups, runs). Independent runs
+    can change places, so that all ways to spread those in the event over the pairs are equally
+    likely; in how many so few pairs disagree can be counted. The p-value is exact.
     """
     even = inside[:, : inside.shape[1] // 2 * 2]
     copies1, copies2 = even[:, ::2].ravel(), even[:, 1::2].ravel()

@@ -1,8 +1,6 @@
 """Weighted isotonic regression, by pooling neighbours that are out of order.
 
-References
-----------
-Ayer, Brunk, Ewing, Reid, Silverman, "An empirical distribution function for sampling with
+Source: Ayer, Brunk, Ewing, Reid, Silverman, "An empirical distribution function for sampling with
 incomplete information", Annals of Mathematical Statistics 1955.
 """
 

@@ -13,35 +13,16 @@ from scipy.special import rel_entr
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence.boundary import PLACES, Boundary, boundary
 from pytest_dp.evidence.validation import check_count
+from pytest_dp.limits import DOZENS
 from pytest_dp.privacy import Guarantee
-
-HALVINGS = 12
-"""Halvings of the way between two places at which the boundary is known. More cost time; fewer rank
-events less exactly. By hand."""
 
 
 def score(c1: ArrayLike, c2: ArrayLike, runs: int, guarantee: Guarantee) -> Floats:
     """Rank many events at once by their evidence against the claim, as `statdp.score` does.
 
-    Parameters
-    ----------
-    c1, c2 : array_like of int, same shape
-        Counts on the likelier input and on the other.
-    runs : int
-        Runs on each input.
-    guarantee : Guarantee
-
-    Returns
-    -------
-    ndarray of float, shape of the counts
-        Log likelihood ratio of the observed frequencies against the closest pair that the claim
-        allows, to about a percent; 0 where the observed one is allowed. It ranks candidates and
-        proves nothing.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, or `runs` is impossible.
+    Log likelihood ratios of the observed frequencies against the closest pair that the claim
+    allows, to about a percent; 0 where the observed one is allowed. `c1` counts on the likelier
+    input.
     """
     counts1, counts2 = np.asarray(c1), np.asarray(c2)
     if counts1.shape != counts2.shape:
@@ -68,7 +49,7 @@ def _divergence(edge: Boundary, f1: Floats, f2: Floats) -> Floats:
         high = np.maximum(low, high)
     start, slope = PLACES[low], edge.slope[low]
     near, far = np.maximum(start, f2), PLACES[low + 1]
-    for _ in range(HALVINGS):
+    for _ in range(DOZENS // 2):
         at = (near + far) / 2
         falls = _derivative(edge.p1[low] + slope * (at - start), at, slope, f1, f2) < 0
         near, far = np.where(falls, at, near), np.where(falls, far, at)

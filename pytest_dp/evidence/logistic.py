@@ -38,20 +38,9 @@ def regression(
 ) -> Floats:
     """Weights of a logistic regression on grouped outcomes, by Newton's method.
 
-    Each step is at most 1 in every weight, so that none overshoots far.
-
-    Parameters
-    ----------
-    basis : ndarray, shape (k, groups)
-        What the log odds are a sum of.
-    hits, runs : ndarray, shape (groups,)
-        Successes, and trials.
-    prior : tuple of ndarray, shape (k,)
-        Means and precisions of the weights.
-    steps : int
-        At most.
-    tolerance : float
-        The largest step after which it is over.
+    The log odds are a weighted sum of the rows of `basis`, shape (k, groups). The prior has means
+    and precisions of the k weights. Each step is at most 1 in every weight, so that none overshoots
+    far; it is over once the largest is below `tolerance`.
     """
     mean, precision = prior
     weights = mean

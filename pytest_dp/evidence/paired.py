@@ -24,21 +24,7 @@ from pytest_dp.evidence.validation import check_finite, check_level
 
 
 def p_value(both: int, only1: int, only2: int, eps: float, alpha: float) -> float:
-    """A valid p-value of the hypothesis `p1 <= exp(eps) * p2`.
-
-    Parameters
-    ----------
-    both, only1, only2 : int
-        Pairs with both outputs, only that of the first input, and only that of the second input, in
-        the event. Pairs are independent of each other.
-    eps, alpha
-        As in `ratio.p_value`, like what is returned and raised.
-
-    Examples
-    --------
-    >>> round(p_value(4_500, 500, 3, eps=0.1, alpha=0.1), 2)
-    0.14
-    """
+    """A valid p-value of the hypothesis `p1 <= exp(eps) * p2`, as `ratio.p_value`."""
     check(both, only1, only2, alpha)
     check_finite(eps)
     if both + only1 == 0 or alpha < MIN_LEVEL:
@@ -47,15 +33,10 @@ def p_value(both: int, only1: int, only2: int, eps: float, alpha: float) -> floa
 
 
 def eps_lower(both: int, only1: int, only2: int, alpha: float) -> float:
-    """Lower confidence bound on `ln(p1 / p2)`, as `ratio.eps_lower`; counts as in `p_value`.
+    """Lower confidence bound on `ln(p1 / p2)`, as `ratio.eps_lower`.
 
     The first input is the one that makes the event likelier. The bound is `-inf` if it had no
     output in the event, or too few for a tiny alpha.
-
-    Examples
-    --------
-    >>> round(eps_lower(45_000, 5_000, 30, alpha=0.1), 3)
-    0.103
     """
     check(both, only1, only2, alpha)
     if both + only1 == 0 or alpha < MIN_LEVEL:
@@ -66,8 +47,7 @@ def eps_lower(both: int, only1: int, only2: int, alpha: float) -> float:
 def interval(both: int, only1: int, only2: int, alpha: float) -> tuple[float, float]:
     """Two-sided confidence interval for `ln(p1 / p2)`, error `alpha / 2` on each side.
 
-    Parameters and errors as in `eps_lower`. An end is infinite if the event never occurred on one
-    of the inputs.
+    An end is infinite if the event never occurred on one of the inputs.
     """
     check(both, only1, only2, alpha)
     return (
@@ -81,15 +61,7 @@ def predicted(
 ) -> Floats:
     """About the median of `eps_lower` over samples: for choosing between events, proves nothing.
 
-    Parameters
-    ----------
-    p1, p2, both : array_like of float
-        Probabilities (or estimates of them) of an output in the event on the first input, on the
-        second, and on both, broadcast against each other.
-    pairs : array_like of float
-        Pairs of outputs.
-    alpha
-        As in `ratio.predicted`, like what is returned and raised.
+    Probabilities (or estimates of them) are broadcast; `both` is that of both outputs in the event.
     """
     check_level("alpha", alpha)
     arrays = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
@@ -103,10 +75,7 @@ def predicted(
 def shares(
     p1: Floats, p2: Floats, both: Floats, pairs: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats], Floats]:
-    """The parameters q and b, in how many outputs each is seen, and how likely is any in the event.
-
-    Parameters as in `predicted`.
-    """
+    """The parameters q and b, how many outputs show each, and the chance of any in the event."""
     common = np.minimum(both, np.minimum(p1, p2))
     any_of_both = np.maximum(p1 + p2 - common, 1e-300)
     q, b = (p1 - common) / np.maximum(p1, 1e-300), (p2 - common) / any_of_both

@@ -92,8 +92,6 @@ def probabilities(any_of_both: Floats, q: Floats, b: Floats) -> tuple[Floats, Fl
 
 
 class _IndependentGrid(region.Grid):
-    """The region of (p1, p2) for independent outputs."""
-
     def __init__(
         self, c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float
     ) -> None:

@@ -28,32 +28,10 @@ hand."""
 def p_value(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> float:
     """A valid p-value of the hypothesis `p1 <= exp(eps) * p2`.
 
-    Parameters
-    ----------
-    c1, n1 : int
-        Outputs in the event, and runs, on the first input.
-    c2, n2 : int
-        The same for the second input; an independent sample.
-    eps : float
-        The claim in nats; may be negative.
-    alpha : float
-        The level that the p-value will be compared with. It must be fixed before the counts are
-        seen: the p-value is never below `0.01 * alpha`, and sharpest around `alpha`.
-
-    Returns
-    -------
-    float
-        At most `alpha` for every `eps` below `eps_lower`; 1.0 instead of anything above 0.5.
-
-    Raises
-    ------
-    ValueError
-        If the counts, `eps` or `alpha` are impossible.
-
-    Examples
-    --------
-    >>> round(p_value(60, 1_000, 15, 1_000, eps=1.0, alpha=0.1), 2)
-    0.11
+    At most `alpha` for every `eps` below `eps_lower`, and 1.0 instead of anything above 0.5.
+    `alpha` is the level that the p-value will be compared with. It must be fixed before the counts
+    are seen: the p-value is never below `0.01 * alpha`, and sharpest around `alpha`. `eps`, in
+    nats, may be negative.
     """
     _check(c1, n1, c2, n2, alpha)
     check_finite(eps)
@@ -63,32 +41,11 @@ def p_value(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> flo
 
 
 def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-    """Lower confidence bound on `ln(p1 / p2)`.
+    """Lower confidence bound on `ln(p1 / p2)`, in nats; `-inf` if `c1` is 0.
 
-    Parameters
-    ----------
-    c1, n1 : int
-        Outputs in the event, and runs, on the input that makes the event likelier.
-    c2, n2 : int
-        The same for the neighbour; an independent sample.
-    alpha : float
-        Probability that the bound is too high. More than 0.5 gains nothing.
-
-    Returns
-    -------
-    float
-        The bound in nats, `-inf` if `c1` is 0. It may be negative and is never infinite upwards,
-        not even if `c2` is 0. Every smaller ε has a `p_value` of at most `alpha`.
-
-    Raises
-    ------
-    ValueError
-        If the counts or `alpha` are impossible.
-
-    Examples
-    --------
-    >>> round(eps_lower(10_012, 20_000, 1_351, 20_000, alpha=0.1), 2)
-    1.97
+    The first input is the one that makes the event likelier. The bound may be negative and is never
+    infinite upwards, not even if `c2` is 0. Every smaller ε has a `p_value` of at most `alpha`. An
+    `alpha` of more than 0.5 gains nothing.
     """
     _check(c1, n1, c2, n2, alpha)
     if c1 == 0 or alpha < MIN_LEVEL:
@@ -99,7 +56,7 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
 def interval(c1: int, n1: int, c2: int, n2: int, alpha: float) -> tuple[float, float]:
     """Two-sided confidence interval for `ln(p1 / p2)`, error `alpha / 2` on each side.
 
-    Parameters and errors as in `eps_lower`. The ends are infinite if `c1`, or `c2`, is 0.
+    The ends are infinite if `c1`, or `c2`, is 0.
     """
     _check(c1, n1, c2, n2, alpha)
     return eps_lower(c1, n1, c2, n2, alpha / 2), -eps_lower(c2, n2, c1, n1, alpha / 2)
@@ -109,25 +66,9 @@ def predicted(p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha:
     """About the median of `eps_lower` over samples: for choosing between events, proves nothing.
 
     `ln(p1 / p2)` less z standard errors where counts are large, with binomial quantiles in place of
-    normal ones: at `p2 = 0` it stays below about `ln(p1 n2 / ln(1 / alpha))`.
-
-    Parameters
-    ----------
-    p1, n1, p2, n2 : array_like of float
-        Probabilities (or estimates of them) and runs, broadcast against each other.
-    alpha : float
-        As in `eps_lower`.
-
-    Returns
-    -------
-    ndarray of float
-        In nats; `-inf` where `p1` is 0. The distance to `ln(p1 / p2)` is about right to a few
-        percent if 10 outputs of the first input are expected, and to 15 percent if 3 are.
-
-    Raises
-    ------
-    ValueError
-        If `alpha` is impossible.
+    normal ones: at `p2 = 0` it stays below about `ln(p1 n2 / ln(1 / alpha))`. The distance to
+    `ln(p1 / p2)` is about right to a few percent if 10 outputs of the first input are expected, and
+    to 15 percent if 3 are.
     """
     check_level("alpha", alpha)
     arrays = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
@@ -164,8 +105,6 @@ def tilt(z: float, variance: Floats) -> Floats:
 
 
 class _Independent(region.Ratios):
-    """The region of (p1, p2)."""
-
     def __init__(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
         super().__init__(c1, n1, c2, n2, alpha)
         p1, p2 = self.axis1.at, self.axis2.at

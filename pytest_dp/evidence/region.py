@@ -73,13 +73,7 @@ class Grid(ABC):
 
     Cell (i, j) lies between the lines i and i + 1 of x1, and between j and j + 1 of x2. A block of
     a given size at (i, j) is the union of the cells from there on, up to the edge of the grid.
-
-    Parameters
-    ----------
-    c1, n1, c2, n2 : int
-        The counts.
-    alpha : float
-        Level of the bound, or that a p-value will be compared with.
+    `alpha` is the level of the bound, or that a p-value will be compared with.
     """
 
     def __init__(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
@@ -89,7 +83,6 @@ class Grid(ABC):
 
     @property
     def cells(self) -> tuple[int, int]:
-        """How many there are along either side."""
         return len(self.axis1.at) - 1, len(self.axis2.at) - 1
 
     def ends(self, i: Indices, j: Indices, size: int) -> tuple[Indices, Indices]:
@@ -211,18 +204,8 @@ def predicted(
 
     On the edge of the region, `S = z`. With the expected counts for the counts, two places there
     are located, the one closest to `Z1 = Z2 = 0` and the one with the largest x2; the smaller of
-    their losses is returned.
-
-    Parameters
-    ----------
-    estimates, runs : tuple of ndarray
-        Of x1 and x2, and the runs in which they are counted.
-    alpha : float
-    loss, odds : callable
-        Of points: the loss, and `(w2 / w1)²`.
-    both_ends : bool, default False
-        Whether to look at the place with the smallest x1 as well, as is needed where the weights
-        do not follow the loss.
+    their losses is returned. With `both_ends`, the place with the smallest x1 is looked at as well,
+    as is needed where the weights do not follow the loss. `odds` is `(w2 / w1)²` of points.
     """
     (x1, x2), (runs1, runs2) = estimates, runs
     z, m = critical(alpha), -float(ndtri(BETA * alpha / 4))

@@ -9,9 +9,7 @@ numbers is interpolated on the scale of log odds, on which G is close to a shift
 All of this is approximate, and for information only: it decides when to stop looking for a
 violation, and never that there is one.
 
-References
-----------
-Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, section 2.5 (group privacy).
+Source: Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, section 2.5 (group privacy).
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from pytest_dp.bisection import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.event_bets import contingency, payoffs
 from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.limits import CLEAR_ERRORS, RARELY, SEVERAL
 from pytest_dp.privacy import Guarantee
 
 LEARNING_COST = 6.0
@@ -38,20 +37,10 @@ or smaller: what many pairs cost is over- or underestimated. By hand."""
 CURVE_CAUTION = 1.0
 """Standard errors by which two inputs are taken to be less far apart than they look. Larger: the
 reported resolution says less; smaller: it relies on chance. By hand."""
-MIN_CURVE_ERRORS = 3.0
-"""Standard errors from which two inputs are told apart at all: below, a curve would be one of
-chance; above, clear but small differences are not used. By hand."""
-MIN_CONTINUOUS_BINS = 8
-"""Bins of a score from which outputs count as continuous, so that less noise is a matter of scale.
-Larger: fine scores count as a few outcomes; smaller: a few outcomes count as a scale. By hand."""
 STAKES = np.geomspace(1e-3, 0.98, 40)
 """Shares of the largest stake, one of which is near the best. More cost time only."""
 MAX_SCALE = 1e4
 """How many times too small noise is looked for; beyond, nothing would have been caught. By hand."""
-MIN_PROBABILITY = 0.01
-"""Probability from which an event is not too rare for its loss to show: in the 9,000 pairs of
-outputs that 20,000 samples leave for bets, it comes 90 times, give or take a tenth. Larger: losses
-of rare events are left out; smaller: losses that samples cannot show are counted. By hand."""
 CERTAIN = 40.0
 """Log odds from which a probability is 1.0 in floating point."""
 _GRID = logit(np.concatenate([np.geomspace(1e-6, 0.05, 40), np.linspace(0.06, 0.5, 45)]))
@@ -62,23 +51,17 @@ GRID: Floats = np.concatenate([_GRID, -_GRID[-2::-1]])
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How events look on two inputs: log odds on D' and on D, and how far both hold together.
-
-    Attributes
-    ----------
-    rarer, shift : ndarray, shape (k,)
-        Log odds on D', increasing, and by how much those on D are larger: at least 0.
-    shared : ndarray, shape (k,)
-        0 where outputs on both inputs were in the event independently, 1 where the rarer side
-        never was alone, -1 if they excluded each other as far as can be.
-    continuous : bool
-        Whether there are events between those that were seen.
-    """
+    """How events look on two inputs: log odds on D' and on D, and how far both hold together."""
 
     rarer: Floats
+    """Log odds on D', increasing."""
     shift: Floats
+    """By how much those on D are larger: at least 0."""
     shared: Floats
+    """0 where outputs on both inputs were in the event independently, 1 where the rarer side never
+    was alone, -1 if they excluded each other as far as can be."""
     continuous: bool
+    """Whether there are events between those that were seen."""
     _applied: list[Floats] = field(
         default_factory=lambda: [GRID], init=False, repr=False, compare=False
     )
@@ -107,7 +90,7 @@ class Curve:
         """The largest loss of events that are not too rare to be seen, with so much less noise."""
         p, q, _ = self.scaled(times)
         losses = [
-            np.log(likelier / rarer)[(rarer >= MIN_PROBABILITY) & (likelier > 0)].max(initial=0.0)
+            np.log(likelier / rarer)[(rarer >= RARELY) & (likelier > 0)].max(initial=0.0)
             for likelier, rarer in ((p, q), (1 - q, 1 - p))
         ]
         return float(max(losses))
@@ -116,13 +99,9 @@ class Curve:
 def curve(joint: Floats) -> Curve | None:
     """The curve of a record seen through one binning; None if it has only one bin.
 
-    Differences between the inputs that chance explains are taken for none. Of the others, those
-    that are uncertain are drawn towards what the clearest event shows of all of them.
-
-    Parameters
-    ----------
-    joint : ndarray, shape (b, b)
-        As in `event_bets.contingency`, bins in increasing order of the odds for D.
+    Bins are in increasing order of the odds for D. Differences between the inputs that chance
+    explains are taken for none. Of the others, those that are uncertain are drawn towards what the
+    clearest event shows of all of them.
     """
     b = len(joint)
     if b < 2:
@@ -137,7 +116,7 @@ def curve(joint: Floats) -> Curve | None:
     seen = logit(p) - logit(q)
     careful = np.maximum(seen - CURVE_CAUTION * error, 0.0)
     k = int(np.argmax(seen / error))
-    significant = bool((np.abs(seen) > MIN_CURVE_ERRORS * error).any() and careful[k] > 0)
+    significant = bool((np.abs(seen) > CLEAR_ERRORS * error).any() and careful[k] > 0)
     implied = _implied(q, float(careful[k]), float(q[k]))
     trust = implied**2 / (implied**2 + error**2)
     shift = (implied + trust * (careful - implied)) * significant
@@ -146,7 +125,7 @@ def curve(joint: Floats) -> Curve | None:
     shared = np.clip(np.divide(extra, room, out=np.zeros_like(extra), where=room > 1e-12), -1, 1)
     order = np.argsort(logit(q)[inner], kind="stable")
     rarer = np.maximum.accumulate(logit(q)[inner][order])
-    return Curve(rarer, shift[inner][order], shared[inner][order], b >= MIN_CONTINUOUS_BINS)
+    return Curve(rarer, shift[inner][order], shared[inner][order], b >= SEVERAL)
 
 
 def _largest_dependence(p: Floats | float, q: Floats | float, together: Bools | bool) -> Floats:
@@ -171,21 +150,13 @@ def _implied(q: Floats, shift: float, where: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBets:
-    """So many bets against a claim, and what they would have caught.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-        The claim.
-    runs : float
-        Pairs of outputs that are bet on.
-    alpha : float
-        A claim is refuted at ``1 / alpha``.
-    """
+    """So many bets against a claim, and what they would have caught."""
 
     guarantee: Guarantee
     runs: float
+    """Pairs of outputs that are bet on."""
     alpha: float
+    """A claim is refuted at ``1 / alpha``."""
 
     def catch(self, p: Floats, q: Floats, shared: Floats) -> bool:
         """Whether the best bet on events with these probabilities wins, with 95 % power."""
@@ -195,10 +166,7 @@ class PlannedBets:
 def smallest_scale(curves: list[Curve], bets: PlannedBets) -> float:
     """By how much noise has to be scaled down to be caught, with 95 % power (approximate).
 
-    Returns
-    -------
-    float
-        At least 1; infinite if no scale would be caught.
+    At least 1; infinite if no scale would be caught.
     """
     informative = [curve for curve in curves if curve.shift.size and curve.shift.max() > 0]
     if not informative:
@@ -213,18 +181,8 @@ def smallest_scale(curves: list[Curve], bets: PlannedBets) -> float:
 def smallest_event(p1: float, bets: PlannedBets, shared: float = 0.0) -> float:
     """What the weakest event shows that bets would have found, with 95 % power (approximate).
 
-    Parameters
-    ----------
-    p1 : float
-        Probability of the event on the input that makes it likelier.
-    bets : PlannedBets
-    shared : float
-        As in `Curve`.
-
-    Returns
-    -------
-    float
-        In the claim's parameter; infinite if nothing would have been found.
+    In the claim's parameter; infinite if nothing would have been found. p1 is the probability of
+    the event on the input that makes it likelier, and `shared` is as in `Curve`.
     """
 
     def caught(loss: float) -> bool:
@@ -237,11 +195,8 @@ def smallest_event(p1: float, bets: PlannedBets, shared: float = 0.0) -> float:
 def clearest_event(record: Record) -> tuple[float, float]:
     """The event of a record that is told apart best.
 
-    Returns
-    -------
-    p1, shared : float
-        Its probability on the input that makes it likelier, at most one half, which it also is if
-        chance explains the event; and how far it held on both together, as in `Curve`.
+    Its probability on the input that makes it likelier, at most one half, which it also is if
+    chance explains the event; and how far it held on both together, as in `Curve.shared`.
     """
     counts = np.concatenate([contingency(joint) for joint in record.joint])
     if not len(counts):
@@ -257,7 +212,7 @@ def clearest_event(record: Record) -> tuple[float, float]:
     extra = together - p * q
     room = float(_largest_dependence(p, q, extra > 0))
     common = float(np.clip(extra / room, -1, 1)) if room > 0 else 0.0
-    return min(p, 0.5) if clear[k] > MIN_CURVE_ERRORS else 0.5, common
+    return min(p, 0.5) if clear[k] > CLEAR_ERRORS else 0.5, common
 
 
 def shown_by_events(record: Record, guarantee: Guarantee) -> float:
@@ -289,14 +244,7 @@ def wealth_for(alpha: float) -> float:
 def growth(p: Floats, q: Floats, shared: Floats, guarantee: Guarantee) -> float:
     """Log wealth that the best bet on one of these events earns with each pair of outputs.
 
-    Parameters
-    ----------
-    p, q : ndarray, shape (k,)
-        Probabilities of the events on D and on D'.
-    shared : ndarray, shape (k,)
-        As in `Curve`.
-    guarantee : Guarantee
-        The claim.
+    p and q are probabilities of the events on D and on D'; `shared` is as in `Curve`.
     """
     best = -math.inf
     for p1, p2 in ((p, q), (1 - q, 1 - p)):  # an event that D makes likelier, and what D' does

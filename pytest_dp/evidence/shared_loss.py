@@ -8,10 +8,8 @@ can be read off one that has far too much.
 
 All of this is approximate, and for information only, as in `resolution`.
 
-References
-----------
-Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", ICML 2015 (losses that
-add up, and the events that show them: counts of places that point to one input).
+Source: Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", ICML 2015
+(losses that add up, and the events that show them: counts of places that point to one input).
 """
 
 from __future__ import annotations
@@ -24,11 +22,9 @@ from scipy.special import bdtrc
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.bisection import smallest_loss
-from pytest_dp.evidence.resolution import MIN_PROBABILITY, PlannedBets
+from pytest_dp.evidence.resolution import PlannedBets
+from pytest_dp.limits import POOL, RARELY, STANDS_OUT
 
-STANDS_OUT_ERRORS = 4.0
-"""Standard errors from which a place loses more than the others: by chance one of 16,000 does.
-Larger: places that lose more are taken for the rest; smaller: chance picks places. By hand."""
 MIN_JOINT_ERRORS = 2.0
 """Standard errors from which the places that do not stand out lose anything together. Larger: small
 losses of many places are left out; smaller: noise counts as loss. By hand."""
@@ -39,33 +35,21 @@ attacks are learned anew when the samples have grown eightfold. It follows from 
 PARAMETERS_PER_PLACE = 2
 """Numbers that have to be learned for each place: about where it changes, and by how much. It
 matters from a hundred places on. By hand."""
-MAX_THRESHOLDS = 200
-"""Events that are compared, where there are more places. More cost time; fewer are further from the
-best one. By hand."""
 
 
 def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
     """The number of places with equal losses that are as hard to find as the given ones.
 
-    Parameters
-    ----------
-    places : iterable of (ndarray of int, ndarray of int), shape (n,) each
-        For each place: labels from 0 of the outputs on D, and on D'.
-    paired : bool
-        Whether output i on D and output i on D' share their random numbers.
-
-    Returns
-    -------
-    float
-        Between 1 and the number of places, which it is where none is known to lose more than
-        others: the worst case.
+    At most the number of places, which it is where none is known to lose more than others: the
+    worst case. Each place has labels from 0 of the outputs on D, and on D'; where they are
+    `paired`, outputs i on D and on D' share their random numbers.
     """
     squares, errors = np.array([_distance(*labels, paired) for labels in places]).T
     count = len(squares)
     outliers = np.zeros(count, dtype=bool)
     while (left := np.count_nonzero(~outliers)) > 1:
         mean = np.maximum(squares[~outliers].sum() - squares, 0) / (left - 1)  # of all the others
-        far = (np.sqrt(mean) + STANDS_OUT_ERRORS * np.sqrt(errors)) ** 2
+        far = (np.sqrt(mean) + STANDS_OUT * np.sqrt(errors)) ** 2
         more = ~outliers & (squares > far)
         if not more.any():
             break
@@ -94,7 +78,7 @@ def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]
         chance = c1 + c2 - 2.0 * np.bincount(labels1[labels1 == labels2], minlength=width)
     else:
         chance = c1 * (1 - c1 / n) + c2 * (1 - c2 / n)
-    often = (c1 + c2) / (2 * n) >= MIN_PROBABILITY
+    often = (c1 + c2) / (2 * n) >= RARELY
     c1, c2, chance = c1[often], c2[often], chance[often]
     size = n * (c1 + c2) / 2
     by_chance = float((chance / size).sum())
@@ -104,18 +88,8 @@ def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]
 def smallest_shared_loss(places: float, bets: PlannedBets, shared: float = 0.0) -> float:
     """The smallest loss, shared evenly by some places, that bets would have found (approximate).
 
-    Parameters
-    ----------
-    places : float
-        At least 1.
-    bets : PlannedBets
-    shared : float
-        As in `resolution.Curve`.
-
-    Returns
-    -------
-    float
-        With 95 % power, in nats; infinite if none would have been.
+    With 95 % power, in nats; infinite if none would have been. `shared` is as in
+    `resolution.Curve`.
     """
     low = math.floor(places)
     least = _smallest(low, bets, shared)
@@ -125,7 +99,7 @@ def smallest_shared_loss(places: float, bets: PlannedBets, shared: float = 0.0) 
 
 
 def _smallest(places: int, bets: PlannedBets, shared: float) -> float:
-    steps = max((places + 1) // MAX_THRESHOLDS, 1)
+    steps = max((places + 1) // POOL, 1)
     fewest: Ints = np.arange(0, places + 1, steps)
     alike = np.full(len(fewest), shared)
     unknown = PARAMETERS_PER_PLACE * places * (places - 1) / (LEARNED_SHARE * bets.runs)

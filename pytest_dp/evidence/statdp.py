@@ -30,30 +30,8 @@ SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 
 
 def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
-    """How surprising the counts are if `p1 <= exp(eps) * p2`.
+    """How surprising the counts are if `p1 <= exp(eps) * p2`: a p-value in one direction, above 0.
 
-    Parameters
-    ----------
-    c1, c2 : int
-        Outputs in the event on the first and on the second input.
-    runs : int
-        Runs on each input, all independent.
-    eps : float
-        The claimed ε in nats, at least 0.
-
-    Returns
-    -------
-    float
-        A p-value of one direction, in (0, 1]. Below about 1e-308 it loses its digits and stays at
-        5e-324; `log_p_value` does not.
-
-    Raises
-    ------
-    ValueError
-        If the counts or `eps` are impossible.
-
-    Notes
-    -----
     StatDP keeps each of the `c1` hits with probability exp(-ε), so that under the null hypothesis
     the kept count `T` and `c2` have success probabilities `p1 * exp(-ε) <= p2`. Fisher's exact
     test, a hypergeometric tail, then gives a p-value for every outcome of that thinning. The
@@ -63,12 +41,8 @@ def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
 
     Validity is exact for every `runs`. So is the tail, up to an upward allowance for rounding
     (relative 1e-13 at a hundred runs, 5e-8 at half a million). The quantile rule is conservative:
-    at the boundary of the claim, fewer than `alpha` of the tests reject.
-
-    Examples
-    --------
-    >>> f"{p_value(10_012, 1_351, 20_000, eps=1.0):.0e}"
-    '3e-291'
+    at the boundary of the claim, fewer than `alpha` of the tests reject. Below about 1e-308 the
+    p-value loses its digits and stays at 5e-324; `log_p_value` does not.
     """
     return max(math.exp(log_p_value(c1, c2, runs, eps)), SMALLEST_FLOAT)
 
@@ -85,45 +59,19 @@ def log_p_value(c1: int, c2: int, runs: int, eps: float) -> float:
 def p_value_both(c1: int, c2: int, runs: int, eps: float) -> float:
     """A p-value for the claim in both directions, the event chosen before the counts were seen.
 
-    Parameters and errors as in `p_value`.
-
-    Returns
-    -------
-    float
-        Twice the smaller of `p_value(c1, c2, ...)` and `p_value(c2, c1, ...)`, at most 1
-        (Bonferroni). The smaller one is always that of the larger count.
-
-    Notes
-    -----
-    Against the smaller count p is 1, so it is not computed: if `T <= c2 <= c1`, the hypergeometric
-    variable, symmetric about `(T + c1) / 2`, reaches `T` with probability at least 1/2.
+    Twice that of the larger count, at most 1 (Bonferroni). Against the smaller count p is 1, so it
+    is not computed: if `T <= c2 <= c1`, the hypergeometric variable, symmetric about
+    `(T + c1) / 2`, reaches `T` with probability at least 1/2.
     """
     return max(math.exp(_log_p_both(c1, c2, runs, eps)), SMALLEST_FLOAT)
 
 
 def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
-    """Lower confidence bound on ε: every claim below it is rejected by `p_value_both`.
+    """Lower confidence bound on ε in nats: every claim below it is rejected by `p_value_both`.
 
-    Parameters
-    ----------
-    c1, c2, runs
-        As in `p_value`.
-    alpha : float
-        Probability that the bound exceeds the true ε, strictly between 0 and 1.
+    0.0 if not even ε = 0 is rejected. The claim ε itself is rejected at `alpha` if and only if the
+    bound reaches ε, up to 1e-6 by which the bound is rounded down.
 
-    Returns
-    -------
-    float
-        The bound in nats, 0.0 if not even ε = 0 is rejected. The claim ε itself is rejected at
-        `alpha` if and only if the bound reaches ε, up to 1e-6 by which the bound is rounded down.
-
-    Raises
-    ------
-    ValueError
-        If the counts or `alpha` are impossible.
-
-    Notes
-    -----
     Inversion of the test. The p-value never falls as ε grows: fewer hits survive the thinning, and
     `P(B >= T)` is larger for a smaller `T`. So the rejected ε form an interval, and bisection finds
     its end.
@@ -145,29 +93,10 @@ def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
 def score(c1: ArrayLike, c2: ArrayLike, runs: int, eps: float) -> Floats:
     """Rank many events at once by their evidence against the claim.
 
-    Parameters
-    ----------
-    c1, c2 : array_like of int, same shape
-        Counts of the candidate events, as in `p_value`.
-    runs : int
-        Runs on each input.
-    eps : float
-        The claimed ε in nats, at least 0.
+    Log likelihood ratios `G >= 0` of the observed frequencies against the closest pair that the
+    claim allows, 0 where the observed one is allowed. exp(-G) is on the scale of a p-value, but it
+    is not one: it ranks candidates, which are then tested on fresh samples.
 
-    Returns
-    -------
-    ndarray of float, shape of the counts
-        Log likelihood ratio `G >= 0` of the observed frequencies against the closest pair that the
-        claim allows, 0 where the observed one is allowed. exp(-G) is on the scale of a p-value,
-        but it is not one: it ranks candidates, which are then tested on fresh samples.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, or `runs` or `eps` are impossible.
-
-    Notes
-    -----
     The closest allowed pair `(y, exp(-eps) y)` maximises the likelihood on the boundary. Its `y` is
     the smaller root of `2 q y² - (1 + f2 + (1 + f1) q) y + f1 + f2 = 0`, with `q = exp(-eps)` and
     the frequencies `f`; that root never exceeds 1.
@@ -195,24 +124,7 @@ def score(c1: ArrayLike, c2: ArrayLike, runs: int, eps: float) -> Floats:
 def power(p1: float, p2: float, runs: int, eps: float, alpha: float) -> float:
     """Probability that `p_value_both` rejects at `alpha` because of too large a `c1`.
 
-    For planning: accurate to about 0.01, not a bound.
-
-    Parameters
-    ----------
-    p1, p2 : float
-        The event's true probabilities on the two inputs.
-    runs, eps, alpha
-        As in `p_value` and `eps_lower`.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If probabilities, `runs`, `eps` or `alpha` are impossible.
+    For planning: accurate to about 0.01, not a bound. p1 and p2 are the event's true probabilities.
     """
     _check_plan(p1, p2, runs, eps, alpha)
     weights, limits = _rejections(p1, runs, eps, alpha)
@@ -224,24 +136,7 @@ def runs_for_power(
 ) -> int | None:
     """Smallest number of runs on each input that rejects the claim with this power, to about 2 %.
 
-    Parameters
-    ----------
-    p1, p2, eps, alpha
-        As in `power`.
-    power : float, default 0.95
-        Wanted probability of a rejection, strictly between 0 and 1.
-    most : int, default 10_000_000
-        Where to stop looking.
-
-    Returns
-    -------
-    int or None
-        None if `most` runs do not reach it, as when the claim holds.
-
-    Raises
-    ------
-    ValueError
-        If an argument is impossible.
+    None if `limit` runs do not reach it, as when the claim holds.
     """
     _check_plan(p1, p2, limit, eps, alpha)
     check_level("power", power)
@@ -276,25 +171,8 @@ def runs_for_power(
 def smallest_eps(p1: float, runs: int, eps: float, alpha: float, power: float = 0.95) -> float:
     """Resolution: the smallest true loss of the event that the test would catch with this power.
 
-    Parameters
-    ----------
-    p1 : float
-        The event's probability on the input where it is likelier.
-    runs, eps, alpha
-        As in `power`.
-    power : float, default 0.95
-        Wanted probability of a rejection, strictly between 0 and 1.
-
-    Returns
-    -------
-    float
-        The smallest `e >= eps`, in nats, such that `p2 = p1 * exp(-e)` is rejected with that power;
-        `math.inf` if even an event that is impossible on the second input is not.
-
-    Raises
-    ------
-    ValueError
-        If an argument is impossible.
+    The smallest `e >= eps`, in nats, such that `p2 = p1 * exp(-e)` is rejected with that power;
+    `math.inf` if even an event that is impossible on the second input is not.
     """
     _check_plan(p1, 0.0, runs, eps, alpha)
     check_level("power", power)

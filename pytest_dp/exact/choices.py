@@ -9,18 +9,10 @@ from typing import Any, NoReturn
 from pytest_dp.exact.domains import Domain, Evenly
 from pytest_dp.exact.lazy import Lazy
 from pytest_dp.exact.open_draw import OpenDraw
+from pytest_dp.limits import MANY, NEGLIGIBLE, SEVERAL
 from pytest_dp.randomness.branching import Path, Weight
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
 
-RAREST = 1e-15
-"""Weight below which a path is abandoned, and counts as residual. A lower value follows paths to
-single values of uniform floats, which are too many; a higher one leaves more residual."""
-MAX_EAGER = 64
-"""Values of a whole number that are branches at once; of more, only as they are compared. A higher
-number makes paths of values that no comparison tells apart. Chosen by hand."""
-MAX_BITS = 16
-"""Random bits that are enumerated where they are asked for as bytes, which cannot be lazy: more
-would be more paths than `enumerating.MAX_WORK` allows."""
 BYTE_WEIGHTS = [Fraction(1, 256)] * 256
 
 
@@ -31,16 +23,9 @@ class Abandoned(CannotInstrument):
 class Choices(Instrument):
     """An instrument that chooses among branches as its path says.
 
-    Attributes
-    ----------
-    path : Path
-        Of the run under way.
-    inexact : int
-        Choices in this run whose weights are rounded.
-    abandoned : bool
-        Whether the run was given up as too rare.
-    splits : dict
-        Where draws were split, by the choices before: runs that begin alike split alike.
+    `inexact` counts the choices in this run whose weights are rounded; `abandoned` says whether the
+    run was given up as too rare. `splits` has where draws were split, by the choices before: runs
+    that begin alike split alike.
     """
 
     def __init__(self) -> None:
@@ -49,7 +34,6 @@ class Choices(Instrument):
         self.start(Path())
 
     def start(self, path: Path) -> None:
-        """Begin a new run."""
         self.path, self.inexact, self.abandoned, self.refusal = path, 0, False, ""
 
     def is_over(self) -> bool:
@@ -57,14 +41,8 @@ class Choices(Instrument):
         return self.abandoned or super().is_over()
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """The branch that the run takes.
-
-        Raises
-        ------
-        Abandoned
-            If it has become too rare.
-        """
-        if self.abandoned or self.path.weight < RAREST:
+        """The branch that the run takes; raises Abandoned if it has become too rare."""
+        if self.abandoned or self.path.weight < NEGLIGIBLE:
             self.give_up()
         self.inexact += any(isinstance(weight, float) for weight in weights)
         return self.path.choose(weights)
@@ -74,12 +52,7 @@ class Choices(Instrument):
         return tuple(self.path.taken)
 
     def give_up(self) -> NoReturn:
-        """End the run, whose output stays unknown.
-
-        Raises
-        ------
-        Abandoned
-        """
+        """End the run, whose output stays unknown."""
         self.abandoned = True
         raise Abandoned("too rare")
 
@@ -89,12 +62,12 @@ class Choices(Instrument):
 
     def integer(self, count: int, low: int = 0) -> Any:
         """One of `count` whole numbers from `low` on, all equally likely."""
-        if count <= MAX_EAGER:
+        if count <= MANY:
             return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
         return Lazy(OpenDraw(Evenly(low, low + count), self), discrete=True)
 
     def random_bytes(self, count: int) -> bytes:
         """Random bytes, if they are few."""
-        if 8 * count > MAX_BITS:
+        if 8 * count > 2 * SEVERAL:
             self.refuse(f"{8 * count} random bits as bytes")
         return bytes(self.choose(BYTE_WEIGHTS) for _ in range(count))

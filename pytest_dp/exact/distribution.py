@@ -24,33 +24,22 @@ class NotExact(Exception):  # noqa: N818  a way out, not an error
 
 @dataclass(frozen=True)
 class Distribution:
-    """Outputs, no two of them equal, and what is known of their probabilities.
-
-    Attributes
-    ----------
-    outcomes : tuple
-        One of each set of equal outputs.
-    marks : ndarray of int
-        Their hashes (`pytest_dp.outputs.hashing`), which are those of equal outputs.
-    weights : tuple of Fraction or float
-        Lower bounds on their probabilities.
-    residual : float
-        The probability of outputs that were not enumerated.
-    rounding : float
-        Relative error of any of the weights; 0 where all are fractions.
-    runs : int
-        Of the mechanism.
-    only_integers : bool
-        Whether all numbers in outputs are whole: others may differ by rounding alone.
-    """
+    """Outputs, no two of them equal, and what is known of their probabilities."""
 
     outcomes: tuple[Any, ...]
+    """One of each set of equal outputs."""
     marks: Ints
+    """Their hashes (`pytest_dp.outputs.hashing`), which are those of equal outputs."""
     weights: tuple[Weight, ...]
+    """Lower bounds on their probabilities."""
     residual: float
+    """The probability of outputs that were not enumerated."""
     rounding: float
+    """Relative error of any of the weights; 0 where all are fractions."""
     runs: int
+    """Of the mechanism."""
     only_integers: bool = True
+    """Whether all numbers in outputs are whole: others may differ by rounding alone."""
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -63,10 +52,7 @@ def grouped(
 ) -> Distribution:
     """The distribution of the outputs of paths, of which some may be equal.
 
-    Raises
-    ------
-    NotExact
-        If outputs cannot be compared by value.
+    Raises NotExact if outputs cannot be compared by value.
     """
     table = tabulate(list(outputs))
     if opaque_types(table.levels):

@@ -14,13 +14,7 @@ from pytest_dp.randomness.branching import Weight
 
 
 class Domain(Protocol):
-    """Values in increasing order, numbered.
-
-    Attributes
-    ----------
-    first, last : int
-        Numbers of the first value, and of the one after the last.
-    """
+    """Values in increasing order, numbered from `first` to the one before `last`."""
 
     @property
     def first(self) -> int: ...
@@ -46,7 +40,6 @@ class Evenly:
     last: int
 
     def value(self, number: int) -> Any:
-        """The number itself."""
         return number
 
     def mass(self, start: int, stop: int) -> Weight:
@@ -54,7 +47,6 @@ class Evenly:
         return Fraction(stop - start)
 
     def middle(self, start: int, stop: int) -> int:
-        """The middle of the numbers."""
         return (start + stop) // 2
 
 
@@ -66,7 +58,6 @@ class Spaced(Evenly):
     offset: int
 
     def value(self, number: int) -> Any:
-        """The whole number."""
         return self.offset + self.step * number
 
 
@@ -91,7 +82,7 @@ def first_where(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 
 BITS = 53
-"""Of the uniform floats that Python and numpy draw: multiples of 2**-53."""
+"""Given by the uniform floats that Python and numpy draw: multiples of 2**-53."""
 
 
 class _Uniform(Evenly):
@@ -100,16 +91,12 @@ class _Uniform(Evenly):
     __slots__ = ()
 
     def value(self, number: int) -> Any:
-        """The float."""
         return number * 2.0**-BITS
 
 
 UNIFORM = _Uniform(0, 1 << BITS)
 UNIFORM_ABOVE_0 = _Uniform(1, 1 << BITS)
 """Uniform floats of generators that draw again for a zero."""
-NARROW = 1e-3
-"""Width below which an interval's mass is computed by its density: differences of a distribution
-function lose digits there, and Simpson's rule loses them on wider intervals."""
 ROOT_2, ROOT_2_PI = math.sqrt(2), math.sqrt(2 * math.pi)
 
 
@@ -117,13 +104,8 @@ ROOT_2, ROOT_2_PI = math.sqrt(2), math.sqrt(2 * math.pi)
 class Smooth:
     """Floats in an interval, with the masses of a distribution that has a density.
 
-    Parameters
-    ----------
-    below, above : callable
-        The distribution function and its complement, each accurate where it is small.
-    density : callable
-    lowest, highest : float
-        Ends of the interval: beyond, the mass is less than floats hold.
+    `below` and `above` are the distribution function and its complement, each accurate where it is
+    small. Beyond `lowest` and `highest` the mass is less than floats hold.
     """
 
     below: Callable[[float], float]
@@ -134,12 +116,10 @@ class Smooth:
 
     @property
     def first(self) -> int:
-        """The number of the first value."""
         return _number(self.lowest)
 
     @property
     def last(self) -> int:
-        """The number after that of the last value."""
         return _number(self.highest) + 1
 
     def value(self, number: int) -> Any:
@@ -154,7 +134,7 @@ class Smooth:
         """
         low = self.value(start)
         high = math.inf if stop >= self.last else self.value(stop)
-        if high - low < NARROW:
+        if high - low < 1e-3:  # differences of distribution functions lose digits here
             middle = low + (high - low) / 2
             sides = self.density(low) + self.density(high)
             return float((high - low) * (sides + 4 * self.density(middle)) / 6)

@@ -13,6 +13,7 @@ from pytest_dp.exact.distribution import Distribution, NotExact, grouped
 from pytest_dp.exact.instrument import Branching
 from pytest_dp.exact.lazy import PLAIN
 from pytest_dp.exact.math_functions import functions_of_draws
+from pytest_dp.limits import FEW, MAX_WORK, ROUNDED, SEVERAL
 from pytest_dp.randomness.branching import Path, Weight, explored
 from pytest_dp.randomness.requests import Request, Site, stack
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -22,46 +23,14 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
 
-ENOUGH = 1e-12
-"""Probability that may stay unknown. A smaller value takes more runs, a larger one makes losses
-less exact. Chosen by hand, below the δ of any use."""
-MAX_WORK = 8_192
-"""Runs, and for each ten choices one more. With more, more mechanisms are enumerated, and it takes
-longer until others are given up. Chosen by hand."""
-PROGRESS = ((64, 0.1), (256, 0.65), (1_024, 0.95))
-"""The probability that has to be known after so much work, for the enumeration to go on. Higher
-values give up sooner what would take too long, and some of what would not. Chosen by hand."""
-ROUNDING = 1e-13
-"""Relative error of a weight that is no fraction, for each choice on its path (approximate)."""
-LOOP = 6
-"""Draws of a run in one line that make it a rejection loop, if other runs have fewer there: this is
-told as the reason. Chosen by hand."""
-COUNTED_EVERY = 8
-"""The draws of every so many-th run are counted by their lines: counting in more of them takes
-time. Chosen by hand."""
 REJECTION, TOO_MANY, TOO_SLOW = "rejection loop", "too many paths", "runs take too long"
 
 
 def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WORK) -> Distribution:
-    """The distribution of a mechanism's outputs on an input.
+    """The distribution of a mechanism's outputs on an input, each run being of a new copy.
 
-    Parameters
-    ----------
-    call : Call
-        Each run is of a new copy.
-    data : object
-    deadline : Deadline
-    max_work : int, optional
-        See `MAX_WORK`; what is not enumerated then is residual.
-
-    Returns
-    -------
-    Distribution
-
-    Raises
-    ------
-    NotExact
-        If its paths cannot be enumerated, are too many, or take too long.
+    What is not enumerated after `max_work` is residual. Raises NotExact if its paths cannot be
+    enumerated, are too many, or take too long.
     """
     try:
         return _distribution(_Paths(call, data, {}), deadline, max_work)
@@ -92,15 +61,9 @@ def _distribution(paths: _Paths, deadline: Deadline, max_work: int) -> Distribut
 class _Paths:
     """The runs of an enumeration.
 
-    Attributes
-    ----------
-    outputs, weights : list
-        Of paths that came to an end.
-    left, abandoned : Fraction or float
-        The weight of paths that were not run, and of those that were given up.
-    runs, choices : int
-    inexact : int
-        Rounded choices on a path, at most.
+    `outputs` and `weights` are those of paths that came to an end; `left` and `abandoned` are the
+    weights of paths that were not run, and of those that were given up. `inexact` is the most
+    rounded choices on a path.
     """
 
     def __init__(self, call: Call, data: Any, names: Mapping[str, Any]) -> None:
@@ -112,15 +75,15 @@ class _Paths:
         self.left: Weight = 1
         self.abandoned: Weight = 0
         self.runs = self.inexact = self.choices = 0
-        self._steps = iter(PROGRESS)
+        # after so many runs, so much of the probability has to be known
+        self._steps = iter(((64, 0.1), (256, 0.65), (1_024, 0.95)))
         self._next: tuple[float, float] = next(self._steps)
         self._draws: list[Counter[Site]] = []
 
     def run(self, path: Path) -> None:
-        """Run the mechanism along a path."""
         instrument = self.instrument
         instrument.start(path)
-        instrument.counted = None if self.runs % COUNTED_EVERY else Counter()
+        instrument.counted = None if self.runs % SEVERAL else Counter()
         self.runs += 1
         output = None
         try:
@@ -145,21 +108,17 @@ class _Paths:
     def are_done(self, max_work: int) -> bool:
         """Whether enough is known, or no more will be.
 
-        Raises
-        ------
-        NotExact
-            If too little is known after so much work.
+        Raises NotExact if too little is known after so much work.
         """
         left, work = float(self.left + self.abandoned), self.runs + self.choices / 10
         while work >= self._next[0]:
-            if left > ENOUGH and 1 - left < self._next[1]:
+            if left > ROUNDED and 1 - left < self._next[1]:
                 raise NotExact(self.reason)
             self._next = next(self._steps, (math.inf, 0.0))
-        return left <= ENOUGH or work >= max_work
+        return left <= ROUNDED or work >= max_work
 
     def distribution(self) -> Distribution:
-        """The outputs and their probabilities."""
-        residual, rounding = max(self.left, 0) + self.abandoned, self.inexact * ROUNDING
+        residual, rounding = max(self.left, 0) + self.abandoned, self.inexact * (ROUNDED / 10)
         return grouped(self.outputs, self.weights, residual, rounding, self.runs)
 
     @property
@@ -168,7 +127,7 @@ class _Paths:
         lines = {site for draws in self._draws for site in draws}
         for line in lines:
             times = [draws[line] for draws in self._draws]
-            if max(times) >= LOOP and min(times) < max(times):
+            if max(times) >= 2 * FEW and min(times) < max(times):
                 return REJECTION
         return TOO_MANY
 

@@ -11,13 +11,10 @@ from pytest_dp.exact.choices import Choices
 from pytest_dp.exact.lazy import HELD, Lazy
 from pytest_dp.exact.numpy_draws import drawn_by_numpy
 from pytest_dp.exact.python_draws import PythonDraws
+from pytest_dp.limits import NESTED
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.requests import Request
-
-MAX_DEPTH = 6
-"""Levels of containers in an output at which draws are replaced by numbers. More of them take time
-with every run. Chosen by hand."""
 
 
 class Branching(Choices):
@@ -30,10 +27,7 @@ class Branching(Choices):
     def draw(self, request: Request) -> Any:
         """A value that branches.
 
-        Raises
-        ------
-        CannotInstrument
-            If there is no way to enumerate what is asked for.
+        Raises CannotInstrument if there is no way to enumerate what is asked for.
         """
         kind = request.source.kind
         if kind is Generator or kind is RandomState:
@@ -43,13 +37,10 @@ class Branching(Choices):
             self.refuse(f"{request} is not enumerated")
         return method(*request.args, **request.keywords)
 
-    def settled(self, output: Any, depth: int = MAX_DEPTH) -> Any:
+    def settled(self, output: Any, depth: int = NESTED) -> Any:
         """An output with a number in place of each draw that it holds.
 
-        Raises
-        ------
-        CannotInstrument
-            If it holds a draw that has too many values.
+        Raises CannotInstrument if it holds a draw that has too many values.
         """
         if type(output) is Lazy:
             return output.value(HELD)

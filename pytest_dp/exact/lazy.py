@@ -13,6 +13,7 @@ import numpy as np
 from pytest_dp.exact.draw_arrays import elementwise
 from pytest_dp.exact.numpy_functions import UNARY, applied, unary
 from pytest_dp.exact.open_draw import OpenDraw
+from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.requests import is_diagnostic
 
 HELD, HASHED, COMPARED = (
@@ -25,9 +26,6 @@ PLAIN = "a continuous draw as a plain float"
 COMBINED = "arithmetic of two continuous draws"
 TEXT = "text of a continuous draw"
 """Reasons why a mechanism cannot be enumerated, as they are shown."""
-MAX_VALUES = 1 << 16
-"""Values of a whole number that are branches, where its value is needed: more are refused at once,
-as `enumerating.MAX_WORK` would not allow them."""
 Function = Callable[[Any], Any]
 Operator = Callable[[Any, Any], Any]
 
@@ -58,13 +56,8 @@ def _comparison(by: Operator, reflected: Operator) -> Operator:
 class Lazy:
     """A monotone function of one draw: whatever is asked of it splits what the draw may be.
 
-    Parameters
-    ----------
-    draw : OpenDraw
-    function : callable, optional
-        Of Python's or numpy's numbers.
-    discrete : bool
-        Whether it has few values, such as whole numbers, each of which may become a branch.
+    It is of Python's or numpy's numbers. `discrete` says whether it has few values, such as whole
+    numbers, each of which may become a branch.
     """
 
     __slots__ = ("_draw", "_function", "discrete")
@@ -105,10 +98,7 @@ class Lazy:
     def value(self, reason: str) -> Any:
         """Its value, where it has few: there is a branch for each.
 
-        Parameters
-        ----------
-        reason : str
-            Why the mechanism cannot be enumerated, where it has many.
+        Where it has many, the mechanism cannot be enumerated, for the `reason` given.
         """
         draw, function = self._draw, self._function
         while True:
@@ -117,7 +107,7 @@ class Lazy:
             at_start, at_end = draw.ends(function)
             if at_start == at_end:
                 return at_start
-            if not self.discrete or (draw.is_whole and abs(at_end - at_start) > MAX_VALUES):
+            if not self.discrete or (draw.is_whole and abs(at_end - at_start) > 8 * MAX_WORK):
                 return self._settled(reason)
             if draw.split_again():
                 continue

@@ -9,30 +9,24 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.exact.distribution import Distribution
+from pytest_dp.limits import FLOAT_ERRORS
 from pytest_dp.privacy import HockeyStick
 
 
 @dataclass(frozen=True, slots=True)
 class PairProbabilities:
-    """Probabilities of the same outcomes on two inputs.
-
-    Attributes
-    ----------
-    marks : ndarray of int
-        Of each outcome.
-    p, q : ndarray of float
-        Lower bounds on its probability on D and on D'.
-    residuals : (float, float)
-        The probability on D and on D' that was not enumerated, which any outcomes may have.
-    rounding : float
-        Relative error of the probabilities.
-    """
+    """Probabilities of the same outcomes on two inputs."""
 
     marks: Ints
+    """Of each outcome."""
     p: Floats
+    """Lower bounds on its probability on D."""
     q: Floats
+    """The same on D'."""
     residuals: tuple[float, float]
+    """The probability on D and on D' that was not enumerated, which any outcomes may have."""
     rounding: float
+    """Relative error of the probabilities."""
 
     @property
     def swapped(self) -> PairProbabilities:
@@ -46,48 +40,27 @@ def pair_probabilities(on_d: Distribution, on_d2: Distribution) -> PairProbabili
     p, q = np.zeros(len(marks)), np.zeros(len(marks))
     p[np.searchsorted(marks, on_d.marks)] = on_d.probabilities
     q[np.searchsorted(marks, on_d2.marks)] = on_d2.probabilities
-    rounding = max(on_d.rounding, on_d2.rounding) + FLOATS
+    rounding = max(on_d.rounding, on_d2.rounding) + FLOAT_ERRORS
     return PairProbabilities(marks, p, q, (on_d.residual, on_d2.residual), rounding)
-
-
-FLOATS = 2.0**-50
-"""Relative error of sums of a few floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Bounds on eps in one direction of a pair.
-
-    Attributes
-    ----------
-    lower : float
-        Eps is at least this large.
-    upper : float
-        It is at most this large, with a delta that is larger by `extra_delta`.
-    extra_delta : float
-        By outputs that were not enumerated; 0 where all were.
-    error : float
-        Of `upper`, by rounding.
-    marks : ndarray of int
-        The outcomes by which it is attained.
-    """
+    """Bounds on eps in one direction of a pair."""
 
     lower: float
     upper: float
+    """With a delta that is larger by `extra_delta`."""
     extra_delta: float
+    """By outputs that were not enumerated; 0 where all were."""
     error: float
+    """Of `upper`, by rounding."""
     marks: Ints
+    """The outcomes by which it is attained."""
 
 
 def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float, Bools]:
-    """Bounds on how much P exceeds ``exp(eps) Q`` on the worst set of outcomes.
-
-    Returns
-    -------
-    lower, upper : float
-    worst : ndarray of bool
-        The set.
-    """
+    """Bounds on how much P exceeds ``exp(eps) Q`` on the worst set of outcomes, and that set."""
     factor = math.exp(stick.eps)
     worst = pair.p > factor * pair.q
     p, q = math.fsum(pair.p[worst]), math.fsum(pair.q[worst])

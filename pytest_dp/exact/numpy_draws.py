@@ -20,25 +20,15 @@ from pytest_dp.exact.choices import Choices
 from pytest_dp.exact.domains import BITS, EXPONENTIAL, NORMAL, UNIFORM, UNIFORM_ABOVE_0
 from pytest_dp.exact.draw_arrays import is_draw, of_draws
 from pytest_dp.exact.lazy import Lazy
+from pytest_dp.limits import HUNDREDS, MAX_WORK, NEGLIGIBLE
 from pytest_dp.randomness.branching import Weight
 from pytest_dp.randomness.requests import Request
-
-MAX_DRAWS = 4_096
-"""Of one call: more would take long before the paths are found to be too many. Chosen by hand."""
-MAX_VALUES, TAIL = 4_096, 1e-17
-"""Values of a counting variable that are branches, down to this probability: smaller ones are left
-to the residual, of which they are a negligible part."""
-MAX_TRIALS = 256
-"""Of a binomial draw, whose weights are fractions: with more, these get long. Chosen by hand."""
 
 
 def drawn_by_numpy(choices: Choices, request: Request) -> Any:
     """A value, or an array of values, for a method of `Generator` or `RandomState`.
 
-    Raises
-    ------
-    CannotInstrument
-        If it cannot be enumerated.
+    Raises CannotInstrument if it cannot be enumerated.
     """
     method = request.method
     if method in ("random", "random_sample") and not request.args and not request.keywords:
@@ -72,7 +62,7 @@ def _broadcast(
         return scalar(choices, **arguments)
     shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
     shape = shape if size is None else tuple(np.atleast_1d(size).tolist())
-    if math.prod(shape) > MAX_DRAWS:
+    if math.prod(shape) > MAX_WORK // 2:
         choices.refuse(f"{math.prod(shape):,} draws at once")
     wide = {name: np.broadcast_to(array, shape) for name, array in arrays.items()}
     values = np.empty(shape, object)
@@ -137,8 +127,8 @@ def weighted_choice(choices: Choices, weights: Sequence[Weight]) -> int:
 def counting(choices: Choices, pmf: Callable[[int], Weight], largest: float = math.inf) -> int:
     """A number from 0 on, by its probabilities, up to where they are negligible."""
     weights: list[Weight] = []
-    left, is_falling = 1.0, False
-    while len(weights) <= min(largest, MAX_VALUES) and not (is_falling and weights[-1] < TAIL):
+    left, is_falling, most = 1.0, False, min(largest, MAX_WORK // 2)
+    while len(weights) <= most and not (is_falling and weights[-1] < NEGLIGIBLE / 100):
         weights.append(pmf(len(weights)))
         left -= float(weights[-1])
         is_falling = left < 0.5
@@ -156,7 +146,7 @@ def _poisson(choices: Choices, lam: float = 1.0) -> int:
 def binomial(choices: Choices, n: int, p: float) -> int:
     """Exactly, as its probabilities are fractions."""
     q = Fraction(float(p))
-    if n > MAX_TRIALS:
+    if n > HUNDREDS:
         choices.refuse(f"a binomial draw of {n} trials")
     return counting(choices, lambda k: math.comb(n, k) * q**k * (1 - q) ** (n - k), largest=n)
 
@@ -227,7 +217,7 @@ def _choice(choices: Choices, request: Request, arguments: dict[str, Any]) -> An
     if p is not None and not replace and size is not None:
         choices.refuse("a weighted choice without replacement")
     shape = () if size is None else tuple(np.atleast_1d(size).tolist())
-    if math.prod(shape) > MAX_DRAWS:
+    if math.prod(shape) > MAX_WORK // 2:
         choices.refuse(f"{math.prod(shape):,} draws at once")
     if replace or size is None:
         weights = _equal_weights(count) if p is None else weights_by_cdf(p)

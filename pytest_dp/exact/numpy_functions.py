@@ -11,15 +11,7 @@ import numpy as np
 
 
 def applied(name: str, draw: Any, inputs: list[Any]) -> Any:
-    """A ufunc of inputs among which there is a draw; NotImplemented where it is not monotone.
-
-    Parameters
-    ----------
-    name : str
-    draw : Lazy
-    inputs : list
-        Numbers, and the draw among them.
-    """
+    """A ufunc of inputs among which there is a draw; NotImplemented where it is not monotone."""
     if name in UNARY:
         return unary(name, draw)
     if name in BINARY:

@@ -7,12 +7,9 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from pytest_dp.exact.domains import Domain, Evenly, first_where, residues
+from pytest_dp.limits import MANY
 from pytest_dp.randomness.branching import Weight
 from pytest_dp.randomness.stand_ins import CannotInstrument
-
-MAX_RESIDUES = 64
-"""Remainders of a whole number that are branches; where there are more, each value is one. A larger
-number makes more paths of what may not matter. Chosen by hand."""
 
 
 class Chooser(Protocol):
@@ -35,13 +32,7 @@ class Chooser(Protocol):
 
 
 class OpenDraw:
-    """A draw of a run: the interval of its domain, by numbers, that is still possible.
-
-    Parameters
-    ----------
-    domain : Domain
-    chooser : Chooser
-    """
+    """A draw of a run: the interval of its domain, by numbers, that is still possible."""
 
     __slots__ = ("chooser", "domain", "start", "stop")
 
@@ -102,7 +93,7 @@ class OpenDraw:
         domain = self.domain
         if not isinstance(domain, Evenly) or not self.is_whole:
             return None
-        parts = residues(domain, self.start, self.stop, modulus) if modulus <= MAX_RESIDUES else []
+        parts = residues(domain, self.start, self.stop, modulus) if modulus <= MANY else []
         if not parts:
             return None
         weights: list[Weight] = [Fraction(part.last, self.stop - self.start) for _, part in parts]

@@ -54,13 +54,7 @@ def digest_of(code: Any, *, local: bool = False) -> str:
 
 
 def source_of(code: Any) -> str:
-    """The source of compiled code, or of a class.
-
-    Raises
-    ------
-    OSError, TypeError
-        If there is none.
-    """
+    """The source of compiled code, or of a class; raises OSError or TypeError if there is none."""
     file = getattr(code, "co_filename", None)
     if file is not None and not linecache.getlines(file):
         raise OSError(file)  # `inspect` would look through all modules for it

@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import inspect
 import os
-import random
 import secrets
 import sys
 import threading
@@ -27,40 +26,27 @@ import numpy as np
 
 from pytest_dp.identity.syntax import digest, digest_of, imports, inside, source_of
 from pytest_dp.keywords import is_strategy
+from pytest_dp.limits import THOUSAND
+from pytest_dp.reach import GENERATORS, is_bound, names_in
 from pytest_dp.reprs import shown
-from pytest_dp.sampling.captured import is_bound, names_in
-from pytest_dp.search.reachable import is_project_file
+from pytest_dp.whose_code import is_project_file, is_project_module, is_project_space
 
 Space = dict[str, Any]
 """The globals of a module."""
 MACHINERY = {*vars(types.ModuleType("")), "__file__", "__cached__", "__path__", "__builtins__"}
 MACHINERY |= {"__annotations__", "__warningregistry__", "pytestmark", "__dp_claims__"}
 """Names that the import system, pytest and claims put into modules, classes and functions."""
-_GENERATORS: tuple[type, ...] = (np.random.Generator, np.random.RandomState, random.Random)
-_GENERATORS += (np.random.BitGenerator, np.random.SeedSequence)
+_RANDOM = (*GENERATORS, np.random.BitGenerator, np.random.SeedSequence)
 _LOCKS = (type(__import__("_thread").allocate_lock()), type(__import__("_thread").RLock()))
 _BUILTIN = (dict, list, tuple, set, frozenset, int, float, complex, str, bytes, bytearray)
-_MOST_PIECES = 2_000
-"""Objects in which code of the project is looked for: those of strategies and classifiers are
-fewer, and what packages hold has no end. Chosen by hand."""
 
 
 class Walk:
     """The contents of objects, and what code they reach.
 
-    Parameters
-    ----------
-    whole : bool
-        Whether whole modules count, which are then in `spaces`; else what functions name.
-    folder : Path, optional
-        To which paths are relative.
-
-    Attributes
-    ----------
-    spaces : list of dict
-    packages : set of str
-    unknown : list of str
-        The types of objects that cannot be compared with those of other processes.
+    `whole` says whether whole modules count, which are then in `spaces`; else what functions name
+    does. Paths are relative to `folder`. `unknown` has the types of objects that cannot be compared
+    with those of other processes.
     """
 
     def __init__(self, *, whole: bool, folder: Path | None = None) -> None:
@@ -112,7 +98,7 @@ class Walk:
 
     def _reach(self, name: Any) -> bool:
         """Whether a module is of the project; if so it is followed, else its version counts."""
-        if _is_ours_by_name(name):
+        if is_project_module(name):
             space = _space_of(name) or {}
             if self.whole and isinstance(space.get("__file__"), str):
                 self.spaces.append(space)
@@ -161,7 +147,7 @@ class Walk:
     def _of_function(self, function: types.FunctionType) -> Iterator[str]:
         code, space = function.__code__, function.__globals__
         yield function.__qualname__
-        if not (is_project_file(code.co_filename) and is_ours(space)):
+        if not (is_project_file(code.co_filename) and is_project_space(space)):
             self._reach(space.get("__name__"))
             if _named(space.get("__name__"), function.__qualname__) is function:
                 return
@@ -225,7 +211,7 @@ class Walk:
         cls = type(value)
         yield self.content(cls)
         self._reach(getattr(value, "__module__", None) or cls.__module__)
-        if not _is_ours_by_name(cls.__module__):
+        if not is_project_module(cls.__module__):
             with suppress(Exception):
                 registered = copyreg.dispatch_table.get(cls)
                 reduced = registered(value) if registered else value.__reduce_ex__(4)
@@ -244,7 +230,7 @@ class Walk:
         elif isinstance(value, BaseException):
             yield self.content(value.args)
         held = _held_by(value)
-        if not held and base is None and not _is_ours_by_name(cls.__module__):
+        if not held and base is None and not is_project_module(cls.__module__):
             raise TypeError(cls)
         yield from self._attributes(held)
 
@@ -258,7 +244,7 @@ _PARTS: tuple[tuple[Any, Callable[[Walk, Any], Iterator[str]]], ...] = (
     (types.FunctionType, Walk._of_function),  # noqa: SLF001
     (type, Walk._of_class),  # noqa: SLF001
     (types.ModuleType, Walk._of_module),  # noqa: SLF001
-    (_GENERATORS, lambda _, value: iter([type(getattr(value, "bit_generator", 0)).__name__])),
+    (_RANDOM, lambda _, value: iter([type(getattr(value, "bit_generator", 0)).__name__])),
     (_LOCKS, lambda *_: iter(())),  # the state of neither is code
     (PurePath, lambda walk, value: iter([walk.relative(str(value))])),
     (types.MethodType, _all("__self__", "__func__")),
@@ -299,7 +285,6 @@ def _named(module: Any, name: str) -> Any:
     return found
 
 
-@functools.cache
 def _is_project_root(name: str) -> bool:
     """Whether a package or module that is not imported yet is of the project."""
     try:
@@ -313,8 +298,8 @@ def _is_project_root(name: str) -> bool:
 def is_project(value: Any) -> bool:
     """Whether this is a function or class of the project."""
     if isinstance(value, types.FunctionType):
-        return is_project_file(value.__code__.co_filename) and is_ours(value.__globals__)
-    return isinstance(value, type) and _is_ours_by_name(value.__module__)
+        return is_project_file(value.__code__.co_filename) and is_project_space(value.__globals__)
+    return isinstance(value, type) and is_project_module(value.__module__)
 
 
 def pieces(root: Any) -> list[Any]:
@@ -322,7 +307,7 @@ def pieces(root: Any) -> list[Any]:
     found: list[Any] = []
     seen: dict[int, Any] = {}
     ahead = [root]
-    while ahead and len(seen) < _MOST_PIECES:
+    while ahead and len(seen) < 2 * THOUSAND:
         value = ahead.pop(0)
         if id(value) in seen or isinstance(value, str | bytes | int | float | np.ndarray):
             continue
@@ -344,25 +329,9 @@ def pieces(root: Any) -> list[Any]:
     return found
 
 
-def is_ours(space: Mapping[str, Any]) -> bool:
-    """Whether a module is neither of the standard library nor of an installed package."""
-    file = space.get("__file__")
-    if isinstance(file, str):
-        return is_project_file(file)
-    return str(space.get("__name__")).partition(".")[0] not in sys.stdlib_module_names - {
-        "__main__"
-    }
-
-
 def _space_of(name: Any) -> Space | None:
     module = sys.modules.get(name) if isinstance(name, str) else None
     return getattr(module, "__dict__", None)
-
-
-def _is_ours_by_name(name: Any) -> bool:
-    """The same of a module that may be gone, or never was one: then by its package."""
-    root = str(name).partition(".")[0]
-    return is_ours(_space_of(name) or _space_of(root) or {"__name__": root})
 
 
 def version(root: str) -> str:

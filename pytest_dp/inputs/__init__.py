@@ -9,19 +9,20 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.claim import Claim, Promise, fitting, of_group
+from pytest_dp.claim import Claim, Promise, fitting
 from pytest_dp.datasets import describe, ends_first, key
-from pytest_dp.datasets.relations import OfFunction, OfRecords, OneQuery, Pair
+from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.deriving import MAX_PAIRS, Derived, by_function, derived, leading
+from pytest_dp.inputs.deriving import Derived, by_function, derived, leading
 from pytest_dp.inputs.examples import EVERYTHING, Patterns
 from pytest_dp.inputs.resolving import resolve, resolve_pairs
 from pytest_dp.inputs.sources import Bounded, PairSource, Remaining
 from pytest_dp.inputs.stated import stated_pair
 from pytest_dp.keywords import is_strategy
+from pytest_dp.limits import MAX_PAIRS
 
-__all__ = ["MAX_PAIRS", "Pair", "describe", "pairs_of", "resolved", "source_of"]
+__all__ = ["Pair", "describe", "pairs_of", "resolved", "source_of"]
 
 
 def source_of(
@@ -36,29 +37,13 @@ def source_of(
 ) -> PairSource:
     """Where the pairs of an audit come from: what a claim gives, or what a strategy yields.
 
-    Behind the pairs that are given is what else follows from the inputs.
-
-    Parameters
-    ----------
-    claim : Claim
-        With a promise that is `resolved`.
-    seed : int
-        What is drawn follows from it.
-    written : str
-        How the claim says where they come from, for errors: ``"inputs='tests.dp_inputs:records'"``.
-    known : sequence of Pair
-        Those that broke the promise before, which come first.
-    notes : list of str, optional
-        To which is added what is given, if that is not all.
-    constants : sequence
-        Numbers and texts that are drawn now and then, where a strategy allows them.
-    beyond : bool
-        Whether pairs beyond what the claim gives are proposed.
-
-    Raises
-    ------
-    ClaimError
-        As `pairs_of`; or if a strategy yields no pairs.
+    Pairs that are `known` to have broken the promise come first, those that are given next, and
+    behind them what else follows from the inputs. The promise is `resolved`, and what is drawn
+    follows from the seed. `written` is how the claim says where pairs come from, for errors:
+    ``"inputs='tests.dp_inputs:records'"``. To `notes` is added what is given, if that is not all.
+    The numbers and texts among `constants` are drawn now and then, where a strategy allows them.
+    `beyond` is whether pairs beyond what the claim gives are proposed. Raises ClaimError as of
+    `pairs_of`, or if a strategy yields no pairs.
     """
     promise, params = claim.promise, claim.arguments.drawn
     known = [pair for pair in known if pair.params.keys() == params.keys()]
@@ -89,50 +74,26 @@ def source_of(
 def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None = None) -> Promise:
     """The promise with its inputs or pairs looked up, and the relation that follows from them.
 
-    Parameters
-    ----------
-    promise : Promise
-    root : Path, optional
-        Where a module named in the claim is looked for if Python does not find it. It is appended
-        to ``sys.path`` if that helps, and stays there for worker processes.
-    notes : list of str, optional
-        To which is added what a person should know, such as how many pairs a generator was asked
-        for.
-
-    Raises
-    ------
-    ClaimError
-        If the inputs cannot be found, or the relation does not fit them.
+    A module named in the claim is looked for in `root` if Python does not find it; `root` is then
+    appended to ``sys.path``, and stays there for worker processes. To `notes` is added what a
+    person should know, such as how many pairs a generator was asked for. Raises ClaimError if the
+    inputs cannot be found, or the relation does not fit them.
     """
     notes = [] if notes is None else notes
     if promise.pairs is not None:
         return replace(promise, pairs=resolve_pairs(promise.pairs, root, notes))
     inputs = resolve(promise.inputs, root, notes)
-    relation = of_group(fitting(promise.relation, inputs), promise.group, inputs)
+    relation = fitting(promise.relation, inputs)
     return replace(promise, inputs=inputs, relation=relation)
 
 
 def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
-    """The neighbouring inputs that follow from a promise.
+    """The neighbouring inputs that follow from a promise, at least one.
 
-    Parameters
-    ----------
-    promise : Promise
-        Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once
-        they are looked up, every pair is derived: the same ones in the same order each time.
-    root : Path, optional
-        As for `resolved`.
-
-    Returns
-    -------
-    list of Pair
-        At least one. At most `MAX_PAIRS` if they are derived; the pairs of one example share their
-        D, which is a copy of it.
-
-    Raises
-    ------
-    ClaimError
-        If the inputs cannot be found, are no neighbours, or give no pair.
+    Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once they
+    are looked up as for `resolved`, at most `MAX_PAIRS` are derived: the same ones in the same
+    order each time. The pairs of one example share their D, which is a copy of it. Raises
+    ClaimError if the inputs cannot be found, are no neighbours, or give no pair.
     """
     pairs = _listed_or_derived(resolved(promise, root))
     return pairs.given + list(islice(pairs.rest, max(MAX_PAIRS - len(pairs.given), 0)))
@@ -148,7 +109,8 @@ def _listed_or_derived(promise: Promise) -> Derived:
             ]
         )
     if isinstance(inputs, Queries):
-        patterns = _queries(inputs, one_query=isinstance(relation, OneQuery))
+        assert relation is not None  # they have a default
+        patterns = _queries(inputs, relation)
         return Derived(patterns, bounds=Patterns(patterns))
     if isinstance(inputs, Values):
         return leading(_values(inputs))
@@ -158,25 +120,27 @@ def _listed_or_derived(promise: Promise) -> Derived:
     return derived(inputs, relation)
 
 
-def _queries(queries: Queries, *, one_query: bool) -> list[Pair]:
-    """The patterns of Table 1 of Ding et al. 2018, in its order, for each length."""
-    pairs = []
-    seen = set()
+def _queries(queries: Queries, relation: Relation) -> list[Pair]:
+    """The patterns of Table 1 of Ding et al. 2018 that are neighbours, in its order.
+
+    For lengths at which none are: the neighbours of a vector of ones.
+    """
+    pairs: dict[frozenset[tuple[int, ...]], Pair] = {}
     for length in queries.lengths:
         if not isinstance(length, Integral) or isinstance(length, bool) or length < 1:
             raise ClaimError(
                 f"Invalid length {describe(length)} in {describe(queries)}. "
                 "Allowed: whole numbers above 0, such as queries(5, 10)."
             )
-        for d1, d2 in _patterns(int(length)):
-            unordered = frozenset((tuple(d1), tuple(d2)))
-            moved = sum(a != b for a, b in zip(d1, d2, strict=True))
-            if unordered in seen or (one_query and moved != 1):
-                continue
-            seen.add(unordered)
-            words = "one answer moved by 1" if one_query else "every answer may move by 1"
-            pairs.append(Pair(d1, d2, words))
-    return pairs
+        fitting = [two for two in _patterns(int(length)) if not relation.fault(*two)]
+        if not fitting:
+            fitting = [(pair.d1, pair.d2) for pair in relation.pairs([1] * int(length))]
+        for d1, d2 in fitting:
+            pair = Pair(d1, d2, relation.difference(d1, d2))
+            pairs.setdefault(frozenset((tuple(d1), tuple(d2))), pair)
+    if not pairs:
+        raise ClaimError(f"{describe(queries)} has no neighbours by {relation}: write others.")
+    return list(pairs.values())
 
 
 def _patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:

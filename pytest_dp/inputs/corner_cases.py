@@ -11,13 +11,7 @@ from typing import Any
 from pytest_dp.datasets import is_real, key, kind_of, records_of
 from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.relations import Pair
-
-MAX_CORNERS = 18
-"""Pairs that may come first; the others keep their order. More leave fewer ordinary pairs among
-those that every audit looks at, fewer leave corner cases out. Chosen by hand."""
-MAX_CATEGORIES = 16
-"""Values of a column, at most, of which each counts as a case by itself: where there are more, it
-holds no categories. Chosen by hand."""
+from pytest_dp.limits import DOZENS, SEVERAL
 
 Cell = tuple[Hashable, Any]
 """A column of a record, and the value that it holds there."""
@@ -71,7 +65,7 @@ def ordered(pairs: Sequence[Pair]) -> list[Pair]:
                 numbers.setdefault(column, []).append((value, at))
     columns = [_column_cases(values[column], numbers.get(column, [])) for column in values]
     chosen = dict.fromkeys([*cases.values(), *in_turn(columns)])
-    corners = dict.fromkeys(list(chosen)[:MAX_CORNERS])
+    corners = dict.fromkeys(list(chosen)[: 3 * DOZENS // 4])
     return [pairs[at] for at in corners | dict.fromkeys(range(len(pairs)))]
 
 
@@ -82,7 +76,7 @@ def _column_cases(values: Mapping[Hashable, int], numbers: list[tuple[float, int
     finite = [(value, at) for value, at in numbers if abs(value) < math.inf]
     if finite:
         shown += [min(finite)[1], max(finite)[1]]
-    return shown + (list(values.values()) if len(values) <= MAX_CATEGORIES else [])
+    return shown + (list(values.values()) if len(values) <= 2 * SEVERAL else [])
 
 
 def _look(pair: Pair) -> _Look:

@@ -18,40 +18,21 @@ from pytest_dp.datasets.steps import Step
 from pytest_dp.datasets.types import Kind
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds, Examples
-
-MAX_GIVEN = 64
-"""Most pairs that a claim gives itself; what else follows from it is tried as a search allows. More
-leave fewer samples for each, fewer may leave out the pair that is broken. Chosen by hand."""
-LARGE, OF_PART, OF_WHOLE = 64, 8, 4
-"""Records beyond which an example is cut down, and how many pairs of the part and of the whole a
-claim then gives. More pairs of the whole take time and memory. Chosen by hand."""
-MAX_PAIRS = 512
-"""Most pairs that are derived for one claim in all: no audit has samples for more. Chosen by
-hand."""
-MAX_RECORDS = 16_000_000
-"""Deriving stops once the pairs hold this many records in all: what bounds its memory. By hand."""
+from pytest_dp.limits import MANY, MAX_PAIRS, MILLION, SEVERAL
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Pairs that follow from examples.
-
-    Attributes
-    ----------
-    given : list of Pair
-        Those that are tried in any case, at least one.
-    rest : iterator of Pair
-        The other ones, made when they are asked for.
-    note : str
-        What is given, if that is not all.
-    bounds : Bounds
-        What is inside the claim. Pairs beyond it come last in `rest`.
-    """
+    """Pairs that follow from examples."""
 
     given: list[Pair]
+    """Those that are tried in any case, at least one."""
     rest: Iterator[Pair] = field(default_factory=lambda: iter(()))
+    """The other ones, made when they are asked for; pairs beyond the claim come last."""
     note: str = ""
+    """What is given, if that is not all."""
     bounds: Bounds = EVERYTHING
+    """What is inside the claim."""
 
 
 def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
@@ -91,14 +72,14 @@ def _sorted(
 ) -> Derived:
     """The pairs that a sieve lets through: those of small examples, or of parts of large ones."""
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
-    large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE]
+    large = [(pool, rows) for pool, rows in sources if len(rows) > MANY]
     parts = [(pool, relation.part(pool, rows)) for pool, rows in large]
     small = [source for source in sources if source not in large]
     seen: set[frozenset[bytes]] = set()
     ways = [sieve(_new_pairs(w, offered, relation, seen)) for w in ([*small, *parts], large)]
     if not large:
         return leading(ways[0])
-    of_part, of_whole = list(islice(ways[0], OF_PART)), list(islice(ways[1], OF_WHOLE))
+    of_part, of_whole = list(islice(ways[0], SEVERAL)), list(islice(ways[1], SEVERAL // 2))
     both = zip(parts, large, strict=True)
     sizes = [f"{len(part):,} of {len(rows):,}" for (_, part), (_, rows) in both]
     shown = ", ".join(sizes[:3]) + ", ..." * (len(sizes) > 3)
@@ -120,7 +101,7 @@ def _inside(pairs: Iterator[Pair], bounds: Bounds, outside: list[Pair]) -> Itera
             continue
         outside.append(replace(pair, beyond=beyond))
         refused += 1
-        if refused == MAX_GIVEN:
+        if refused == MANY:
             return
 
 
@@ -140,9 +121,9 @@ def _emptied(pairs: list[Pair]) -> Iterator[Pair]:
 
 def leading(pairs: Iterator[Pair]) -> Derived:
     """The first pairs, and the rest."""
-    given = list(islice(pairs, MAX_GIVEN))
+    given = list(islice(pairs, MANY))
     following = list(islice(pairs, 1))
-    note = f"given are the first {MAX_GIVEN} pairs that follow from the inputs, not all"
+    note = f"given are the first {MANY} pairs that follow from the inputs, not all"
     return Derived(given, chain(following, pairs), note * bool(following))
 
 
@@ -159,7 +140,7 @@ def _new_pairs(
     ):
         both = frozenset((content, pool.content(moved)))
         if both not in seen:
-            if records > MAX_RECORDS or len(seen) == MAX_PAIRS:
+            if records > 16 * MILLION or len(seen) == MAX_PAIRS:
                 return
             seen.add(both)
             records += len(moved)
@@ -251,7 +232,7 @@ def _check(examples: Sequence[Any], relation: OfRecords) -> None:
     for at, example in enumerate(examples):
         if not kind_of(example):
             raise ClaimError(
-                f"inputs[{at}] is {describe(example)}, {no_dataset(example)}. If all of inputs= "
+                f"inputs[{at}]={describe(example)}, {no_dataset(example)}. If all of inputs= "
                 f"is one dataset, write a list of it: inputs={describe([examples])}."
             )
         unfit = relation.check(example)

@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, errors, given, seed, setti
 from hypothesis import strategies as st
 
 from pytest_dp import clocks
+from pytest_dp.limits import SELDOM, SEVERAL, THOUSAND
 
 try:
     from hypothesis.control import BuildContext, current_build_context
@@ -35,17 +36,6 @@ try:
 except ImportError:  # another Hypothesis: `choices_work` says so
     HypothesisProvider = object  # type: ignore[assignment, misc]
 
-CONSTANT_SHARE = 0.1
-"""How often a choice is one of the given constants, where they are allowed: more often leaves less
-of the strategy's usual values. Chosen by hand."""
-REPEATS, CORNERS, SIZES = (0.0, 0.0, 0.4, 0.95), (0.0, 0.1, 0.3, 0.9), (-0.9, 0.0, 0.0, 0.5, 0.8)
-"""A value is drawn with one of each: how often a choice repeats an earlier one, how often it is a
-corner of its range, and how much shorter (below 0) or longer collections are than otherwise. Chosen
-by hand: each list has ordinary values and extreme ones."""
-MAX_BATCH = 1_000
-"""Values that are drawn by ``@given`` at a time, at most: what bounds the memory. By hand."""
-MAX_RUN = 8
-"""Longest run of choices that a mutation leaves out or repeats: about a record or two. By hand."""
 
 QUIET = settings(
     database=None,
@@ -78,22 +68,16 @@ class Drawn:
 
 @dataclass(slots=True)
 class Part:
-    """Choices that were made for one part of a value, such as a record; it may have parts itself.
-
-    Attributes
-    ----------
-    label : int
-        Equal for what is made alike, such as the records of a list.
-    start, end : int
-        Which choices.
-    parts : list of Part
-        Those that are in the value.
-    """
+    """Choices made for one part of a value, such as a record; it may have parts itself."""
 
     label: int
+    """Equal for what is made alike, such as the records of a list."""
     start: int
+    """The first of the choices."""
     end: int = 0
+    """The one after the last."""
     parts: list[Part] = field(default_factory=list)
+    """Those that are in the value."""
 
 
 class _Corners(HypothesisProvider):
@@ -107,7 +91,9 @@ class _Corners(HypothesisProvider):
         self._constants = constants
         self._earlier: dict[Any, list[Any]] = {}
         self._luck = luck = cast("Random", self._random)
-        self._moods = [luck.choice(moods) for moods in (REPEATS, CORNERS, SIZES)]
+        repeats, corners = (0.0, 0.0, 0.4, 0.95), (0.0, 0.1, 0.3, 0.9)
+        sizes = (-0.9, 0.0, 0.0, 0.5, 0.8)  # how much shorter, or longer, collections are
+        self._moods = [luck.choice(moods) for moods in (repeats, corners, sizes)]
         self.open = [Part(0, 0)]
         """Parts that are being made, each one inside of the one before."""
 
@@ -158,7 +144,7 @@ class _Corners(HypothesisProvider):
             options = earlier[-1:]
         elif self._luck.random() < corner:
             options = corners(kind, constraints)
-        elif self._luck.random() < CONSTANT_SHARE:
+        elif self._luck.random() < SELDOM:
             options = [c for c in self._constants if type(c) is kind]
         options = [value for value in options if _is_permitted(value, constraints)]
         earlier.append(self._luck.choice(options) if options else usual(*args, **constraints))
@@ -187,10 +173,7 @@ def draws(
 ) -> Iterator[Drawn | None]:
     """Values of a strategy, without end, the same ones for each `number`; None where it rejects.
 
-    Raises
-    ------
-    Exception
-        Whatever the strategy raises.
+    What the strategy raises is not caught.
     """
     random = Random(number)
     while choices_work():
@@ -198,7 +181,7 @@ def draws(
     count = 100
     while True:
         yield from _drawn_by_given(strategy, random.getrandbits(64), count)
-        count = min(2 * count, MAX_BATCH)
+        count = min(2 * count, THOUSAND)
 
 
 def _drawn(
@@ -302,7 +285,7 @@ def mutated(
         return None
     choices = list(drawn.choices)
     at = random.randrange(len(choices))
-    end = at + random.randint(1, MAX_RUN)
+    end = at + random.randint(1, SEVERAL)
     match random.choice(("change", "change", "leave out", "repeat", "move", "tail")):
         case "change":
             choices[at] = _changed(choices[at], drawn.constraints[at], random, constants)
@@ -352,15 +335,8 @@ def shrunk(
 ) -> Drawn:
     """The smallest value found that still fails, by Hypothesis' own shrinking.
 
-    Parameters
-    ----------
-    strategy : SearchStrategy
-    drawn : Drawn
-        A value of it that fails; it is returned if nothing smaller does.
-    still_fails : callable
-        Says the same of equal values.
-    seconds : float
-        After so many, no value counts as failing.
+    The value that is drawn fails, and is returned if nothing smaller does. `still_fails` says the
+    same of equal values. After so many seconds, no value counts as failing.
     """
     if not drawn.choices or not choices_work():
         return drawn

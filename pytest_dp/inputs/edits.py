@@ -14,14 +14,7 @@ from typing import Any
 from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.inputs.drawing import Drawn, Part, options_beside
-
-MAX_CUTS = 4
-"""Ways, at most, in which a value is taken for a row of parts: more pick inner parts more often.
-Chosen by hand."""
-MAX_ROWS = 1_000
-"""Rows, at most, among which is looked for one that could be longer. Chosen by hand."""
-MAX_MOVED = 64
-"""Numbers that are moved at once, at most. Chosen by hand."""
+from pytest_dp.limits import MANY, SEVERAL, THOUSAND
 
 Choices = list[Any]
 Pick = Callable[[int], int]
@@ -58,7 +51,7 @@ def _shifted(part: Part, by: int) -> Part:
     return Part(part.label, part.start - by, part.end - by, parts)
 
 
-def cuts(whole: Part, least: int = 2, limit: int = MAX_CUTS) -> list[list[Member]]:
+def cuts(whole: Part, least: int = 2, limit: int = SEVERAL // 2) -> list[list[Member]]:
     """Ways to see a value as members that are made alike, the widest parts first.
 
     Where several rows of parts stand beside each other and are as long, such as columns, the first
@@ -89,13 +82,8 @@ def _rows(part: Part) -> list[list[Part]]:
 class Edits:
     """Ways to change a value by what it was made of.
 
-    Parameters
-    ----------
-    made, donor : Made
-        The value that is changed, and another one of the same strategy, which gives parts.
-    pick : callable
-    units : bool
-        Whether members that agree in a choice, such as rows of a user, go together.
+    The donor is another value of the same strategy, which gives parts. `units` is whether members
+    that agree in a choice, such as rows of a user, go together.
     """
 
     def __init__(self, made: Made, donor: Made, pick: Pick, *, units: bool = False) -> None:
@@ -114,7 +102,7 @@ class Edits:
         if not theirs:
             return
         labels = [part.label for part in theirs[0]]
-        for members in cuts(self._made.whole, 1, MAX_ROWS):
+        for members in cuts(self._made.whole, 1, THOUSAND):
             if [part.label for part in members[0]] == labels:
                 come = self._group(self._donor, theirs)
                 before = members[self._pick(len(members))]
@@ -172,7 +160,7 @@ class Edits:
         elif self._pick(2):
             steps = dict.fromkeys(numbers, 2 * self._pick(2) - 1)
         else:
-            steps = {at: self._pick(3) - 1 for at in numbers[:MAX_MOVED]}
+            steps = {at: self._pick(3) - 1 for at in numbers[:MANY]}
         for at, step in steps.items():
             choices[at] += step
         yield choices

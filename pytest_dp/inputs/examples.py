@@ -24,9 +24,7 @@ from pytest_dp.datasets.record_relations import OfRecords
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.datasets.types import type_of
 from pytest_dp.inputs import regularities
-
-MAX_DEPTH = 5
-"""Of dicts in a record, inside of which values are looked at one by one. By hand."""
+from pytest_dp.limits import NESTED
 
 
 class Bounds(Protocol):
@@ -62,12 +60,7 @@ EVERYTHING = Everything()
 
 
 class Patterns:
-    """Only these pairs are inside, such as the patterns of queries.
-
-    Parameters
-    ----------
-    pairs : sequence of Pair
-    """
+    """Only these pairs are inside, such as the patterns of queries."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self._pairs = {frozenset((key(pair.d1), key(pair.d2))) for pair in pairs}
@@ -98,17 +91,10 @@ class _Entry(NamedTuple):
 
 
 class Examples:
-    """What examples say of datasets.
+    """What examples say of datasets; at least one of them has a record.
 
-    Parameters
-    ----------
-    examples : sequence of dataset
-        With a record in at least one of them.
-    relation : OfRecords
-        How neighbours differ.
-    made : sequence of dataset
-        Others that count as examples, where the relation makes nothing else of these: a record may
-        then occur once more, and in any order.
+    The datasets that were `made` count as examples too, where the relation makes nothing else of
+    the examples: a record may then occur once more, and in any order.
     """
 
     def __init__(
@@ -360,7 +346,7 @@ def _is_named_id(name: Hashable) -> bool:
     return re.search(r"(^|[_. -])(uu?)?id$|[a-z]I[Dd]$|^U*ID$", str(name)) is not None
 
 
-def _inner(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
+def _inner(record: Any, depth: int = NESTED) -> dict[Hashable, Any]:
     """The values of a record by their names; of dicts inside of it by ``"user.id"`` and so on."""
     named: dict[Hashable, Any] = {}
     for name, value in fields_of(record).items():

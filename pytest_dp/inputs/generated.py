@@ -18,45 +18,18 @@ from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.corner_cases import ordered
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, shrunk
-from pytest_dp.inputs.pair_strategies import FIRST_FEW, MAX_DRAWN, MAX_REJECTED, Pairs, drawing
+from pytest_dp.inputs.pair_strategies import Pairs, drawing
 from pytest_dp.inputs.sources import Tried, content
-
-UP_FRONT = 24
-"""Pairs that every auditor looks at; where pairs are listed, at least as many as those. More leave
-fewer samples for each, fewer leave out corner cases (see `corner_cases`). Chosen by hand."""
-POOL = 200
-"""Pairs that are drawn to choose these from: more take longer, fewer show fewer corner cases.
-Chosen by hand."""
-DRAWS_SHARE = 1.25
-"""Draws in terms of pairs, with those that are rejected, after which fewer pairs are enough: what
-bounds the time where a strategy rejects much. Chosen by hand."""
-MUTATIONS = 20
-"""Attempts at a mutation that gives a pair: more take longer where hardly any does. By hand."""
+from pytest_dp.limits import CLEARLY, DOZENS, IN_VAIN, MILLION, POOL, SEVERAL
 
 
 class Generated:
     """Pairs that a strategy yields, the same ones for each seed; it is a `Proposer` of more.
 
-    Parameters
-    ----------
-    pairs : Pairs
-    seed : int
-    said : str
-        What to call it in errors: ``"inputs=lists(integers())"``.
-    constants : sequence
-        Numbers and texts that are tried wherever the strategy allows them.
-
-    Attributes
-    ----------
-    pairs : tuple of Pair
-        Those that every auditor looks at, corner cases first.
-    mutable : bool
-        Whether pairs can be mutated and shrunk.
-
-    Raises
-    ------
-    ClaimError
-        If the strategy raises, rejects everything, or yields no pair.
+    `pairs` are those that every auditor looks at, corner cases first. `said` is what to call the
+    strategy in errors: ``"inputs=lists(integers())"``. The numbers and texts among `constants` are
+    tried wherever it allows them. `mutable` is whether pairs can be mutated and shrunk. Raises
+    ClaimError if the strategy raises, rejects everything, or yields no pair.
     """
 
     name = "the strategy"
@@ -72,19 +45,19 @@ class Generated:
         for pair in self._more:
             pool.append(pair)
             records += _size(pair.d1) + _size(pair.d2)
-            late = len(pool) + self._rejected > DRAWS_SHARE * enough and len(pool) >= UP_FRONT
-            if late or len(pool) >= (enough if records <= MAX_DRAWN else FIRST_FEW):
+            late = len(pool) + self._rejected > CLEARLY * enough and len(pool) >= DOZENS
+            if late or len(pool) >= (enough if records <= MILLION // 10 else SEVERAL):
                 break
         if not pool:
             raise ClaimError(f"{said}: {pairs.nothing}")
         pool = listed_first(pairs.listed, ordered(pool))
-        up_front = max(UP_FRONT, len(pairs.listed))
+        up_front = max(DOZENS, len(pairs.listed))
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
 
     def _new(self, drawn: Iterator[Drawn | None]) -> Iterator[Pair]:
         """Pairs that were not drawn before, until many draws in a row give none."""
         in_a_row = 0
-        while in_a_row < MAX_REJECTED:
+        while in_a_row < IN_VAIN:
             pair = drawing(drawn, self._said)
             if pair is not None and self._keep(pair):
                 in_a_row = 0
@@ -108,18 +81,15 @@ class Generated:
         yield from self._more
 
     def mutated(self, pair: Pair, random: Random) -> Pair | None:
-        """Another pair of the same strategy, near a pair that came from here.
+        """Another pair of the same strategy, near a pair that came from here, in one order.
 
-        Returns
-        -------
-        Pair or None
-            None if none was found, or the pair came from elsewhere. Pairs come in one order.
+        None if none was found, or the pair came from elsewhere.
         """
         drawn = self._drawn.get(content(pair))
         if drawn is None or not self.mutable:
             return None
         others = list(self._drawn.values())
-        for _ in range(MUTATIONS):
+        for _ in range(DOZENS):
             made = mutated(self._strategy, drawn, random.choice(others), random, self._constants)
             if made is None:
                 continue
@@ -134,14 +104,8 @@ class Generated:
     ) -> Pair:
         """The smallest pair found of the same strategy for which `still_fails`.
 
-        Parameters
-        ----------
-        pair : Pair
-            That came from here; others are returned as they are.
-        still_fails : callable
-            Says the same of equal pairs.
-        seconds : float
-            For all of it; the last call of `still_fails` may end later.
+        A pair that did not come from here is returned as it is. `still_fails` says the same of
+        equal pairs; its last call may end after the seconds, which are for all of it.
         """
         drawn = self._drawn.get(content(pair))
         if drawn is None or not self.mutable:

@@ -22,66 +22,41 @@ from pytest_dp.datasets.conversion import ALLOWED, length
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.relations import (
     AddRemoveOne,
-    AllQueries,
     AnyTwo,
     Neighbours,
     OfRecords,
-    OneQuery,
     Pair,
     Predicate,
     Relation,
     ReplaceOne,
     ReplaceSpecial,
 )
+from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade, traced
 from pytest_dp.inputs.edits import Edits, made_of
 from pytest_dp.inputs.stated import stated_pair
+from pytest_dp.limits import DOZENS, HUNDREDS, IN_VAIN, MILLION, POOL, SEVERAL
 from pytest_dp.reprs import on_one_line
 
 Draw = Callable[[SearchStrategy[Any]], Any]
 
-SURVEY = 100
-"""Datasets that are drawn to see how long they are, for errors. Chosen by hand."""
-ATTEMPTS = 8
-"""Edits of a dataset that are tried until one gives a neighbour: more make draws slow where few do,
-fewer reject more draws. Chosen by hand."""
-MAX_RECORDS, MAX_DRAWN = 1_000_000, 100_000
-"""Records in one dataset, and in all that are drawn at the start (after a few), at most: what
-bounds memory and time. Chosen by hand."""
-FIRST_FEW = 8
-"""Datasets that are drawn at the start, however large they are. Chosen by hand."""
-MAX_OFFERED = 256
-"""Records of another dataset, at most, that may come into one: more take longer. Chosen by hand."""
-MAX_NEIGHBOURS = 24
-"""Neighbours of one dataset, made of the records of another one, that a pair is chosen from: making
-them takes time. Chosen by hand."""
-MAX_REJECTED = 1_000
-"""Draws in a row that a strategy may reject, or that are known, before there is nothing new: more
-take longer where a strategy is used up, fewer give up on one that rejects much. Chosen by hand."""
 REJECTED = (
-    f"the strategy rejected {MAX_REJECTED:,} draws in a row. Write one with fewer .filter(...) and "
+    f"the strategy rejected {IN_VAIN:,} draws in a row. Write one with fewer .filter(...) and "
     "assume(...), such as st.lists(st.integers(0, 5)), and with few rows for each unit where the "
-    "claim has rows_per_unit=."
+    "claim says rows=."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A strategy of pairs.
-
-    Attributes
-    ----------
-    strategy : SearchStrategy of Pair
-    nothing : str
-        What to say if it yields none.
-    listed : tuple of Pair
-        Those that it chooses from, if they are given.
-    """
+    """A strategy of pairs."""
 
     strategy: SearchStrategy[Pair]
     nothing: str = REJECTED
+    """What to say if it yields none."""
     listed: tuple[Pair, ...] = ()
+    """Those that it chooses from, if they are given."""
 
     def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
         """The same pairs, each with values of these parameters."""
@@ -124,10 +99,7 @@ def neighbours(
 ) -> Pairs:
     """Pairs of neighbours from a strategy of datasets, or of values under ``"any_two"``.
 
-    Raises
-    ------
-    ClaimError
-        If it yields no datasets, or only empty ones, or raises.
+    Raises ClaimError if it yields no datasets, or only empty ones, or raises.
     """
     if relation is None:
         raise ClaimError(
@@ -136,7 +108,7 @@ def neighbours(
         )
     if isinstance(relation, AnyTwo | Neighbours):  # whose inputs may be anything
         none = (
-            f"in {MAX_REJECTED:,} draws in a row, none had a neighbour under {relation}. Write "
+            f"in {IN_VAIN:,} draws in a row, none had a neighbour under {relation}. Write "
             "neighbors= so that it holds for many of the inputs, or a strategy of pairs, pairs=."
         )
         return Pairs(neighbouring(datasets, relation), none)
@@ -169,11 +141,11 @@ def neighbouring(
     """A dataset and one of its neighbours, whatever that is; new records are of another dataset."""
     dataset, other = draw(datasets), draw(datasets)
     is_value = isinstance(relation, AnyTwo) or not kind_of(other)
-    records = [other] if is_value else records_of(other)[:MAX_OFFERED]
+    records = [other] if is_value else records_of(other)[:HUNDREDS]
     pairs = relation.pairs(dataset, records if new_records else [])
     if isinstance(relation, Predicate) and key(dataset) != key(other):
         pairs = chain(relation.accepted(iter([Pair(dataset, other)])), pairs)
-    leading = list(islice(pairs, draw(st.integers(1, MAX_NEIGHBOURS))))
+    leading = list(islice(pairs, draw(st.integers(1, DOZENS))))
     return leading[-1] if leading else cast("Pair", draw(st.nothing()))
 
 
@@ -214,7 +186,7 @@ def _edited(
         single, steps = replace(relation, group=1), relation.group
         units = relation.unit is not None
     names, done, seen = _edits(relation), 0, {key(value.choices)}
-    for _ in range(steps * ATTEMPTS):
+    for _ in range(steps * SEVERAL):
         edits = Edits(value, parts, pick, units=units)
         for choices in getattr(edits, names[pick(len(names))])():
             if key(tuple(choices)) in seen:
@@ -232,7 +204,7 @@ def _edited(
 
 def _edits(relation: Relation) -> tuple[str, ...]:
     """Which edits may give a neighbour; those that mostly do more often."""
-    if isinstance(relation, OneQuery | AllQueries):
+    if relation.of is Queries:
         return ("move",)
     if isinstance(relation, AddRemoveOne):
         return ("drop", "add", "drop", "add", "change")
@@ -255,14 +227,14 @@ def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
     lengths: list[int] = []
     records, last = 0, None
     drawn = draws(datasets, seed)
-    for _ in range(MAX_REJECTED):
+    for _ in range(IN_VAIN):
         dataset = drawing(drawn, said)
         if dataset is None:
             continue
         last = dataset.value
         lengths.append(length(last))
         records += lengths[-1]
-        if len(lengths) >= (SURVEY if records <= MAX_DRAWN else FIRST_FEW):
+        if len(lengths) >= (POOL // 2 if records <= MILLION // 10 else SEVERAL):
             break
     if not lengths:
         raise ClaimError(f"{said}: {REJECTED}")
@@ -289,21 +261,15 @@ def _check(dataset: Any) -> None:
             "st.lists(...) around it; if any two of its values are neighbours, write "
             "neighbors='any_two'."
         )
-    if length(dataset) > MAX_RECORDS:
+    if length(dataset) > MILLION:
         raise ClaimError(
             f"drew a dataset of {length(dataset):,} records, {describe(dataset)}. At most "
-            f"{MAX_RECORDS:,} are allowed: bound its size, such as by max_size=1_000."
+            f"{MILLION:,} are allowed: bound its size, such as by max_size=1_000."
         )
 
 
 def drawing(drawn: Iterator[Drawn | None], said: str) -> Drawn | None:
-    """The next value.
-
-    Raises
-    ------
-    ClaimError
-        If the strategy raises.
-    """
+    """The next value; raises ClaimError if the strategy raises."""
     try:
         return next(drawn)
     except ClaimError as error:

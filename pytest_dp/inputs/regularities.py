@@ -11,15 +11,13 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
+from pytest_dp.limits import FEW, SEVERAL
+
 Row = dict[Hashable, Hashable]
 """The contents of a record by the names, or places, of its fields."""
 
 FIELDS = ("fields",)
 """In place of a name: which fields a record has."""
-MAX_COLUMNS = 8
-"""Columns of which each two are looked at together: more take time by the square. By hand."""
-MAX_TIES = 3
-"""Columns that sort one after the other, where those before are equal. By hand."""
 _MISSING = ("missing",)
 
 
@@ -54,7 +52,7 @@ def unique_together(
     datasets: Sequence[Sequence[Row]], unique: Collection[Hashable]
 ) -> list[tuple[Hashable, Hashable]]:
     """Two columns each that repeat values, but never both at once, in any dataset."""
-    names = [name for name in _names(datasets) if name not in unique][:MAX_COLUMNS]
+    names = [name for name in _names(datasets) if name not in unique][:SEVERAL]
     return [
         two
         for two in combinations(names, 2)
@@ -93,7 +91,7 @@ def _longer(
         if all(_equal(a.get(name), b.get(name)) for name, _ in order)
     ]
     used = [name for name, _ in order]
-    for name in names if tied and len(order) < MAX_TIES else ():
+    for name in names if tied and len(order) < FEW else ():
         two = [(a.get(name), b.get(name)) for a, b in tied]
         if name in used or all(_equal(a, b) for a, b in two):
             continue

@@ -16,11 +16,8 @@ from typing import Any
 from pytest_dp.datasets import describe, kind_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import MAX_STATED, invalid, is_strategy, read_pairs
-
-MAX_EXAMPLES = 64
-"""Example datasets that are taken from a generator, which may have no end. More take longer, and
-leave fewer samples for each. Chosen by hand."""
+from pytest_dp.keywords import invalid, is_strategy, read_pairs
+from pytest_dp.limits import MANY, MAX_PAIRS
 
 
 def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
@@ -28,7 +25,7 @@ def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
     returns = "queries(...), values([...]) or a list of example datasets, or yields these"
     name = _name_of(given)
     given, origin = _looked_up("inputs", given, root, returns)
-    given = _leading("inputs", name, given, MAX_EXAMPLES, "datasets", notes)
+    given = _leading("inputs", name, given, MANY, "datasets", notes)
     if isinstance(given, Queries | Values | list) or type(given) is tuple or is_strategy(given):
         return given
     allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
@@ -47,7 +44,7 @@ def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
     given, origin = _looked_up("pairs", given, root, "a list of pairs (D, D'), or yields them")
     if is_strategy(given):
         return given
-    given = _leading("pairs", name, given, MAX_STATED, "pairs", notes)
+    given = _leading("pairs", name, given, MAX_PAIRS, "pairs", notes)
     try:
         return read_pairs("pairs", given)
     except ClaimError as error:

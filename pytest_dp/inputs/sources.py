@@ -12,29 +12,19 @@ from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds
-
-MAX_REPEATS = 1_000
-"""Proposals in a row that are known, or promised nothing, until a proposer has nothing left: more
-take longer where it is used up. Chosen by hand."""
+from pytest_dp.limits import IN_VAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What an audit has learned of a pair so far.
-
-    Attributes
-    ----------
-    pair : Pair
-    samples : int
-        Outputs that were drawn on each of its inputs.
-    hope : float
-        What a bet on one more pair of outputs may gain at best, by all that is known, in standard
-        deviations of what it pays. Pairs that break the claim keep it, others lose it.
-    """
+    """What an audit has learned of a pair so far."""
 
     pair: Pair
     samples: int
+    """Outputs that were drawn on each of its inputs."""
     hope: float
+    """What a bet on one more pair of outputs may gain at best, by all that is known, in standard
+    deviations of what it pays. Pairs that break the claim keep it, others lose it."""
 
 
 class Proposer(Protocol):
@@ -43,10 +33,7 @@ class Proposer(Protocol):
     def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:
         """Pairs to look at next; it is asked again once they are used up, until there are none.
 
-        Parameters
-        ----------
-        past : sequence of Tried
-            All pairs that were looked at, in the order in which they were.
+        `past` has all pairs that were looked at, in the order in which they were.
         """
         ...
 
@@ -68,12 +55,7 @@ class Drawer(Proposer, Protocol):
 class Bounded:
     """Marks pairs of another proposer that are beyond what the claim gives.
 
-    Parameters
-    ----------
-    proposer : Proposer
-    bounds : Bounds
-    wanted : bool
-        Whether these are proposed at all.
+    `wanted` is whether these are proposed at all.
     """
 
     def __init__(self, proposer: Proposer, bounds: Bounds, *, wanted: bool) -> None:
@@ -104,13 +86,7 @@ class Remaining:
 class Checked:
     """What a proposer proposes, without pairs that the claim promises nothing for.
 
-    Parameters
-    ----------
-    proposer : Proposer
-    relation : Relation
-        Of the claim.
-    inside : callable, optional
-        Whether a pair is among the inputs that the claim speaks of.
+    `inside` tells whether a pair is among the inputs that the claim speaks of.
     """
 
     def __init__(
@@ -132,7 +108,7 @@ class Checked:
                 yield pair
             else:
                 refused += 1
-            if refused >= MAX_REPEATS:
+            if refused >= IN_VAIN:
                 return
 
     def _fits(self, pair: Pair) -> bool:
@@ -145,17 +121,9 @@ class Checked:
 class PairSource:
     """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
 
-    Parameters
-    ----------
-    given : sequence of Pair
-        At least one.
-    proposers : sequence of Proposer
-    generated : Drawer, optional
-        What the pairs were drawn by, if by a strategy: they can be mutated and shrunk.
-    bounds : Bounds, optional
-        What is inside the claim; all of it by default.
-    untried : callable
-        The constants of the mechanism's code that a search was to try, and did not, in words.
+    At least one is given. `generated` is what the pairs were drawn by, if by a strategy: they can
+    be mutated and shrunk. `bounds` is what is inside the claim; all of it by default. `untried`
+    tells the constants of the mechanism's code that a search was to try, and did not, in words.
     """
 
     def __init__(
@@ -199,7 +167,7 @@ class PairSource:
 
     def _new(self, proposed: Iterator[Pair]) -> Pair | None:
         """The next one that is not known yet."""
-        for _, pair in zip(range(MAX_REPEATS), proposed, strict=False):
+        for _, pair in zip(range(IN_VAIN), proposed, strict=False):
             known = content(pair)
             if known not in self._known:
                 self._known.add(known)

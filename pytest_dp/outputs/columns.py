@@ -17,32 +17,25 @@ from pytest_dp.outputs.leaves import LITERAL, NUMBERS, Category, category, large
 NUMBER = -1
 """Category code of a leaf that is a number."""
 ABSENT = -2
-"""Category code where an output has no such leaf."""
+"""Category code where an output has no such leaf, given after `NUMBER`."""
 
 MAX_EXACT = 2**53
-"""Size from which floats are too coarse for integers: larger integers are categories instead."""
+"""Given by floats: larger integers, for which they are too coarse, are categories."""
 _COMPARED_BY_VALUE = {*LITERAL, np.bool_}
 """Types of categories that can be told apart by ``==``, without `category`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name for each of many items, of which only a few are different.
-
-    Attributes
-    ----------
-    names : tuple
-        The different names.
-    which : ndarray of int
-        The position of each item's name in `names`; of a single name, a zero that is repeated
-        without memory.
-    """
+    """A name for each of many items, of which only a few are different."""
 
     names: tuple[Hashable, ...]
+    """The different names."""
     which: Ints
+    """The position of each item's name in `names`; of a single name, a zero that is repeated
+    without memory."""
 
     def part(self, keep: Ints | slice) -> Named:
-        """The names of some of the items."""
         if len(self.names) == 1 and not isinstance(keep, slice):
             return one_name(self.names[0], len(keep))
         return Named(self.names, self.which[keep])

@@ -17,17 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pytest_dp.limits import MAX_WORK
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.iterators import IteratorElements
 from pytest_dp.outputs.leaves import NUMBERS
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
-
-MAX_DENSE = 4_096
-"""Entries of a sparse matrix up to which all are read, zeros too; beyond, only stored ones are.
-Larger: more leaves for each output; smaller: in more matrices, a zero is an entry that is missing.
-By hand.
-"""
 
 Aspect = tuple[str, str, Any]
 """A place, what is observed of it (see `ASPECT_TEXTS`), and what that is."""
@@ -247,7 +242,7 @@ def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, An
 def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     form += [("", "dtype", str(matrix.dtype)), ("", "shape", tuple(matrix.shape))]
     yield ".nnz", int(matrix.nnz)
-    if math.prod(matrix.shape) <= MAX_DENSE:
+    if math.prod(matrix.shape) <= MAX_WORK // 2:
         dense = matrix.toarray()
         entries = [(index, dense[index]) for index in np.ndindex(dense.shape)]
     else:

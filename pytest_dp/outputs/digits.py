@@ -11,11 +11,10 @@ import re
 
 KEPT, DECIMALS = 14, 12
 """Significant digits that are kept of a double, and decimals: what is left of numbers that cancel,
-such as ``4.440892098500626e-16``, is 0. More would keep errors of rounding as if they were outputs;
-fewer would hide differences between outputs. By hand: a double has 15 to 17 digits."""
+such as ``4.440892098500626e-16``, is 0. Derived from the 15 to 17 digits of a double."""
 _IN_FULL = re.compile(r"(?<![\w.])(-?\d+)\.(\d+)(e[-+]?\d+)?(?![\w.])")
 SHORTEST = 17
-"""Characters of the shortest text with such a number in it: 16 digits and a point."""
+"""Characters of the shortest text with such a number in it. Derived: 16 digits and a point."""
 
 
 def without_last_digits(text: str) -> str:

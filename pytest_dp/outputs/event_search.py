@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.limits import COST, DOZENS, FEW, HUNDREDS, RARELY, THRESHOLDS
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.events import (
     Between,
@@ -44,36 +45,12 @@ from pytest_dp.reprs import shown
 Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""
 
-LEVELS = np.array([0.002, 0.005, 0.01, *np.linspace(0.02, 0.98, 49), 0.99, 0.995, 0.998])
-"""Quantiles at which thresholds are placed: every 2 %, finer at the ends, as rare outputs can carry
-most of a loss. More cost time and hardly find better events. By hand; nothing depends on it finely.
-"""
-MAX_INTERVAL_ENDS = 28
-"""Thresholds that intervals may begin and end at. The number of intervals, and the time to count
-them, grows with the square; fewer place intervals less exactly. By hand."""
-MAX_VALUES = 48
-"""Single values, or categories, of a quantity that are counted, the commonest ones. More cost time;
-fewer may leave out one that tells the inputs apart. By hand."""
 DISCRETE_KINDS = frozenset({"relation", "remainder"})
 """Kinds that take few values: single ones are what a person would speak of."""
-MAX_PATTERNS, MAX_IN_A_SET = 256, 5
-"""Different outputs up to which events may name whole outputs, and how many of them a set may have.
-More outputs cost time, and each comes less often; a set of more is hard to read. By hand."""
-MAX_RARE_SHARE = 0.01
-"""Share of outputs below which events are rare: a few of them are proposed beside the others, which
-would outrank them. Larger: common events take their slots; smaller: an event of intermediate size
-is proposed by neither list. By hand."""
 MAX_CONTEXTS = 6
 """Lengths and counts for which numbers are searched again, among outputs of that length or count.
-Each costs as much time as the search itself; fewer may miss a leak that only shows there: without
-any, StatDP takes 1.75 times the samples where a label says which number leaks
-(benchmarks/README.md). By hand."""
-MAX_OF_A_KIND = 3
-"""Events that one block of similar ones may propose. More leave less room for other quantities;
-fewer propose the best threshold without its neighbours. By hand."""
-COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
-"""By how much, in units of rank, an event that is harder to read must be better. Larger: easier
-events, which may show less; smaller: the opposite. By hand."""
+Each costs as much time as the search itself; fewer may miss a leak that only shows there.
+Measured: without any, StatDP takes 1.75 times the samples where a label says which number leaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,24 +85,12 @@ def search(
     *,
     rare: bool = False,
 ) -> list[RankedEvent]:
-    """The most promising events that tell outputs on D from outputs on D'.
+    """The most promising events that tell outputs on D from outputs on D', best first.
 
-    Parameters
-    ----------
-    table : Table
-        Outputs of both inputs.
-    on_d : ndarray of bool, shape (n,)
-        Which outputs are on D.
-    rank : callable
-    references : list
-        Noiseless answers.
-    limit : int
-        How many to return, best first.
-    about : list of Feature, optional
-        The quantities to speak about; by default those of `features`.
-    rare : bool
-        Whether to add, for either input, the rare value or category that speaks most for it: a
-        value that is released once in a thousand runs tells everything, but not yet.
+    They speak about the quantities in `about`, by default those of `features`; `references` are
+    noiseless answers. With `rare`, there is also, for either input, the rare value or category that
+    speaks most for it: a value that is released once in a thousand runs tells everything, but not
+    yet.
     """
     about = features(table, references, on_d) if about is None else about
     exact = any(feature.exact for feature in about)
@@ -161,7 +126,7 @@ def _rarely_on(on_d: bool, runs: int) -> Rank:
     def rank(c1: Ints, c2: Ints) -> Floats:
         more, less = (c1, c2) if on_d else (c2, c1)
         apart = (more - less) / np.sqrt(c1 + c2 + 1.0)
-        return np.where((apart >= 2.0) & (c1 + c2 < MAX_RARE_SHARE * runs), apart, -np.inf)
+        return np.where((apart >= 2.0) & (c1 + c2 < RARELY * runs), apart, -np.inf)
 
     return rank
 
@@ -176,7 +141,7 @@ def _best(
     ranked = []
     for block, plain in zip(blocks, np.split(all_ranks, ends), strict=True):
         ranks = plain - block.cost - cost
-        ranked += [(ranks[k], block, k) for k in _highest(ranks, min(limit, MAX_OF_A_KIND))]
+        ranked += [(ranks[k], block, k) for k in _highest(ranks, min(limit, FEW))]
     ranked.sort(key=lambda entry: -entry[0])
     return [
         RankedEvent(
@@ -225,7 +190,7 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
         len(side) - below for side, below in zip(sides, (below1, below2), strict=True)
     )
     yield _Block(above1, above2, lambda k: half_line(low=k))
-    ends = min(len(cuts), MAX_INTERVAL_ENDS)
+    ends = min(len(cuts), 28)
     chosen = np.unique(np.linspace(0, len(cuts) - 1, ends).astype(int))
     i, j = np.triu_indices(len(chosen), 1)
     low, high = chosen[i], chosen[j]
@@ -251,7 +216,7 @@ def _recurring(
     )
     # Where outputs on both inputs share their noise, all numbers may come twice, once on each.
     often = recurring(counts, 0.002) | recurring(np.maximum(c1, counts - c1), 1.0)
-    at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[:MAX_VALUES]]
+    at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[: 2 * DOZENS]]
     commonest, rooms = values.values[at], values.reach[at]
 
     def equals(k: int) -> Equals:
@@ -266,10 +231,10 @@ def thresholds(numbers: Floats, around: Room = NO_ROOM) -> Floats:
     if not len(finite):
         return np.unique(numbers)
     values = clusters(*np.unique(finite, return_counts=True), around)[0].values
-    if len(values) <= MAX_VALUES and len(values) < 0.2 * len(finite):
+    if len(values) <= 2 * DOZENS and len(values) < 0.2 * len(finite):
         return values
     with np.errstate(all="ignore"):
-        *levels, low, high = np.quantile(finite, (*LEVELS, 0.1, 0.9))
+        *levels, low, high = np.quantile(finite, (*THRESHOLDS, 0.1, 0.9))
         cuts = np.array(levels)
         cuts = cuts[np.isfinite(cuts)]
         spread = float(high - low)
@@ -288,7 +253,7 @@ def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]
     counts1, counts2 = (
         np.bincount(codes[side & (codes >= 0)], minlength=len(levels)) for side in (on_d, ~on_d)
     )
-    common = np.argsort(-(counts1 + counts2), kind="stable")[:MAX_VALUES]
+    common = np.argsort(-(counts1 + counts2), kind="stable")[: 2 * DOZENS]
     common = common[(counts1 + counts2)[common] > 0]
     if not len(common):
         return
@@ -307,7 +272,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     near = () if exact else merging(table)
     table = merged(table, near)
     values, index, inverse = np.unique(hashes(table), return_index=True, return_inverse=True)
-    if len(values) > min(MAX_PATTERNS, max(8, len(table) // 8)):
+    if len(values) > min(HUNDREDS, max(8, len(table) // 8)):
         return []
     c1 = np.bincount(inverse[on_d], minlength=len(values))
     c2 = np.bincount(inverse[~on_d], minlength=len(values))
@@ -318,7 +283,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     blocks = [_Block(c1, c2, lambda k: OneOf((pattern(k),)))]
     for order in (np.argsort(-(c1 + 0.5) / (c2 + 0.5)), np.argsort(-(c2 + 0.5) / (c1 + 0.5))):
         # The likeliest outputs show most, and a set of many is hard to read.
-        common = [k for k in order if c1[k] + c2[k] >= 0.01 * len(table)][:MAX_IN_A_SET]
+        common = [k for k in order if c1[k] + c2[k] >= 0.01 * len(table)][:5]
         if len(common) > 1:
             sizes = np.arange(2, len(common) + 1)
             blocks.append(

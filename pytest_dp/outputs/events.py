@@ -117,35 +117,23 @@ class Is:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One whole output, leaf by leaf.
-
-    Attributes
-    ----------
-    kind : str
-        As in `Structure`.
-    places : tuple of str
-    leaves : tuple of (str, value)
-        ``("number", value)`` or a category.
-    types : tuple of str
-        Of the leaves that are numbers; anything for the others.
-    form : tuple of Aspect, or None
-        None if it is unknown.
-    text : str
-        The output as Python would print it.
-    by_repr : bool
-        Whether Python would take other outputs for equal, of other types.
-    rooms : tuple of float
-        Up to which distance the numbers are equal (see `rounding`).
-    """
+    """One whole output, leaf by leaf."""
 
     kind: str
+    """As in `Structure`."""
     places: tuple[str, ...]
     leaves: tuple[Category, ...]
+    """``("number", value)`` or a category."""
     types: tuple[Hashable, ...]
+    """Of the leaves that are numbers; anything for the others."""
     form: Hashable
+    """A tuple of `Aspect`; None if it is unknown."""
     text: str
+    """The output as Python would print it."""
     by_repr: bool = False
+    """Whether Python would take other outputs for equal, of other types."""
     rooms: tuple[float, ...] = ()
+    """Up to which distance the numbers are equal (see `rounding`)."""
 
     def mask(self, table: Table) -> Bools:
         matches = np.zeros(len(table), dtype=bool)

@@ -22,14 +22,7 @@ from pytest_dp.outputs.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What to keep of every output.
-
-    Calling it gives the extract of a table.
-
-    Attributes
-    ----------
-    about : tuple of Feature
-    """
+    """What to keep of every output. Calling it gives the extract of a table."""
 
     about: tuple[Feature, ...]
 

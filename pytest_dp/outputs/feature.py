@@ -40,24 +40,16 @@ _OF_ALL: frozenset[Kind] = frozenset(get_args(Count) + get_args(Summary))
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A quantity of an output.
-
-    Attributes
-    ----------
-    text : str
-        How a person would write it: ``"output[2]"``, ``"len(output)"``.
-    kind : str
-    argument : hashable
-        The place of a leaf, the category that is counted, the leaves compared with, what is read
-        out of a category, ...
-    exact : bool
-        Whether numbers that are equal but for rounding count as different (see `rounding`).
-    """
+    """A quantity of an output."""
 
     text: str
+    """How a person would write it: ``"output[2]"``, ``"len(output)"``."""
     kind: Kind
     argument: Any = None
+    """The place of a leaf, the category that is counted, the leaves compared with, what is read out
+    of a category, ..."""
     exact: bool = False
+    """Whether numbers that are equal but for rounding count as different (see `rounding`)."""
 
     def columns(self, table: Table) -> tuple[Floats, Ints]:
         """Its value for every output: numbers, and codes as in `Table`, shape (n,) each."""

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.limits import HUNDREDS, MANY, MILLION, SEVERAL, STEPS, THOUSAND
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, Kind, leaf
 from pytest_dp.outputs.forms import Has, OfKind, OfType, observed
 from pytest_dp.outputs.leaves import written
 from pytest_dp.outputs.rounding import room_of
 from pytest_dp.outputs.screening import (
-    MAX_CHOOSING_NUMBERS,
-    MAX_CHOSEN,
-    MAX_IN_PAIRS,
-    MIN_PAIRS,
     Places,
     affordable_number,
     choose,
@@ -31,43 +28,15 @@ from pytest_dp.outputs.text_features import readings
 from pytest_dp.outputs.traces import traces
 from pytest_dp.outputs.user_features import name_of, user_function
 
-_MAX_PLACES_OF_BITS = 8
-"""Places of which all 64 bits are features. Each place costs 64 features, which are tabulated and
-learned from; fewer may miss the place that leaks. By hand."""
-_MAX_READ = 16
-"""Features read out of categories or forms, of each sort. More drown what leaks in noise; fewer may
-leave it out. By hand."""
-_MIN_MANY = 10
-"""Numbers in an output above which also the counts of numbers above a level are features. Fewer:
-features that say little beyond the numbers themselves. By hand. Without any, 100 answers that all
-move take twice the samples (benchmarks/README.md)."""
-_QUARTERS, _MAX_QUARTERED = (0.25, 0.5, 0.75), 200_000
-"""Quantiles of all numbers above which numbers are counted, and from how many numbers these are
-computed. More quantiles are more features to learn from; more numbers cost time and move the
-quantiles little. By hand."""
-_MAX_SCREENED, _MAX_SCREENED_ROWS = 2_000, 1_000
-"""Features of other kinds that are compared, and outputs of each input that they are compared on.
-The time grows with the product; fewer may leave out what leaks. By hand."""
-_MAX_TRACED = 512
-"""Places among which relations are looked for, where no pairs show which differ. The time grows
-faster than their number; where there are more, only the chosen places are looked at. By hand."""
-
 
 def features(
     table: Table, references: list[Any], on_d: Bools | None = None, paired: int = 0
 ) -> list[Feature]:
     """The quantities that StatDP's event families speak about, for outputs such as these.
 
-    Parameters
-    ----------
-    table : Table
-        Outputs seen so far.
-    references : list
-        Noiseless answers, to compare with by Hamming distance.
-    on_d : ndarray of bool, shape (n,), optional
-        Which outputs are on D: of very many places, those where the two sides differ are chosen.
-    paired : int, optional
-        So many outputs on either input, from the start, share their random numbers in order.
+    `references` are noiseless answers, to compare with by Hamming distance. Of very many places,
+    those where the two sides differ are chosen. So many `paired` outputs on either input, from the
+    start, share their random numbers in order.
     """
     return _place_features(table, references, on_d, choose(table, on_d, paired))
 
@@ -78,13 +47,13 @@ def _place_features(
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     collected = [LEN] if len(lengths) > 1 else []
-    leaves = _spread([leaf(place) for place in places.chosen], MAX_CHOSEN)
+    leaves = _spread([leaf(place) for place in places.chosen], MANY)
     collected += leaves + _readings(leaves, table, on_d) + _forms(table, on_d)
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         collected.append(LAST)
     collected += _summaries(table, ("mean", "min", "max"))
     if any(len(structure.places) > 1 for structure in containers):
-        for level in list(table.levels)[:MAX_CHOSEN]:
+        for level in list(table.levels)[:MANY]:
             collected.append(Feature(f"output.count({written(level)})", "count", level))
         collected += map(_distance, filter(_is_short_vector, references))
     return list(dict.fromkeys(collected))
@@ -105,7 +74,7 @@ def all_features(
     collected += _levels(table) + _differences(table, on_d, places, paired)
     known = {feature.argument for feature in collected if feature.kind == "difference"}
     collected += _traces(table, on_d, known, places, paired)
-    if places.all or on_d is None or paired < MIN_PAIRS:
+    if places.all or on_d is None or paired < SEVERAL:
         return collected
     return [feature for feature in collected if _differs(feature, table, on_d, paired)]
 
@@ -126,7 +95,7 @@ def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
     where that differs most between the two sides, all 64 bits. Parameters are those of `features`.
     """
     lowest = _informative([lowest_bit_of(place) for place in _numeric_places(table)], table, on_d)
-    few = _informative(lowest, table, on_d, _MAX_PLACES_OF_BITS)
+    few = _informative(lowest, table, on_d, SEVERAL)
     return lowest + [bit for feature in few for bit in bits_of(feature.argument)]
 
 
@@ -143,11 +112,8 @@ def bits_of(place: str) -> list[Feature]:
 def user_features(function: Callable[[Any], Any], table: Table) -> list[Feature]:
     """What a function gives for each output: one number, or every number of a sequence.
 
-    Raises
-    ------
-    ClaimError
-        If it raises, gives anything but numbers, or not as many for every output. So do the columns
-        of these features, for other tables.
+    Raises ClaimError if it raises, gives anything but numbers, or not as many for every output. So
+    do the columns of these features, for other tables.
     """
     wrapped = user_function(function, table)
     if wrapped is None:
@@ -173,7 +139,7 @@ def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[F
             group = essential if reading.is_essential else tests if reading.is_test else others
             kind: Kind = "test" if reading.is_test else "reading"
             group.append(Feature(str(reading), kind, reading))
-    groups = [_informative(group, table, on_d, _MAX_READ) for group in (essential, tests, others)]
+    groups = [_informative(group, table, on_d, 2 * SEVERAL) for group in (essential, tests, others)]
     return [feature for group in groups for feature in group]
 
 
@@ -184,18 +150,18 @@ def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
         Feature(str(aspect), "test" if isinstance(aspect, tests) else "reading", aspect)
         for aspect in observed(table)
     ]
-    return _informative(aspects, table, on_d, _MAX_READ)
+    return _informative(aspects, table, on_d, 2 * SEVERAL)
 
 
 def _levels(table: Table) -> list[Feature]:
     """How many numbers lie above a level, for outputs of many numbers that leak a little each."""
-    step = max(1, len(table.codes) // _MAX_QUARTERED)
+    step = max(1, len(table.codes) // (10 * STEPS))
     part = table if step == 1 else table.rows(np.arange(len(table)) % step == 0)
     is_number = part.codes == NUMBER
     finite = part.numbers[is_number & np.isfinite(part.numbers)]
-    if not len(finite) or np.bincount(part.owner[is_number]).max() <= _MIN_MANY:
+    if not len(finite) or np.bincount(part.owner[is_number]).max() <= 10:
         return []
-    levels = {float(f"{level:.3g}") for level in np.quantile(finite, _QUARTERS)}
+    levels = {float(f"{level:.3g}") for level in np.quantile(finite, (0.25, 0.5, 0.75))}
     every = _every(table)
     # Numbers that equal a level but for rounding count as above it.
     around = room_of(finite)
@@ -228,10 +194,10 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
         for i in np.flatnonzero(np.bincount(position[1:][both])).tolist()
     ]
     if on_d is None:
-        return _spread([_difference(*pair) for pair in pairs], MAX_CHOSEN)
+        return _spread([_difference(*pair) for pair in pairs], MANY)
     pairs = list(dict.fromkeys([*pairs, *places.partners]))
-    if len(pairs) > (MAX_CHOSEN if places.all else MAX_IN_PAIRS):
-        rows = leading_rows(on_d, MAX_CHOOSING_NUMBERS // len(pairs))
+    if len(pairs) > (MANY if places.all else MANY // 2):
+        rows = leading_rows(on_d, MILLION // len(pairs))
         index, numbers, _ = table.matrix(rows)
         column = {place: i for i, place in enumerate(index)}
         of, less = np.array([[column[place] for place in pair] for pair in pairs]).T
@@ -253,7 +219,7 @@ def _traces(
     if on_d is None or not np.any(table.codes == NUMBER):
         return []
     among = list(table.places)
-    if not places.all and (paired >= MIN_PAIRS or len(among) > _MAX_TRACED):
+    if not places.all and (paired >= SEVERAL or len(among) > 2 * HUNDREDS):
         among = places.chosen
     related, on_grids = traces(table, on_d, known, among)
     relations = [Feature(str(relation), "relation", relation) for relation in related]
@@ -283,7 +249,7 @@ def affordable(
         of_kind = [feature for feature in candidates if feature.kind == kind]
         limit = affordable_number(on_d, runs_each)
         if len(of_kind) > limit:
-            rows = leading_rows(on_d, MAX_CHOOSING_NUMBERS // len(of_kind))
+            rows = leading_rows(on_d, MILLION // len(of_kind))
             columns = [feature.columns(table) for feature in of_kind]
             numbers = np.stack([values[rows] for values, _ in columns], axis=1)
             codes = np.stack([kinds[rows] for _, kinds in columns], axis=1)
@@ -293,13 +259,13 @@ def affordable(
 
 
 def _informative(
-    candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MAX_CHOSEN
+    candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MANY
 ) -> list[Feature]:
     """Of very many features, those where the two sides look most different."""
     if len(candidates) > limit and on_d is not None:
-        candidates = _spread(candidates, _MAX_SCREENED)
+        candidates = _spread(candidates, 2 * THOUSAND)
         sample = np.zeros(len(table), dtype=bool)
-        sample[leading_rows(on_d, _MAX_SCREENED_ROWS)] = True
+        sample[leading_rows(on_d, THOUSAND)] = True
         part, sides = table.rows(sample), on_d[sample]
         apart = np.array([_gap(*feature.columns(part), sides) for feature in candidates])
         order = np.argsort(-apart, kind="stable")[:limit]
@@ -324,7 +290,7 @@ def _gap(numbers: Floats, codes: Ints, on_d: Bools) -> float:
 def _is_short_vector(reference: Any) -> bool:
     """Whether a person could compare outputs with it."""
     try:
-        return bool(np.ndim(reference) == 1) and len(reference) <= MAX_CHOSEN
+        return bool(np.ndim(reference) == 1) and len(reference) <= MANY
     except ValueError:  # lists of several lengths
         return False
 

@@ -17,14 +17,12 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Ints
+from pytest_dp.limits import DEEP
 from pytest_dp.outputs.columns import Named
 from pytest_dp.outputs.containers import ALL_ELEMENTS, Aspect, Head, in_order, named, opened, order
 from pytest_dp.outputs.leaves import NO_CONTAINERS
 from pytest_dp.outputs.structures import SCALAR, Structure, of_length, structure_of
 
-MAX_DEPTH = 21
-"""Levels of containers that are opened; what lies deeper is a leaf. More cost time for recursive
-types; fewer leave deep leaves unseen. By hand: deeper than data that people return."""
 _LEAF = -1
 """The head of a leaf, and its shape."""
 _KEYS = {str, int, bytes, type(None)}
@@ -49,16 +47,8 @@ def flatten(
 ) -> tuple[Sequence[Any], set[type], Ints, list[Structure], Ints, Named]:
     """Take outputs of these types apart; any Python objects will do.
 
-    What resists is a leaf itself, and so is an inner container without elements.
-
-    Returns
-    -------
-    leaves : sequence
-        Output after output.
-    types : set of type
-        Of the leaves.
-    offsets, structures, structure, forms
-        As in `Table`.
+    What resists is a leaf itself, and so is an inner container without elements. The leaves come
+    output after output, with the set of their types, and what describes them in a `Table`.
     """
     heads = _Numbering()
     levels: list[tuple[Ints, Ints]] = []
@@ -66,7 +56,7 @@ def flatten(
     nodes = outputs
     opened: list[Sequence[Any]] = []  # kept, so that addresses stay theirs
     above: list[Ints] = []
-    while not types <= NO_CONTAINERS and len(levels) < MAX_DEPTH:
+    while not types <= NO_CONTAINERS and len(levels) < DEEP + 1:
         if levels:
             above = _addresses_above(opened[-1], *levels[-1], above)
             nodes, types = _without_loops(nodes, types, above)

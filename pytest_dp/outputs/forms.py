@@ -13,17 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import FEW, MANY, SEVERAL, THOUSAND
 from pytest_dp.outputs.columns import NUMBER, UNKNOWN
 from pytest_dp.outputs.containers import ASPECT_TEXTS, Aspect
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.text_features import READERS, readings_of_texts
-
-MAX_ASPECTS, MAX_KEYS = 64, 16
-"""Aspects of forms, the commonest ones, and keys whose position is a feature. More drown what leaks
-in noise; fewer may leave it out. By hand."""
-MAX_MAPPINGS, MAX_KEYS_READ, MAX_ORDERS = 4, 3, 1_000
-"""Mappings of which keys are read, keys of each, and different orders of keys from which it is
-decided what to read. More cost time and are more features to learn from. By hand."""
 
 Form = tuple[Aspect, ...]
 
@@ -160,21 +154,21 @@ def _varying(table: Table) -> Iterator[Observed]:
         counts.update(dict.fromkeys(form, weight))
     varied = [aspect for aspect, n in counts.items() if 0 < n < len(table)]
     varied.sort(key=lambda aspect: (-counts[aspect], repr(aspect)))
-    yield from map(Has, varied[:MAX_ASPECTS])
+    yield from map(Has, varied[:MANY])
     orders = [(place, keys) for place, what, keys in varied if what == "order"]
     pairs = {(place, key) for place, keys in orders for key in keys}
-    yield from (OrderOf(*pair) for pair in sorted(pairs)[:MAX_KEYS])
+    yield from (OrderOf(*pair) for pair in sorted(pairs)[: 2 * SEVERAL])
     yield from _read_keys(table, sorted({place for place, _ in orders}))
 
 
 def _read_keys(table: Table, places: list[str]) -> Iterator[KeyReading]:
     """What to read out of keys, if there are too many orders for a feature of each."""
-    for place in places[:MAX_MAPPINGS]:
+    for place in places[: SEVERAL // 2]:
         known = [_keys(form, place) for form in _forms(table)]
-        if len(set(known)) <= MAX_ASPECTS:
+        if len(set(known)) <= MANY:
             continue
-        for which in range(MAX_KEYS_READ):
-            texts = [keys[which] for keys in known[:MAX_ORDERS] if which < len(keys)]
+        for which in range(FEW):
+            texts = [keys[which] for keys in known[:THOUSAND] if which < len(keys)]
             if len(set(texts)) > 1:
                 yield from (
                     KeyReading(place, which, *wanted) for wanted in readings_of_texts(texts)

@@ -17,9 +17,9 @@ _Words = npt.NDArray[np.uint64]
 HASHES = "hashes"
 """Where an extract has the bits of the hashes of its outputs, among its results."""
 _NAN = np.uint64(0x7FF8000000000000)
-"""The bits of NaN, of which there are many, as of one."""
+"""Given: the bits of NaN, of which there are many, as of one."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""The increment of SplitMix64: 2**64 divided by the golden ratio."""
+"""Given: the increment of SplitMix64, 2**64 divided by the golden ratio."""
 
 
 def hashes(table: Table) -> Ints:

@@ -10,34 +10,24 @@ from typing import Any
 
 import numpy as np
 
-MAX_READ = 1_000
-"""Elements that are read out of an iterator, which may be endless. Larger: endless iterators cost
-more time for each run; smaller: what comes later goes unseen (users are told). By hand."""
-_MAX_ITERATOR_DEPTH = 3
-"""Levels of containers in which iterators are looked for. More cost time for every output; deeper
-iterators are only compared by their types. By hand."""
+from pytest_dp.limits import FEW, THOUSAND
+
 _END = object()
 
 
 class IteratorElements(list[Any]):
-    """The elements of an iterator, in the order in which it gave them.
-
-    Attributes
-    ----------
-    kind : str
-        Its type.
-    goes_on : bool
-        Whether it had more than `MAX_READ`.
-    """
+    """The elements of an iterator, in the order in which it gave them."""
 
     kind = "iterator"
+    """Its type."""
     goes_on = False
+    """Whether it had more than is read."""
 
     def __repr__(self) -> str:
         return f"<{self.kind} {super().__repr__()}>"
 
 
-def holds_iterator(output: Any, deep: int = _MAX_ITERATOR_DEPTH) -> bool:
+def holds_iterator(output: Any, deep: int = FEW) -> bool:
     """Whether an output has an iterator, which can be read only once, or a view of a dict."""
     if isinstance(output, list | tuple):
         return deep > 0 and any(holds_iterator(element, deep - 1) for element in output)
@@ -53,9 +43,7 @@ def is_iterator(kind: Any) -> bool:
     return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
 
 
-def read_out(
-    output: Any, failed: Callable[[BaseException], Any], deep: int = _MAX_ITERATOR_DEPTH
-) -> Any:
+def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = FEW) -> Any:
     """An output with its iterators replaced by what they give.
 
     Where one raises, `failed` says what stands for the rest.
@@ -71,9 +59,9 @@ def read_out(
     read.kind = kind.__name__
     try:
         iterator = iter(output)
-        for element in islice(iterator, MAX_READ):
+        for element in islice(iterator, THOUSAND):
             read.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
-        read.goes_on = len(read) == MAX_READ and _goes_on(iterator)
+        read.goes_on = len(read) == THOUSAND and _goes_on(iterator)
     except (Exception, SystemExit) as error:
         read.append(failed(error))
     return read
@@ -86,7 +74,7 @@ def _goes_on(iterator: Iterator[Any]) -> bool:
         return True
 
 
-def was_cut(output: Any, deep: int = _MAX_ITERATOR_DEPTH) -> bool:
+def was_cut(output: Any, deep: int = FEW) -> bool:
     """Whether an iterator in an output had more elements than were read."""
     if isinstance(output, IteratorElements):
         return output.goes_on

@@ -12,31 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import DIVISOR_ERRORS, DOZENS, FEW, MOSTLY, ON_GRID, SINGLE_ERRORS
 from pytest_dp.outputs.table import Table
-
-DIVISOR_ERRORS = 5e-9, 2e-4
-"""Below which share of the outputs' spread a remainder counts as 0 when a common divisor is
-computed: for errors of doubles, and for those of single precision, both of which grow on the way.
-Larger: fine grids are missed; smaller: errors are taken for a finer grid. By hand."""
-ON_GRID = 1e-3
-"""How close to a grid an output on it lies, relative to the step. Larger: outputs that are on no
-grid pass for it more easily; smaller: errors hide a grid. By hand."""
-SINGLE_DIGITS = 2.0**-20
-"""Relative size below which a step that is a power of 2 is the last digits of single-precision
-numbers, and no grid of the mechanism. Larger: true fine grids are given up; smaller: every
-single-precision output seems to lie on one. By hand: such numbers have 24 bits."""
-MIN_SHARE_ON_GRID = 0.9
-"""Share of the outputs on one input that has to lie on the grid. Larger: a grid is missed where
-more are clipped or special; smaller: chance alone makes grids. By hand."""
-MIN_VALUES = 6
-"""Different outputs by which a grid is recognised, at least. Fewer would lie on some grid by
-chance; more need more outputs. By hand."""
-MAX_DIVISORS = 12
-"""Pairs of differences whose common divisors are candidates for the step. More cost time; fewer may
-all give multiples of the step. By hand."""
-_NEAR_THE_END = 0.05
-"""Share of a step within which a remainder is so close to 0 that an error may turn it around.
-Larger: fewer shifts avoid it; smaller: errors split one remainder in two. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +30,13 @@ class Grid:
         if not len(finite):
             return True  # nothing that says otherwise
         room = max(ON_GRID * self.step, self.error) + 1e-13 * np.abs(finite)
-        return bool(
-            np.mean(np.abs(_residue(finite - self.offset, self.step)) <= room) >= MIN_SHARE_ON_GRID
-        )
+        return bool(np.mean(np.abs(_residue(finite - self.offset, self.step)) <= room) >= MOSTLY)
 
 
 def grids(numbers: Floats) -> list[Grid | None]:
     """The coarsest grid that each column's numbers lie on, if there is one.
 
-    Parameters
-    ----------
-    numbers : ndarray, shape (n, columns)
-        Outputs on one input; NaN where there is none.
+    The numbers are outputs on one input, shape (n, columns); NaN where there is none.
     """
     coarsest: list[Grid | None] = [None] * numbers.shape[1]
     with np.errstate(all="ignore"):
@@ -83,8 +55,8 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     Those are the step, or a multiple, and count if two of them agree. Of three differences they
     would be the step more often, but errors grow too far.
     """
-    sets = min(MAX_DIVISORS, len(numbers) - 3)
-    if sets < MIN_VALUES:
+    sets = min(DOZENS // 2, len(numbers) - 3)
+    if sets < 2 * FEW:
         return {}
     # An infinity, or no number at all, gives NaN, which is no candidate.
     differences, others = (np.abs(numbers[:sets] - numbers[k : sets + k]) for k in (1, 3))
@@ -123,7 +95,7 @@ def _residue(numbers: Floats | float, step: Floats | float) -> Floats:
 def _fitted(values: Floats, step: float) -> Grid | None:
     """The grid with about this step; None if too few of the values lie on it."""
     # No remainder of numbers so close to 0 could be rounded: `_remainder` takes three more digits.
-    if len(values) < MIN_VALUES or math.isinf(1e4 / step):
+    if len(values) < 2 * FEW or math.isinf(1e4 / step):
         return None
     start = values[len(values) // 2]
     for _ in range(2):  # the first fit shows which values belong to it
@@ -132,17 +104,17 @@ def _fitted(values: Floats, step: float) -> Grid | None:
         middle = _median_around(rest, step)
         rest = _residue(rest - middle, step)
         on = np.abs(rest) <= ON_GRID * step + 1e-13 * np.abs(values)
-        if on.mean() < MIN_SHARE_ON_GRID or on.sum() < MIN_VALUES:
+        if on.mean() < MOSTLY or on.sum() < 2 * FEW:
             return None
         start += middle
         multiples = np.round((values[on] - start) / step)
-        if len(np.unique(multiples)) < MIN_VALUES:
+        if len(np.unique(multiples)) < 2 * FEW:
             return None
         step = float(((values[on] - start) * multiples).sum() / (multiples**2).sum())
     error = float(np.max(np.abs(_residue(values[on] - start, step))))
     error += 4e-16 * float(np.max(np.abs(values[on])))
     step = nice(step, error / float(np.max(np.abs(multiples))))
-    if math.frexp(step)[0] == 0.5 and step < SINGLE_DIGITS * float(np.max(np.abs(values))):
+    if math.frexp(step)[0] == 0.5 and step < SINGLE_ERRORS * float(np.max(np.abs(values))):
         return None
     return Grid(step, float(start % step), 4 * error)
 
@@ -212,11 +184,7 @@ class Remainder:
 def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
     """Remainders by which the grids of outputs on D and on D' tell them apart.
 
-    Parameters
-    ----------
-    places : list of str
-    numbers1, numbers2 : ndarray, shape (n, places)
-        Numbers at these places in outputs on D and on D'; NaN where there is none.
+    The numbers are those at the places, shape (n, places); NaN where there is none.
     """
     with np.errstate(all="ignore"):
         logs = [np.log(np.abs(numbers)) for numbers in (numbers1, numbers2)]
@@ -255,7 +223,7 @@ def _remainder(known: list[Grid]) -> Remainder:
     for part in (0.0, 0.5, 0.25, 0.75):
         shift = nice(part * step, 0.01 * step) if part else 0.0
         ends = [((offset + shift) % step) / step for offset in offsets]
-        if all(_NEAR_THE_END < end < 1 - _NEAR_THE_END for end in ends):
+        if all(0.05 < end < 1 - 0.05 for end in ends):
             break
     finest = 20 * max(grid.error for grid in known)
     digits = math.ceil(-math.log10(max(gap / 100, finest)))

@@ -8,23 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.limits import FLOAT_ERRORS, MANY, MOSTLY, NOT_BY_CHANCE, SEVERAL
 from pytest_dp.outputs.columns import ABSENT, NUMBER, all_numbers
 from pytest_dp.outputs.table import Table
-
-NEARLY_EQUAL = 2.0**-50
-"""Relative difference of two numbers that are equal but for rounding: 8 errors of a double. Larger
-would take different outputs for equal; smaller would see the last digits as outputs. By hand."""
-MIN_TIMES = 5
-"""How often a value has to come for it not to be chance, where values are continuous. Larger: atoms
-are found later; smaller: values that recur by chance are proposed. By hand."""
-TIMES_AS_OFTEN, _NEIGHBOURS_PER_SIDE = 4, 10
-"""How many times as often as its neighbours a value has to come, and how many neighbours count on
-either side: rounded numbers recur too, but all alike. Larger: weaker atoms are missed; smaller:
-chance proposes values. By hand."""
-_MIN_SHARE_OF_NUMBERS, _MAX_SPECIAL = 0.9, 64
-"""Share of outputs that has to be different numbers for anything else to be special, and special
-values that are looked at. Larger: leaks beside some ordinary text are not seen as such; smaller:
-common categories count as special. More values cost time. By hand."""
 
 
 def numeric(numbers: Floats) -> tuple[Floats, Ints]:
@@ -62,7 +48,7 @@ def summary(table: Table, kind: str) -> Floats:
     # digits do not.
     with np.errstate(invalid="ignore"):
         size = np.maximum.reduceat(np.abs(numbers), starts)
-        room = np.where(np.isfinite(size), NEARLY_EQUAL * size, 0.0)
+        room = np.where(np.isfinite(size), FLOAT_ERRORS * size, 0.0)
         close = np.abs(numbers - np.repeat(ends, counts[rows])) <= np.repeat(room, counts[rows])
     infinite = np.isinf(numbers) & (numbers == np.repeat(ends, counts[rows]))
     at = np.flatnonzero(close | infinite | np.isnan(numbers))
@@ -106,7 +92,7 @@ def hamming(table: Table, keys: tuple[tuple[str, Any], ...]) -> Floats:
         shared = min(len(structure.places), len(keys))
         at = table.offsets[rows][:, None] + np.arange(shared)
         with np.errstate(invalid="ignore"):
-            close = np.abs(table.numbers[at] - values[:shared]) <= NEARLY_EQUAL * np.abs(
+            close = np.abs(table.numbers[at] - values[:shared]) <= FLOAT_ERRORS * np.abs(
                 values[:shared]
             )
         close |= table.numbers[at] == values[:shared]  # infinite ones
@@ -150,23 +136,17 @@ def recurring(counts: Ints, share: float) -> Bools:
 
     Those are values that make up more than a share of all outputs, and among continuous ones any
     that comes five times, and more than four times as often as its neighbours.
-
-    Parameters
-    ----------
-    counts : ndarray of int, shape (values,)
-        How often each value came, in the order of the values.
-    share : float
     """
-    often: Bools = counts > max(MIN_TIMES - 1, share * counts.sum())
-    candidates = np.flatnonzero(~often & (counts >= MIN_TIMES))
-    if len(candidates) and len(counts) > 2 * _NEIGHBOURS_PER_SIDE:
+    often: Bools = counts > max(NOT_BY_CHANCE - 1, share * counts.sum())
+    candidates = np.flatnonzero(~often & (counts >= NOT_BY_CHANCE))
+    if len(candidates) and len(counts) > 2 * 10:
         sums = np.concatenate([[0], np.cumsum(counts)])
         means = []
-        for low, high in ((-_NEIGHBOURS_PER_SIDE, 0), (1, _NEIGHBOURS_PER_SIDE + 1)):
+        for low, high in ((-10, 0), (1, 10 + 1)):
             ends = [np.clip(candidates + end, 0, len(counts)) for end in (low, high)]
             means.append((sums[ends[1]] - sums[ends[0]]) / np.maximum(ends[1] - ends[0], 1))
         usual = np.maximum(np.minimum(*means), 1.0)  # a neighbour may itself come often
-        often[candidates] = counts[candidates] > TIMES_AS_OFTEN * usual
+        often[candidates] = counts[candidates] > (SEVERAL // 2) * usual
     return often
 
 
@@ -175,28 +155,20 @@ def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
 
     Special are a number that recurs where hardly any others do, and NaN and any category where most
     are numbers.
-
-    Parameters
-    ----------
-    numbers, codes : ndarray, shape (n,)
-        As in `Table`.
-    on_d : ndarray of bool, shape (n,)
-        Which outputs are on D.
-    times : int
     """
     missing = np.isnan(numbers) & (codes == NUMBER)
     is_number = (codes == NUMBER) & ~missing
-    if is_number.mean() < _MIN_SHARE_OF_NUMBERS:
+    if is_number.mean() < MOSTLY:
         return False
     special = [
         missing,
-        *(codes == code for code in np.unique(codes[codes != NUMBER])[:_MAX_SPECIAL]),
+        *(codes == code for code in np.unique(codes[codes != NUMBER])[:MANY]),
     ]
     for side in (on_d, ~on_d):  # outputs on both may share their noise, and be equal
         values, counts = np.unique(numbers[is_number & side], return_counts=True)
-        if len(values) > _MIN_SHARE_OF_NUMBERS * (is_number & side).sum():
+        if len(values) > MOSTLY * (is_number & side).sum():
             recur = values[counts >= times]
-            special += [numbers == value for value in recur[:_MAX_SPECIAL]]
+            special += [numbers == value for value in recur[:MANY]]
     for mask in special:
         c1, c2 = int(np.sum(mask & on_d)), int(np.sum(mask & ~on_d))
         if min(c1, c2) == 0 and max(c1, c2) >= times:

@@ -14,58 +14,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
+from pytest_dp.limits import DOZENS, EXACT_RESIDUAL, HUNDREDS, MANY, MOSTLY, SEVERAL, STANDS_OUT
 from pytest_dp.outputs.lattices import nice
 from pytest_dp.outputs.table import Table
-
-MAX_EXHAUSTIVE = 12
-"""Columns up to which each is compared with all others, and explained by several at once. The time
-grows with the square; beyond, only relations of two are found. By hand."""
-MIN_RELATION_OUTPUTS, MAX_RELATION_OUTPUTS = 8, 256
-"""Outputs on an input by which relations are recognised, at least and at most. Fewer would make
-relations by chance; more cost time and change nothing, as relations are exact. By hand."""
-MAX_RELATIONS = 128
-"""Relations among many columns, at most. Each is a feature, with its price in time and in what can
-be learned. By hand."""
-SPARE_OUTPUTS = 4
-"""Outputs beyond those that fix the coefficients of a relation. Fewer: chance makes relations;
-more: relations of many columns need more outputs. By hand."""
-EXACT_RESIDUAL = 1e-5
-"""Share of its noise that may be left of a column in an exact relation. Larger: near relations pass
-for exact; smaller: errors of floats hide exact ones. By hand."""
-MAX_LEFT_VARIANCE = 0.5
-"""Share of its variance that may be left of a number in the best difference with another. Larger:
-differences that help little; smaller: fewer relations. By hand."""
-MIN_CORRELATION = 4.0
-"""Standard errors by which two numbers have to correlate to be looked at as related. Larger: weak
-relations are missed; smaller: more by chance (of normal numbers, one pair in 16,000 exceeds 4). By
-hand."""
-CONSTANT_SHARE = 0.9
-"""Share of outputs for which a relation has to be constant to be a constant. Larger: one that is
-the same on both inputs, but for clipped outputs, is kept without need; smaller: one that differs
-rarely is lost. By hand."""
-_COEFFICIENT_ERROR = 1e-4
-"""Relative error up to which a coefficient is written with fewer digits, or as an integer. Larger:
-another relation than that of the outputs; smaller: unreadable coefficients. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A sum, or a product, of a few numbers of an output.
-
-    Attributes
-    ----------
-    places : tuple of str
-    weights : tuple of float
-        Coefficients, or exponents.
-    product : bool
-    digits : int or None
-        To which it is rounded, where it is exact but for errors of floating-point numbers.
-    """
+    """A sum, or a product, of a few numbers of an output."""
 
     places: tuple[str, ...]
     weights: tuple[float, ...]
+    """Coefficients, or exponents."""
     product: bool = False
     digits: int | None = None
+    """To which it is rounded, where it is exact but for errors of floating-point numbers."""
 
     def values(self, table: Table) -> Floats:
         """Its value for every output, shape (n,); NaN where some place has no number."""
@@ -100,11 +63,7 @@ class Relation:
 def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Relation]:
     """Relations that hold among the numbers of outputs on one input, and tell it from the other.
 
-    Parameters
-    ----------
-    places : list of str
-    numbers1, numbers2 : ndarray, shape (n, places)
-        Numbers at these places in outputs on D and on D'; NaN where there is none.
+    The numbers are those at the places, shape (n, places); NaN where there is none.
     """
     if len(places) < 2:
         return []
@@ -135,8 +94,8 @@ def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
     finite = np.isfinite(side)
     columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
     rows = finite[:, columns].all(axis=1)
-    usable = side[np.ix_(rows, columns)][:MAX_RELATION_OUTPUTS]
-    if len(usable) < MIN_RELATION_OUTPUTS:
+    usable = side[np.ix_(rows, columns)][:HUNDREDS]
+    if len(usable) < SEVERAL:
         return columns[:0], usable[:, :0]
     spread = np.median(np.abs(usable - np.median(usable, axis=0)), axis=0)
     varies = spread > EXACT_RESIDUAL * 1e-6 * np.abs(np.median(usable, axis=0))
@@ -148,7 +107,7 @@ def _related(numbers: Floats) -> list[Floats]:
     n, width = numbers.shape
     if width < 2:
         return []
-    if width > MAX_EXHAUSTIVE:
+    if width > DOZENS // 2:
         return _equal_shapes(numbers)
     x, scales = _scaled_alike(numbers)
     sizes = np.linalg.svd(x, compute_uv=False)
@@ -158,7 +117,7 @@ def _related(numbers: Floats) -> list[Floats]:
     relations = []
     for j in range(width):
         weights = next((w for i in free if (w := _explained(x, scales, [i], j)) is not None), None)
-        if weights is None and 1 < len(free) <= n - 1 - SPARE_OUTPUTS:
+        if weights is None and 1 < len(free) <= n - 1 - SEVERAL // 2:
             weights = _explained(x, scales, free, j)
         if weights is None:
             free.append(j)
@@ -186,7 +145,7 @@ def _explained(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | Non
     for i, slope in zip(by, slopes.tolist(), strict=True):
         if abs(slope) * np.median(np.abs(x[:, i])) > 10 * usual:
             weight = slope * float(scales[j] / scales[i])
-            weights[i] = -math.copysign(nice(abs(weight), _COEFFICIENT_ERROR * abs(weight)), weight)
+            weights[i] = -math.copysign(nice(abs(weight), (1e-4) * abs(weight)), weight)
     weights[j] = 1.0
     return _scaled(weights)
 
@@ -197,7 +156,7 @@ def _scaled(weights: Floats) -> Floats:
     scaled: Floats = weights / weights[at[0]]
     for times in range(1, 13):
         integers: Floats = np.round(scaled * times)
-        if np.all(np.abs(integers - scaled * times) <= _COEFFICIENT_ERROR * times):
+        if np.all(np.abs(integers - scaled * times) <= (1e-4) * times):
             return integers
     return scaled
 
@@ -205,7 +164,7 @@ def _scaled(weights: Floats) -> Floats:
 def _equal_shapes(numbers: Floats) -> list[Floats]:
     """The same for very many columns: those that are equal but for a shift and a scale."""
     shape = (numbers - numbers[0]) / (numbers[1] - numbers[0])
-    marks = np.round(shape[2:MIN_RELATION_OUTPUTS], 5).T
+    marks = np.round(shape[2:SEVERAL], 5).T
     order = np.lexsort(marks.T)
     equal = (np.abs(np.diff(marks[order], axis=0)) <= 2e-5).all(axis=1)
     x, scales = _scaled_alike(numbers)
@@ -218,7 +177,7 @@ def _equal_shapes(numbers: Floats) -> list[Floats]:
             weights = _explained(x, scales, [earlier], later)
             if weights is not None:
                 relations.append(weights)
-        if len(relations) == MAX_RELATIONS:
+        if len(relations) == 2 * MANY:
             break
     return relations
 
@@ -233,7 +192,7 @@ def _rounded(
     error = max(error, 1e-15 * abs(middle), 1e-300)
     away = [np.abs(relation.of(list(numbers.T)) - middle) for numbers in (numbers1, numbers2)]
     away = [gaps[np.isfinite(gaps)] for gaps in away]
-    if not all(map(len, away)) or min(np.mean(gaps <= error) for gaps in away) > CONSTANT_SHARE:
+    if not all(map(len, away)) or min(np.mean(gaps <= error) for gaps in away) > MOSTLY:
         return None
     error = max(error, 1e-4 * float(max(map(np.median, away))))
     return replace(relation, digits=math.floor(-math.log10(error)))
@@ -255,7 +214,7 @@ def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> lis
                 continue
             correlations = np.corrcoef(usable.T).reshape(2 * usable.shape[1:])
             correlations = np.triu(np.nan_to_num(correlations), 1)
-            least = max(1 - MAX_LEFT_VARIANCE, MIN_CORRELATION**2 / len(usable))
+            least = max(1 - 0.5, STANDS_OUT**2 / len(usable))
             for j, i in enumerate(np.argmax(np.abs(correlations), axis=0).tolist()):
                 r = float(correlations[i, j])
                 if not least <= r**2 <= 1 - EXACT_RESIDUAL**2:
@@ -267,4 +226,4 @@ def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> lis
                 pair = places[columns[i]], places[columns[j]]
                 by_pair.setdefault(pair, (r**2, Relation(pair, (1.0, -math.copysign(weight, r)))))
     closest = sorted(by_pair.values(), key=lambda scored: -scored[0])
-    return [relation for _, relation in closest[:MAX_EXHAUSTIVE]]
+    return [relation for _, relation in closest[: DOZENS // 2]]

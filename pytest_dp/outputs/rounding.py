@@ -14,37 +14,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.limits import MANY, SEVERAL, SINGLE_ERRORS, THOUSAND
 from pytest_dp.outputs.columns import MAX_EXACT, NUMBER
 from pytest_dp.outputs.feature import INTEGER_KINDS, Feature
 from pytest_dp.outputs.table import Table
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
-"""Relative errors of one operation, for doubles and for single precision."""
-LONG_SUM, SHORT_SUM = 2.0**10, 8
-"""Errors of one operation up to which numbers are equal: those of a long sum, as long as that is
-far less than the spread of the numbers, and those of a short sum in any case. Larger: different
-outputs are merged; smaller: the order of a sum counts as a leak. By hand."""
-LONG_SUM_OF_SPREAD = 2.0**-20
-"""Share of the spread of numbers that the errors of a long sum may amount to. Larger: different
-outputs are merged; smaller: sums of close numbers are told apart by rounding. By hand."""
-LONG_SUM_OF_SPREAD_SINGLE = 2.0**-12
-"""The same in single precision, of which one error is 2**29 times as large. By hand."""
-MIN_LAST_DIGITS = 0.2
-"""Share of numbers that use the last bit of single precision, if they were computed in it (half of
-them would). Larger: short samples are taken for doubles; smaller: short decimals are taken for
-single precision. By hand."""
-MAX_ROOM_NUMBERS = 2_000
-"""Numbers from which the room for rounding is computed. More cost time and change little. By hand.
-"""
-MAX_MERGED_PLACES = 64
-"""Places of an output up to which whole outputs are compared up to rounding. More cost time; fewer:
-outputs that differ by rounding alone count as different. By hand."""
+"""Relative errors of one operation, given by doubles and by single precision."""
 _TOTALS = frozenset({"difference", "sum", "mean", "relation"})
 """Kinds that are as inexact as what they are made of."""
 _ROUNDED = INTEGER_KINDS | {"test", "bit", "lowest bit", "remainder"}
 """Kinds that are exact, as they are integers or were rounded."""
 _GOLDEN_SECTION = 0.3819660112501051
-"""Where to cut between two numbers: the golden section is never on a grid that both lie on."""
+"""Where to cut between two numbers. Derived: the golden section is on no grid that both lie on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +78,15 @@ def room_of(numbers: Floats, *made_of: Floats) -> Room:
     if not 0 < size < np.inf or (_are_whole(finite) and _are_whole(numbers)):
         return NO_ROOM
     if all(map(_are_single, parts)):
-        error, of_spread = SINGLE, LONG_SUM_OF_SPREAD_SINGLE
+        error, of_spread = SINGLE, 2.0**-12
     else:
-        error, of_spread = DOUBLE, LONG_SUM_OF_SPREAD
-    plain = max(SHORT_SUM * error * size, min(LONG_SUM * error * size, of_spread * spread))
-    return Room(plain, SHORT_SUM * error)
+        error, of_spread = DOUBLE, SINGLE_ERRORS
+    plain = max(SEVERAL * error * size, min(2.0**10 * error * size, of_spread * spread))
+    return Room(plain, SEVERAL * error)
 
 
 def _finite_sample(numbers: Floats) -> Floats:
-    """A sample of the numbers that are finite."""
-    sample = numbers[:: max(1, len(numbers) // MAX_ROOM_NUMBERS)]
+    sample = numbers[:: max(1, len(numbers) // (2 * THOUSAND))]
     return sample[np.isfinite(sample)]
 
 
@@ -130,23 +111,17 @@ def _are_single(numbers: Floats) -> bool:
         single = numbers.astype(np.float32)
     if not np.array_equal(single, numbers):
         return False
-    return bool(np.mean(single.view(np.uint32) & np.uint32(1)) > MIN_LAST_DIGITS)
+    return bool(np.mean(single.view(np.uint32) & np.uint32(1)) > 0.2)
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Values that are equal but for rounding, as one each, in increasing order.
-
-    Attributes
-    ----------
-    values : ndarray of float
-        One of each.
-    ends : ndarray of float, shape (2, k)
-        The smallest and the largest number that counts as equal.
-    """
+    """Values that are equal but for rounding, as one each, in increasing order."""
 
     values: Floats
+    """One of each."""
     ends: Floats
+    """The smallest and the largest number that counts as equal, shape (2, k)."""
 
     @property
     def reach(self) -> Floats:
@@ -173,7 +148,6 @@ class Clusters:
         return np.where(at >= 0, self.values[at], numbers) if len(self.values) else numbers
 
     def part(self, which: Bools | Ints) -> Clusters:
-        """Some of them."""
         return Clusters(self.values[which], self.ends[:, which])
 
 
@@ -211,7 +185,7 @@ Merging = tuple[tuple[str, Clusters], ...]
 
 def merging(table: Table) -> Merging:
     """The clusters of numbers that are equal but for rounding, for each place of these outputs."""
-    if table.is_extract or len(table.places) > MAX_MERGED_PLACES:
+    if table.is_extract or len(table.places) > MANY:
         return ()
     by_place = []
     for place in table.places:

@@ -12,60 +12,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.limits import EQUAL, MANY, MILLION, SEVERAL, STEPS
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.table import Table
-
-MAX_CHOSEN, MAX_IN_PAIRS, MIN_CHOSEN = 64, 32, 32
-"""Places of an output to learn from, at most; above how many places they are chosen where pairs
-show which differ; and how many are chosen however few outputs there are. More drown what leaks in
-noise; fewer may leave it out. By hand."""
-RUNS_PER_QUANTITY = 30
-"""Outputs for each quantity to learn from. Larger: fewer quantities; smaller: what is learned is
-mostly noise. By hand."""
-MAX_CHOOSING_NUMBERS = 1_000_000
-"""Numbers of either input by which places are chosen. More cost time and memory; fewer choose more
-by chance. By hand."""
-
-MAX_RANKED_NUMBERS = 1_000_000
-"""Numbers, over all quantities, that are sorted to see how far the two sides are apart. As for
-`MAX_CHOOSING_NUMBERS`."""
-MAX_PAIRED_NUMBERS = 1_000_000
-"""Numbers that are compared between the outputs of pairs at a time. More cost memory, fewer cost
-time; results are the same. By hand."""
-NEARLY_SAME = 1e-9
-"""Relative difference up to which two numbers may be the same but for rounding. Larger: a small
-difference is not seen; smaller: rounding makes every place one that differs. By hand."""
-MIN_PAIRS = 8
-"""Pairs of outputs from which on it can be told which places differ. Fewer miss places that differ
-rarely; more are not always there. By hand."""
-MAX_PARTNERED, MAX_PARTNERS = 8, 8
-"""Quantities that differ for which partners are looked for, and how many partners are taken. More
-cost time and drown what leaks; fewer may miss the partner that cancels the noise. By hand."""
-MAX_PARTNER_NUMBERS = 200_000
-"""Numbers from which partners are computed. More cost time; fewer choose more by chance. By hand.
-"""
-MIN_SIGN_AGREEMENT = 5.0
-"""Standard errors by which the signs of two quantities have to go together to be partners: by
-chance, one pair of 1.7 million exceeds 5. Larger: weak partners are missed; smaller: chance makes
-partners. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Places of an output to learn from.
-
-    Attributes
-    ----------
-    chosen : list of str
-    partners : list of (str, str)
-        Two of them that go together, as in `informative`.
-    all : bool
-        Whether there are no others.
-    """
+    """Places of an output to learn from."""
 
     chosen: list[str]
     partners: list[tuple[str, str]] = field(default_factory=list)
+    """Two of them that go together, as in `informative`."""
     all: bool = True
+    """Whether there are no others."""
 
 
 def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> Places:
@@ -74,9 +34,9 @@ def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> 
     As many as `affordable_number` says, but no fewer than `at_least`.
     """
     places = list(table.places)
-    if on_d is None or len(places) <= (MAX_IN_PAIRS if paired >= MIN_PAIRS else MAX_CHOSEN):
+    if on_d is None or len(places) <= (MANY // 2 if paired >= SEVERAL else MANY):
         return Places(places)
-    rows = leading_rows(on_d, MAX_CHOOSING_NUMBERS // len(places))
+    rows = leading_rows(on_d, MILLION // len(places))
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
     chosen, partners = informative(
@@ -87,14 +47,14 @@ def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> 
 
 
 def leading_rows(on_d: Bools, limit: int) -> Ints:
-    """The first `limit` outputs on either input, or `2 * MIN_PAIRS` if that is more."""
-    limit = max(limit, 2 * MIN_PAIRS)
+    """The first `limit` outputs on either input, or `2 * SEVERAL` if that is more."""
+    limit = max(limit, 2 * SEVERAL)
     return np.concatenate([np.flatnonzero(side)[:limit] for side in (on_d, ~on_d)])
 
 
-def affordable_number(on_d: Bools, runs_each: int = RUNS_PER_QUANTITY) -> int:
+def affordable_number(on_d: Bools, runs_each: int = 30) -> int:
     """How many quantities of a kind to choose: one for each `runs_each` outputs, within limits."""
-    return int(np.clip(len(on_d) / runs_each, MIN_CHOSEN, MAX_CHOSEN))
+    return int(np.clip(len(on_d) / runs_each, MANY // 2, MANY))
 
 
 def informative(
@@ -102,26 +62,14 @@ def informative(
 ) -> tuple[Ints, list[tuple[int, int]]]:
     """The columns to learn from, in increasing order, and pairs of them that go together.
 
-    Parameters
-    ----------
-    numbers, codes : ndarray, shape (n, columns)
-        As in `Table`; no codes if everything is a number.
-    on_d : ndarray of bool, shape (n,)
-        Which outputs are on D.
-    limit : int
-        How many columns to choose.
-    paired : int, optional
-        So many outputs on either input, from the start, share their random numbers in order.
-
-    Returns
-    -------
-    chosen : ndarray of int
-    partners : list of (int, int)
-        A column that differs between the outputs of a pair, and one that may not differ itself but
-        came from related noise, so that both together say more. These are among the chosen ones.
+    The numbers and codes are as in `Table`, shape (n, columns); there are no codes if everything is
+    a number. At most `limit` columns are chosen. So many `paired` outputs on either input, from the
+    start, share their random numbers in order. Of two columns that go together, one differs between
+    the outputs of a pair, and the other may not differ itself but came from related noise, so that
+    both say more; these are among the chosen ones.
     """
     rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
-    if min(paired, len(rows1), len(rows2)) < MIN_PAIRS:
+    if min(paired, len(rows1), len(rows2)) < SEVERAL:
         return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit), []
     moved, touched = differing(numbers, codes, rows1[:paired], rows2[:paired])
     chosen = _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
@@ -139,7 +87,7 @@ def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> 
     sample = np.abs(numbers[rows1[:: max(1, len(rows1) // 100)]])
     with np.errstate(all="ignore"):
         usual = np.median(np.where(np.isfinite(sample), sample, 0.0), axis=0)
-    step = max(1, MAX_PAIRED_NUMBERS // width)
+    step = max(1, MILLION // width)
     for start in range(0, len(rows1), step):
         rows, others = rows1[start : start + step], rows2[start : start + step]
         a, b = numbers[rows], numbers[others]
@@ -154,7 +102,7 @@ def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> 
             continue
         a, b, unequal = a[:, at], b[:, at], unequal[:, at]
         with np.errstate(all="ignore"):
-            near = np.abs(a - b) <= NEARLY_SAME * (np.abs(a) + np.abs(b) + usual[at])
+            near = np.abs(a - b) <= EQUAL * (np.abs(a) + np.abs(b) + usual[at])
         near &= np.isfinite(a) & np.isfinite(b)
         if codes is not None:
             near &= ~other_kind[:, at]
@@ -168,7 +116,7 @@ def _furthest(
     """Of some columns, those at which the two sides are furthest apart."""
     if len(among) <= limit:
         return among
-    rows = min(len(rows1), len(rows2), max(MIN_PAIRS, MAX_RANKED_NUMBERS // (2 * len(among))))
+    rows = min(len(rows1), len(rows2), max(SEVERAL, MILLION // (2 * len(among))))
     outputs = np.concatenate([rows1[:rows], rows2[:rows]])
     kinds = None if codes is None else codes[np.ix_(outputs, among)]
     distances = gaps(numbers[np.ix_(outputs, among)], kinds)
@@ -217,16 +165,14 @@ def _widest(values: Floats) -> Floats:
 
 def _partners(numbers: Floats, rows1: Ints, chosen: Ints, still: Bools) -> list[tuple[int, int]]:
     """Columns that never differ, but go with one that does, by the signs around their medians."""
-    candidates, targets = np.flatnonzero(still), chosen[:MAX_PARTNERED]
+    candidates, targets = np.flatnonzero(still), chosen[:SEVERAL]
     if not len(candidates) or not len(targets):
         return []
-    rows = rows1[: max(MIN_PAIRS, MAX_PARTNER_NUMBERS // len(candidates))]
+    rows = rows1[: max(SEVERAL, (10 * STEPS) // len(candidates))]
     sides = [_signs(numbers[np.ix_(rows, columns)]) for columns in (candidates, targets)]
     together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
-    related = min(
-        MIN_SIGN_AGREEMENT, 0.99 * np.sqrt(len(rows))
-    )  # or always, where there are few outputs
-    best = np.argsort(-together.max(axis=1), kind="stable")[:MAX_PARTNERS]
+    related = min(5.0, 0.99 * np.sqrt(len(rows)))  # or always, where there are few outputs
+    best = np.argsort(-together.max(axis=1), kind="stable")[:SEVERAL]
     return [
         (int(targets[k]), int(candidates[j]))
         for j in best

@@ -10,24 +10,16 @@ from pytest_dp.outputs.containers import indices
 
 @dataclass(frozen=True)
 class Structure:
-    """Where an output has its leaves.
-
-    Attributes
-    ----------
-    kind : str
-        Type of the output: ``"list"``, ``"ndarray"``, ``"scalar"`` for a bare leaf, ...
-    places : tuple of str
-        One Python expression for each leaf.
-    length : int or None
-        ``len(output)``, where it has one.
-    is_flat : bool
-        Whether the leaves are exactly ``output[0], output[1], ...``.
-    """
+    """Where an output has its leaves."""
 
     kind: str
+    """Type of the output: ``"list"``, ``"ndarray"``, ``"scalar"`` for a bare leaf, ..."""
     places: tuple[str, ...]
+    """One Python expression for each leaf."""
     length: int | None = None
+    """``len(output)``, where it has one."""
     is_flat: bool = False
+    """Whether the leaves are exactly ``output[0], output[1], ...``."""
 
     @cached_property
     def position(self) -> dict[str, int]:

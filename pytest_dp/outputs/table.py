@@ -42,39 +42,27 @@ from pytest_dp.outputs.structures import EXTRACT, SCALAR, Structure, of_shape
 class Table:
     """The leaves of many outputs, output after output.
 
-    Attributes
-    ----------
-    structures : list of Structure
-    structure : ndarray of int, shape (n,)
-        Which structure each output has.
-    offsets : ndarray of int, shape (n + 1,)
-        Where the leaves of each output start.
-    numbers : ndarray of float, shape (leaves,)
-        The leaves that are numbers; NaN elsewhere.
-    codes : ndarray of int, shape (leaves,)
-        `NUMBER`, or the position of the leaf's category in `levels`.
-    levels : dict
-        From category to its code.
-    types : Named
-        The types of the leaves that are numbers; anything for the others.
-    forms : Named
-        The form of each output, a tuple of aspects (see `containers.Aspect`); None where it is not
-        known.
-    raw : sequence
-        The outputs themselves.
-
     Nothing here may be changed in place: arrays can be views of one another, or of `raw`.
     """
 
     structures: list[Structure]
     structure: Ints
+    """Which structure each output has, shape (n,)."""
     offsets: Ints
+    """Where the leaves of each output start, shape (n + 1,)."""
     numbers: Floats
+    """The leaves that are numbers, shape (leaves,); NaN elsewhere."""
     codes: Ints
+    """`NUMBER`, or the position of the leaf's category in `levels`, shape (leaves,)."""
     levels: dict[Category, int]
+    """From category to its code."""
     types: Named
+    """The types of the leaves that are numbers; anything for the others."""
     forms: Named
+    """The form of each output, a tuple of aspects (see `containers.Aspect`); None where it is not
+    known."""
     raw: Outputs
+    """The outputs themselves."""
 
     def __len__(self) -> int:
         return len(self.structure)
@@ -166,7 +154,6 @@ class Table:
         return places, numbers, codes
 
     def rows(self, mask: Bools) -> Table:
-        """The table of the outputs in `mask`."""
         keep = np.flatnonzero(mask)
         offsets = np.concatenate([[0], np.cumsum(self.sizes[keep])])
         raw = self.raw[keep] if isinstance(self.raw, np.ndarray) else _Picked(self.raw, keep)

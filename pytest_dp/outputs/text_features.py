@@ -18,29 +18,9 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import FEW, MANY, RARELY, THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table
-
-MAX_LABELS = 64
-"""Different categories at a place up to which they are labels, and nothing is read out of them if
-each recurs. Larger: texts with few variants are not read; smaller: labels are read without need. By
-hand."""
-MAX_CATEGORIES = 2_000
-"""Outputs whose categories decide what to read out of them. More cost time; fewer may miss a common
-word. By hand."""
-MAX_NUMBERS_IN_TEXT, MAX_CHARACTERS, MAX_WORDS = 6, 32, 64
-"""Numbers and characters of a text that are read, and words, marks and beginnings, of each the
-commonest. Every one is a feature to learn from: more drown what leaks, fewer may leave it out. By
-hand."""
-BEGINNINGS = (2, 4, 8, 16)
-"""Lengths of the beginnings of texts that may be features. By hand: powers of 2, as single
-characters are read anyway."""
-MIN_SHARE_OF_TEXTS = 0.01
-"""Share of the texts that a word or a beginning needs to be a feature. Larger: rare words that tell
-are missed; smaller: features that are too rare to bet on. By hand."""
-MODULI = (2, 10, 1_000, 2**32)
-"""What the remainders of huge integers are taken by: parity, decimal digits, and their lower 32
-bits. Each is a feature more to learn from. By hand."""
 
 ESSENTIAL = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
 """Readings that tell so much that they are never left out in favour of others."""
@@ -55,21 +35,13 @@ _Reader = Callable[[Content, Any], float]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number that is read out of the category at a place.
-
-    Attributes
-    ----------
-    place : str
-    family : str
-        Which categories are read, a key of `_WRITTEN`.
-    what : str
-        What is read, a key of `READERS`.
-    argument : str or int, optional
-    """
+    """A number that is read out of the category at a place."""
 
     place: str
     family: str
+    """Which categories are read, a key of `_WRITTEN`."""
     what: str
+    """What is read, a key of `READERS`."""
     argument: str | int = 0
 
     def values(self, table: Table) -> Floats:
@@ -131,12 +103,10 @@ def readings(place: str, table: Table) -> list[Reading]:
     codes = codes[codes >= 0]
     counts = np.bincount(codes)
     counts = counts[counts > 0]
-    if not len(codes) or (
-        len(counts) <= MAX_LABELS and counts.min() > 4
-    ):  # which then tell all there is
+    if not len(codes) or (len(counts) <= MANY and counts.min() > 4):  # which then tell all there is
         return []
     chosen: list[Reading] = []
-    sample = codes[:: max(1, len(codes) // MAX_CATEGORIES)].tolist()
+    sample = codes[:: max(1, len(codes) // (2 * THOUSAND))].tolist()
     for family in _WRITTEN:
         known = _contents(table, family)
         contents = [known[code] for code in sample if known[code] is not None]
@@ -152,8 +122,8 @@ _Wanted = list[tuple[str, Any]]
 def _readings_of_integers(integers: list[int]) -> _Wanted:
     middle = sorted(integers)[len(integers) // 2]
     wanted: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
-    wanted += [("modulo", modulus) for modulus in MODULI]
-    words = min(max(number.bit_length() for number in integers) // 32, MAX_NUMBERS_IN_TEXT)
+    wanted += [("modulo", modulus) for modulus in (2, 10, 1_000, 2**32)]
+    words = min(max(number.bit_length() for number in integers) // 32, 2 * FEW)
     return wanted + [("word", i) for i in range(1, words + 1)]
 
 
@@ -172,12 +142,12 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
     counts = [len(_NUMBER.findall(text)) for text in texts]
     if min(counts) < max(counts):
         wanted.append(("numbers", 0))
-    wanted += [("number", i) for i in range(min(max(counts), MAX_NUMBERS_IN_TEXT))]
-    ends = [*range(min(longest, MAX_CHARACTERS)), *range(-min(longest, 4), 0)]
+    wanted += [("number", i) for i in range(min(max(counts), 2 * FEW))]
+    ends = [*range(min(longest, MANY // 2)), *range(-min(longest, 4), 0)]
     wanted += [("character", at) for at in ends]
     marks = Counter(mark for text in texts for mark in set(text) if not mark.isdigit())
     wanted += [("count", mark) for mark in _often(marks, len(texts))]
-    starts = Counter(text[:n] for text in texts for n in BEGINNINGS if len(text) > n)
+    starts = Counter(text[:n] for text in texts for n in (2, 4, 8, 16) if len(text) > n)
     wanted += [("starts", start) for start in _often(starts, len(texts))]
     words = Counter(word for text in texts for word in set(_WORD.findall(text)))
     return wanted + [("has", word) for word in _often(words, len(texts))]
@@ -185,8 +155,8 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
 
 def _often(counts: Counter[str], of: int) -> list[str]:
     """What many texts have, the commonest first."""
-    common = [text for text, n in counts.items() if n >= max(2, MIN_SHARE_OF_TEXTS * of)]
-    return sorted(common, key=lambda text: (-counts[text], text))[:MAX_WORDS]
+    common = [text for text, n in counts.items() if n >= max(2, RARELY * of)]
+    return sorted(common, key=lambda text: (-counts[text], text))[:MANY]
 
 
 def _as_float(content: Content, _: Any) -> float:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_dp.arrays import Bools
+from pytest_dp.limits import DOZENS, POOL, STEPS
 from pytest_dp.outputs.lattices import Remainder, remainders
 from pytest_dp.outputs.relations import Relation, near_relations, relations
 from pytest_dp.outputs.screening import leading_rows
 from pytest_dp.outputs.table import Table
-
-MAX_TRACED_NUMBERS, MIN_TRACED_OUTPUTS, MAX_TRACED_OUTPUTS = 400_000, 48, 200
-"""Numbers to look at on either input; outputs, at least and at most. More cost time; fewer outputs
-show relations and grids less surely. By hand."""
 
 
 def traces(
@@ -20,18 +17,11 @@ def traces(
 ) -> tuple[list[Relation], list[Remainder]]:
     """Relations among numbers, and remainders of grids: only what tells D from D'.
 
-    Parameters
-    ----------
-    table : Table
-    on_d : ndarray of bool, shape (n,)
-        Which outputs are on D.
-    known : set of (str, str)
-        Places of which the difference, the one less the other, is looked at anyway.
-    among : list of str
-        Places to look at.
+    The places to look at are those in `among`. Of two places in `known`, the difference, the one
+    less the other, is looked at anyway.
     """
-    affordable = MAX_TRACED_NUMBERS // max(len(among), 1)
-    rows = leading_rows(on_d, int(np.clip(affordable, MIN_TRACED_OUTPUTS, MAX_TRACED_OUTPUTS)))
+    affordable = (20 * STEPS) // max(len(among), 1)
+    rows = leading_rows(on_d, int(np.clip(affordable, 2 * DOZENS, POOL)))
     places, numbers, _ = table.matrix(rows)
     if len(among) < len(places):
         wanted = set(among)

@@ -25,27 +25,18 @@ _ALLOWED = (
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A function of an output, and what it gives.
-
-    Attributes
-    ----------
-    function : callable
-        ``function(output)`` is a number or a sequence of numbers. It is not called for the outcome
-        of a run that raised, which has no output.
-    width : int or None
-        How many numbers; None for a single one that is not in a sequence.
-    """
+    """A function of an output, and what it gives."""
 
     function: Callable[[Any], Any] = field(hash=False)
+    """Gives a number or a sequence of numbers. It is not called for the outcome of a run that
+    raised, which has no output."""
     width: int | None
+    """How many numbers; None for a single one that is not in a sequence."""
 
     def columns(self, table: Table) -> tuple[Floats, Ints]:
         """What it gives: numbers, shape (n, width or 1), and codes as in `Table`, shape (n,).
 
-        Raises
-        ------
-        ClaimError
-            If the function raises, or gives anything else than it should.
+        Raises ClaimError if the function raises, or gives anything else than it should.
         """
         if self not in table.results:
             table.results[self] = self._called(table)
@@ -75,10 +66,7 @@ class UserFunction:
 def user_function(function: Callable[[Any], Any], table: Table) -> UserFunction | None:
     """A function, and how many numbers it gives for outputs such as these; None without outputs.
 
-    Raises
-    ------
-    ClaimError
-        If the function raises, or gives anything else than it should.
+    Raises ClaimError if the function raises, or gives anything else than it should.
     """
     rows = _outputs(table)
     if not rows:

@@ -20,22 +20,14 @@ from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import accumulates
 from pytest_dp.report import numbers
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.search.reachable import is_project_file
 from pytest_dp.settings import Settings
+from pytest_dp.whose_code import is_project_file
 
 
 class Kept:
     """The evidence on one audit; nothing is read or written unless the run accumulates.
 
-    Parameters
-    ----------
-    item : Item
-    number : int
-        Counts the audits of a test.
-    claim : Claim
-    mechanism : callable
-    settings : Settings
-        Of this audit.
+    `number` counts the audits of a test.
     """
 
     def __init__(

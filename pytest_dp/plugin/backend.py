@@ -11,10 +11,7 @@ from typing import Any, NamedTuple
 import joblib
 import pytest
 
-PATIENCE = 30.0
-"""Seconds in which a cluster has to answer: some take a while to start, and one that is not there
-should not keep a run waiting. Chosen by hand."""
-
+from pytest_dp.limits import STARTING_SECONDS
 
 RETRIED = {"ray_remote_args": {"max_restarts": 3, "max_task_retries": 3}}
 """As Dask does: what a worker that died was doing is done again, so many times."""
@@ -33,9 +30,9 @@ def _dask(address: str, stack: ExitStack) -> Cluster:
     if not address:
         cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
         address = stack.enter_context(cluster).scheduler_address
-    client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    client = distributed.Client(address, timeout=STARTING_SECONDS, set_as_default=False)
     stack.enter_context(client)
-    client.wait_for_workers(1, timeout=PATIENCE)
+    client.wait_for_workers(1, timeout=STARTING_SECONDS)
     stack.enter_context(joblib.parallel_config("dask", client=client))
     return Cluster(f"dask={address}", len(client.scheduler_info(n_workers=-1)["workers"]))
 
@@ -59,17 +56,9 @@ _BACKENDS: dict[str, Callable[[str, ExitStack], Cluster]] = {"dask": _dask, "ray
 def connect(config: pytest.Config, given: str) -> Cluster:
     """Run mechanisms on a cluster until pytest ends.
 
-    Parameters
-    ----------
-    config : Config
-    given : str
-        ``"dask"`` or ``"ray"``: what they find by themselves, else a cluster on this machine; or
-        with an address, as in ``"dask=tcp://10.0.0.1:8786"``.
-
-    Raises
-    ------
-    pytest.UsageError
-        If there is no such backend, its package is not installed, or it does not answer.
+    ``"dask"`` and ``"ray"`` stand for what they find by themselves, else a cluster on this machine;
+    an address may follow, as in ``"dask=tcp://10.0.0.1:8786"``. Raises UsageError if there is no
+    such backend, its package is not installed, or it does not answer.
     """
     name, _, address = given.partition("=")
     if name not in _BACKENDS:

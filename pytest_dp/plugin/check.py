@@ -39,7 +39,7 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
-    ends_early = settings.method == "sequential" and settings.margin > 1
+    ends_early = settings.method.name == "sequential" and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     store = Kept(item, number, claim, mechanism, settings)
     past = Past(partial(remembered, item, number), store.earlier)

@@ -36,13 +36,7 @@ def _mode(config: pytest.Config, worker: bool) -> str:
 
 
 def register(config: pytest.Config) -> None:
-    """Compare claims with those on record, if there are any, or write them.
-
-    Raises
-    ------
-    pytest.UsageError
-        If the options make no sense.
-    """
+    """Compare claims with those on record, if there are any, or write them."""
     worker = hasattr(config, "workerinput")
     mode = _mode(config, worker)
     update = mode == "update"

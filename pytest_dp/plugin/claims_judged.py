@@ -40,7 +40,7 @@ def compare(run: Run, session: pytest.Session) -> None:
     except ClaimsFileError as error:
         _fail(run, session, Failure("", "", error, run.file, 1))
         return
-    except (TypeError, ValueError, KeyError, AttributeError) as damage:  # edited by hand
+    except (TypeError, ValueError, KeyError, AttributeError) as damage:  # edited
         said = damaged(run.file, damage)
         _fail(run, session, Failure("", "", ClaimsFileError(said), run.file, 1))
         return

@@ -25,64 +25,43 @@ _GROUP = re.compile(r"@[^\]@]*$")
 
 
 class Failure(NamedTuple):
-    """What fails: a claim that is less than on record, or the file itself.
-
-    Attributes
-    ----------
-    kind, name : str
-        What became of the claim, and its id; empty for the file.
-    error : PytestDPError
-    file, line : Path, int
-        Where something has changed.
-    source_line : int or None
-        Where the claim begins.
-    """
+    """What fails: a claim that is less than on record, or the file itself."""
 
     kind: str
+    """What became of the claim; empty for the file."""
     name: str
+    """The claim's id; empty for the file."""
     error: PytestDPError
     file: Path
+    """Where something has changed."""
     line: int
     source_line: int | None = None
+    """Where the claim begins."""
 
 
 @dataclass
 class Run:
-    """What is known of a run at its end.
-
-    Attributes
-    ----------
-    file : Path
-        Where claims are on record.
-    tests : dict
-        What was collected, as `Seen` tells it.
-    audited : dict
-        By test, the number of each audit, the entry of its claim, and whether the test expects it
-        to be broken.
-    ended : dict
-        By test, ``"ran"``, or why it did not, in words.
-    failed : set of str
-        Tests that failed for themselves.
-    reported : set of str
-        Tests of which there was a report.
-    uncollected : bool
-        Whether something could not be collected.
-    stopped : bool
-        Whether the run ended before all tests were run, and says so.
-    lines : list of str
-        What is worth knowing at the end.
-    failures : list of Failure
-    """
+    """What is known of a run at its end."""
 
     file: Path
+    """Where claims are on record."""
     tests: dict[str, dict[str, Any]]
+    """What was collected, as `Seen` tells it."""
     audited: dict[str, list[Any]] = field(default_factory=dict)
+    """By test, the number of each audit, the entry of its claim, and whether the test expects it to
+    be broken."""
     ended: dict[str, str] = field(default_factory=dict)
+    """By test, ``"ran"``, or why it did not, in words."""
     failed: set[str] = field(default_factory=set)
+    """Tests that failed for themselves."""
     reported: set[str] = field(default_factory=set)
+    """Tests of which there was a report."""
     uncollected: bool = False
+    """Whether something could not be collected."""
     stopped: bool = False
+    """Whether the run ended before all tests were run, and says so."""
     lines: list[str] = field(default_factory=list)
+    """What is worth knowing at the end."""
     failures: list[Failure] = field(default_factory=list)
 
     @property

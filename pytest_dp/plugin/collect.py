@@ -39,7 +39,6 @@ class ClaimItem(pytest.Function):
         self.add_marker(MARKER)
 
     def runtest(self) -> None:
-        """Audit the claim."""
         if isinstance(self.claim, ClaimError):
             raise self.claim
         conclude(self, self.mechanism, run_audit(self, self.mechanism, self.claim))

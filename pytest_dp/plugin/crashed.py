@@ -48,15 +48,10 @@ def tell(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
 def unaudited(
     config: pytest.Config, crashed: Mapping[str, str], ended: Collection[str]
 ) -> dict[str, pytest.TestReport]:
-    """Reports of the claims that did not come to an end.
+    """Reports of the claims that did not come to an end, by the ids of their tests.
 
-    Parameters
-    ----------
-    config : Config
-    crashed : dict
-        What pytest-xdist said of each test in which a worker crashed.
-    ended : collection of str
-        The ids of tests that came to an end.
+    `crashed` has what pytest-xdist said of each test in which a worker crashed, `ended` the ids of
+    tests that came to an end.
     """
     from pytest_dp.report.record import Record
 

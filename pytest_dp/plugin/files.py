@@ -19,13 +19,7 @@ from pytest_dp.writing import write_whole
 
 
 def wanted(config: pytest.Config) -> list[Path]:
-    """The files of the reports of this run.
-
-    Raises
-    ------
-    pytest.UsageError
-        If a file cannot be one.
-    """
+    """The files of the reports of this run; raises UsageError if a file cannot be one."""
     # Absolute, as tests may change the directory.
     files = dict.fromkeys(Path(os.path.abspath(file)) for file in reports(config))  # noqa: PTH100
     for file in files:

@@ -21,19 +21,13 @@ from pytest_dp.plugin.failure import reason, spared
 from pytest_dp.writing import write_whole
 
 _FORMAT = 1
-"""Version of what is kept; other ones are not read."""
+"""Given with the format of what is kept; other ones are not read."""
 
 
 def remembered(item: pytest.Item, number: int, promise: Promise) -> list[Pair]:
     """The pair that broke this promise the last time; none where an audit is repeated by its seed.
 
-    Parameters
-    ----------
-    item : Item
-    number : int
-        Counts the audits of a test.
-    promise : Promise
-        With its inputs looked up.
+    `number` counts the audits of a test, and the promise has its inputs looked up.
     """
     if item.config.getoption("dp_seed", None) is not None:
         return []

@@ -22,12 +22,8 @@ def lost_claims(
 ) -> list[tuple[Declaration, str, ClaimError]]:
     """The declarations of an imported module that are not among those `collected`.
 
-    A mechanism that was deleted, and that nothing holds any more, was meant to go.
-
-    Returns
-    -------
-    list of (Declaration, name, ClaimError)
-        Where the claim stands, the name of its mechanism, and what became of it.
+    Each comes with the name of its mechanism, and what became of it. A mechanism that was deleted,
+    and that nothing holds any more, was meant to go.
     """
     spec, declared = DECLARED.get(module.__name__, (None, []))
     if spec is not vars(module).get("__spec__"):

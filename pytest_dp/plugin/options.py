@@ -20,13 +20,7 @@ from pytest_dp.settings import Settings
 
 
 def configure(config: pytest.Config) -> None:
-    """Check the options, and draw the seed of ``--dp-seed=random``, before anything is collected.
-
-    Raises
-    ------
-    pytest.UsageError
-        If one of them makes no sense.
-    """
+    """Check the options, and draw the seed of ``--dp-seed=random``, before collection."""
     profile = profile_of(config)
     if profile.values:
         config.stash[PROFILE] = profile.name
@@ -112,13 +106,7 @@ def _not_typed(config: pytest.Config) -> dict[str, Any]:
 
 
 def profile_of(config: pytest.Config) -> Profile:
-    """The profile of this run.
-
-    Raises
-    ------
-    pytest.UsageError
-        If there is none of the name that was given.
-    """
+    """The profile of this run; raises UsageError if there is none of the name that was given."""
     option, file = getattr(config.option, "dp_profile", None), ini(config, "profile")
     try:
         return chosen(option, file)

@@ -11,8 +11,7 @@ from typing import Self
 
 import pytest
 
-PATIENCE = 2.0
-"""Seconds before anything is shown: quick audits need no progress. Chosen by hand."""
+from pytest_dp.limits import QUIET_SECONDS
 
 
 class Progress:
@@ -46,15 +45,10 @@ class Progress:
     def show(self, runs: int, seconds: float, caught: float | None = None) -> None:
         """Replace what is shown by as much as there is room for in the line.
 
-        Parameters
-        ----------
-        runs : int
-        seconds : float
-        caught : float, optional
-            The smallest true loss that would have been caught by now, in nats; the audit ends where
-            it comes down to `goal`, or with its time.
+        `caught` is the smallest true loss that would have been caught by now, in nats; the audit
+        ends where it comes down to `goal`, or with its time.
         """
-        if self.writer is None or seconds < PATIENCE or not self.writer.hasmarkup:
+        if self.writer is None or seconds < QUIET_SECONDS or not self.writer.hasmarkup:
             return
         clock = f"{seconds:.0f} of {self.max_seconds:g} s"
         texts = [f" [{self.name}: {runs:,} samples, {clock}]", f" [{clock}]", f" [{seconds:.0f} s]"]

@@ -34,10 +34,7 @@ def records_of(reports: Iterable[pytest.TestReport]) -> list[Record]:
 def show(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
     """Print the table; on GitHub, annotate the claims and write the summary of the job.
 
-    Returns
-    -------
-    list of str
-        What went wrong with that, which keeps nothing else from being shown.
+    It returns what went wrong with that, which keeps nothing else from being shown.
     """
     # What a test expects to be broken alarms nobody, here and on GitHub. What is not as on record
     # is shown by itself.
@@ -67,15 +64,15 @@ def _in_terminal(
             reporter.write_line(line, **_COLOURS.get(status, {}))
         for line in wrap(_expected(records), width):
             reporter.write_line(line)
-        for record in claims:
-            if record.beyond is not None:
-                reporter.write_sep("_", record.name)
-                reporter.write_line(record.beyond.details)
-        if config.get_verbosity() > 0:
-            for record in records:
-                reporter.write_line("")
-                for line in verbose(record):
-                    reporter.write_line(line)
+    for record in claims:
+        if record.beyond is not None:  # shown with -q too, as failures are
+            reporter.write_sep("_", record.name)
+            reporter.write_line(record.beyond.details)
+    if config.get_verbosity() > 0:
+        for record in records:
+            reporter.write_line("")
+            for line in verbose(record):
+                reporter.write_line(line)
 
 
 def _expected(records: list[Record]) -> str:

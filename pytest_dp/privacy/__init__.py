@@ -30,7 +30,7 @@ from pytest_dp.privacy.conversions import (
 )
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
-from pytest_dp.privacy.reading import NOTIONS, guarantee
+from pytest_dp.privacy.reading import NOTIONS, guarantee, of_group
 
 __all__ = [
     "LARGEST_EPS",
@@ -51,6 +51,7 @@ __all__ = [
     "gdp_to_rdp",
     "gdp_to_zcdp",
     "guarantee",
+    "of_group",
     "profile_to_rdp",
     "profile_to_tradeoff",
     "pure_to_gdp",

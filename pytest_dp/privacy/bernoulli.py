@@ -12,10 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from pytest_dp.arrays import Floats
-
-MIN_ORDER = 1.0 + 1e-6
-"""The order that stands for 1 where lines are drawn: bounds on it are a little weaker. Closer to 1,
-differences of nearly equal numbers lose their digits. By hand."""
+from pytest_dp.limits import NEARLY_EQUAL
 
 
 def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
@@ -106,11 +103,8 @@ def largest(q: Floats, order: Floats, bound: Floats) -> Floats:
 def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
     """Lines above all (q, p) that a bound on one order allows, each touching it at one q.
 
-    Returns
-    -------
-    slopes, intercepts : (lines,) arrays
-        ``p <= intercept + slope * q``, so each is a hockey stick with eps = ln(slope). Lines that
-        say nothing are left out.
+    The slopes and the intercepts, each of shape (lines,), stand for ``p <= intercept + slope * q``,
+    which is a hockey stick with eps = ln(slope). Lines that say nothing are left out.
     """
     q, order, bound = (values.ravel() for values in np.broadcast_arrays(q, order, bound))
     p = largest(q, order, bound)
@@ -144,10 +138,10 @@ def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
     widest = np.log(2 + 3 * np.sqrt(-np.log(coarse) / rho))
 
     def allowed(logs: Floats) -> Floats:
-        order = np.maximum(np.exp(logs), MIN_ORDER)
+        order = np.maximum(np.exp(logs), 1 + NEARLY_EQUAL)
         return np.log(largest(coarse, order, order * rho))
 
     best = _smallest(allowed, np.zeros_like(widest), widest)
     q = probabilities()
-    order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), MIN_ORDER)
+    order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), 1 + NEARLY_EQUAL)
     return tangents(q, order, order * rho)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
+from pytest_dp.limits import EQUAL
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.conversions import pure_to_gdp
@@ -23,46 +24,32 @@ if TYPE_CHECKING:
     from pytest_dp.privacy.profiles import Region
 
 Parts = Sequence[tuple[Guarantee, int]]
-_ROUNDING = 1 + 1e-8
+_ROUNDING = 1 + 10 * EQUAL
 """What sums of parameters, and roots of what is known exactly, are off by rounding of floats at
 most: a thousand times what tests see. A claim that is closer than that is met."""
 _ACCURACY, _OF_TRADEOFFS = 1 + 5e-4, 1 + 5e-3
-"""What is off that is put on a lattice of `losses.POINTS` losses, at most 3e-4 in comparisons with
-closed forms, for 1 to 10,000 parts; and what follows of trade-off functions, which are asked at 800
-points only: 4e-3. Both are rounded up, so what is let pass is short by less than this."""
+"""What is off that is put on a lattice of `limits.POINTS` losses, derived from comparisons with
+closed forms: at most 3e-4 for 1 to 10,000 parts; and what follows of trade-off functions, which are
+asked at 800 points only: 4e-3. Both are rounded up: what is let pass is short by less than this."""
 
 
 def smallest(claim: Guarantee, parts: Parts) -> Guarantee:
     """The smallest claim of the same notion, and with the same delta, that parts add up to.
 
-    By the best rule that applies: rho adds up, mu in squares, divergences order by order. An eps is
-    the best of four: basic composition; the exact composition of randomised response with leaks,
-    the worst pairs under (eps, delta) (Kairouz, Oh, Viswanath, "The Composition Theorem for
-    Differential Privacy", 2015; Murtagh, Vadhan, "The Complexity of Computing the Optimal
-    Composition of Differential Privacy", 2018, for parts that differ), which is never above the
-    advanced composition of Dwork, Rothblum, Vadhan 2010; the worst pairs of other notions in the
-    same way; and bounds on Rényi divergences.
+    Each part comes with how many times it is used. The best rule that applies is taken: rho adds
+    up, mu in squares, divergences order by order. An eps is the best of four: basic composition;
+    the exact composition of randomised response with leaks, the worst pairs under (eps, delta)
+    (Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015; Murtagh,
+    Vadhan, "The Complexity of Computing the Optimal Composition of Differential Privacy", 2018, for
+    parts that differ), which is never above the advanced composition of Dwork, Rothblum, Vadhan
+    2010; the worst pairs of other notions in the same way; and bounds on Rényi divergences.
 
-    Parameters
-    ----------
-    claim : Guarantee
-        Of the whole.
-    parts : sequence of (Guarantee, int)
-        Each with how many times it is used.
-
-    Returns
-    -------
-    Guarantee
-        `claim` itself if that is what the parts add up to, but for rounding: within 1e-8 of what
-        has a closed form, 5e-4 of what is computed on a lattice, 5e-3 if a part is a trade-off
-        function; and of a divergence that follows from a profile, within the bounds between which
-        its values leave it. All else is rounded up. Of Rényi privacy, the sum at each order, of
-        which `claimed` is the largest multiple.
-
-    Raises
-    ------
-    ClaimError
-        If the parts add up to no claim of that notion, or with that delta.
+    The result is `claim` itself if that is what the parts add up to, but for rounding: within 1e-8
+    of what has a closed form, 5e-4 of what is computed on a lattice, 5e-3 if a part is a trade-off
+    function; and of a divergence that follows from a profile, within the bounds between which its
+    values leave it. All else is rounded up. Of Rényi privacy it is the sum at each order, of which
+    `claimed` is the largest multiple. Raises ClaimError if the parts add up to no claim of that
+    notion.
     """
     if not parts or any(times < 1 for _, times in parts):
         raise ClaimError("A composition needs parts, each of them at least once.")
@@ -110,7 +97,9 @@ def _orders(claim: RenyiDP, parts: Parts) -> Guarantee:
     if len(sums) == 1:
         return claim.at(sums[0])
     units = zip(claim.bounds, sums, strict=True)
-    return RenyiDP(tuple((order, total / max(shares)) for (order, _), total in units), max(shares))
+    return RenyiDP(
+        tuple((order, total / max(shares)) for (order, _), total in units), scale=max(shares)
+    )
 
 
 def _no_such_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
@@ -123,10 +112,11 @@ def _no_such_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
             f"{LARGEST_EPS:g}.{least} Allowed: a delta that they can meet. Write a larger delta=, "
             "or let the parts promise more."
         )
-    notion = str(claim).partition("=")[0]
+    keyword = str(claim).partition("=")[0]
+    notion = type(claim).__name__ if keyword == "guarantee" else f"{keyword}="
     return (
         f"The parts {shown} add up to no claim of the kind {claim}{where}. Allowed: parts that "
-        f"promise the same or more. Write the claim as eps= and delta=, or claim {notion}= of "
+        f"promise the same or more. Write the claim as eps= and delta=, or claim {notion} of "
         "each part."
     )
 

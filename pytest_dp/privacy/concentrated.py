@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
 from pytest_dp.errors import ClaimError
+from pytest_dp.limits import QUANTILES
 from pytest_dp.privacy.constraints import HockeyStick, Renyi
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
@@ -16,15 +18,12 @@ from pytest_dp.privacy.guarantees import (
     Number,
     WithoutEps,
     as_given,
+    named,
 )
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Floats
     from pytest_dp.privacy.profiles import Region
-
-_QUANTILES = (0.7, 1.4, 2.1, 2.8, 3.6, 4.5, 5.5)
-"""Losses, in standard deviations above the mean, at which Gaussian privacy is bet against. More of
-them share the same wealth; fewer may miss the one that shows most. By hand."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ class GaussianDP(WithoutEps):
 
     @cached_property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
-        losses = (0.0, *(self.mu * self.mu / 2 + self.mu * quantile for quantile in _QUANTILES))
+        losses = (0.0, *(self.mu * self.mu / 2 + self.mu * quantile for quantile in QUANTILES))
         return tuple(HockeyStick(eps, self.delta_at(eps)) for eps in losses if eps <= LARGEST_EPS)
 
     @cached_property
@@ -183,22 +182,35 @@ def _log_normal(x: float) -> float:
     return -x * x / 2 - math.log(-x * math.sqrt(2 * math.pi)) + math.log(series)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RenyiDP(Curve):
     """Rényi privacy: the divergence of each of some orders above 1 is bounded.
 
     Mironov, "Rényi Differential Privacy", CSF 2017.
 
-    Attributes
+    Parameters
     ----------
-    orders : tuple of (order, eps)
-        As promised.
-    scale : float
-        By which every eps is multiplied.
+    orders : dict
+        The eps of each order, such as ``{8: 0.5}``, in nats.
+    name : str, optional
+        In reports, and in the ids of tests.
     """
 
     orders: tuple[tuple[float, float], ...]
+    """Pairs (order, eps), as promised."""
+    name: str = field(default="", compare=False)
     scale: float = 1.0
+    """By which every eps is multiplied."""
+
+    def __init__(
+        self,
+        orders: Mapping[float, float] | tuple[tuple[float, float], ...],
+        name: str = "",
+        scale: float = 1.0,
+    ) -> None:
+        pairs = tuple(orders.items()) if isinstance(orders, Mapping) else orders
+        for attribute, value in (("orders", pairs), ("name", name), ("scale", scale)):
+            object.__setattr__(self, attribute, value)
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -244,8 +256,8 @@ class RenyiDP(Curve):
 
     def at(self, value: float) -> RenyiDP:
         if len(self.orders) == 1:
-            return RenyiDP(((self.orders[0][0], value),))
-        return RenyiDP(self.orders, value)
+            return RenyiDP(((self.orders[0][0], value),), self.name)
+        return replace(self, scale=value)
 
     def _shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
@@ -272,14 +284,20 @@ class RenyiDP(Curve):
             return self
         raise ClaimError(
             f"group={k} of {self}: Rényi privacy has no rule for groups. Allowed: group= with "
-            "every other notion. Write what the mechanism promises for inputs at that distance as "
-            "rdp= itself, or claim rho= or mu= with group=."
+            "every other notion. Write what the mechanism promises for inputs at that distance, "
+            "with neighbors= or pairs= that say which these are, or claim rho= or mu= with group=."
         )
 
     @property
     def label(self) -> str:
-        shown = [(int(order) if order.is_integer() else order, eps) for order, eps in self.bounds]
-        return f"rdp={shown[0] if len(shown) == 1 else dict(shown)!r}"
+        return self.name or repr(self)
+
+    def __repr__(self) -> str:
+        orders = {int(order) if order % 1 == 0 else order: eps for order, eps in self.bounds}
+        return f"RenyiDP({orders}{named(self.name)})"
+
+    def __str__(self) -> str:
+        return f"guarantee={self!r}"
 
     @property
     def power(self) -> int:
@@ -287,8 +305,8 @@ class RenyiDP(Curve):
 
     def written(self, number: str) -> str:
         if len(self.orders) > 1:
-            return f"rdp = {dict(self.bounds)}"
-        return f"rdp = ({self.orders[0][0]:g}, {number})"
+            return self.label
+        return self.name or f"eps = {number} at order {self.orders[0][0]:g}"
 
     def true(self, number: str) -> str:
         if len(self.orders) > 1:

@@ -1,9 +1,7 @@
 """What a guarantee asks of the outputs on two neighbouring inputs, P and Q, in either order.
 
-References
-----------
-Nguyen, Wainwright, Jordan, "Estimating Divergence Functionals and the Likelihood Ratio by Convex
-Risk Minimization", IEEE Trans. Inf. Theory 2010 (each is a bound on an f-divergence).
+Source: Nguyen, Wainwright, Jordan, "Estimating Divergence Functionals and the Likelihood Ratio by
+Convex Risk Minimization", IEEE Trans. Inf. Theory 2010 (each is a bound on an f-divergence).
 """
 
 from __future__ import annotations
@@ -13,15 +11,7 @@ from typing import Any, NamedTuple
 
 
 class HockeyStick(NamedTuple):
-    """P(S) is at most ``exp(eps) Q(S) + delta`` for every event S.
-
-    Attributes
-    ----------
-    eps : float
-        In nats, at least 0.
-    delta : float
-        In [0, 1).
-    """
+    """P(S) is at most ``exp(eps) Q(S) + delta`` for every event S."""
 
     eps: float
     delta: float
@@ -35,15 +25,8 @@ class HockeyStick(NamedTuple):
 
 
 class Renyi(NamedTuple):
-    """The Rényi divergence of P from Q is at most `bound`.
-
-    Attributes
-    ----------
-    order : float
-        At least 1; the divergence of order 1 is the Kullback-Leibler divergence.
-    bound : float
-        In nats.
-    """
+    """The Rényi divergence of P from Q is at most `bound`, in nats."""
 
     order: float
+    """At least 1; the divergence of order 1 is the Kullback-Leibler divergence."""
     bound: float

@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 
 from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
-from pytest_dp.privacy.concentrated import GaussianDP
+from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP
+from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS
 from pytest_dp.privacy.reading import guarantee
-
-Rdp = tuple[float, float] | Mapping[float, float]
 
 
 def zcdp_to_delta(rho: float, eps: float) -> float:
@@ -46,7 +45,7 @@ def zcdp_to_eps(rho: float, delta: float) -> float:
     return guarantee({"rho": rho}).eps_at(_checked_delta(delta))
 
 
-def rdp_to_delta(rdp: Rdp, eps: float) -> float:
+def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
     """The delta beside eps that follows from Rényi privacy.
 
     What all orders given allow at once, in both directions, of two coins: Asoodeh, Liao, Calmon,
@@ -55,17 +54,17 @@ def rdp_to_delta(rdp: Rdp, eps: float) -> float:
 
     Parameters
     ----------
-    rdp : (order, eps) or dict of them
-        Orders above 1.
+    orders : dict
+        The eps of each order above 1.
     eps : float
         At least 0.
     """
-    return guarantee({"rdp": rdp}).delta_at(_checked_eps(eps))
+    return guarantee({"guarantee": RenyiDP(orders)}).delta_at(_checked_eps(eps))
 
 
-def rdp_to_eps(rdp: Rdp, delta: float) -> float:
+def rdp_to_eps(orders: Mapping[float, float], delta: float) -> float:
     """The eps beside delta that follows from Rényi privacy: the inverse of `rdp_to_delta`."""
-    return guarantee({"rdp": rdp}).eps_at(_checked_delta(delta))
+    return guarantee({"guarantee": RenyiDP(orders)}).eps_at(_checked_delta(delta))
 
 
 def gdp_to_delta(mu: float, eps: float) -> float:
@@ -166,7 +165,7 @@ def profile_to_rdp(profile: Callable[[float], float], order: float) -> float:
     profile, which has to hold in both directions. It is exact where both directions attain the
     profile. Infinite unless the profile falls to 0.
     """
-    return guarantee({"profile": profile}).renyi_at(_checked_order(order))
+    return guarantee({"guarantee": PrivacyProfile(profile)}).renyi_at(_checked_order(order))
 
 
 def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], float]:
@@ -174,7 +173,7 @@ def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], 
 
     Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
     """
-    read = guarantee({"profile": profile})
+    read = guarantee({"guarantee": PrivacyProfile(profile)})
     return lambda x: 1 - read.largest_probability(float(x))
 
 
@@ -183,7 +182,7 @@ def tradeoff_to_profile(tradeoff: Callable[[float], float]) -> Callable[[float],
 
     Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
     """
-    return guarantee({"tradeoff": tradeoff}).delta_at
+    return guarantee({"guarantee": TradeOff(tradeoff)}).delta_at
 
 
 def _checked_eps(eps: float) -> float:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from pytest_dp.privacy.constraints import Renyi
-from pytest_dp.privacy.guarantees import Curve
+from pytest_dp.privacy.guarantees import Curve, named
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Bools, Floats
     from pytest_dp.privacy.profiles import Region
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Functional(Curve):
     """A guarantee as a function. Times a factor, every eps and its delta are multiplied by it."""
 
     function: Callable[[float], float]
+    name: str = field(default="", compare=False)
     scale: float = 1.0
     _parameter: ClassVar[str] = "scale"
 
@@ -96,7 +97,19 @@ class _Functional(Curve):
 
     def group(self, k: int) -> TradeOff | _Functional:
         """What is allowed k times in a row (Dong, Roth, Su 2022, Theorem 2.14)."""
-        return self if k == 1 else TradeOff(_Repeated(self, k))
+        return self if k == 1 else TradeOff(_Repeated(self, k), self.name and f"{k} x {self.name}")
+
+    @property
+    def label(self) -> str:
+        return self.name + _times(self.scale) if self.name else repr(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({_name(self.function)}{named(self.name)}){_times(self.scale)}"
+        )
+
+    def __str__(self) -> str:
+        return f"guarantee={self!r}"
 
     def written(self, number: str) -> str:  # noqa: ARG002
         return self.label
@@ -140,6 +153,14 @@ class PrivacyProfile(_Functional):
     """(eps, delta)-privacy with ``delta = function(eps)`` for every eps >= 0 at once.
 
     Balle, Barthe, Gaboardi, "Privacy Profiles and Amplification by Subsampling", JPC 2020.
+
+    Parameters
+    ----------
+    function : callable
+    name : str, optional
+        In reports, and in the ids of tests; by default that of the function.
+    scale : float, optional
+        By which every eps and its delta are multiplied: what bounds are in. A claim has 1.
     """
 
     @cached_property
@@ -158,21 +179,24 @@ class PrivacyProfile(_Functional):
         sticks = refined(self.delta_at, *self.region.sticks(), order)
         return renyi_between(*sticks, order)
 
-    @property
-    def label(self) -> str:
-        return f"profile={_name(self.function)}" + _times(self.scale)
-
     def __str__(self) -> str:
         if self.scale == 1:
-            return self.label
+            return super().__str__()
         times, name = f"{self.scale * (1 + 1e-4):.6g}", _name(self.function)
-        return f"profile=lambda eps: {times} * {name}(eps / {times})"
+        return f"guarantee=PrivacyProfile(lambda eps: {times} * {name}(eps / {times}))"
 
 
 class TradeOff(_Functional):
     """f-differential privacy: P(S) is at most ``1 - function(Q(S))`` for every event S.
 
     Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022.
+
+    Parameters
+    ----------
+    function : callable
+        The least type II error of a test, by its type I error.
+    name, scale
+        As of `PrivacyProfile`.
     """
 
     @cached_property
@@ -185,14 +209,10 @@ class TradeOff(_Functional):
         p = np.array([1 - float(self.function(x)) for x in q])
         return Region.below(*lines_above(np.array(q), p)).sticks()
 
-    @property
-    def label(self) -> str:
-        return f"tradeoff={_name(self.function)}" + _times(self.scale)
-
 
 def _name(function: Callable[[float], float]) -> str:
     if isinstance(function, _Repeated):
-        return f"{_name(function.of.function)}-group={function.k}"
+        return f"{function.k} x {_name(function.of.function)}"
     name = getattr(function, "__name__", type(function).__name__)
     return "f" if name == "<lambda>" else str(name)
 

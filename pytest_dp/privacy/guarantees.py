@@ -21,22 +21,16 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", float, "Floats")
 LARGEST_EPS = 300.0
-"""Losses beyond which probabilities of outputs differ by more than floats hold."""
+"""Derived: losses beyond which probabilities of outputs differ by more than floats hold."""
 
 
 class Guarantee(ABC):
-    """What is promised of the outputs P and Q on any two neighbouring inputs, in either order.
-
-    Attributes
-    ----------
-    eps : float or None
-        In nats; None for notions that have no eps of their own.
-    delta : float
-        Beside `eps`; 0 for notions that have none.
-    """
+    """What is promised of the outputs P and Q on any two neighbouring inputs, in either order."""
 
     eps: float | None
+    """In nats; None for notions that have no eps of their own."""
     delta: float
+    """Beside `eps`; 0 for notions that have none."""
 
     _parameter: ClassVar[str]
     """The attribute that is the parameter."""
@@ -146,10 +140,7 @@ class Guarantee(ABC):
     def group(self, k: int) -> Guarantee:
         """What holds for inputs at distance `k`.
 
-        Raises
-        ------
-        ClaimError
-            If there is no rule for this notion.
+        Raises ClaimError if there is no rule for this notion.
         """
 
     @property
@@ -190,6 +181,11 @@ def as_given(like: Number, values: Floats) -> Number:
     """A float if all that was given were floats, an array otherwise; of the type of `like`."""
     del like  # for its type
     return cast("Number", values if values.ndim else float(values))
+
+
+def named(name: str) -> str:
+    """The name of a guarantee as its last argument, where it has one."""
+    return f", name={name!r}" if name else ""
 
 
 @dataclass(frozen=True)

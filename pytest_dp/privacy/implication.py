@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from pytest_dp.limits import ROUNDED
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.guarantees import Guarantee
-
-TOLERANCE = 1 + 1e-12
-"""What rounding may add where one notion is converted to another. Larger: a claim that is a little
-weaker counts as implied; smaller: rounding makes a claim imply not even itself. By hand."""
 
 
 def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
@@ -17,24 +14,20 @@ def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
     Of one notion, by its parameters. Of two notions, by the conversions that are exact or, for
     hockey sticks and divergences of single orders, by what follows of each. False does not mean
     that something is known to tell them apart.
-
-    Parameters
-    ----------
-    stronger, weaker : Guarantee
-        What is known, and what is asked.
     """
     if stronger == weaker:
         return True
     if isinstance(weaker, ApproximateDP) and not weaker.delta:  # which computed deltas may round to
         return stronger.largest_ratio is not None and stronger.largest_ratio <= weaker.eps
     if isinstance(weaker, ApproximateDP):
-        return stronger.delta_at(weaker.eps) <= weaker.delta * TOLERANCE
+        return stronger.delta_at(weaker.eps) <= weaker.delta * (1 + ROUNDED)
     if isinstance(weaker, RenyiDP):
-        return all(stronger.renyi_at(order) <= bound * TOLERANCE for order, bound in weaker.bounds)
+        bounds = weaker.bounds
+        return all(stronger.renyi_at(order) <= bound * (1 + ROUNDED) for order, bound in bounds)
     if isinstance(weaker, ZeroConcentratedDP):
-        return smallest_rho(stronger) <= weaker.rho * TOLERANCE
+        return smallest_rho(stronger) <= weaker.rho * (1 + ROUNDED)
     if isinstance(weaker, GaussianDP):
-        return _mu(stronger) <= weaker.mu * TOLERANCE
+        return _mu(stronger) <= weaker.mu * (1 + ROUNDED)
     return False
 
 

@@ -12,34 +12,22 @@ from itertools import accumulate
 import numpy as np
 
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import POINTS, RARE
 from pytest_dp.privacy.profiles import LARGEST, Region
-
-POINTS = 4_000
-"""Points of a lattice of losses. More take time with the square where losses are added up; fewer
-round further, always to the weaker side. By hand."""
-_RARE = 1e-30
-"""Tails of less are taken to be all loss, or as much as the rest: the weaker side. By hand, far
-below any delta that is claimed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Losses on a lattice.
-
-    Attributes
-    ----------
-    start, step : float
-        The lowest loss, and from one to the next, in nats.
-    probabilities : (points,) array
-        Under P.
-    infinite : float
-        The probability of outputs that only P has.
-    """
+    """Losses on a lattice, in nats."""
 
     start: float
+    """The lowest loss."""
     step: float
+    """From one loss to the next."""
     probabilities: Floats
+    """Under P."""
     infinite: float = 0.0
+    """The probability of outputs that only P has."""
 
     @classmethod
     def of_nothing(cls) -> Losses:
@@ -58,12 +46,12 @@ class Losses:
         widths = -np.diff(np.concatenate([[1.0], corners, [0.0]]))
         losses, p = np.log(region.slopes[1:]), region.slopes[1:] * widths[1:]
         infinite = float(region.intercepts[-1])
-        keep = (np.cumsum(p[::-1])[::-1] > _RARE) & (p > 0)
+        keep = (np.cumsum(p[::-1])[::-1] > RARE) & (p > 0)
         infinite += float(np.sum(p[~keep]))
         if not keep.any():  # floats hold no ratio that is allowed: all may be lost
             return cls(0.0, 0.0, np.zeros(1), 1.0)
         losses, p = losses[keep], p[keep]
-        lowest = losses[np.searchsorted(np.cumsum(p), _RARE)]
+        lowest = losses[np.searchsorted(np.cumsum(p), RARE)]
         return cls._on_lattice(
             np.maximum(losses, lowest), p, float(np.ptp(losses)) / POINTS, infinite
         )
@@ -114,8 +102,8 @@ class Losses:
 
         Rounded to more: those above are taken to be infinite, those below to be the lowest left.
         """
-        low, high = np.searchsorted(np.cumsum(p), _RARE), len(p)
-        high -= int(np.searchsorted(np.cumsum(p[::-1]), _RARE))
+        low, high = np.searchsorted(np.cumsum(p), RARE), len(p)
+        high -= int(np.searchsorted(np.cumsum(p[::-1]), RARE))
         if low >= high:
             return cls(start, step, p, infinite)
         kept = p[low:high].copy()

@@ -13,39 +13,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats
+from pytest_dp.limits import LEVELS, ROUNDED
 
 LARGEST = 600.0
-"""The largest eps of a line: beyond, floats hold no such ratio."""
+"""The largest eps of a line. Derived: beyond, floats hold no such ratio."""
 ASKED = 300.0
-"""The largest eps at which profiles are asked, as that of claims."""
-UP = 1 + 1e-12
-"""What results are multiplied by, so that rounding errs to the weaker side: some thousand units in
-the last place."""
+"""The largest eps at which profiles are asked: derived from that of claims."""
 _HELD, _FAR = 1e-300, 12.0
-"""The smallest delta that floats hold, and by how many nats an integrand has fallen there from its
-peak where the rest, which falls faster, is negligible: a millionth."""
-_ROUNDS, _MORE, _CLOSE = 12, 250, 1e-5
-"""How often, at how many more places, and until which relative width of its bounds a profile is
-asked for a divergence. By hand: some thousand questions at most."""
-_LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)
-"""Shares of the delta at eps = 0 at which a curve is bet against. More of them share the same
-wealth; fewer may miss the one that shows most. By hand."""
+"""Derived: the smallest delta that floats hold, and by how many nats an integrand has fallen there
+from its peak where the rest, which falls faster, is negligible: a millionth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What is allowed in both directions: ``p <= intercept + slope * q`` for each of its lines.
-
-    Attributes
-    ----------
-    slopes : (lines,) array
-        From 0, ascending. As hockey sticks, eps = ln(slope).
-    intercepts : (lines,) array
-        From 1, descending, convex in `slopes`.
-    """
+    """What is allowed in both directions: ``p <= intercept + slope * q`` for each of its lines."""
 
     slopes: Floats
+    """From 0, ascending. As hockey sticks, eps = ln(slope)."""
     intercepts: Floats
+    """From 1, descending, convex in `slopes`."""
 
     @classmethod
     def below(cls, slopes: Floats, intercepts: Floats) -> Region:
@@ -75,19 +61,19 @@ class Region:
     def delta_at(self, eps: float) -> float:
         """The smallest delta that holds at eps, rounded up."""
         slope = math.exp(min(eps, 700.0))
-        return min(float(np.interp(slope, self.slopes, self.intercepts)) * UP, 1.0)
+        return min(float(np.interp(slope, self.slopes, self.intercepts)) * (1 + ROUNDED), 1.0)
 
     def sticks(self) -> tuple[Floats, Floats]:
         """All of its hockey sticks with eps >= 0, the first at 0."""
         beyond = self.slopes > 1
         eps = np.concatenate([[0.0], np.log(self.slopes[beyond])])
-        delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * UP])
+        delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * (1 + ROUNDED)])
         return eps, delta
 
     def spread(self) -> list[tuple[float, float]]:
         """A few hockey sticks: delta from that at eps = 0 down to where it falls no further."""
         eps, delta = self.sticks()
-        asked = np.maximum(np.array(_LEVELS) * delta[0], delta[-1])
+        asked = np.maximum(np.array(LEVELS) * delta[0], delta[-1])
         chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
         return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= ASKED]
 
@@ -125,15 +111,15 @@ def refined(
     function: Callable[[float], float], eps: Floats, delta: Floats, order: float
 ) -> tuple[Floats, Floats]:
     """More values of a profile, where the bounds on a Rényi divergence are the furthest apart."""
-    for _ in range(_ROUNDS):
+    for _ in range(12):
         low, high = renyi_segments(eps, delta, order)
         with np.errstate(all="ignore"):
             gaps = np.exp(high - np.logaddexp.reduce(high)) * -np.expm1(low - high)
         gaps = np.where((np.diff(eps) > 1e-9) & np.isfinite(gaps), gaps, 0.0)
-        if np.sum(gaps) < _CLOSE:
+        if np.sum(gaps) < 1e-5:
             break
-        worst = np.argsort(-gaps)[:_MORE]
-        worst = worst[gaps[worst] > _CLOSE / len(gaps) / 10]
+        worst = np.argsort(-gaps)[:250]
+        worst = worst[gaps[worst] > 1e-6 / len(gaps)]
         more = (eps[worst] + eps[worst + 1]) / 2
         at = np.concatenate([eps, more])
         all_ = np.concatenate([delta, [float(function(x)) for x in more.tolist()]])

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from pytest_dp.errors import ClaimError
+from pytest_dp.limits import EQUAL
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
 from pytest_dp.reprs import on_one_line
 
-NOTIONS = ("eps", "rho", "mu", "rdp", "profile", "tradeoff")
+NOTIONS = ("eps", "rho", "mu", "guarantee")
 """Keywords of which a claim has one."""
 _MAX_PARAMETERS = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
 """The largest value of each parameter that promises anything, within what floats hold."""
-_TOLERANCE = 1e-9
-"""What a user's function may be off by rounding. Larger: one that is no mechanism's is let pass;
-smaller: one that is rounded to a few digits is refused. By hand."""
 _PROMISES_NOTHING = "a larger one promises nothing"
 """Why a parameter is refused that is larger still."""
 
@@ -29,16 +28,8 @@ _PROMISES_NOTHING = "a larger one promises nothing"
 def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
     """The guarantee that keywords state.
 
-    Parameters
-    ----------
-    keywords : mapping
-        One of eps, rho, mu, rdp, profile and tradeoff, with delta beside eps, and group beside any
-        but rdp. Other keywords, and those that are None, are passed over.
-
-    Raises
-    ------
-    ClaimError
-        If they state none, or several, or one that no mechanism can keep or every mechanism keeps.
+    Keywords of no notion, and those that are None, are passed over. Raises ClaimError if they state
+    none, or several, or one that no mechanism can keep or every mechanism keeps.
     """
     stated = {name: value for name, value in keywords.items() if value is not None}
     notions = [name for name in NOTIONS if name in stated]
@@ -59,8 +50,7 @@ def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
             f"delta={stated['delta']!r} was given beside {notion}=. Allowed: delta beside eps. "
             f"Write eps= and delta=, or {notion}= alone."
         )
-    read = _READERS[notion](stated[notion], stated.get("delta", 0.0))
-    return _grouped(read, _group(stated["group"])) if "group" in stated else read
+    return _READERS[notion](stated[notion], stated.get("delta", 0.0))
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -75,13 +65,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _group(value: Any) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise _invalid("group", value, "Allowed: a whole number from 1, such as 3.")
-    return int(value)
+def of_group(read: Guarantee, k: int) -> Guarantee:
+    """What holds for inputs that differ in k units.
 
-
-def _grouped(read: Guarantee, k: int) -> Guarantee:
+    Raises
+    ------
+    ClaimError
+        If there is no rule for this notion, or nothing is left to promise.
+    """
     grouped = read.group(k)
     limit = _MAX_PARAMETERS.get(read.parameter, math.inf)
     if k > 1 and grouped.claimed > limit:
@@ -120,32 +111,48 @@ def _gaussian(mu: Any, _: Any) -> Guarantee:
     return GaussianDP(_positive("mu", mu, "1.0", _MAX_PARAMETERS["mu"]))
 
 
-def _renyi(value: Any, _: Any) -> Guarantee:
+def _of_value(value: Any, _: Any) -> Guarantee:
+    if not isinstance(value, Guarantee) or type(value) in _BY_NUMBER:
+        number = f" Write eps={value!r}." if _is_number(value) else ""
+        raise _invalid(
+            "guarantee",
+            value,
+            "Allowed: RenyiDP({8: 0.5}), PrivacyProfile(f) or TradeOff(g), from pytest_dp; "
+            f"what is one number has a keyword of its own: eps=, rho= or mu=.{number}",
+        )
+    if not isinstance(value, RenyiDP | PrivacyProfile | TradeOff):
+        return value
+    if not isinstance(value.name, str):
+        raise _invalid("name", value.name, "Allowed: text, such as name='PLD(sigma=1, q=.25)'.")
+    if value.scale != 1:
+        raise _invalid("scale", value.scale, "Allowed: 1. Change what is promised in its place.")
+    return next(read for kind, read in _VALUES.items() if isinstance(value, kind))(value)
+
+
+def _renyi(given: RenyiDP) -> Guarantee:
     allowed = (
-        "Allowed: an order and its eps, such as (8, 0.5), or a dict of them, {2: 0.1, 8: 0.5}; "
+        "Allowed: an order with its eps, RenyiDP({8: 0.5}), or several, {2: 0.1, 8: 0.5}; "
         "orders are finite and above 1, each eps finite and above 0, and one of them at most "
         f"{LARGEST_EPS:g}."
     )
     try:
-        pairs = list(value.items()) if isinstance(value, Mapping) else [tuple(value)]
-    except TypeError:
-        raise _invalid("rdp", value, allowed) from None
-    if not pairs:
-        raise _invalid("rdp", value, allowed)
-    for pair in pairs:
-        if len(pair) != 2 or not all(_is_number(number) for number in pair):
-            raise _invalid("rdp", value, allowed)
-        order, eps = pair
+        orders = dict(given.orders)
+    except (TypeError, ValueError):
+        raise _invalid("orders", given.orders, allowed) from None
+    if not orders or not all(map(_is_number, (*orders, *orders.values()))):
+        raise _invalid("orders", orders, allowed)
+    for order, eps in orders.items():
         if not 1 < order < math.inf or not 0 < eps < math.inf:
             more = " Of infinite order it is pure privacy: write eps=." if order == math.inf else ""
-            more = " For order 1 alone there is no keyword." if order == 1 else more
-            raise _invalid("rdp", value, allowed + more)
-    if min(eps for _, eps in pairs) > LARGEST_EPS:
-        raise _invalid("rdp", value, allowed)
-    return RenyiDP(tuple(sorted((float(order), float(eps)) for order, eps in pairs)))
+            more = " Order 1 alone cannot be claimed." if order == 1 else more
+            raise _invalid("orders", orders, allowed + more)
+    if min(orders.values()) > LARGEST_EPS:
+        raise _invalid("orders", orders, allowed)
+    pairs = tuple(sorted((float(order), float(eps)) for order, eps in orders.items()))
+    return replace(given, orders=pairs)
 
 
-def _profile(function: Any, _: Any) -> Guarantee:
+def _profile(profile: PrivacyProfile) -> Guarantee:
     """A profile that some mechanism has, both directions taken together.
 
     A function is one exactly if it lies in [0, 1], falls, is convex in e^eps, and falls at 0 by at
@@ -153,26 +160,25 @@ def _profile(function: Any, _: Any) -> Guarantee:
     imply (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic
     Function", AISTATS 2022, for one direction). There is some room for rounded numbers.
     """
-    _check_callable("profile", function, "of eps that returns delta, such as lambda eps: ...")
+    _check_callable(profile, "of eps that returns delta, such as lambda eps: ...")
     from pytest_dp.privacy.profiles import Region
 
-    profile = PrivacyProfile(function)
-    eps, delta = _evaluated("profile", lambda: profile.sticks)
+    eps, delta = _evaluated(profile, lambda: profile.sticks)
     points = list(zip(eps.tolist(), delta.tolist(), strict=True))
-    _check_probabilities("profile", "eps", points)
+    _check_probabilities(profile, "eps", points)
     for (_, value), (at, after) in pairwise(points):
-        if after > value + _TOLERANCE:
+        if after > value + EQUAL:
             raise ClaimError(
-                f"profile= rises, from {value:.6g} to {after:.6g} at eps={at:.6g}. Allowed: a "
+                f"{profile!r} rises, from {value:.6g} to {after:.6g} at eps={at:.6g}. Allowed: a "
                 "function of eps that falls, since what holds at eps holds beyond. Write the "
                 "smallest delta at each eps."
             )
     region = Region.of_sticks(eps, delta)
     for at, value in points:
         implied = region.delta_at(at)
-        if value > implied * 1.01 + _TOLERANCE:
+        if value > implied * 1.01 + EQUAL:
             raise ClaimError(
-                f"profile= is no mechanism's: at eps={at:.6g} it is {value:.6g}, where its "
+                f"{profile!r} is no mechanism's: at eps={at:.6g} it is {value:.6g}, where its "
                 f"other values imply {implied:.6g}. Allowed: a function that is convex in "
                 "e^eps, and falls at eps=0 by at most (1 - delta)/2 for each unit of e^eps. Write "
                 "eps= and delta= if it was meant to be one pair of them."
@@ -180,59 +186,60 @@ def _profile(function: Any, _: Any) -> Guarantee:
     return profile
 
 
-def _tradeoff(function: Any, _: Any) -> Guarantee:
-    _check_callable("tradeoff", function, "of x, the type I error, such as lambda x: 0.9 - x")
+def _tradeoff(tradeoff: TradeOff) -> Guarantee:
+    _check_callable(tradeoff, "of x, the type I error, such as lambda x: 0.9 - x")
     from pytest_dp.privacy.profiles import quantiles
 
     asked = quantiles()
-    values = _evaluated("tradeoff", lambda: [float(function(x)) for x in asked])
+    values = _evaluated(tradeoff, lambda: [float(tradeoff.function(x)) for x in asked])
     points = list(zip(asked, values, strict=True))
-    _check_probabilities("tradeoff", "x", points)
+    _check_probabilities(tradeoff, "x", points)
     rules = "Allowed: a convex function that falls, such as lambda x: max(0, 0.9 - x)."
     for x, y in points:
-        if y > 1 - x + _TOLERANCE:
+        if y > 1 - x + EQUAL:
             raise ClaimError(
-                f"tradeoff= is {y:.6g} at x={x:.6g}, above 1 - x. Allowed: at most 1 - x, what "
+                f"{tradeoff!r} is {y:.6g} at x={x:.6g}, above 1 - x. Allowed: at most 1 - x, what "
                 "a coin reaches that ignores the output. Write the smallest type II error of "
                 "tests whose type I error is x."
             )
     for (x, y), (later, after) in pairwise(points):
-        if after > y + _TOLERANCE:
+        if after > y + EQUAL:
             raise ClaimError(
-                f"tradeoff= rises, from {y:.6g} at x={x:.6g} to {after:.6g} at {later:.6g}. {rules}"
+                f"{tradeoff!r} rises, from {y:.6g} at x={x:.6g} to {after:.6g} at {later:.6g}. "
+                f"{rules}"
             )
     for ((x, y), (at, value)), (_, (later, after)) in pairwise(pairwise(points)):
         chord = y + (after - y) * (at - x) / (later - x)
-        if value > chord + _TOLERANCE:
+        if value > chord + EQUAL:
             raise ClaimError(
-                f"tradeoff= is not convex: it is {value:.6g} at x={at:.6g}, above the line from "
+                f"{tradeoff!r} is not convex: it is {value:.6g} at x={at:.6g}, above the line from "
                 f"{y:.6g} at {x:.6g} to {after:.6g} at {later:.6g}. {rules}"
             )
-    return TradeOff(function)
+    return tradeoff
 
 
-def _check_callable(name: str, value: Any, kind: str) -> None:
-    if not callable(value):
-        raise _invalid(name, value, f"Allowed: a function {kind}.")
+def _check_callable(given: PrivacyProfile | TradeOff, kind: str) -> None:
+    if not callable(given.function):
+        raise _invalid("function", given.function, f"Allowed: a function {kind}.")
 
 
-def _evaluated(name: str, values: Callable[[], Any]) -> Any:
+def _evaluated(given: Guarantee, values: Callable[[], Any]) -> Any:
     """What a user's function returns, or an error that says what it raised."""
     try:
         return values()
     except Exception as error:
         raise ClaimError(
-            f"{name}= raised {type(error).__name__}: {error}. Allowed: a function that takes one "
+            f"{given!r} raised {type(error).__name__}: {error}. Allowed: a function that takes one "
             "number and returns one from 0 to 1."
         ) from error
 
 
-def _check_probabilities(name: str, of: str, points: list[tuple[float, float]]) -> None:
+def _check_probabilities(given: Guarantee, of: str, points: list[tuple[float, float]]) -> None:
     for at, value in points:
         if not 0 <= value <= 1:
             raise ClaimError(
-                f"{name}= leaves [0, 1]: it is {value!r} at {of}={at:.6g}. Allowed: probabilities. "
-                "Write min(1, max(0, ...)) if only rounding is to blame."
+                f"{given!r} leaves [0, 1]: it is {value!r} at {of}={at:.6g}. "
+                "Allowed: probabilities. Write min(1, max(0, ...)) if only rounding is to blame."
             )
 
 
@@ -240,7 +247,11 @@ _READERS: Mapping[str, Callable[[Any, Any], Guarantee]] = {
     "eps": _approximate,
     "rho": _concentrated,
     "mu": _gaussian,
-    "rdp": _renyi,
-    "profile": _profile,
-    "tradeoff": _tradeoff,
+    "guarantee": _of_value,
+}
+_BY_NUMBER = (ApproximateDP, ZeroConcentratedDP, GaussianDP)
+_VALUES: Mapping[type, Callable[[Any], Guarantee]] = {
+    RenyiDP: _renyi,
+    PrivacyProfile: _profile,
+    TradeOff: _tradeoff,
 }

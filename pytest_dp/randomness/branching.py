@@ -17,19 +17,8 @@ Weight = Fraction | float
 class Path:
     """The choices in one run: a prefix, and after it the heaviest ones.
 
-    Parameters
-    ----------
-    prefix : tuple of int
-        Choices of the beginning.
-
-    Attributes
-    ----------
-    taken : list of int
-        The choices so far.
-    weight : Fraction or float
-        The product of their weights.
-    left_out : list of (weight, tuple of int)
-        The prefixes of the paths that were not taken.
+    `taken` has the choices so far, and `weight` the product of their weights. `left_out` has the
+    prefixes of the paths that were not taken, each with its weight.
     """
 
     def __init__(self, prefix: tuple[int, ...] = ()) -> None:
@@ -41,10 +30,7 @@ class Path:
     def choose(self, weights: Sequence[Weight]) -> int:
         """The number of the branch to take, never one of weight 0.
 
-        Parameters
-        ----------
-        weights : sequence of Fraction or float
-            The share of each branch in the weight of the path so far.
+        Each weight is the share of a branch in the weight of the path so far.
         """
         at = len(self.taken)
         if at < len(self._prefix):
@@ -65,17 +51,8 @@ class Path:
 def explored(run: Callable[[Path], Any]) -> Iterator[tuple[Path, Any, Weight]]:
     """Runs along all paths, the likeliest of those that are known next.
 
-    Parameters
-    ----------
-    run : callable
-        ``run(path)`` runs the mechanism along a path; what it returns is yielded.
-
-    Yields
-    ------
-    path : Path
-    result : object
-    left : Fraction or float
-        The weight of the paths that were not run yet; after the last one, 0.
+    Each is yielded with what ``run(path)`` returned, and the weight of the paths that were not run
+    yet; after the last one, that is 0.
     """
     ahead: list[tuple[float, int, Weight, tuple[int, ...]]] = [(-1, 0, Fraction(1), ())]
     left: Weight = Fraction(1)

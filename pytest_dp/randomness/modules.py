@@ -84,10 +84,6 @@ class Replacements:
 
     Threads may enter and leave in any order: the first one puts them in place, the last one puts
     back what was there.
-
-    Parameters
-    ----------
-    places : iterable of Place
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -105,7 +101,6 @@ class Replacements:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Have them in place."""
         with self._lock:
             self._users += 1
             if self._users == 1:

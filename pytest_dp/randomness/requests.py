@@ -44,18 +44,12 @@ SYSTEM = PYTHON | {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A generator, or a module that draws.
-
-    Attributes
-    ----------
-    name : str
-        As in code: ``"rng"``, ``"np.random"``, ``"random"``, ``"secrets"``, ``"self.rng"``.
-    kind : type
-        The class whose methods it has; `random.SystemRandom` for the operating system.
-    """
+    """A generator, or a module that draws."""
 
     name: str
+    """As in code: ``"rng"``, ``"np.random"``, ``"random"``, ``"secrets"``, ``"self.rng"``."""
     kind: type
+    """The class whose methods it has; `random.SystemRandom` for the operating system."""
 
     @property
     def draws(self) -> frozenset[str]:
@@ -76,13 +70,7 @@ RNG = Source("rng", Generator)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A line of code.
-
-    Attributes
-    ----------
-    file, function : str
-    line : int
-    """
+    """A line of code."""
 
     file: str
     line: int
@@ -91,15 +79,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a method that draws.
-
-    Attributes
-    ----------
-    source : Source
-    method : str
-    args : tuple
-    keywords : dict
-    """
+    """One call of a method that draws."""
 
     source: Source
     method: str
@@ -110,10 +90,7 @@ class Request:
     def arguments(self) -> dict[str, Any]:
         """All arguments by their names, with defaults.
 
-        Raises
-        ------
-        TypeError
-            If the method does not take them.
+        Raises TypeError if the method does not take them.
         """
         signature = _signature(self.source.kind, self.method)
         bound = signature.bind(*self.args, **self.keywords)

@@ -52,10 +52,7 @@ class CannotInstrument(BaseException):
 class Instrument:
     """Answers the requests to stand-ins. To be subclassed.
 
-    Attributes
-    ----------
-    refusal : str
-        Why a request was refused; empty as long as none was.
+    `refusal` says why a request was refused; it is empty as long as none was.
     """
 
     def __init__(self) -> None:
@@ -74,12 +71,7 @@ class Instrument:
             self.note(ELSEWHERE)
 
     def refuse(self, reason: str) -> NoReturn:
-        """Give up what is being done.
-
-        Raises
-        ------
-        CannotInstrument
-        """
+        """Give up what is being done."""
         self.note(reason)
         raise CannotInstrument(self.refusal)
 
@@ -96,22 +88,11 @@ class Instrument:
         return self._plain[kind]
 
     def draw(self, request: Request) -> Any:
-        """The answer to a request for random numbers.
-
-        Raises
-        ------
-        CannotInstrument
-            If there is none.
-        """
+        """The answer to a request for random numbers; raises CannotInstrument if there is none."""
         raise NotImplementedError
 
     def other(self, source: Source, name: str) -> Any:
-        """Any attribute that does not draw: by default, it is refused.
-
-        Raises
-        ------
-        CannotInstrument
-        """
+        """Any attribute that does not draw: by default, it is refused."""
         copies = name in COPYING
         self.refuse(f"it copies {source.name}" if copies else f"it uses {source.name}.{name}")
 

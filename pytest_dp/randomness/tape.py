@@ -26,23 +26,15 @@ Replaced = Callable[["Draw"], Replacement | None]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A draw that was made.
-
-    Attributes
-    ----------
-    number : int
-        Of the draw, in its run.
-    request : Request
-    stack : tuple of Site
-        The line that draws, and those that lead to it.
-    value : object
-        A copy of the answer; for methods that work in place, of what they changed.
-    """
+    """A draw that was made."""
 
     number: int
+    """Of the draw, in its run."""
     request: Request
     stack: tuple[Site, ...]
+    """The line that draws, and those that lead to it."""
     value: Any
+    """A copy of the answer; for methods that work in place, of what they changed."""
 
     @property
     def site(self) -> Site:
@@ -52,28 +44,16 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """A generator that was made, or seeded, by the mechanism.
-
-    Attributes
-    ----------
-    source : Source
-    seed : tuple
-        The arguments; empty if it is new each time.
-    stack : tuple of Site
-    """
+    """A generator that was made, or seeded, by the mechanism."""
 
     source: Source
     seed: tuple[Any, ...]
+    """The arguments; empty if it is new each time."""
     stack: tuple[Site, ...]
 
 
 class Draws:
-    """Streams of random numbers, one for each line of code.
-
-    Parameters
-    ----------
-    seed : int
-    """
+    """Streams of random numbers, one for each line of code."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -93,18 +73,8 @@ class Draws:
 class Tape(Instrument):
     """Answers draws from streams of the lines of code, and records them.
 
-    Parameters
-    ----------
-    seed : int
-        Of the streams: equal seeds give equal noise in equal lines.
-    replaced : callable, optional
-        Tells the replacement of a draw, if it is replaced.
-
-    Attributes
-    ----------
-    draws : list of Draw
-        In the order in which they were made.
-    seeded : list of Seeded
+    Equal seeds give equal noise in equal lines. `replaced` tells the replacement of a draw, if it
+    is replaced. The draws are recorded in the order in which they were made.
     """
 
     def __init__(self, seed: int, replaced: Replaced | None = None) -> None:

@@ -13,14 +13,10 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence.event_test import event_test
+from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
 from pytest_dp.results.result import Counterexample, Result
-
-STRAIGHT = 1e-8
-"""How far off a line a point may lie and be left out: far less than a pixel."""
-LEVELS = (0.5, 0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
-"""P-values for which is worked out what is refuted: so many make the curve smooth to the eye."""
 
 
 def completed(result: Result) -> Pictures:
@@ -60,7 +56,8 @@ def _evidence(result: Result, example: Counterexample) -> Points:
     test = event_test(guarantee)
     (c1, c2), (n1, n2) = example.counts, example.runs
     curve = []
-    for level in sorted({*LEVELS, result.alpha}, reverse=True):
+    levels = {0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, result.alpha}
+    for level in sorted(levels, reverse=True):
         if example.both is None:
             value = test.lower(c1, n1, c2, n2, level)
         else:
@@ -80,6 +77,6 @@ def _bends(x: Floats, y: Floats) -> list[int]:
         across = (x[after] - x[start]) * (y[i] - y[start]) - (x[i] - x[start]) * (
             y[after] - y[start]
         )
-        if abs(across) > STRAIGHT * math.hypot(x[after] - x[start], y[after] - y[start]):
+        if abs(across) > EQUAL * math.hypot(x[after] - x[start], y[after] - y[start]):
             corners.append(i)
     return [*corners, len(x) - 1]

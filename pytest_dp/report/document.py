@@ -28,14 +28,7 @@ def versions() -> dict[str, str]:
 
 
 def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
-    """The document that `pytest_dp/report/record.schema.json` describes.
-
-    Parameters
-    ----------
-    records : iterable of Record
-    created : datetime, optional
-        By default now.
-    """
+    """The document that `pytest_dp/report/record.schema.json` describes."""
     document = {
         "version": VERSION,
         "created": (created or clocks.now()).isoformat(timespec="seconds"),
@@ -48,10 +41,7 @@ def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
 def read(text: str) -> list[Record]:
     """The records of a document.
 
-    Raises
-    ------
-    ValueError
-        If it is none, or one that a later version wrote.
+    Raises ValueError if it is none, or one that a later version wrote.
     """
     document: Any = json.loads(text)
     number = document.get("version") if isinstance(document, Mapping) else None

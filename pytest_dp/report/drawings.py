@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pytest_dp.limits import HARDLY_SEEN
 from pytest_dp.report import numbers
 from pytest_dp.report.histograms import Drawing, outputs
 from pytest_dp.report.svg import (
@@ -27,34 +28,19 @@ from pytest_dp.report.svg import (
 from pytest_dp.results.pictures import Interval, Pictures, Points
 
 LEFT, RIGHT = 60.0, WIDTH - 10
-"""Where axes begin and end."""
-FAINT = 0.06
-"""Distance from what the claim allows below which it could hardly be seen: then the surroundings of
-the event are enlarged. Chosen by hand."""
-HIGHEST_FLOOR = -6.0
-"""Decimal logarithm of the lowest p-value that is drawn, at most; else twice that of alpha. Chosen
-by hand: what is lower tells a reader nothing more."""
+"""Where axes begin and end: given by what is written beside them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What pictures say of the claim.
-
-    Attributes
-    ----------
-    parameter : str
-    value : float
-    alpha : float
-    violated : bool
-    by_bets : bool
-        Whether it was refuted, and by bets.
-    """
+    """What pictures say of the claim."""
 
     parameter: str
     value: float
     alpha: float
     violated: bool
     by_bets: bool
+    """Whether it was refuted, and by bets."""
 
 
 def drawings(pictures: Pictures, claim: Claimed) -> list[Drawing]:
@@ -131,7 +117,7 @@ def _window(pictures: Pictures) -> tuple[float, float, float, float]:
     positives, negatives = pictures.event
     allowed = _height_at(pictures.allowed, positives[1])
     gap = abs(allowed - negatives[1])
-    if gap >= FAINT:
+    if gap >= HARDLY_SEEN:
         return unit_square
     return *_rate_window(positives, gap), *_rate_window(negatives, gap)
 
@@ -144,7 +130,6 @@ def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
 
 
 def _height_at(points: Points, x: float) -> float:
-    """The height of a line at x."""
     for (x1, y1), (x2, y2) in pairwise(points):
         if x1 <= x <= x2:
             return y1 if x1 == x2 else y1 + (y2 - y1) * (x - x1) / (x2 - x1)
@@ -172,7 +157,7 @@ def evidence(points: Points, claim: Claimed) -> Drawing:
     alpha = math.log10(claim.alpha)
     points = tuple((value, math.log10(p)) for value, p in points)
     high = 1.1 * max(claim.value, points[0][0])
-    x, y = Axis(0.0, high, LEFT, RIGHT), Axis(min(2 * alpha, HIGHEST_FLOOR), 0.0, 180.0, 14.0)
+    x, y = Axis(0.0, high, LEFT, RIGHT), Axis(min(2 * alpha, -6.0), 0.0, 180.0, 14.0)
     refuted = max((value for value, p in points if p <= alpha), default=0.0)
     curve = [(x(a), y(b)) for a, b in reversed(points)]
     if curve[0][1] < y.start:  # what is smaller is refuted at least as clearly

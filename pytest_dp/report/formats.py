@@ -28,10 +28,7 @@ FORMATS: dict[str, Callable[[Sequence[Record], Located], str]] = {
 def ending(file: Path) -> str:
     """The ending that says which format a file has.
 
-    Raises
-    ------
-    ClaimError
-        If there is no such format.
+    Raises ClaimError if there is no such format.
     """
     fitting = [known for known in FORMATS if file.name.lower().endswith(known)]
     if not fitting:

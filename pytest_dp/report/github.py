@@ -12,7 +12,7 @@ from pytest_dp.report.record import STRENGTHS, Record
 from pytest_dp.report.text import cells, legend, outcome
 
 LIMIT = 900_000
-"""GitHub drops a summary above 1 MiB; counterexamples are left out before that."""
+"""Given by GitHub, which drops a summary above 1 MiB; counterexamples are left out before that."""
 
 _ORDER = {"violated": 0, "error": 1, "inconclusive": 2, "no violation": 3}
 _MARKS = {
@@ -47,11 +47,7 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
 def blamed(record: Record, located: Callable[[str], str]) -> list[str]:
     """Workflow commands that mark lines at which a violated claim leaks.
 
-    Parameters
-    ----------
-    record : Record
-    located : callable
-        From a path relative to the root directory to one relative to the workspace.
+    `located` leads from a path relative to the root directory to one relative to the workspace.
     """
     title = f"Privacy leaks here: {record.name}"
     return [command("warning", located(b.file), b.line, title, b.message) for b in record.blame]

@@ -26,12 +26,8 @@ def code_quality(
 ) -> str:
     """An entry for each claim that is violated, was not audited, or told nothing.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        What a test expects to be violated is passed over.
-    located : callable, optional
-        From the path of a record to one relative to the root of the repository.
+    What a test expects to be violated is passed over. `located` leads from the path of a record to
+    one relative to the root of the repository.
     """
     entries: list[dict[str, Any]] = [
         {

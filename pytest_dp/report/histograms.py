@@ -6,18 +6,16 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pytest_dp.limits import HARDLY_SEEN
 from pytest_dp.report.svg import WIDTH, Axis, across, bar, line, number, percent, svg, text
 from pytest_dp.results.pictures import Bar, Histogram
 
 LEFT, RIGHT = 14.0, WIDTH - 10
-"""Where pictures begin and end."""
-HEIGHT = 78.0
-"""Of the highest bar, where bars are upright, in units of the picture."""
+"""Where pictures begin and end: given by what is written beside them."""
+BAR_HEIGHT = 78.0
+"""Of the highest bar, given by how much of a screen a picture takes."""
 MARKS = "abcdefghijkl"
 """Letters for bars that are not numbers, beside an axis of numbers."""
-RARE = 0.04
-"""Share of the highest bar below which bars of the event could hardly be seen: then the scale is
-logarithmic. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class _Scale:
 
         highest_share = highest([entry.counts for entry in histogram.bars])
         within = highest([entry.inside for entry in histogram.bars])
-        return cls(runs, highest_share, 0.5 / max(runs), 0 < within < RARE * highest_share)
+        return cls(runs, highest_share, 0.5 / max(runs), 0 < within < HARDLY_SEEN * highest_share)
 
     def __call__(self, count: int, side: int) -> float:
         share = count / self.runs[side]
@@ -109,12 +107,12 @@ def _upright(
     places += [(end + 12 + 22 * i, 14.0) for i in range(len(kinds))]
     parts, base = [], 0.0
     for side, name in enumerate(("D", "D'")):
-        base += 22 + HEIGHT
+        base += 22 + BAR_HEIGHT
         said = f"on {name}: {percent(shares[side])} in S"
-        parts.append(text(LEFT, base - HEIGHT - 8, said))
+        parts.append(text(LEFT, base - BAR_HEIGHT - 8, said))
         for entry, (x, width) in zip([*ranges, *kinds], places, strict=True):
             for length, kind in scale.both(entry, side):
-                tall = HEIGHT * length
+                tall = BAR_HEIGHT * length
                 parts.append(bar(x, base - tall, width, tall, kind))
         parts.append(line([(LEFT, base), (RIGHT, base)], "dp-axis"))
     parts += across(axis, base, histogram.of, axis.ticks(5), number)

@@ -58,14 +58,8 @@ def page(
 ) -> str:
     """The report of a run as one HTML document.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Those that a test expects to be broken are only mentioned.
-    versions : mapping of str to str
-        What ran, and in which version.
-    now : datetime, optional
-        When the report is written, in UTC; by default now.
+    Records that a test expects to be broken are only mentioned. `versions` says what ran, and in
+    which version; `now` is in UTC.
     """
     now, order = now or clocks.now(), list(_SECTIONS)
     claims = [record for record in records if not record.expected]

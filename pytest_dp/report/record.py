@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 
+from pytest_dp.limits import LINE, LONG_TEXT
 from pytest_dp.report import numbers
-from pytest_dp.report.violation import WIDTH, command, counterexample, headline, violation
+from pytest_dp.report.violation import command, counterexample, headline, violation
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.pictures import Pictures
@@ -23,38 +24,26 @@ if TYPE_CHECKING:
     from pytest_dp.results.result import Counterexample, Result
 
 VERSION = 1
-"""Of what is written to files: it grows when a field is taken away, or means something else."""
+"""Given with what is written to files: it grows when a field goes, or means something else."""
 STRENGTHS = ("strong", "fair", "weak")
 """What a pass is worth, as in `Result.strength`."""
-LONGEST = 2_000
-"""Characters of an input or an event: more make files of hundreds of claims large. Chosen by
-hand."""
 Status = Literal["violated", "weakened", "no violation", "inconclusive", "error", "beyond"]
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The counterexample of a record.
+    """The counterexample of a record, as a person would write it.
 
-    Attributes
-    ----------
-    d1, d2, event : str
-        As a person would write them, shortened where they are long.
-    difference : str
-        How `d2` differs from `d1`; empty if not known.
-    params : dict of str to str
-        Values of the parameters that were drawn with the inputs.
-    counts, runs, intervals, lower, p_value, diagnosis
-        As in `Counterexample`.
-    text : str
-        D, D', S and the counts, as reports for terminals have them.
+    Fields that are not explained are as in `Counterexample`.
     """
 
     d1: str
     d2: str
     event: str
     difference: str
+    """How `d2` differs from `d1`; empty if not known."""
     params: dict[str, str]
+    """Values of the parameters that were drawn with the inputs."""
     counts: tuple[int, int]
     runs: tuple[int, int]
     intervals: tuple[tuple[float, float], tuple[float, float]]
@@ -62,19 +51,19 @@ class Witness:
     p_value: float
     diagnosis: tuple[str, ...]
     text: str
+    """D, D', S and the counts, as reports for terminals have them."""
 
     @classmethod
     def of(cls, result: Result, example: Counterexample) -> Self:
-        """The counterexample of a result."""
         from pytest_dp.datasets import describe
 
         (low1, high1), (low2, high2) = example.intervals
         return cls(
-            d1=describe(example.d1, LONGEST),
-            d2=describe(example.d2, LONGEST),
-            event=str(example.event)[:LONGEST],
+            d1=describe(example.d1, LONG_TEXT),
+            d2=describe(example.d2, LONG_TEXT),
+            event=str(example.event)[:LONG_TEXT],
             difference=example.difference,
-            params={name: describe(value, LONGEST) for name, value in example.params.items()},
+            params={name: describe(value, LONG_TEXT) for name, value in example.params.items()},
             counts=(int(example.counts[0]), int(example.counts[1])),
             runs=(int(example.runs[0]), int(example.runs[1])),
             intervals=(
@@ -84,12 +73,11 @@ class Witness:
             lower=_bound(example.lower),
             p_value=_probability(example.p_value, 1.0),
             diagnosis=tuple(example.diagnosis),
-            text="\n".join(counterexample(result, example, WIDTH)),
+            text="\n".join(counterexample(result, example, LINE)),
         )
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The witness of a record that was read from JSON."""
         interval1, interval2 = fields["intervals"]
         return cls(
             **{
@@ -104,87 +92,44 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What became of one claim.
-
-    Attributes
-    ----------
-    nodeid, path, line
-        The test, and where its claim is written (`path` relative to the root directory).
-    name : str
-        The test without its file.
-    status : {"violated", "weakened", "no violation", "inconclusive", "error", "beyond"}
-        One that is ``"weakened"`` is less than ``dp-claims.json`` has on record, hidden, gone, or
-        not on record; whether it stands is told by another record, if it was audited. ``"beyond"``
-        is only that of what is `beyond` of another record.
-    headline : str
-        The outcome in one line.
-    claim, parameter : str
-        What is claimed, such as ``"eps=1.0-delta=1e-06"``, and what the numbers are values of, such
-        as ``"eps"``; empty if the claim could not be read.
-    claimed : float or None
-        The claimed value of the parameter; in nats if that is ``"eps"``.
-    delta : float
-        What is claimed beside ``"eps"``.
-    relation : str
-        Which inputs are neighbours, as keywords of a claim; empty where pairs are given.
-    group : int
-        In how many units they may differ.
-    source : str
-        A digest of what the mechanism does: it stays the same when a function is renamed, or its
-        claim changed.
-    details : str
-        The full message of the violation or the error.
-    witness : Witness or None
-    strength, reason
-        As in `AuditResult`: what a pass is worth; why the audit told nothing or little, and the
-        remedy.
-    lower : float or None
-        What was proven of the parameter; 0.0 if nothing was shown, None if it is infinite.
-    resolution : float or None
-        The smallest true parameter that would have been caught; None if nothing would have been.
-    log10_e_value : float or None
-        The decimal logarithm of the e-value.
-    samples, seconds, method, alpha, p_value, e_value, bet_samples, seed, replayable
-        As in `AuditResult`; `seed` in hexadecimal.
-    max_samples, max_seconds, margin
-        As in `AuditResult`; a margin that is never reached is None.
-    notes, strongest, pairs_tried, pairs_available, pairs_proposed
-        As in `AuditResult`.
-    reproduce : str
-        The command that repeats the audit, or what to say to `audit`.
-    pictures : Pictures or None
-        What there is to draw, where a report draws it.
-    blame : tuple of Blame
-        As in `AuditResult`.
-    expected : bool
-        The test wanted a violation, or an error, and passed: nothing to alarm anybody about.
-    estimate : Estimate or None
-        As in `AuditResult`.
-    outside : str
-        As in `AuditResult`: what is beyond the claim's inputs.
-    beyond : Record or None
-        What breaks the claim beyond its inputs, told beside its own status.
-    """
+    """What became of one claim. Fields that are not explained are as in `AuditResult`."""
 
     nodeid: str
     path: str
+    """Where the claim is written, relative to the root directory."""
     line: int | None
     name: str
+    """The test without its file."""
     status: Status
+    """One that is ``"weakened"`` is less than ``dp-claims.json`` has on record, hidden, gone, or
+    not on record; whether it stands is told by another record, if it was audited. ``"beyond"`` is
+    only that of what is `beyond` of another record."""
     headline: str
+    """The outcome in one line."""
     claim: str = ""
+    """What is claimed, such as ``"eps=1.0-delta=1e-06"``; empty if the claim could not be read."""
     parameter: str = ""
+    """What the numbers are values of, such as ``"eps"``; empty if the claim could not be read."""
     claimed: float | None = None
+    """The claimed value of the parameter; in nats if that is ``"eps"``."""
     delta: float = 0.0
+    """What is claimed beside ``"eps"``."""
     relation: str = ""
+    """Which inputs are neighbours, as keywords of a claim; empty where pairs are given."""
     group: int = 1
+    """In how many units they may differ."""
     source: str = ""
+    """A digest of what the mechanism does: it stays the same when a function is renamed, or its
+    claim changed."""
     details: str = ""
+    """The full message of the violation or the error."""
     witness: Witness | None = None
     strength: str = ""
     reason: str = ""
     lower: float | None = 0.0
+    """What was proven of the parameter; 0.0 if nothing was shown, None if it is infinite."""
     resolution: float | None = None
+    """The smallest true parameter that would have been caught; None if nothing would have been."""
     samples: int = 0
     seconds: float = 0.0
     method: str = ""
@@ -194,22 +139,28 @@ class Record:
     log10_e_value: float | None = None
     bet_samples: int | None = None
     seed: str = ""
+    """In hexadecimal."""
     replayable: bool = True
     max_samples: int | None = None
     max_seconds: float | None = None
     margin: float | None = None
+    """None if it is never reached."""
     notes: tuple[str, ...] = ()
     strongest: str = ""
     pairs_tried: int = 0
     pairs_available: int = 0
     pairs_proposed: int = 0
     reproduce: str = ""
+    """The command that repeats the audit, or what to say to `audit`."""
     pictures: Pictures | None = None
+    """What there is to draw, where a report draws it."""
     expected: bool = False
+    """The test wanted a violation, or an error, and passed: nothing to alarm anybody about."""
     blame: tuple[Blame, ...] = ()
     estimate: Estimate | None = None
     outside: str = ""
     beyond: Record | None = None
+    """What breaks the claim beyond its inputs, told beside its own status."""
 
     @classmethod
     def of(

@@ -67,14 +67,9 @@ def sarif(
 ) -> str:
     """A log of one run; with no results where nothing alarms, which closes earlier alerts.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        What a test expects to be violated is passed over, as is what stands.
-    version : str
-        Of this package.
-    located : callable, optional
-        From the path of a record to one relative to the root of the repository.
+    What a test expects to be violated is passed over, as is what stands. The version is that of
+    this package. `located` leads from the path of a record to one relative to the root of the
+    repository.
     """
     told = (told for record in records if not record.expected for told in record.all)
     alarming = [record for record in told if record.status in _RULES]

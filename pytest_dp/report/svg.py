@@ -1,8 +1,8 @@
 """Axes, lines and bars as SVG, whose colours are those of the page around it (``page.css``).
 
-Written by hand, as a report of hundreds of claims has to stay small and quick, needs no further
-package like this, and follows the reader's light or dark theme, which no drawing with fixed colours
-does.
+Written without a library: a report of hundreds of claims has to stay small and quick, needs no
+further package like this, and follows the reader's light or dark theme, which no drawing with fixed
+colours does.
 """
 
 from __future__ import annotations
@@ -12,34 +12,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from pytest_dp.limits import UNSEEN
+
 WIDTH = 360.0
-"""Width of a picture, in the units in which text is 11 high: a narrow phone shows it as it is."""
-SHORTEST, LONGEST = 1e-3, 1e7
-"""Sizes of numbers that are written without an exponent: others do not fit below an axis."""
-UNSEEN = 0.25
-"""Distance, in units of the picture, that makes no difference to the eye. Chosen by hand."""
+"""Width of a picture, in the units in which text is 11 high. Given by narrow phones."""
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From values to places on the page.
-
-    Attributes
-    ----------
-    low, high : float
-        Values at both ends.
-    start, end : float
-        Their places; what is beyond is drawn at the end.
-    """
+    """From values to places on the page; what is beyond the ends is drawn at the end."""
 
     low: float
     high: float
+    """The value at `end`, as `low` is that at `start`."""
     start: float
     end: float
 
     def __call__(self, value: float) -> float:
-        """The place of a value."""
         span = self.high / 2 - self.low / 2  # of which the double may be beyond floats
         share = min(max((value / 2 - self.low / 2) / span, 0.0), 1.0) if span > 0 else 0.0
         return self.start + share * (self.end - self.start)
@@ -139,7 +129,7 @@ def number(value: float) -> str:
     """A number at a tick: ``1,000``, ``0.05``, ``10⁻⁶``."""
     if value == 0:
         return "0"
-    if not SHORTEST <= abs(value) < LONGEST:
+    if not 1e-3 <= abs(value) < 1e7:  # too long below an axis
         digits, _, exponent = f"{value:.3g}".partition("e")
         if not exponent:
             digits, _, exponent = f"{value:.2e}".partition("e")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from textwrap import wrap
 
+from pytest_dp.limits import LINE
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
-from pytest_dp.report.violation import WIDTH, e_value, field
+from pytest_dp.report.violation import e_value, field
 
 _HEAD = (
     ("", "would", "", ""),
@@ -20,12 +22,18 @@ _HEAD = (
 def cells(record: Record) -> tuple[str, ...]:
     """What is claimed, would catch from, samples and time, as tables show them."""
     ran, seconds = record.samples > 0, record.seconds
+    in_words = record.parameter not in ("rdp", "scale")
+    claim = re.sub(r"\d*\.\d{7,}(e[+-]?\d+)?", _shorter, record.claim)
     return (
-        record.claim.replace("=", " ").replace("-delta ", ", ") or "-",
+        (claim.replace("=", " ").replace("-delta ", ", ") if in_words else record.claim) or "-",
         _catches(record),
         numbers.short_count(record.samples) if ran else "-",
         numbers.seconds(seconds, compact=True) if ran or seconds > 0.1 else "-",
     )
+
+
+def _shorter(number: re.Match[str]) -> str:
+    return numbers.claimed(float(number[0]))
 
 
 def outcome(record: Record) -> str:
@@ -33,9 +41,10 @@ def outcome(record: Record) -> str:
     claimed, parameter = record.claimed, record.parameter
     if record.status == "violated" and claimed is not None:
         lower = proven(record)
+        what, unit = ("loss", " x the claim") if parameter == "scale" else (parameter, "")
         if lower <= claimed:
-            return f"violated, {parameter} > {numbers.claimed(claimed)}"
-        return f"violated, {parameter} >= {numbers.claim_and_bound(claimed, lower)[1]}"
+            return f"violated, {what} > {numbers.claimed(claimed)}{unit}"
+        return f"violated, {what} >= {numbers.claim_and_bound(claimed, lower)[1]}{unit}"
     said = f"{record.status} ({record.strength})" if record.strength else record.status
     return said if record.beyond is None else f"{said}; {record.beyond.headline}"
 
@@ -103,9 +112,9 @@ def verbose(record: Record) -> list[str]:
     """What ``-v`` adds about one claim."""
     known = [(name, text) for name, text in facts(record).items() if text]
     known += [("note", note) for note in record.notes if note != record.reason]
-    lines = [record.name, *(f"  {line}" for line in wrap(record.headline, WIDTH - 2))]
+    lines = [record.name, *(f"  {line}" for line in wrap(record.headline, LINE - 2))]
     for name, text in known:
-        lines += [f"  {line}" for line in field(f"{name:<12} ", text, WIDTH - 2)]
+        lines += [f"  {line}" for line in field(f"{name:<12} ", text, LINE - 2)]
     return lines
 
 

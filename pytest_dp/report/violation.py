@@ -12,6 +12,7 @@ import shlex
 from textwrap import wrap
 from typing import Any
 
+from pytest_dp.limits import FEW, LINE
 from pytest_dp.report import numbers
 
 TYPE_CHECKING = False
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
     from pytest_dp.privacy import Guarantee
     from pytest_dp.results.result import Counterexample, Distance, Result
 
-WIDTH = 76
-LINES = 6
-"""Longest that one input or event may get: a failure should fit on a screen. Chosen by hand."""
-MAX_PASTED = 300
-"""Characters of a pair that is shown as source; longer ones are in the result. By hand."""
 TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
 NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
 
@@ -73,12 +69,12 @@ def written(guarantee: Guarantee) -> str:
 def violation(result: Result) -> str:
     """The message of `PrivacyViolation`: the counterexample, its evidence, how to see it again."""
     lines = [headline(result)]
-    if len(lines[0]) > WIDTH - len("PrivacyViolation: "):
+    if len(lines[0]) > LINE - len("PrivacyViolation: "):
         at = lines[0].find(" for ") if result.outside else lines[0].rfind(" (")
-        lines = [lines[0][:at], *(f"  {line}" for line in wrap(lines[0][at:].strip(), WIDTH - 2))]
+        lines = [lines[0][:at], *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE - 2))]
     example = result.counterexample
     if example is not None:
-        block = counterexample(result, example, WIDTH - 2)
+        block = counterexample(result, example, LINE - 2)
         lines += ["", *(f"  {line}".rstrip() for line in block), *_evidence(result, example)]
     else:
         lines += ["", *_evidence(result)]
@@ -100,7 +96,7 @@ def _blamed(result: Result) -> list[str]:
     lines = [""] * bool(result.blame)
     for leak in result.blame:
         lines.append(f"Leaks at {leak.place}, in {leak.function}:")
-        lines += [f"  {line}" for line in wrap(leak.message, WIDTH - 2, break_on_hyphens=False)]
+        lines += [f"  {line}" for line in wrap(leak.message, LINE - 2, break_on_hyphens=False)]
     return lines
 
 
@@ -213,7 +209,7 @@ def reproduce(result: Result) -> list[str]:
     """How to run this audit again; the command is never broken, so that it can be pasted."""
     label = "Reproduce:" if result.replayable else "Run again:"
     line = f"{label}  {command(result)}"
-    return [line] if len(line) <= WIDTH else [label, f"  {command(result)}"]
+    return [line] if len(line) <= LINE else [label, f"  {command(result)}"]
 
 
 def command(result: Result) -> str:
@@ -237,17 +233,17 @@ def keep(result: Result) -> list[str]:
     if result.outside:
         more = [as_source(data) or "" for data in result.to_add]
         line = f"  inputs=[..., {', '.join(more)}]"
-        if more and all(more) and len(line) <= MAX_PASTED:
+        if more and all(more) and len(line) <= 4 * LINE:
             return [*_wrapped(TO_ADD), line, *_wrapped(NEVER_GETS)]
     sources = as_source(example.d1), as_source(example.d2)
     line = f"pairs=[({sources[0]}, {sources[1]})]"
     params = {name: as_source(value) for name, value in example.params.items()}
     if params:
         line += f", params={{{', '.join(f'{name!r}: {value}' for name, value in params.items())}}}"
-    if None in (*sources, *params.values()) or len(line) > MAX_PASTED:
+    if None in (*sources, *params.values()) or len(line) > 4 * LINE:
         return []
     label = "As a test:  "
-    return [f"{label}{line}"] if len(label + line) <= WIDTH else [label.rstrip(), f"  {line}"]
+    return [f"{label}{line}"] if len(label + line) <= LINE else [label.rstrip(), f"  {line}"]
 
 
 def _options(result: Result) -> list[str]:
@@ -257,7 +253,7 @@ def _options(result: Result) -> list[str]:
 
     written = Settings().over(result.claim.effort)
     options = []
-    if result.method != written.method:
+    if result.method != written.method.name:
         options.append(f"--dp-method={result.method}")
     if result.alpha != written.alpha:
         options.append(f"--dp-alpha={result.alpha!r}")
@@ -275,7 +271,7 @@ def _pair(example: Counterexample, width: int) -> list[str]:
     # Imported late: the table and the headline need no inputs, and pytest shows them at every exit.
     from pytest_dp.datasets import describe, only_in
 
-    room = (LINES - 1) * (width - 5)
+    room = (2 * FEW - 1) * (width - 5)
     shown = describe(example.d1, width=room), describe(example.d2, width=room)
     lines1, lines2 = field("D  = ", shown[0], width), field("D' = ", shown[1], width)
     if example.difference:
@@ -343,7 +339,7 @@ def _evidence(result: Result, example: Counterexample | None = None) -> list[str
         said.append(f"A learned attack on the same pair, with another S, shows {more}.")
     often = numbers.one_in(result.alpha)
     said.append(f"A mechanism that keeps its claim fails at most {often} such audits.")
-    return [f"  {line}" for text in said for line in wrap(text, WIDTH - 2)]
+    return [f"  {line}" for text in said for line in wrap(text, LINE - 2)]
 
 
 def _divergence_text(result: Result, distance: Distance) -> str:
@@ -374,9 +370,9 @@ def field(label: str, text: str, width: int) -> list[str]:
         for part in text.splitlines() or [""]
         for line in wrap(part, room, break_on_hyphens=False) or [""]
     ]
-    if len(lines) > LINES:
-        left_out = sum(len(line) for line in lines[LINES - 1 :])
-        lines = [*lines[: LINES - 1], f"... ({numbers.count(left_out)} more characters)"]
+    if len(lines) > 2 * FEW:
+        left_out = sum(len(line) for line in lines[2 * FEW - 1 :])
+        lines = [*lines[: 2 * FEW - 1], f"... ({numbers.count(left_out)} more characters)"]
     return [
         f"{label if i == 0 else ' ' * len(label)}{line}".rstrip() for i, line in enumerate(lines)
     ]
@@ -386,5 +382,5 @@ def _wrapped(text: str) -> list[str]:
     return [
         line
         for part in text.splitlines()
-        for line in wrap(part, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        for line in wrap(part, LINE, subsequent_indent="  ", break_on_hyphens=False)
     ]

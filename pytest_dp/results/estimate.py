@@ -10,26 +10,18 @@ Mode = Literal["exact", "analytic", "numerical", "sampled"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value of the claim's parameter on some pairs of inputs.
-
-    Attributes
-    ----------
-    value : float
-        In nats, where the parameter is an eps; infinite where no value holds.
-    error : float
-        By how much it may be off; infinite where no bound is known, as of one that is searched for.
-        Of a value by samples, half of a 95 % interval (approximate).
-    mode : {"exact", "analytic", "numerical", "sampled"}
-        By all outcomes and their probabilities; by densities of the noise; by densities whose
-        largest ratio a search found, which may have missed a larger one; by samples.
-    pairs : int
-        Pairs of inputs on which it holds, of those that the claim gives.
-    basis : str
-        What it rests on, such as ``"32 outcomes"``.
-    """
+    """A value of the claim's parameter on some pairs of inputs."""
 
     value: float
+    """In nats, where the parameter is an eps; infinite where no value holds."""
     error: float
+    """By how much it may be off; infinite where no bound is known, as of one that is searched for.
+    Of a value by samples, half of a 95 % interval (approximate)."""
     mode: Mode
+    """``"exact"``: by all outcomes and their probabilities. ``"analytic"``: by densities of the
+    noise. ``"numerical"``: by densities whose largest ratio a search found, which may have missed a
+    larger one. ``"sampled"``: by samples."""
     pairs: int = field(default=0, kw_only=True)
+    """Pairs of inputs on which it holds, of those that the claim gives."""
     basis: str = field(default="", kw_only=True)
+    """What it rests on, such as ``"32 outcomes"``."""

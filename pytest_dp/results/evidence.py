@@ -17,29 +17,21 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-ROUNDING = 1e-9
-"""Of sums of logarithms: a claim that one run has refuted stays so in the next."""
+from pytest_dp.limits import EQUAL
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one run or several have shown against a claim, and learned of its mechanism.
-
-    Attributes
-    ----------
-    log_e_values : tuple of float
-        Natural logarithms of the e-values against shares of the claim's parameter
-        (`pytest_dp.evidence.betting.RUNGS`), the claim itself last; empty where there was no run.
-    runs, samples : int
-        How many runs there were, and how many samples they bet on.
-    learned : tuple
-        What the next run can begin with; see `pytest_dp.auditors.warm_start`.
-    """
+    """What one run or several have shown against a claim, and learned of its mechanism."""
 
     log_e_values: tuple[float, ...] = ()
+    """Natural logarithms of the e-values against shares of the claim's parameter
+    (`pytest_dp.evidence.betting.RUNGS`), the claim itself last; empty where there was no run."""
     runs: int = 0
     samples: int = 0
+    """How many they bet on."""
     learned: tuple[Any, ...] = ()
+    """What the next run can begin with; see `pytest_dp.auditors.warm_start`."""
 
     @property
     def log_e_value(self) -> float:
@@ -48,7 +40,7 @@ class Evidence:
 
     def refutes(self, alpha: float) -> bool:
         """Whether it is enough against the claim; a sum that rounds to a hair below, too."""
-        return self.log_e_value >= -math.log(alpha) - ROUNDING
+        return self.log_e_value >= -math.log(alpha) - EQUAL
 
     def __add__(self, later: Evidence) -> Evidence:
         """That of these runs and of others, on random numbers of their own."""

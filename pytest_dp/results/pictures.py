@@ -12,50 +12,33 @@ from typing import Any
 Points = tuple[tuple[float, float], ...]
 Interval = tuple[float, float, float]
 """The lower end, what was counted, the upper end."""
-DIGITS = 6
-"""Significant digits of what is drawn: more make reports larger and look the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Outputs that are alike: of one value or kind, or between two numbers.
-
-    Attributes
-    ----------
-    label : str
-        The value or the kind, or how far off the others some numbers are; empty for other ranges.
-    low, high : float or None
-        The range, ``low <= number < high``, or the number twice; None where it is open.
-    counts : tuple of int
-        How many of the outputs on D, and of those on D', are in it.
-    inside : tuple of int
-        How many of these are in the event.
-    """
+    """Outputs that are alike: of one value or kind, or between two numbers."""
 
     label: str
+    """The value or the kind, or how far off the others some numbers are; empty for other ranges."""
     low: float | None
     high: float | None
+    """The range is ``low <= number < high``, or the number twice; None where it is open."""
     counts: tuple[int, int]
+    """How many of the outputs on D, and of those on D', are in it."""
     inside: tuple[int, int]
+    """How many of these are in the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Outputs on D and on D', by the quantity that the event speaks of first.
-
-    Attributes
-    ----------
-    of : str
-        The quantity, such as ``"len(output)"``.
-    runs : tuple of int
-        How many outputs there are on D, and on D'.
-    bars : tuple of Bar
-        Those of numbers first, in increasing order.
-    """
+    """Outputs on D and on D', by the quantity that the event speaks of first."""
 
     of: str
+    """The quantity, such as ``"len(output)"``."""
     runs: tuple[int, int]
+    """How many outputs there are on D, and on D'."""
     bars: tuple[Bar, ...]
+    """Those of numbers first, in increasing order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +47,23 @@ class Pictures:
 
     D is the input that makes the event likelier. A false positive is an output on D' that is in the
     event, a false negative one on D that is not.
-
-    Attributes
-    ----------
-    wealth : tuple of (int, float)
-        Samples that were bet on, and the decimal logarithm of the e-value then.
-    outputs : Histogram or None
-        Outputs that were seen in the search for the event, if it breaks the claim.
-    attack : tuple of (float, float)
-        Rates of false positives and of false negatives of the learned attack, threshold by
-        threshold, by the outputs that were bet on.
-    event : (Interval, Interval) or None
-        The same rates of the strongest event, or attack at its threshold, on held-out outputs.
-    allowed : tuple of (float, float)
-        For rates of false positives, the lowest of false negatives that the claim allows.
-    evidence : tuple of (float, float)
-        Values of the claim's parameter, and the p-value at which each of them, and all below, is
-        refuted by the held-out outputs in the event. For information: the level of a test has to
-        be fixed beforehand.
     """
 
     wealth: tuple[tuple[int, float], ...] = ()
+    """Samples that were bet on, and the decimal logarithm of the e-value then."""
     outputs: Histogram | None = None
+    """Outputs that were seen in the search for the event, if it breaks the claim."""
     attack: Points = ()
+    """Rates of false positives and of false negatives of the learned attack, threshold by
+    threshold, by the outputs that were bet on."""
     event: tuple[Interval, Interval] | None = None
+    """The same rates of the strongest event, or attack at its threshold, on held-out outputs."""
     allowed: Points = ()
+    """For rates of false positives, the lowest of false negatives that the claim allows."""
     evidence: Points = ()
+    """Values of the claim's parameter, and the p-value at which each of them, and all below, is
+    refuted by the held-out outputs in the event. For information: the level of a test has to be
+    fixed beforehand."""
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values, ready for JSON."""
@@ -113,7 +87,7 @@ def points(x: Iterable[float], y: Iterable[float]) -> Points:
 
 def rounded(value: float) -> float:
     """A number as it is drawn."""
-    return float(f"{value:.{DIGITS}g}")
+    return float(f"{value:.{6}g}")
 
 
 def _tuples_in(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_dp.claim import Claim
+from pytest_dp.limits import EQUAL, FAIR, FEW, STRONG
 from pytest_dp.privacy import Renyi
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
@@ -15,30 +16,17 @@ from pytest_dp.results.pictures import Pictures
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
-STRONG, FAIR = 1.25, 2.0
-"""How many times too small noise has to be, at most, to be caught by a strong pass, or a fair one.
-Chosen by hand."""
-MAX_NOTES = 4
-"""Notes that are shown of a result at most; `AuditResult.notes` has them all. By hand."""
-EXACTLY = 1 + 1e-9
-"""Factor that rounding may add to a loss that equals the claim."""
-
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """A divergence of outputs on two inputs that was shown.
-
-    Attributes
-    ----------
-    lower : float
-        In the claim's parameter.
-    shown, allowed : Renyi
-        What the outputs have at least, and what the claim allows them.
-    """
+    """A divergence of outputs on two inputs that was shown."""
 
     lower: float
+    """In the claim's parameter."""
     shown: Renyi
+    """What the outputs have at least."""
     allowed: Renyi
+    """What the claim allows them."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -300,7 +288,7 @@ class Result:
         if self.verdict != "no violation":
             return "blind" if self.blind else ""
         times = self.claim.promise.guarantee.noise_below(self.resolution)
-        return "strong" if times <= STRONG * EXACTLY else "fair" if times <= FAIR else "weak"
+        return "strong" if times <= STRONG * (1 + EQUAL) else "fair" if times <= FAIR else "weak"
 
     @property
     def more(self) -> str:
@@ -339,7 +327,7 @@ def _listed(kind: str, fields: Mapping[str, Any]) -> str:
         elif name == "blame":
             lines += [f"  blame={describe(f'{leak.place}: {leak.message}', 70)}," for leak in value]
         elif name == "notes":
-            lines += [f"  note={describe(note, 70)}," for note in value[:MAX_NOTES]]
+            lines += [f"  note={describe(note, 70)}," for note in value[:FEW]]
         else:
             text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
             if name == "event":

@@ -18,6 +18,7 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.claim import Arguments
 from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.limits import MANY, SEVERAL, THOUSAND
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.randomness.forks import end_if_forked, process_number
@@ -27,62 +28,35 @@ from pytest_dp.sampling.captured import NO_GENERATORS, Captured, find
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.reuse import held, is_reused
 
-MAX_CHECKED_ROWS = 1_024
-"""Larger calls are looked at for shared noise only until so many runs were made: looking takes as
-long as drawing. Chosen by hand."""
-MIN_CONSTANT_CALLS = 2
-"""Calls with equal rows that are looked at again: then they are equal in all calls. By hand."""
-FURTHER_CALLS, FURTHER_ROWS = 8, 64
-"""Further calls, and rows of each, that decide whether rows of one call share their noise: fewer
-may agree by chance, more take longer. Chosen by hand."""
-
 
 @dataclass(slots=True)
 class Made:
-    """How many runs of a mechanism and its copies were made, for whatever purpose.
-
-    Attributes
-    ----------
-    runs : int
-    looks, constant : int
-        How often calls were looked at again, as rows seemed to share their noise, or were all
-        equal.
-    """
+    """How many runs of a mechanism and its copies were made, for whatever purpose."""
 
     runs: int = 0
     looks: int = 0
+    """How often calls were looked at again, as rows seemed to share their noise."""
     constant: int = 0
+    """The same, as rows were all equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A mechanism with everything but its data, its generator and the number of draws.
-
-    Attributes
-    ----------
-    mechanism : callable
-    params : dict
-        Further keyword arguments.
-    rng : str or None
-        Parameter that takes a generator; None if the mechanism has none.
-    size : str or None
-        Parameter that takes the number of draws; None for one draw a call.
-    input : callable, optional
-        Gives a fresh input for every run, for mechanisms that change it.
-    pristine : Pristine, optional
-        Of the mechanism and its params; None where it is not to be copied.
-    captured : Captured
-        The generators in the mechanism and its params.
-    made : Made
-    """
+    """A mechanism with everything but its data, its generator and the number of draws."""
 
     mechanism: Callable[..., Any]
     params: dict[str, Any]
+    """Further keyword arguments."""
     rng: str | None = None
+    """Parameter that takes a generator; None if the mechanism has none."""
     size: str | None = None
+    """Parameter that takes the number of draws; None for one draw a call."""
     input: Callable[[], Any] | None = None
+    """Gives a fresh input for every run, for mechanisms that change it."""
     pristine: Pristine | None = None
+    """Of the mechanism and its params; None where it is not to be copied."""
     captured: Captured = NO_GENERATORS
+    """The generators in the mechanism and its params."""
     made: Made = field(default_factory=Made, compare=False)
 
     def of(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
@@ -106,22 +80,13 @@ class Call:
     def copied(self, *inputs: Any) -> tuple[Call, list[Any]]:
         """A copy of the mechanism that was never run, and inputs that go with it.
 
-        Raises
-        ------
-        CannotCopy
-            If there is none.
+        Raises CannotCopy if there is none.
         """
         copied, data = self.copy_alone(*inputs)
         return self.of(copied.mechanism, copied.params), data
 
     def copy_alone(self, *inputs: Any) -> tuple[Call, list[Any]]:
-        """The same, without looking for the generators in it: for what needs no seed.
-
-        Raises
-        ------
-        CannotCopy
-            If there is none.
-        """
+        """The same, without looking for the generators in it: for what needs no seed."""
         if self.pristine is None:
             raise CannotCopy("is not to be copied")
         (mechanism, params), data = self.pristine.fresh(*inputs)
@@ -241,21 +206,21 @@ class Call:
 
     def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
         count = len(outputs)
-        if count < shared_noise.MIN_ROWS:
+        if count < 2 * SEVERAL:
             return
         equal = _all_equal(outputs)
         if equal:
-            if self.made.constant >= MIN_CONSTANT_CALLS:
+            if self.made.constant >= 2:
                 return
-        elif count > MAX_CHECKED_ROWS < self.made.runs or not shared_noise.look_shared(
+        elif count > THOUSAND < self.made.runs or not shared_noise.look_shared(
             shared_noise.keys(outputs), self.made.looks
         ):
             return
         # By what further calls return, as these were what raised the suspicion.
-        self.made.runs += FURTHER_CALLS * FURTHER_ROWS
+        self.made.runs += SEVERAL * MANY
         calls = [
-            self._called(self._fresh_input(data), {**keywords, self.size or "": FURTHER_ROWS})()
-            for _ in range(FURTHER_CALLS)
+            self._called(self._fresh_input(data), {**keywords, self.size or "": MANY})()
+            for _ in range(SEVERAL)
         ]
         if equal:
             shared = all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])
@@ -316,10 +281,8 @@ def _generator_parameter(
 def prepare(mechanism: Any, arguments: Arguments) -> Call:
     """Check that the claim fits the mechanism's signature.
 
-    Raises
-    ------
-    ClaimError
-        If it is not a plain function of the data with the parameters that the claim names.
+    Raises ClaimError if it is not a plain function of the data with the parameters that the claim
+    names.
     """
     name = _checked_name(mechanism)
     params = dict(arguments.params)
@@ -359,7 +322,7 @@ def _said(error: BaseException) -> str:
     """All that an exception says: its message, what was added to it, and its attributes."""
     try:
         said = str(error)
-    except Exception:  # of its own
+    except Exception:  # raised by its own __str__
         said = shown(error)
     extra = "".join(f"; {name}={value!s}" for name, value in vars(error).items())
     return without_addresses(said + extra)

@@ -16,20 +16,8 @@ import numpy as np
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
+from pytest_dp.limits import CHUNK, MANY, MAX_BYTES
 from pytest_dp.sampling.pickling import dumps
-
-MAX_CHUNK = 512
-"""Runs in a chunk, at most: so few that work is shared out evenly, so many that setting a chunk up
-costs next to nothing. Chosen by hand."""
-MAX_VECTORIZED_CHUNK = 32_768
-"""Outputs that are asked of a vectorised mechanism in one call, at most: bounds the memory that its
-own work takes. Chosen by hand."""
-MIN_CHUNK, MIN_SHARED_CHUNK = 64, 256
-"""Runs in a chunk, at least, where a draw has so many: every chunk costs time to set up. Chosen by
-hand."""
-MIN_SLOW_CHUNK, SLOW_CHUNKS = 2, 32
-"""Runs in a chunk of a slow mechanism, at least, and chunks of its larger draws: so many that every
-process gets as much to do as the others. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +47,8 @@ class Done:
     noise: bytes | None = None
 
 
-MAX_BYTES = 2**25
-"""Memory, about, for outputs that are drawn at a time: enough for calls to cost next to nothing.
-Chosen by hand."""
 LEAF_BYTES = 32
-"""Bytes for a number in a list, about: the object and the reference to it."""
+"""Bytes for a number in a list, about: the object and the reference to it. Given by Python."""
 
 
 def at_a_time(outputs: Outputs) -> int:
@@ -82,18 +67,18 @@ def _length(output: Any) -> int:
 
 
 def cut(
-    draw: Chunk, vectorized: bool, *, slow: bool = False, limit: int = MAX_VECTORIZED_CHUNK
+    draw: Chunk, vectorized: bool, *, slow: bool = False, limit: int = MANY * CHUNK
 ) -> list[Chunk]:
     """Cut a draw into chunks: as few as pays, or as many as go round for slow mechanisms.
 
-    No chunk has more than `limit` runs, and one.
+    No chunk has more than ``limit + 1`` runs.
     """
     count = draw.count
-    limit = min(limit, MAX_VECTORIZED_CHUNK if vectorized else MAX_CHUNK)
-    enough = MIN_SHARED_CHUNK if draw.shared else MIN_CHUNK
+    limit = min(limit, MANY * CHUNK if vectorized else CHUNK)
+    enough = CHUNK // 2 if draw.shared else CHUNK // 8
     size = min(limit, max(min(count, enough), -(-count // 16), 1))
     if slow:
-        size = min(limit, max(MIN_SLOW_CHUNK, -(-count // SLOW_CHUNKS)))
+        size = min(limit, max(2, -(-count // 32)))
     sizes, left = [size] * (count // size), count % size
     if left == 1 and sizes:  # a run alone shows too little
         sizes[-1] += 1

@@ -23,15 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.limits import MAX_BYTES, THOUSAND
 from pytest_dp.randomness.modules import NUMPY, PYTHONS, running
 from pytest_dp.randomness.requests import KINDS, Source
 from pytest_dp.randomness.stand_ins import stand_in
-from pytest_dp.sampling.captured import is_bound, is_library, names_in
+from pytest_dp.reach import is_bound, names_in
 from pytest_dp.sampling.pickling import Pickler, class_by_value
-
-MAX_COPIED_BYTES, MAX_COPIED_CODE = 64_000_000, 3_000
-"""What a mechanism may hold, and how many functions and classes it may reach, to be copied: copies
-of larger ones take too long for dozens of them. Chosen by hand."""
+from pytest_dp.whose_code import is_library
 
 _FRAMEWORKS = frozenset(
     ["cloudpickle", "torch", "jax", "jaxlib", "tensorflow", "keras", "numba", "polars", "pyarrow"]
@@ -49,20 +47,10 @@ class CannotCopy(Exception):  # noqa: N818  a way out, not an error
 
 
 class Pristine:
-    """An object as it is now, to be copied later.
+    """An object as it is now, to be copied later: a mechanism with its parameters.
 
-    Parameters
-    ----------
-    obj : object
-        A mechanism with its parameters.
-
-    Attributes
-    ----------
-    reason : str
-        Why it cannot be copied; empty if it can.
-    holds : bool
-        Whether it has a container with something in it, or an object of a user's class: either may
-        be a memory.
+    `reason` says why it cannot be copied, and is empty if it can. `holds` says whether it has a
+    container with something in it, or an object of a user's class: either may be a memory.
     """
 
     def __init__(self, obj: Any) -> None:
@@ -104,10 +92,7 @@ class Pristine:
     def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
         """A new copy, and inputs in which instances of copied classes are of the same classes.
 
-        Raises
-        ------
-        CannotCopy
-            If there can be none.
+        Raises CannotCopy if there can be none.
         """
         obj, classes = self._copy()
         return obj, [self._translated(data, classes) for data in inputs]
@@ -145,8 +130,8 @@ def _cannot(error: Exception) -> str:
 
 class _Bounded(io.BytesIO):
     def write(self, data: Any, /) -> int:
-        if self.tell() > MAX_COPIED_BYTES:
-            raise CannotCopy(f"it holds more than {MAX_COPIED_BYTES // 1_000_000} MB")
+        if self.tell() > 2 * MAX_BYTES:
+            raise CannotCopy(f"it holds more than {(2 * MAX_BYTES) // 1_000_000} MB")
         return super().write(data)
 
 
@@ -194,7 +179,9 @@ class _Copier(Pickler):
         return self._reduced_object(obj)
 
     def _reduced_object(self, obj: Any) -> Any:
-        self.holds |= not is_library(type(obj).__module__)  # in its attributes
+        self.holds |= not is_library(
+            type(obj).__module__
+        )  # it may keep something in its attributes
         if isinstance(obj, functools._lru_cache_wrapper):  # noqa: SLF001
             parameters = obj.cache_parameters()
             return (
@@ -240,8 +227,8 @@ class _Copier(Pickler):
 
     def _count(self) -> None:
         self._functions += 1
-        if self._functions > MAX_COPIED_CODE:
-            raise CannotCopy(f"it reaches more than {MAX_COPIED_CODE:,} functions")
+        if self._functions > 3 * THOUSAND:
+            raise CannotCopy(f"it reaches more than {(3 * THOUSAND):,} functions")
 
 
 def _is_shared(module: str | None) -> bool:

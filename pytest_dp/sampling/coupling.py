@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Outputs
+from pytest_dp.limits import TRIAL_RUNS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import draw_per_run, try_per_run
-from pytest_dp.sampling.row_aligned import FIRST_TRIAL_DRAWS, draw_row_aligned, try_row_aligned
+from pytest_dp.sampling.row_aligned import draw_row_aligned, try_row_aligned
 from pytest_dp.sampling.streams import stream
 
 TRIAL_KEY = (Purpose.TRIAL, 0, 0)
@@ -28,10 +29,7 @@ def draw_shared(
 ) -> tuple[Outputs, bytes | None]:
     """The outputs of a shared chunk, and a digest that has to be the same on every input, if any.
 
-    Raises
-    ------
-    CannotCouple
-        If a check shows that draws of the chunk depend on each other.
+    Raises CannotCouple if a check shows that draws of the chunk depend on each other.
     """
     if call.size is None:
         return draw_per_run(call, data, count, sequence, idle), None
@@ -46,24 +44,12 @@ def try_coupling(
 ) -> frozenset[int]:
     """Try whether draws on two inputs may be shared; which sources need no restart.
 
-    Parameters
-    ----------
-    calls : sequence of (Call, data)
-        For each of the inputs; of a copy that is used for nothing else.
-    seed : int
-    deadline : Deadline
-    rows : int, optional
-        Draws in each call of a vectorised mechanism.
-
-    Raises
-    ------
-    CannotCouple
-        If they may not.
-    OutOfTime
-        If the deadline passes first.
+    Each input comes with a call of a copy that is used for nothing else; `rows` is the number of
+    draws in each call of a vectorised mechanism. Raises CannotCouple if draws may not be shared,
+    and OutOfTime if the deadline passes first.
     """
     if calls[0][0].size is None:
         return try_per_run(calls, stream(seed, *TRIAL_KEY), deadline)
-    rows = rows or FIRST_TRIAL_DRAWS
+    rows = rows or 2 * TRIAL_RUNS
     try_row_aligned(calls, stream(seed, *TRIAL_KEY, rows), deadline, rows)
     return frozenset()

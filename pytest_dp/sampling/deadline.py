@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from pytest_dp import clocks
+from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.garbage import called_by_collector, watched_collections
 
@@ -23,10 +24,6 @@ T = TypeVar("T")
 Ring = Callable[[int, FrameType | None], None]
 
 _HOUSE = str(Path(__file__).parent.parent) + os.sep
-
-HUNG_SECONDS = 5.0
-"""Seconds from which a run that is interrupted counts as hung, if most took far less: smaller
-values call slow runs hung, larger ones say nothing of a hang in a short audit. Chosen by hand."""
 
 
 class OutOfTime(Exception):  # noqa: N818  a way out, not an error
@@ -99,14 +96,9 @@ _INTERRUPTED = {*_DRAWS, _compute.__code__}
 class Deadline:
     """A point in time after which no more work is begun, and one at which it is interrupted.
 
-    Parameters
-    ----------
-    seconds : float
-        From now.
-    last : float, optional
-        Seconds from now until a run that is under way is interrupted; `seconds` by default.
-    allowed : float, optional
-        What the work was given in all, if it started earlier.
+    It is `seconds` from now, and a run that is under way is interrupted `last` seconds from now,
+    which is the same by default. `allowed` is what the work was given in all, if it started
+    earlier.
     """
 
     def __init__(
@@ -257,12 +249,8 @@ def _is_hung(up: _TimeUp, entered: float, deadline: Deadline, seconds_a_run: flo
 def within(seconds: float, compute: Callable[[], T]) -> T:
     """The outcome of a computation, which is interrupted after so many seconds if possible.
 
-    It should change nothing that is used afterwards, or all at once and at its end.
-
-    Raises
-    ------
-    OutOfTime
-        If it takes longer, or if there was no time to begin with.
+    It should change nothing that is used afterwards, or all at once and at its end. Raises
+    OutOfTime if it takes longer, or if there was no time to begin with.
     """
     if seconds <= 0:
         raise OutOfTime

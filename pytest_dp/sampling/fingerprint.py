@@ -15,34 +15,25 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.reprs import shown
 
 COINCIDENCE_SURPRISE = 14.0
-"""Negative logarithm of the chance, one in a million, of a coincidence that is taken for a copied
-generator. Smaller values give up on several processes by chance, larger ones need more outputs."""
+"""Derived: the negative logarithm of the chance, one in a million, of a coincidence that is taken
+for a copied generator."""
 UNIQUE_SURPRISE = COINCIDENCE_SURPRISE + 2 * math.log(1e9)
 """Surprise of outputs that tell a chunk from a billion others."""
-LOOKS = (32, 128, 512)
-"""Outputs of a chunk that are looked at; more of them only where fewer do not tell enough. By
-hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What some outputs look like.
-
-    Attributes
-    ----------
-    digest : bytes
-    surprise : float
-        How unlikely the same outputs would be by chance, as a negative logarithm.
-    """
+    """What some outputs look like."""
 
     digest: bytes
     surprise: float
+    """How unlikely the same outputs would be by chance, as a negative logarithm."""
 
 
 def fingerprint(outputs: Outputs) -> Fingerprint:
     """The fingerprint of as many outputs as it takes; the outputs alone decide how many."""
     texts: list[str] = []
-    for look in LOOKS:
+    for look in (32, 128, 512):
         texts += map(_text, outputs[len(texts) : look])
         if len(texts) < look or _surprise_of_values(texts) >= UNIQUE_SURPRISE:
             break

@@ -1,8 +1,9 @@
 """Runs of a mechanism in processes that were forked before its first run.
 
-Not everything can be copied: connections, generators in mid-course, memory of compiled code. A
-forked process has all of it, as it was. So a process is forked before a mechanism is run for the
-first time, and waits; whatever it forks in its turn starts afresh.
+Not everything can be copied: connections, generators in mid-course, memory of compiled code; nor is
+all that a mechanism uses: copies share libraries. A forked process has all of it, as it was. So a
+process is forked before a mechanism is run for the first time, and waits; whatever it forks in its
+turn starts afresh.
 
 Forked processes hold none of the sockets and pipes that were open before: a mechanism that used
 them there would take answers from the original. It raises instead.
@@ -28,20 +29,18 @@ from typing import Any, NoReturn
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
+from pytest_dp.limits import HUNG_SECONDS, MOMENT
+from pytest_dp.reach import GENERATORS
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import GENERATORS, reseed
+from pytest_dp.sampling.captured import reseed
 from pytest_dp.sampling.chunks import Chunk, Input, pickled
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import stream
-from pytest_dp.sampling.workers import GRACE_SECONDS
 
 HANGS = "it does not return in a process that was forked, as where it waits for a thread"
-POLLED_SECONDS = 0.1
-"""For which an answer is waited for at a time. Longer: an alarm may take it for a hang; shorter: it
-takes processor time. By hand."""
 STANDARD = range(3)
 """Input, output and errors."""
 LISTED = "os.listdir", "os.scandir"
@@ -51,17 +50,8 @@ LISTED = "os.listdir", "os.scandir"
 class Origin:
     """A process as it is now, which later forks others; close it when it is not needed any more.
 
-    Parameters
-    ----------
-    call : Call
-        The mechanism that they are to run.
-
-    Attributes
-    ----------
-    reason : str
-        Why nothing can be run in such processes; empty if it can.
-    files : set of str
-        What the mechanism opened in them to read: files are no part of a process.
+    `reason` says why nothing can be run in such processes, and is empty if it can. `files` is what
+    the mechanism opened in them to read: files are no part of a process.
     """
 
     def __init__(self, call: Call) -> None:
@@ -72,7 +62,7 @@ class Origin:
             return
         self._pipe, other = Pipe()
         try:
-            with warnings.catch_warnings():  # of Python 3.12 and others, where there are threads
+            with warnings.catch_warnings():  # Python 3.12 warns where there are threads
                 warnings.simplefilter("ignore")
                 self._process = os.fork()
         except OSError as error:
@@ -85,41 +75,40 @@ class Origin:
         self,
         call: Call,
         runner: Runner,
-        dataset: Input,
-        chunks: list[Chunk],
+        works: list[tuple[Input, list[Chunk]]],
         deadline: Deadline,
         seconds: float,
-    ) -> Outputs:
+        *,
+        seeds_all: bool = True,
+    ) -> list[Outputs]:
         """Outputs of a process in which the mechanism was never run, called as `call` says.
 
         It is given `seconds`, as the threads of the original are missing, which it may wait for.
-
-        Raises
-        ------
-        CannotCopy
-            If there is none, or it ends without an answer.
-        OutOfTime
-            If the deadline passes first.
+        If it `seeds_all`, that goes for generators out of reach too, for which it looks everywhere.
+        Raises CannotCopy if there is no such process, or it ends without an answer, and OutOfTime
+        if the deadline passes first.
         """
         if self.reason:
             raise CannotCopy(self.reason)
         left = deadline.to_the_last()
         try:
-            request = pickled((call.manner(), runner, dataset, chunks, min(seconds, left)))
+            request = pickled((call.manner(), runner, works, min(seconds, left)))
         except Exception as error:  # whatever pickling raises
             raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
-        answer = self._answer(request, max(min(seconds, left), 0.0) + GRACE_SECONDS)
+        answer = self._answer(
+            bytes([seeds_all]) + request, max(min(seconds, left), 0.0) + HUNG_SECONDS
+        )
         if self.reason:
             self.close()
             raise CannotCopy(self.reason)
-        outputs: Outputs
-        outputs, out, failed, files = pickle.loads(answer)
+        outputs: list[Outputs]
+        outputs, stack, failed, files = pickle.loads(answer)
         self.files.update(files)
-        if out and seconds < left:
+        if stack is not None and seconds < left:
             self.reason = HANGS
             raise CannotCopy(HANGS)
-        if out:
-            raise out
+        if stack is not None:
+            raise OutOfTime(stack)
         if failed:
             raise CannotCopy(f"in a process that was forked, {failed}")
         return outputs
@@ -129,7 +118,7 @@ class Origin:
         try:
             self._pipe.send_bytes(request)
             until = clocks.seconds() + seconds
-            while not self._pipe.poll(POLLED_SECONDS):  # briefly, so that no alarm finds it hanging
+            while not self._pipe.poll(MOMENT):  # briefly, so that no alarm finds it hanging
                 if clocks.seconds() > until:
                     self.reason = HANGS
                     return b""
@@ -166,21 +155,23 @@ def _wait_for_requests(call: Call, pipe: Connection) -> None:
     generators: list[Any] | None = None  # wherever they are kept
     while True:
         request = pipe.recv_bytes()
-        if generators is None:
+        if generators is None and request[0]:
             generators = [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
         answers, answer = Pipe(duplex=False)
         child = os.fork()
         if not child:
-            _end_with(_answer, call, generators, request, answer)
+            _end_with(_answer, call, generators if request[0] else [], request[1:], answer)
         answer.close()
         answered = b""
         if pipe in wait([answers, pipe]):  # the other end is closed
             break
         with contextlib.suppress(EOFError, OSError):
             answered = answers.recv_bytes()
-        os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         answers.close()
-        pipe.send_bytes(answered or pickle.dumps(([], None, "it takes its process down", [])))
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        down = f"it takes its process down, {how}"
+        pipe.send_bytes(answered or pickle.dumps(([], None, down, [])))
     os.killpg(0, signal.SIGKILL)
 
 
@@ -206,19 +197,21 @@ def _answer(call: Call, generators: list[Any], request: bytes, answer: Connectio
     """In a process that was forked by it: the outputs, or why there are none."""
     files: list[str] = []
     try:
-        manner, runner, dataset, chunks, seconds = pickle.loads(request)
+        manner, runner, works, seconds = pickle.loads(request)
         used = call.in_manner(*manner)
-        sequence = stream(runner.seed, Purpose.HIDDEN, *chunks[0].key)
+        sequence = stream(runner.seed, Purpose.HIDDEN, *works[0][1][0].key)
         for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
             with contextlib.suppress(Exception):  # such as of a class derived from one
                 reseed(generator, own)
+        deadline = Deadline(seconds)
         with heeded_files() as files:
-            outputs = joined(
-                [done.outputs for done in runner.run(used, dataset, chunks, Deadline(seconds))]
-            )
+            outputs = [
+                joined([done.outputs for done in runner.run(used, dataset, chunks, deadline)])
+                for dataset, chunks in works
+            ]
         sent = pickled((outputs, None, "", files))
     except OutOfTime as out:
-        sent = pickle.dumps(([], out, "", files))
+        sent = pickle.dumps(([], out.stack, "", files))
     except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
         sent = pickle.dumps(([], None, f"{type(raised).__name__}: {raised}", files))
     answer.send_bytes(sent)
@@ -261,7 +254,20 @@ def _heed(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -
             files.append(file)
 
 
-def written_at(file: str) -> float:
+def files_read(
+    call: Call, runner: Runner, dataset: Input, deadline: Deadline, seconds: float
+) -> list[dict[str, float]]:
+    """What a run opens to read, and when that was written; after a first one, and a second one."""
+    written: list[dict[str, float]] = []
+    with contextlib.closing(Origin(call)) as origin:
+        for number in range(2):
+            chunks = [Chunk(1, (Purpose.COPY, number))]
+            origin.run(call, runner, [(dataset, chunks)], deadline, seconds, seeds_all=False)
+            written.append({file: _written_at(file) for file in sorted(origin.files)})
+    return written
+
+
+def _written_at(file: str) -> float:
     """When a file or a folder was written, in seconds since 1970; 0 if there is nothing in it."""
     try:
         found = Path(file).stat()

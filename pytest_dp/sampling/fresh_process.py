@@ -10,23 +10,32 @@ import types
 from operator import attrgetter
 from typing import Any, cast
 
+from pytest_dp.limits import STARTING_SECONDS
+from pytest_dp.reprs import shown
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.subject import Subject
 
-PROCESS_SECONDS = 20.0
-"""Seconds to start, to import, and to run: mechanisms that take longer are not looked at like that.
-Chosen by hand."""
+
+def repeated(subject: Subject, dataset: Input, copies: int, deadline: Deadline) -> list[list[str]]:
+    """Two outputs each, as texts, of so many that start afresh; of some, where time is short."""
+    found: list[list[str]] = []
+    while len(found) < copies:
+        try:
+            outputs = subject.afresh(dataset, 2, (copies, len(found)), deadline)
+        except OutOfTime:
+            if len(found) < 2:
+                raise
+            break
+        found.append([shown(output) for output in outputs])
+    return found
 
 
-def repeated(call: Call, data: Any, seed: int, copies: int) -> list[list[str]] | None:
+def imported_anew(call: Call, data: Any, seed: int, copies: int) -> list[list[str]] | None:
     """Two outputs each, as texts, of copies of a mechanism that was just imported.
 
-    Returns
-    -------
-    list of list of str, or None
-        None if another process cannot import the mechanism by its name, or fails.
+    None if another process cannot import the mechanism by its name, or fails.
     """
     place = _place(call.mechanism)
     if place is None:
@@ -39,7 +48,7 @@ def repeated(call: Call, data: Any, seed: int, copies: int) -> list[list[str]] |
             [sys.executable, "-c", "from pytest_dp.sampling.fresh_process import serve; serve()"],
             input=request,
             capture_output=True,
-            timeout=PROCESS_SECONDS,
+            timeout=STARTING_SECONDS,
             check=True,
         )
         return cast("list[list[str]]", pickle.loads(done.stdout))
@@ -75,5 +84,6 @@ def serve() -> None:
     params, data = pickle.loads(sent)
     mechanism = _found(importlib.import_module(module), name)
     subject = Subject(Call(mechanism, params, rng, size), seed)
-    answer.write(pickle.dumps(subject.repeated(Input(data), copies, Deadline(PROCESS_SECONDS))))
+    subject.begin()
+    answer.write(pickle.dumps(repeated(subject, Input(data), copies, Deadline(STARTING_SECONDS))))
     subject.close()

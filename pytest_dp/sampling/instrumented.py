@@ -25,31 +25,14 @@ from pytest_dp.sampling.shadowing import shadow
 
 
 def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:
-    """The output of one run of a new copy, on a copy of the input.
+    """The output of one run of a new copy, on a copy of the input; a `Raised` where it raises.
 
-    Parameters
-    ----------
-    call : Call
-        Of a vectorised mechanism, one row is asked for.
-    data : object
-    instrument : Instrument
-        Asked for whatever the copy draws with what it is given, with generators that it keeps, and
-        with functions of `random`, `secrets`, `os` and ``np.random``.
-    deadline : Deadline
+    Of a vectorised mechanism, one row is asked for. The instrument is asked for whatever the copy
+    draws with what it is given, with generators that it keeps, and with functions of `random`,
+    `secrets`, `os` and ``np.random``.
 
-    Returns
-    -------
-    object
-        A `Raised` where the mechanism raises.
-
-    Raises
-    ------
-    CannotInstrument
-        If it asks for what the instrument has not.
-    CannotCopy
-        If there is no copy of the mechanism.
-    OutOfTime
-        If the deadline passes first.
+    Raises CannotInstrument if the copy asks for what the instrument has not, CannotCopy if there is
+    no copy, and OutOfTime if the deadline passes first.
     """
     with instrumented(instrument, deadline):
         output = run_copy(call, data, instrument)
@@ -60,13 +43,7 @@ def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: De
 
 @contextmanager
 def instrumented(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
-    """An instrument is in place, for one run or many.
-
-    Raises
-    ------
-    OutOfTime
-        If the deadline passes in the middle of a run.
-    """
+    """An instrument is in place, for one run or many; raises OutOfTime in the middle of a run."""
     with (
         modules_replaced(instrument),  # also while it is copied: names are looked up then
         np.errstate(all="ignore"),

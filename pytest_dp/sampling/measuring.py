@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from pytest_dp.arrays import Outputs, joined
+from pytest_dp.limits import CHUNK
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.deadline import Deadline, within
@@ -26,12 +27,8 @@ Group = list[Chunk]
 """Consecutive chunks of a draw, whose outputs are measured together."""
 Work = tuple[Input, list[Group]]
 
-MAX_GROUP = 4_096
-"""Runs of a mechanism with one draw a call that are measured together, at most: more take memory,
-with fewer what measuring costs each time weighs more. Chosen by hand."""
 
-
-def grouped(chunks: list[Chunk], vectorized: bool, limit: int = MAX_GROUP) -> list[Group]:
+def grouped(chunks: list[Chunk], vectorized: bool, limit: int = 8 * CHUNK) -> list[Group]:
     """Divide the chunks of a draw into groups, several even for small draws.
 
     No group has more than `limit` runs, unless a single chunk has.
@@ -39,44 +36,31 @@ def grouped(chunks: list[Chunk], vectorized: bool, limit: int = MAX_GROUP) -> li
     size = 1  # in chunks
     if chunks and not vectorized:
         runs = sum(chunk.count for chunk in chunks)
-        size = max(1, min(MAX_GROUP, limit, -(-runs // 16)) // chunks[0].count)
+        size = max(1, min(8 * CHUNK, limit, -(-runs // 16)) // chunks[0].count)
     return [chunks[start : start + size] for start in range(0, len(chunks), size)]
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of a chunk when its outputs are gone.
-
-    Attributes
-    ----------
-    runs : int
-        With those whose outputs were only looked at.
-    seconds : float
-        Inside the mechanism.
-    changed_input : bool
-    worked, raised : int
-        Runs that returned, and that raised; none of either in an array.
-    last : Raised or None
-        The last output, if it raised.
-    streak : int
-        Runs at the end that raised.
-    fingerprint : Fingerprint or None
-    kind : str
-        Of an array: whether it holds numbers, truths, texts or objects.
-    noise : bytes or None
-        Of a shared vectorised chunk: a digest, to be the same on every input.
-    """
+    """What is known of a chunk when its outputs are gone."""
 
     runs: int
+    """With those whose outputs were only looked at."""
     seconds: float
+    """Inside the mechanism."""
     changed_input: bool
     worked: int = 0
+    """Runs that returned; none in an array, like `raised`."""
     raised: int = 0
     streak: int = 0
+    """Runs at the end that raised."""
     last: Raised | None = None
+    """The last output, if it raised."""
     fingerprint: Fingerprint | None = None
     noise: bytes | None = None
+    """Of a shared vectorised chunk: a digest, to be the same on every input."""
     kind: str = ""
+    """Of an array: whether it holds numbers, truths, texts or objects."""
 
 
 _KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
@@ -112,20 +96,8 @@ def measured(
 ) -> Iterator[T]:
     """What the function says of the outputs of each group, as chunks come in.
 
-    Parameters
-    ----------
-    ran : iterator of Done
-        The chunks of all groups, in order.
-    groups : list of list of Chunk
-    function : callable
-    heed : callable
-        Is shown every chunk first, and may raise.
-    deadline : Deadline
-
-    Raises
-    ------
-    OutOfTime
-        If it passed, and whatever still runs is to be interrupted.
+    `ran` has the chunks of all groups, in order. Each is shown to `heed` first, which may raise.
+    Raises OutOfTime if the deadline passed, and whatever still runs is to be interrupted.
     """
     for group in groups:
         parts: list[Outputs] = []

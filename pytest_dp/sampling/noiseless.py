@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.limits import MOMENT
 from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.randomness.catalogue import kind_of, size_of
 from pytest_dp.randomness.requests import RNG, Request
 from pytest_dp.randomness.stand_ins import Instrument, stand_in
 from pytest_dp.sampling.calling import Call
@@ -21,37 +23,17 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.streams import seeded, stream
 
-CENTRED = {
-    "laplace",
-    "normal",
-    "gumbel",
-    "logistic",
-    "exponential",
-    "standard_normal",
-    "standard_exponential",
-}
-"""Methods whose noise has a centre: where it is added, what remains is the answer."""
-NOISELESS_SECONDS = 1.0
-"""Seconds for an answer without noise: a loop that waits for some value may never end. By hand."""
-
 
 def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
     """The mechanism's answer without noise, or None if it cannot be had.
 
     StatDP compares outputs with the answer at ε = ∞. The mechanism is given a generator without
-    noise, or, where the claim names the parameter that carries ε, an infinite one.
-
-    Parameters
-    ----------
-    call : Call
-        Of a mechanism that was seen to depend on its input and its random numbers alone.
-    data : object
-        Is not changed.
-    privacy_param : str or None
+    noise, or, where the claim names the parameter that carries ε, an infinite one. It must have
+    been seen to depend on its input and its random numbers alone; the input is not changed.
     """
     attempts: list[dict[str, Any]] = [{}] if call.rng is not None else []
     attempts += [{privacy_param: math.inf}] if privacy_param is not None else []
-    deadline = Deadline(NOISELESS_SECONDS)
+    deadline = Deadline(10 * MOMENT)
     for changed in attempts:
         try:
             copied, (data_of_copy,) = call.copied(data)
@@ -79,11 +61,11 @@ class _NoNoise(Instrument):
 
     def draw(self, request: Request) -> Any:
         """The centre; asking for what has none is an error of the mechanism's, as it was."""
-        if request.method not in CENTRED:
-            self.refuse(f"no noiseless value of {request.method}")
-        arguments = request.arguments
-        return _centre(arguments.get("loc", 0.0), arguments["size"])
-
-
-def _centre(loc: Any, size: Any) -> Any:
-    return loc if size is None else np.broadcast_to(loc, size).astype(float)
+        standard_of = kind_of(request).standard
+        if standard_of is not None:
+            law, scale, location = standard_of(request.arguments)
+            if law.family.centre is not None:
+                centre = location + np.multiply(scale, law.family.centre(law.parameter))
+                size = size_of(request)
+                return centre if size is None else np.broadcast_to(centre, size).astype(float)
+        return self.refuse(f"no noiseless value of {request.method}")

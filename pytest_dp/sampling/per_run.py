@@ -20,6 +20,7 @@ import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from pytest_dp.arrays import Outputs
+from pytest_dp.limits import FEW, RERUN_SHARE
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.captured import Captured, reseed, restore, set_sequence, state_of
@@ -30,26 +31,16 @@ from pytest_dp.sampling.twister import GLOBAL
 Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
 
-RERUN_SHARE, RERUN_PER_CHUNK = 0.02, 0.25
-"""Runs that are run again on a copy, and compared: so many of each, and so many of each chunk.
-More take longer, fewer notice later that runs depend on each other. Chosen by hand."""
-ATTEMPTS = 3
-"""Times that a chunk is run on the same numbers before it is the mechanism that has used an idle
-source: threads of others, such as those of a cluster's client, use Python's global one too. By
-hand."""
 PYTHONS_GLOBAL = 2
-"""The number of the source of `random`, among the sources of `Runs`."""
-TRIAL_STREAMS = 3
-"""Streams in a trial: more take longer where a run takes a second, fewer show less of a buffer. By
-hand."""
-_FORTH = [(run, side) for side in (0, 1) for run in range(TRIAL_STREAMS)]
+"""The number of the source of `random`, given by the order of the sources of `Runs`."""
+_FORTH = [(run, side) for side in (0, 1) for run in range(FEW)]
 SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
 """Streams and inputs of a trial: each stream twice on either input, in another order than before,
 so that an output that depends on earlier runs has other ones before it."""
 
 CHECK_CHILD, ANEW_CHILD, SOURCE_CHILD = 4, 5, 6
 """Which child of a chunk's seed sequence decides what is checked, runs checks, and seeds the
-sources; `seeded` uses the children before these."""
+sources; given by `seeded`, which uses the children before these."""
 
 
 class CannotCouple(Exception):  # noqa: N818  a way out, not an error
@@ -64,25 +55,10 @@ DEPENDS_ON_EARLIER_RUNS = "its outputs depend on earlier runs (a buffer, a cache
 class Runs:
     """The sources of random numbers of a mechanism, with a stream for every run.
 
-    To be entered; at the end, all sources but `rng` are back where they were.
-
-    Parameters
-    ----------
-    sequence : SeedSequence
-        Of the chunk.
-    count : int
-        Number of runs.
-    captured : Captured
-    idle : frozenset of int
-        Numbers of sources that need no restart, as the mechanism does not use them: 0 is `rng`,
-        1 is ``np.random``, 2 is ``random``, then come the captured ones.
-
-    Attributes
-    ----------
-    rng : Generator
-        To be injected.
-    restart : callable
-        Puts all but the idle sources at the start of a run's stream.
+    To be entered; at the end, all sources but `rng`, which is to be injected, are back where they
+    were. `restart` puts all but the idle sources at the start of a run's stream. The idle ones,
+    which the mechanism does not use, are given by their numbers: 0 is `rng`, 1 is ``np.random``, 2
+    is ``random``, then come the captured ones.
     """
 
     def __init__(
@@ -294,7 +270,6 @@ def _is_twister(source: np.random.RandomState) -> bool:
 
 
 def _rerun(call: Call, data: Any, runs: Runs, run: int) -> Any:
-    """The output of one run."""
     return call.draw(data, 1, runs.rng, lambda _: runs.restart(run))[0]
 
 
@@ -307,15 +282,12 @@ def draw_per_run(
 ) -> Outputs:
     """The outputs of a chunk, each from the stream of its run, some of them checked on a copy.
 
-    Raises
-    ------
-    CannotCouple
-        If an output that was checked depends on more than the input and the stream.
+    Raises CannotCouple if an output that was checked depends on more than the input and the stream.
     """
     if threading.current_thread() is not threading.main_thread():
         idle -= {PYTHONS_GLOBAL}  # others are at work in this process, and may use it at any time
     before, wasted = call.made.runs, 0
-    for _ in range(ATTEMPTS if idle else 1):
+    for _ in range(FEW if idle else 1):
         wasted = call.made.runs - before
         outputs = _attempt(call, data, count, sequence, idle)
         if outputs is not None:
@@ -334,9 +306,7 @@ def _attempt(
 ) -> Outputs | None:
     """As `draw_per_run`; None if a source was used that should be idle."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
-    checked = choose.integers(
-        count, size=int(RERUN_SHARE * count + RERUN_PER_CHUNK + choose.random())
-    )
+    checked = choose.integers(count, size=int(RERUN_SHARE * count + 0.25 + choose.random()))
     with Runs(sequence, count, call.captured, idle) as runs:
         outputs = call.draw(data, count, runs.rng, runs.restart)
         if not runs.are_idle():
@@ -370,7 +340,7 @@ def try_per_run(
     touched: set[int] = set()
     draw: set[int] = set()
     seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
-    with Runs(sequence, TRIAL_STREAMS, captured, frozenset()) as runs:
+    with Runs(sequence, FEW, captured, frozenset()) as runs:
         for run, side in SCHEDULE:
             if deadline.remaining() <= 0:
                 raise OutOfTime

@@ -29,7 +29,6 @@ def parallel(n_jobs: int) -> joblib.Parallel:
 
 
 def _close() -> None:
-    """End the pool that is kept, if there is one."""
     while _KEPT:
         with contextlib.suppress(Exception):
             _KEPT.pop()[-1].__exit__(None, None, None)

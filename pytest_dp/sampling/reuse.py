@@ -12,14 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.limits import SEVERAL, THOUSAND
 from pytest_dp.outputs.attributes import attributes, opens
-
-FIRST_OUTPUTS, LAST_OUTPUTS = 8, 2
-"""Outputs that are looked at all the way down; of the others, only what they are themselves. More
-take longer in every chunk. Chosen by hand."""
-MAX_OBJECTS = 1_000
-"""Objects in each output by which it is seen what two outputs share: more take too long. By
-hand."""
 
 
 def is_reused(outputs: Sequence[Any]) -> bool:
@@ -31,8 +25,8 @@ def is_reused(outputs: Sequence[Any]) -> bool:
         return False
     if _share_objects([_owner(part) for part in _parts(output)] for output in outputs):
         return True
-    last = max(FIRST_OUTPUTS, len(outputs) - LAST_OUTPUTS)
-    return _share_objects(list(held(out)) for out in (*outputs[:FIRST_OUTPUTS], *outputs[last:]))
+    last = max(SEVERAL, len(outputs) - 2)
+    return _share_objects(list(held(out)) for out in (*outputs[:SEVERAL], *outputs[last:]))
 
 
 def _share_objects(owners: Iterable[list[Any]]) -> bool:
@@ -57,7 +51,7 @@ def held(output: Any) -> Iterator[Any]:
     Of arrays, those that own the memory.
     """
     left, seen = [output], dict[int, Any]()
-    while left and len(seen) < MAX_OBJECTS:
+    while left and len(seen) < THOUSAND:
         obj = left.pop()
         if id(obj) in seen or never_changes(obj):
             continue
@@ -72,14 +66,14 @@ _PLAIN = {int, float, bool, str, bytes, complex, type(None), np.float64, np.int6
 
 def _inside(obj: Any) -> list[Any]:
     if isinstance(obj, np.ndarray):
-        return obj.ravel().tolist()[:MAX_OBJECTS] if obj.dtype.kind == "O" else []
-    if hasattr(obj, "iloc"):  # of pandas
+        return obj.ravel().tolist()[:THOUSAND] if obj.dtype.kind == "O" else []
+    if hasattr(obj, "iloc"):  # pandas
         columns = [obj.iloc[:, j] for j in range(obj.shape[1])] if obj.ndim > 1 else [obj]
         return [column.to_numpy() for column in columns]
     if isinstance(obj, Mapping):
-        return list(obj.values())[:MAX_OBJECTS]
+        return list(obj.values())[:THOUSAND]
     if isinstance(obj, list | tuple | deque | AbstractSet):
-        return list(obj)[:MAX_OBJECTS]
+        return list(obj)[:THOUSAND]
     return list((attributes(obj) or {}).values())
 
 

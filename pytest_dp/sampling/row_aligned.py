@@ -12,13 +12,17 @@ import functools
 import hashlib
 import pickle
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.arrays import Bools, Outputs
+from pytest_dp.limits import SMALL_SHARE, TRIAL_RUNS
 from pytest_dp.outputs.outcome import same
+from pytest_dp.randomness.catalogue import NUMPY as NUMPY_KINDS
+from pytest_dp.randomness.catalogue import PYTHON as PYTHON_KINDS
+from pytest_dp.randomness.catalogue import Kind, Rows
 from pytest_dp.randomness.modules import NUMPY, PYTHONS, functions_replaced
 from pytest_dp.randomness.requests import RNG, Source
 from pytest_dp.randomness.stand_ins import Instrument, drawn_past_methods, stand_in
@@ -28,53 +32,9 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple, Runs
 from pytest_dp.sampling.streams import child
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-ANY_ARGUMENTS = _names(
-    "laplace normal gumbel logistic exponential uniform lognormal rayleigh multivariate_normal"
-)
-"""Methods that take the same numbers from the stream whatever location and scale they are given.
-
-Each transforms uniform, standard normal or standard exponential variates (numpy's distributions.c
-and legacy-distributions.c).
-"""
-EQUAL_ARGUMENTS = _names(
-    "random standard_normal standard_exponential standard_cauchy standard_t standard_gamma gamma "
-    "chisquare beta weibull dirichlet multinomial integers choice geometric binomial "
-    "negative_binomial poisson"
-)
-"""Methods whose rows are independent, but whose arguments have to agree."""
-EQUAL_ARGUMENTS_LEGACY = (EQUAL_ARGUMENTS - {"integers"}) | {
-    "rand",
-    "randn",
-    "random_sample",
-    "randint",
-}
-"""The same of ``np.random``."""
-ANY_ARGUMENTS_PYTHON = _names(
-    "uniform gauss normalvariate expovariate lognormvariate triangular weibullvariate paretovariate"
-)
-EQUAL_ARGUMENTS_PYTHON = _names(
-    "random betavariate gammavariate vonmisesvariate binomialvariate randint randrange getrandbits "
-    "randbytes choice choices sample"
-)
-"""The same of ``random``."""
-
-
 ROW_CHILD = 1_000
-"""The lowest of the children of a chunk's sequence from which rows get their noise, far above those
-that are used otherwise."""
-RERUN_CHUNK_SHARE = 0.05
-"""Share of the chunks that are run again, on a copy, with other noise in some rows. More take
-longer, fewer notice later that rows are not independent. Chosen by hand."""
-FIRST_TRIAL_DRAWS = 4
-"""Draws in each call of a first trial. Few, as a draw may take a second."""
-NEW_TRIAL_GROWTH = 16
-"""A call that is so many times larger than any trial is tried first: mechanisms may work in blocks.
-Chosen by hand."""
+"""The lowest of the children of a chunk's sequence from which rows get their noise. Given by those
+that are used otherwise: it is far above."""
 
 DIFFERENT_NOISE = "the two inputs ask for different noise"
 
@@ -89,11 +49,14 @@ class _Streams:
         self,
         make: Callable[[np.random.SeedSequence], Any],
         sequences: tuple[np.random.SeedSequence, np.random.SeedSequence],
-        methods: tuple[frozenset[str], frozenset[str]],
+        kinds: Mapping[str, Kind],
     ) -> None:
-        self._make, self._sequences = make, sequences
-        self.free, self.bound = methods
+        self._make, self._sequences, self._kinds = make, sequences, kinds
         self.is_used = False
+
+    def rows_of(self, method: str) -> Rows | None:
+        """How a method's draws in one call use the stream; None if that is not known."""
+        return self._kinds[method].rows if method in self._kinds else None
 
     @functools.cached_property
     def main(self) -> Any:
@@ -112,9 +75,9 @@ def streams_of(sequence: np.random.SeedSequence) -> dict[Source, _Streams]:
         for k in range(3)
     ]
     return {
-        RNG: _Streams(_philox, seeds[0], (ANY_ARGUMENTS, EQUAL_ARGUMENTS)),
-        NUMPY: _Streams(_legacy, seeds[1], (ANY_ARGUMENTS, EQUAL_ARGUMENTS_LEGACY)),
-        PYTHONS: _Streams(_python_random, seeds[2], (ANY_ARGUMENTS_PYTHON, EQUAL_ARGUMENTS_PYTHON)),
+        RNG: _Streams(_philox, seeds[0], NUMPY_KINDS),
+        NUMPY: _Streams(_legacy, seeds[1], NUMPY_KINDS),
+        PYTHONS: _Streams(_python_random, seeds[2], PYTHON_KINDS),
     }
 
 
@@ -131,18 +94,10 @@ def _python_random(sequence: np.random.SeedSequence) -> random.Random:
 
 
 class Log(Instrument):
-    """What a mechanism asks of its generators in one call.
+    """What a mechanism asks of its generators in one call of so many rows.
 
-    Parameters
-    ----------
-    sequence : SeedSequence
-        Of the noise.
-    rows : int
-        Number of draws.
-    replaced : array of bool, optional
-        Rows that get other noise.
-    per_row : int
-        How many numbers a loop over the rows draws for each, where it draws them one by one.
+    Rows that are `replaced` get other noise. `per_row` is how many numbers a loop over the rows
+    draws for each, where it draws them one by one.
     """
 
     def __init__(
@@ -165,10 +120,9 @@ class Log(Instrument):
         return Log(self._sequence, self.rows, rows, self._one_by_one // self.rows)
 
     def attribute(self, source: Source, name: str) -> Any:
-        """What the mechanism gets for an attribute of a generator."""
         self.is_over()  # whether this is another thread
         streams = self._streams[source]
-        if name in streams.free or name in streams.bound:
+        if streams.rows_of(name) is not None:
             return lambda *args, **keywords: self._noise(source, name, args, keywords)
         self.note(f"it uses {source.name}.{name}")
         return getattr(streams.main, name)
@@ -186,7 +140,7 @@ class Log(Instrument):
         self._asked = True
         shape = f"{values.shape} {values.dtype}" if by_row else f"one {np.shape(values)}"
         self._calls.update(f"{source.name} {name} {shape};".encode())
-        if name in streams.bound:
+        if streams.rows_of(name) == "bound":
             self._calls.update(_pickled((args, keywords)))
         if not by_row:
             return self._noise_of_row(streams, name, args, keywords, values)
@@ -206,10 +160,7 @@ class Log(Instrument):
     def digest(self) -> bytes:
         """What identifies the noise that was asked for.
 
-        Raises
-        ------
-        CannotCouple
-            If it cannot be told which draw used which noise.
+        Raises CannotCouple if it cannot be told which draw used which noise.
         """
         if drawn_past_methods():
             self.note("it takes numbers past the methods of rng")
@@ -238,16 +189,13 @@ def draw_row_aligned(
 ) -> tuple[Outputs, bytes]:
     """The outputs of a chunk, and a digest of the noise in it: to be the same on every input.
 
-    Raises
-    ------
-    CannotCouple
-        If a draw uses more than its row of the noise, or if that cannot be told.
+    Raises CannotCouple if a draw uses more than its row of the noise, or if that cannot be told.
     """
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     log = Log(sequence, count)
     with _guarded_sources(call, sequence) as runs:
         outputs, digest = _logged_call(call, data, log, runs)
-    if choose.random() < RERUN_CHUNK_SHARE:
+    if choose.random() < SMALL_SHARE:
         copied, data = call.spare(data)
         replaced = _half(count, choose)
         with _guarded_sources(copied, sequence) as runs:
@@ -260,7 +208,7 @@ def try_row_aligned(
     calls: Sequence[tuple[Call, Any]],
     sequence: np.random.SeedSequence,
     deadline: Deadline,
-    count: int = FIRST_TRIAL_DRAWS,
+    count: int = 2 * TRIAL_RUNS,
 ) -> None:
     """Try whether two inputs ask for the same noise, and draws use only their rows of it.
 
@@ -276,13 +224,12 @@ def try_row_aligned(
             if deadline.remaining() <= 0:
                 raise OutOfTime
             even = np.arange(count) % 2 == 0
-            replaced = even if count == FIRST_TRIAL_DRAWS else _half(count, choose)
+            replaced = even if count == 2 * TRIAL_RUNS else _half(count, choose)
             again, _ = _logged_call(*call, log.replacing(replaced), runs)
             _check_rows(outputs, again, ~replaced)
 
 
 def _half(count: int, choose: np.random.Generator) -> Bools:
-    """Half of the rows."""
     chosen: Bools = choose.permutation(count) < (count + 1) // 2
     return chosen
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pytest_dp import clocks
+from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.coupling import draw_shared
@@ -13,30 +14,18 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.streams import seeded, stream
 
-CHECK_TIME_SHARE = 0.1
-"""Share of the time that may go into looking whether the mechanism changed its input: with less,
-more runs have to be made again where it did. Chosen by hand."""
-
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """How a mechanism is run; the same in every process.
-
-    Attributes
-    ----------
-    seed : int
-    copies : bool
-        Whether every run gets a copy of its input, as the mechanism changes what it is given.
-    idle : frozenset of int
-        Sources of random numbers that a trial found unused; see `per_run.Runs`.
-    seconds_a_run : float or None
-        Measured so far.
-    """
+    """How a mechanism is run; the same in every process."""
 
     seed: int
     copies: bool = False
+    """Whether every run gets a copy of its input, as the mechanism changes what it is given."""
     idle: frozenset[int] = frozenset()
+    """Sources of random numbers that a trial found unused; see `per_run.Runs`."""
     seconds_a_run: float | None = None
+    """Measured so far."""
 
     def on(self, call: Call, dataset: Input) -> Call:
         """The call, with a fresh input for every run if the mechanism changes it."""
@@ -47,12 +36,8 @@ class Runner:
     ) -> Iterator[Done]:
         """Run chunks in order.
 
-        Raises
-        ------
-        OutOfTime
-            If the deadline passes first.
-        CannotCouple
-            If a shared chunk turns out not to be a function of its input and its streams.
+        Raises OutOfTime if the deadline passes first, and CannotCouple if a shared chunk turns out
+        not to be a function of its input and its streams.
         """
         runner = self
         unchecked: list[tuple[Chunk, Done]] = []
@@ -63,7 +48,7 @@ class Runner:
             runs, spent, since = runs + chunk.count, spent + done.seconds, since + done.seconds
             runner = replace(runner, seconds_a_run=spent / runs)
             if not runner.copies:
-                seldom = CHECK_TIME_SHARE * since < dataset.cost and chunk is not chunks[-1]
+                seldom = SEARCH_TIME * since < dataset.cost and chunk is not chunks[-1]
                 if seldom and not done.changed_input:
                     continue
                 if done.changed_input or not dataset.unchanged():  # none of these can be trusted

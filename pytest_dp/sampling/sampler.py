@@ -12,40 +12,24 @@ from typing import TypeVar
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.limits import CHUNK, NOTICED_SECONDS, RUNS, SEVERAL, START_WORKERS_FROM, TRIAL_RUNS
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import (
-    MAX_CHUNK,
-    Chunk,
-    Done,
-    Input,
-    cut,
-)
+from pytest_dp.sampling.chunks import Chunk, Done, Input, cut
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
 from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE, FIRST_TRIAL_DRAWS, NEW_TRIAL_GROWTH
+from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE
 from pytest_dp.sampling.sharing import Comparison, jobs_of
 from pytest_dp.sampling.subject import Subject
 
 T = TypeVar("T")
 
-START_WORKERS_FROM = 5.0
-"""Estimated seconds of work from which starting processes, with their imports, pays. Chosen by
-hand."""
-MIN_AUDIT_RUNS = 250
-"""Runs that an audit takes at least, as a rule: processes are not started for one draw only. Chosen
-by hand."""
-SLOW_RUN = START_WORKERS_FROM / MIN_AUDIT_RUNS
+SLOW_RUN = START_WORKERS_FROM / RUNS
 """Seconds a run from which processes are thus started at once, and every draw is shared out."""
-USE_WORKERS_FROM = 0.25
-"""Estimated seconds of work from which handing it to running processes pays. Chosen by hand."""
 
-MAX_RAISED_IN_A_ROW = 200
-"""Runs in a row that raise, after many that did not, before a mechanism counts as used up: fewer
-may be chance, more waste time. Chosen by hand; `_refuse_used_up` says how seldom chance does it."""
 
 Progress = Callable[[int, float, float | None], None]
 """Is told runs, seconds, and the smallest true loss that would be caught by now, where known."""
@@ -53,39 +37,22 @@ Progress = Callable[[int, float, float | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A wish for `count` outputs on `dataset`, from the stream that `key` names.
-
-    Attributes
-    ----------
-    dataset : Input
-    count : int
-    key : tuple of int
-    shared : bool
-        Whether output i uses the same random numbers as output i of every other shared draw with
-        this key, which has to have the same count. Outputs with different i are independent. Ask
-        `Sampler.can_couple` first; `CannotCouple` may still be raised later.
-    """
+    """A wish for `count` outputs on `dataset`, from the stream that `key` names."""
 
     dataset: Input
     count: int
     key: tuple[int, ...]
     shared: bool = False
+    """Whether output i uses the same random numbers as output i of every other shared draw with
+    this key, which has to have the same count. Outputs with different i are independent. Ask
+    `Sampler.can_couple` first; `CannotCouple` may still be raised later."""
 
 
 class Sampler(Subject):
-    """Draws outputs of one mechanism until the deadline.
+    """Draws outputs of one mechanism until the deadline, in up to `n_jobs` processes.
 
-    Parameters
-    ----------
-    call : Call
-    seed : int
-    n_jobs : int
-        Processes at most.
-    explicit_jobs : bool
-        Whether `n_jobs` was asked for; if so, a mechanism that cannot be sent to another process
-        is an error, else it just runs in this one.
-    progress : callable, optional
-        ``progress(runs, seconds, caught)``, called now and then.
+    Where `explicit_jobs` were asked for, a mechanism that cannot be sent to another process is an
+    error; else it just runs in this one.
     """
 
     def __init__(
@@ -100,7 +67,7 @@ class Sampler(Subject):
         self.n_jobs, self.explicit_jobs, self.progress = n_jobs, explicit_jobs, progress
         self._slow: bool | None = None  # unknown
         self._packed: tuple[workers.Packed, Comparison] | None = None
-        self._rows = FIRST_TRIAL_DRAWS
+        self._rows = 2 * TRIAL_RUNS
         self._noises: dict[Chunk, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._kind = ""
@@ -109,6 +76,7 @@ class Sampler(Subject):
 
     def warm_up(self, dataset: Input, deadline: Deadline) -> None:
         """Find out what a run costs and whether it can be replayed, by a few runs."""
+        self.begin()
         copied = False
         try:
             on_copy = self._copied(dataset)
@@ -120,12 +88,11 @@ class Sampler(Subject):
             self._fork("copies of it raise an error")
         else:
             return
-        if all_raised(self._try_alone(dataset, deadline)) and copied:  # as copies do
+        if all_raised(self._try_alone(dataset, deadline)) and copied:  # copies raise as well
             self._unfork()
             self._try_out(self._copied(dataset), deadline, may_raise=True)
 
     def chunks(self, draw: Draw) -> list[Chunk]:
-        """The chunks that a draw is cut into."""
         whole = Chunk(draw.count, draw.key, draw.shared)
         vectorized, slow = self.call.size is not None, self._slow or False
         return cut(whole, vectorized, slow=slow, limit=self._at_a_time)
@@ -143,7 +110,7 @@ class Sampler(Subject):
         if self.call.size is None or len(shared) < 2:
             return
         rows = max(chunk.count for d in shared for chunk in self.chunks(d))
-        if rows < NEW_TRIAL_GROWTH * self._rows:
+        if rows < (2 * SEVERAL) * self._rows:
             return
         self._rows = rows
         for draw, following in pairwise(shared):
@@ -172,28 +139,13 @@ class Sampler(Subject):
     ) -> list[list[T]]:
         """What a function says of the outputs of each draw, group by group; they are not kept.
 
-        Parameters
-        ----------
-        draws : list of Draw
-        function : callable
-            Takes the outputs of a few thousand runs; is called in several processes, so it should
-            depend on nothing else. Where it cannot be pickled, all is done in this process.
-        deadline : Deadline
+        The function takes the outputs of a few thousand runs. It is called in several processes, so
+        it should depend on nothing else; where it cannot be pickled, all is done in this process.
+        Each draw has one result for every group of its outputs, in order. How outputs are grouped
+        depends on the draw alone, and they are those that `draw` would give.
 
-        Returns
-        -------
-        list of list
-            For each draw, one result for every group of its outputs, in order. How outputs are
-            grouped depends on the draw alone, and they are those that `draw` would give.
-
-        Raises
-        ------
-        OutOfTime
-            If the deadline passed before all of them were done.
-        MechanismError
-            If the mechanism hangs or takes its process down.
-        Exception
-            What the function raises.
+        Raises OutOfTime if the deadline passed before all of them were done, MechanismError if the
+        mechanism hangs or takes its process down, and what the function raises.
         """
         self._decide_if_slow()
         self._try_larger(draws, deadline)
@@ -267,13 +219,13 @@ class Sampler(Subject):
         if self.n_jobs == 1 or not runs:
             return False
         if self._packed is not None or self.explicit_jobs:
-            return runs * (self.seconds_a_run or 0.0) > USE_WORKERS_FROM
-        return max(runs, MIN_AUDIT_RUNS) * (self.seconds_a_run or 0.0) > START_WORKERS_FROM
+            return runs * (self.seconds_a_run or 0.0) > NOTICED_SECONDS
+        return max(runs, RUNS) * (self.seconds_a_run or 0.0) > START_WORKERS_FROM
 
     def _pack(self, dataset: Input, deadline: Deadline) -> tuple[workers.Packed, Comparison] | None:
         if self._packed is None:
             cost = self.seconds_a_run or 0.0
-            count = min(MAX_CHUNK, max(1, int(0.05 / cost) if cost else MAX_CHUNK))
+            count = min(CHUNK, max(1, int(0.05 / cost) if cost else CHUNK))
             chunk = Chunk(count, (0, 0))
             try:
                 packed = workers.pack(self.call, dataset, chunk)
@@ -335,11 +287,7 @@ class Sampler(Subject):
         streak = summary.streak + (0 if summary.worked else streak)
         self._worked[dataset] = worked, raised, streak
         # Half of the runs worked before: independent runs would end like this once in 1e10 audits.
-        if (
-            summary.last is not None
-            and streak >= MAX_RAISED_IN_A_ROW
-            and worked >= max(50, raised - streak)
-        ):
+        if summary.last is not None and streak >= RUNS and worked >= max(50, raised - streak):
             raise MechanismError(
                 f"{self.name} worked {worked:,} times and then raised {summary.last.kind} in every "
                 "run: it keeps state between runs, such as a privacy budget that is used up. Claim "

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.sampling.captured import is_bound
+from pytest_dp.limits import THOUSAND
+from pytest_dp.reach import is_bound
 
 
 class StandsFor(type):
     """Makes classes that stand for a type of numbers: calls are theirs, all else is that of it.
 
-    To be subclassed; instances are made by ``Converting("float", (), {"plain": float, ...})``.
+    To be subclassed; instances are made by `of`.
     """
 
     plain: type
@@ -42,24 +43,15 @@ class StandsFor(type):
         return cls(plain.__name__, (), {"plain": plain, "dtype": np.dtype(plain)})
 
 
-MAX_VISITED = 500
-"""Functions and modules of a mechanism that are looked at: more take longer for every copy, and are
-seldom the mechanism's. Chosen by hand."""
-
-
 def shadow(mechanism: Any, names: Mapping[str, Any]) -> None:
     """Let the functions of a copy, and those they use, find other objects under some names.
 
-    Parameters
-    ----------
-    mechanism : callable
-        A copy: whatever is shared with the original, or with a library, is left as it is.
-    names : mapping of str
-        What they find, unless they have a variable of that name themselves.
+    They find them unless they have a variable of that name themselves. Whatever the copy shares
+    with the original, or with a library, is left as it is.
     """
     seen: set[int] = set()
     ahead = [mechanism]
-    while ahead and len(seen) < MAX_VISITED:
+    while ahead and len(seen) < THOUSAND // 2:
         obj = ahead.pop()
         if id(obj) in seen:
             continue

@@ -13,19 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pytest_dp.limits import SEVERAL
+
 Keys = npt.NDArray[np.float64]
 
-MIN_ROWS = 16
-"""Rows below which nothing can be told: fewer come in pairs by chance. Chosen by hand."""
-AGREEING_DIGITS = 9
-"""Decimal digits to which values have to agree, as shares of their spread: what rounding leaves of
-floats that were added and subtracted. Chosen by hand."""
-EVEN_P_VALUE = 1e-3
-"""Probability, were rows independent, below which their evenness is looked into by further
-calls, which take time; smaller values look later. Chosen by hand."""
-P_VALUE_DISCOUNT = 0.01
-"""What `EVEN_P_VALUE` is multiplied by after each look that found nothing, which makes each look
-stricter than the one before. Chosen by hand."""
 MAX_EQUAL_SHARE = 1 / (1 + 2 * math.sqrt(2 / 3))
 """Of values that come k - 1, k, or k + 1 times, the share that come k times, at most."""
 
@@ -51,7 +42,7 @@ def look_shared(row_keys: Keys, looks: int = 0) -> bool:
     means. That it has a far larger one is seldom chance, and after `looks` that found nothing it
     has to be rarer.
     """
-    chance = EVEN_P_VALUE * P_VALUE_DISCOUNT**looks
+    chance = (1e-3) * 0.01**looks
     return any(_evenness(values) < chance for values in _values_and_distances(row_keys))
 
 
@@ -61,7 +52,7 @@ def are_shared(calls: list[Keys]) -> bool:
     for values in _values_and_distances(np.concatenate(calls)):
         together = _pairs(values)
         within = sum(_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
-        if within >= MIN_ROWS and 2 * within > together:
+        if within >= 2 * SEVERAL and 2 * within > together:
             return True
     return False
 
@@ -70,7 +61,7 @@ def _values_and_distances(row_keys: Keys) -> list[Keys]:
     """Values, and their distances from the middle, as numbers that can be compared."""
     apart = row_keys - row_keys.mean()
     spread = float(np.abs(apart).max()) or 1.0
-    rounded = np.round(apart / spread, AGREEING_DIGITS)
+    rounded = np.round(apart / spread, 9)
     return [rounded, np.abs(rounded)]
 
 

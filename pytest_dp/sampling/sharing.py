@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import math
 
+from pytest_dp.limits import MOMENT
 from pytest_dp.sampling.chunks import Chunk
 from pytest_dp.sampling.fingerprint import COINCIDENCE_SURPRISE, Fingerprint
 from pytest_dp.sampling.measuring import Group, Work
 from pytest_dp.sampling.workers import OUT_OF_REACH, CannotShare, Trial
-
-JOB_SECONDS = 0.1
-"""Estimated seconds of work that are handed over at a time: more are seen late in the progress,
-with fewer handing over takes longer than the work. Chosen by hand."""
 
 
 def jobs_of(
@@ -25,7 +22,7 @@ def jobs_of(
 ) -> list[tuple[int, list[Group]]]:
     """Cut works into jobs, each with the number of its work: several for every process."""
     runs = sum(chunk.count for _, groups in works for group in groups for chunk in group)
-    a_job = min(JOB_SECONDS / (seconds_a_run or JOB_SECONDS), runs / (4 * n_jobs))
+    a_job = min(MOMENT / (seconds_a_run or MOMENT), runs / (4 * n_jobs))
     jobs: list[tuple[int, list[Group]]] = []
     for index, (_, groups) in enumerate(works):
         size = a_job
@@ -41,10 +38,7 @@ def jobs_of(
 class Comparison:
     """What processes have given so far, to tell whether they drew the same random numbers.
 
-    Parameters
-    ----------
-    local : Trial
-        Of this process.
+    `local` is the trial of this process.
     """
 
     def __init__(self, local: Trial) -> None:

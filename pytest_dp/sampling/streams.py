@@ -33,12 +33,7 @@ def claim_seed(name: str, mechanism: Any) -> int:
 
 
 def definition_of(mechanism: Any) -> Any:
-    """The function or class that says what it does: of what is wrapped, of a partial or an object.
-
-    Parameters
-    ----------
-    mechanism : callable
-    """
+    """The function or class that says what it does: beneath wrappers, partials and objects."""
     inner = inspect.unwrap(mechanism)
     while isinstance(inner, functools.partial):
         inner = inspect.unwrap(inner.func)

@@ -10,41 +10,27 @@ from __future__ import annotations
 import copy
 import math
 import re
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
+from pytest_dp.limits import CHUNK, HUNG_SECONDS, LOOK_RUNS, MANY, MOMENT, TRIAL_RUNS
 from pytest_dp.outputs.outcome import Raised, all_raised, same
-from pytest_dp.reprs import shown
 from pytest_dp.sampling.calling import Call, Made
-from pytest_dp.sampling.chunks import (
-    MAX_VECTORIZED_CHUNK,
-    Chunk,
-    Input,
-    at_a_time,
-)
+from pytest_dp.sampling.chunks import Chunk, Input, at_a_time
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.coupling import try_coupling
-from pytest_dp.sampling.deadline import HUNG_SECONDS, Deadline, interruptible
+from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.first_states import first_state
-from pytest_dp.sampling.forked import Origin, written_at
+from pytest_dp.sampling.forked import Origin, files_read
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.noiseless import noiseless
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, Runs
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.twister import GLOBAL
-
-TRIAL_RUNS = 2
-"""Runs at a time by which a mechanism is first looked at: one may take a second. By hand..."""
-TRIAL_RUNS_ALONE = 6
-"""...and where it uses none of the streams, and may draw on others."""
-
-LOOK_RUNS, LOOK_SECONDS = 12, 0.1
-"""Further runs, each made twice, by which it is seen whether all randomness can be seeded, if they
-take less than this: with few outputs, some agree by chance. By hand."""
 
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 """A number in a note, with its unit if that is of time."""
@@ -53,21 +39,9 @@ _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 class Subject:
     """A mechanism that is tried out: the one that a `Sampler` draws from.
 
-    Parameters
-    ----------
-    call : Call
-    seed : int
-
-    Attributes
-    ----------
-    runs : int
-        So far, with those of copies.
-    seconds : float
-        That they took, those apart that do not tell what a run costs.
-    replayable : bool
-        Whether the same random numbers give the same outputs, as far as is known.
-    notes, hindrances : list of str
-        See `note`.
+    `runs` counts those of copies too. `seconds` is what they took, those apart that do not tell
+    what a run costs. `replayable` says whether the same random numbers give the same outputs, as
+    far as is known. The `notes` and `hindrances` are those of `note`.
     """
 
     def __init__(self, call: Call, seed: int) -> None:
@@ -80,10 +54,11 @@ class Subject:
         self.runs = self._timed_runs = 0
         self.seconds = 0.0
         self._fastest = math.inf
-        self._at_a_time = MAX_VECTORIZED_CHUNK
+        self._at_a_time = MANY * CHUNK
         self.replayable = True
         self._copies = False
-        self._origin: Origin | None = None  # of those that cannot be copied
+        self.origin: Origin | None = None  # waits since before the first run
+        self._forks = False  # as it cannot be copied
         self._draws = True
         self._idle: frozenset[int] | None = None  # unknown
         self._refused = ""
@@ -94,7 +69,6 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The mechanism's name."""
         return getattr(self.call.mechanism, "__name__", None) or "the mechanism"
 
     @property
@@ -124,28 +98,32 @@ class Subject:
 
     @property
     def runner(self) -> Runner:
-        """How the mechanism is run, by what is known of it."""
         return Runner(self.seed, self._copies, self._idle or frozenset(), self.seconds_a_run)
 
     @property
     def forks(self) -> bool:
         """Whether there are no copies, and processes are forked in place of them."""
-        return self._origin is not None
+        return self._forks
+
+    def begin(self) -> None:
+        """Let a process wait that is as this one before the first run, until this is closed."""
+        self.origin = Origin(self.call)
+        if self._first.pristine is self._pristine:
+            self._first.origin = self.origin
 
     def close(self) -> None:
         """End the processes that were forked, unless later audits need them."""
-        if self._origin is not None and self._origin is not self._first.origin:
-            self._origin.close()
+        if self.origin is not None and self.origin is self._first.origin:
+            self._first.wait()
+        elif self.origin is not None:
+            self.origin.close()
 
     def _try_out(
         self, copied: tuple[Call, list[Input]], deadline: Deadline, *, may_raise: bool = False
     ) -> None:
         """Find out what a run costs and whether it can be replayed, by a few runs of a copy.
 
-        Raises
-        ------
-        CannotCopy
-            If the copy always raises, unless it may.
+        Raises CannotCopy if the copy always raises, unless it may.
         """
         call, (on_copy,) = copied
         used = self.runner.on(call, on_copy)
@@ -156,7 +134,7 @@ class Subject:
 
         outputs, moved = drawn(TRIAL_RUNS)
         last = outputs[-1]
-        if isinstance(last, Raised) and not may_raise and all_raised(drawn(TRIAL_RUNS_ALONE)[0]):
+        if isinstance(last, Raised) and not may_raise and all_raised(drawn(3 * TRIAL_RUNS)[0]):
             raise CannotCopy(f"copies of it raise {last.kind}")
         self._at_a_time = at_a_time(outputs)
         self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
@@ -166,11 +144,11 @@ class Subject:
         self._draws = moved
         if moved:
             self.replayable = all(map(same, drawn(TRIAL_RUNS)[0], drawn(TRIAL_RUNS)[0]))
-            if self.replayable and LOOK_RUNS * (self.seconds_a_run or 0.0) < LOOK_SECONDS:
+            if self.replayable and (LOOK_RUNS // 2) * (self.seconds_a_run or 0.0) < MOMENT:
                 used = replace(used, made=Made())  # to look at: these are no samples
-                self.replayable = all(map(same, drawn(LOOK_RUNS)[0], drawn(LOOK_RUNS)[0]))
+                self.replayable = all(map(same, drawn(LOOK_RUNS // 2)[0], drawn(LOOK_RUNS // 2)[0]))
         else:  # then outputs that vary come from elsewhere
-            alone = drawn(TRIAL_RUNS_ALONE)[0]
+            alone = drawn(3 * TRIAL_RUNS)[0]
             self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))
 
     def _try_alone(self, dataset: Input, deadline: Deadline) -> Outputs:
@@ -214,17 +192,8 @@ class Subject:
     ) -> bool:
         """Whether draws on two inputs may share their random numbers, by a few runs of a copy.
 
-        Parameters
-        ----------
-        input1, input2 : Input
-        deadline : Deadline
-        rows : int, optional
-            Draws in each call, of a vectorised mechanism.
-
-        Raises
-        ------
-        OutOfTime
-            If the deadline passed first.
+        `rows` is the number of draws in each call of a vectorised mechanism. Raises OutOfTime if
+        the deadline passed first.
         """
         if not self.replayable:
             return False
@@ -264,86 +233,74 @@ class Subject:
     ) -> Outputs:
         """Outputs of a mechanism that was never run before, with random numbers of its own.
 
-        That is a copy, or, where it cannot be copied, a process that was forked before.
-
-        Raises
-        ------
-        CannotCopy
-            If there is none.
-        OutOfTime
-            If the deadline passes first.
+        That is a copy, or, where it cannot be copied, a process that was forked before. Raises
+        CannotCopy if there is none, and OutOfTime if the deadline passes first.
         """
-        vectorized = self.call.size is not None
-        chunks = [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(_calls(runs, vectorized))]
+        if self.origin is not None and (self._forks or self._pristine.reason):
+            return self.forked(self.origin, [(dataset, key)], runs, deadline, seeds_all=True)[0]
         made = self.call.made.runs
         try:
-            if self._origin is not None:
-                self.call.made.runs += runs
-                usual = runs * (self.seconds_a_run or 0.0)
-                return self._origin.run(
-                    self.call, self.runner, dataset, chunks, deadline, HUNG_SECONDS + 50 * usual
-                )
             call, (on_copy,) = self._copied(dataset)
-            ran = self.runner.run(call, on_copy, chunks, deadline)
+            ran = self.runner.run(call, on_copy, self._chunks(runs, key), deadline)
             return joined([done.outputs for done in ran])
         finally:
             self.runs += self.call.made.runs - made
 
+    def forked(
+        self,
+        origin: Origin,
+        items: Sequence[tuple[Input, tuple[int, ...]]],
+        runs: int,
+        deadline: Deadline,
+        *,
+        seeds_all: bool = False,
+    ) -> list[Outputs]:
+        """The same of one process, of each input with its key; see `Origin.run`."""
+        works = [(dataset, self._chunks(runs, key)) for dataset, key in items]
+        total = runs * len(items)
+        self.call.made.runs += total
+        self.runs += total
+        seconds = HUNG_SECONDS + 50 * total * (self.seconds_a_run or 0.0)
+        return origin.run(self.call, self.runner, works, deadline, seconds, seeds_all=seeds_all)
+
+    def _chunks(self, runs: int, key: tuple[int, ...]) -> list[Chunk]:
+        """Two calls of a vectorised mechanism, as it may repeat what it gave in an earlier one."""
+        calls = [runs] if self.call.size is None else [runs - runs // 2, runs // 2]
+        return [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(calls)]
+
     def files_kept(self, dataset: Input, deadline: Deadline, *, rewritten: bool) -> list[str]:
         """Files that the mechanism reads, and that were written since it was first run.
 
-        Parameters
-        ----------
-        dataset : Input
-        deadline : Deadline
-        rewritten : bool
-            Whether those count that each run writes again, such as a counter. What a run reads of
-            what it wrote itself never does.
-
-        Raises
-        ------
-        CannotCopy, OutOfTime
-            If that cannot be seen.
+        If `rewritten`, those count that each run writes again, such as a counter. What a run reads
+        of what it wrote itself never does. Raises CannotCopy or OutOfTime if that cannot be seen.
         """
-        origin = Origin(self.call)
-        written: list[dict[str, float]] = []
-        with closing(origin):
-            seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
-            for number in range(2):
-                chunks = [Chunk(1, (Purpose.COPY, number))]
-                origin.run(self.call, self.runner, dataset, chunks, deadline, seconds)
-                written.append({file: written_at(file) for file in sorted(origin.files)})
+        seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
+        first, second = files_read(self.call, self.runner, dataset, deadline, seconds)
         return [
             file
-            for file, when in written[0].items()
-            if when >= self._first.since and (rewritten or when == written[1][file])
+            for file, when in first.items()
+            if when >= self._first.since and (rewritten or when == second[file])
         ]
 
-    def repeated(self, dataset: Input, copies: int, deadline: Deadline) -> list[list[str]]:
-        """Two outputs each, as texts, of so many that start afresh; errors as of `afresh`."""
-        if self._pristine.reason and self._origin is None:
-            self._fork(self._pristine.reason)
-        return [
-            [shown(output) for output in self.afresh(dataset, 2, (copies, number), deadline)]
-            for number in range(copies)
-        ]
+    def before_all(self, *, forks: bool = False) -> Subject | None:
+        """The mechanism as before the first audit in this process; None if this is the first.
 
-    def before_all(self) -> Subject | None:
-        """The mechanism as before the first audit in this process; None if this is the first."""
-        if self._first.pristine is self._pristine:
+        If it `forks`, in processes that were forked then, if one still waits.
+        """
+        if self._first.pristine is self._pristine or (forks and self._first.origin is None):
             return None
         before = copy.copy(self)
-        before.use_first_state()
+        before.use_first_state(forks=forks)
         return before
 
-    def use_first_state(self) -> None:
+    def use_first_state(self, *, forks: bool) -> None:
         """Go on with the mechanism as it was then."""
-        self._pristine, self._origin = self._first.pristine, self._first.origin
+        self._forks |= forks
+        self._pristine, self.origin = self._first.pristine, self._first.origin
         self._as_first = True
         self.call = replace(self.call, pristine=self._pristine)
 
     def _copied(self, *datasets: Input) -> tuple[Call, list[Input]]:
-        """A copy of the mechanism, and the inputs for it."""
         call, inputs = self.call.copied(*(dataset.live for dataset in datasets))
         if len(call.captured.generators) != len(self.call.captured.generators):
             raise CannotCopy("its generators cannot be copied")
@@ -352,20 +309,13 @@ class Subject:
         return call, [dataset.like(data) for dataset, data in zip(datasets, inputs, strict=True)]
 
     def _fork(self, reason: str) -> None:
-        """Use no copies; what is to start afresh is forked of the process as it is now."""
-        self._origin = Origin(self.call)
+        """Use no copies: what is to start afresh is forked."""
+        self._forks = True
         self.call = replace(self.call, pristine=Pristine.refused(reason))
-        if self._first.pristine is self._pristine:
-            self._first.origin = self._origin
 
     def _unfork(self) -> None:
-        """Use copies after all."""
+        self._forks = False
         self.call = replace(self.call, pristine=self._pristine)
-        if self._origin is not None:
-            self._origin.close()
-        if self._origin is self._first.origin:
-            self._first.origin = None
-        self._origin = None
 
     def _use_copies(self) -> None:
         self._copies = True
@@ -376,11 +326,6 @@ class Subject:
         self._timed_runs += runs
         self.seconds += seconds
         self._fastest = min(self._fastest, seconds / max(runs, 1))
-
-
-def _calls(runs: int, vectorized: bool) -> list[int]:
-    """Two calls of a vectorised mechanism, as it may repeat what it gave in an earlier one."""
-    return [runs - runs // 2, runs // 2] if vectorized else [runs]
 
 
 def _unchanged(datasets: list[Input]) -> bool:

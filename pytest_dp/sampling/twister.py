@@ -12,19 +12,15 @@ from typing import Any
 import numpy as np
 
 _BYTES = 624 * 4 + 4
-"""Of the Mersenne Twister's words, and of the position among them."""
+"""Given by the Mersenne Twister: of its words, and of the position among them."""
 
 
 class Twister:
     """What is known of the state of a generator that is asked for it again and again.
 
     Its words change with every draw, but for a second normal variate, which was kept from an
-    earlier draw. So states are only remembered where none is kept; one can only be kept again
-    after a draw, or by somebody who seeds the generator and comes to the same words.
-
-    Parameters
-    ----------
-    source : RandomState
+    earlier draw. So states are only remembered where none is kept; one can only be kept again after
+    a draw, or by somebody who seeds the generator and comes to the same words.
     """
 
     def __init__(self, source: np.random.RandomState) -> None:
@@ -33,7 +29,6 @@ class Twister:
         self._words = b""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Put the generator back to where it was."""
         self.source.set_state(state)
         self._state, self._words = state, b"" if state["has_gauss"] else self.words()
 

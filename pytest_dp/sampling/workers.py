@@ -22,10 +22,11 @@ import joblib
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
+from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import processes
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import NO_GENERATORS, is_installed
+from pytest_dp.sampling.captured import NO_GENERATORS
 from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
@@ -33,10 +34,7 @@ from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, sur
 from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
 from pytest_dp.sampling.pickling import cloudpickle, dumps
 from pytest_dp.sampling.runner import Runner
-
-GRACE_SECONDS = 5.0
-"""Seconds that a worker gets, beyond the deadline, to notice it by itself: with fewer a busy
-machine looks hung, with more an audit ends later where compiled code hangs. Chosen by hand."""
+from pytest_dp.whose_code import is_installed
 
 OUT_OF_REACH = (
     "keeps a random generator out of reach, which copies itself into every worker process with the "
@@ -53,43 +51,27 @@ class CannotShare(Exception):  # noqa: N818  a way out, not an error
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The same chunk, run twice in a row by a process that is new to the mechanism.
-
-    Attributes
-    ----------
-    process : str
-    outputs : Fingerprint
-        Of all outputs of the first run.
-    replays : bool
-        Whether the second run gave the same.
-    """
+    """The same chunk, run twice in a row by a process that is new to the mechanism."""
 
     process: str
     outputs: Fingerprint
+    """Of all outputs of the first run."""
     replays: bool
+    """Whether the second run gave the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A mechanism that is ready to travel, with what every worker tries it on first.
-
-    Attributes
-    ----------
-    mechanism : bytes
-    module : str or None
-        The module whose functions and classes travel by value, not by name.
-    """
+    """A mechanism that is ready to travel, with what every worker tries it on first."""
 
     mechanism: bytes
     module: str | None
+    """The module whose functions and classes travel by value, not by name."""
 
     def beside(self, obj: Any) -> bytes:
         """Pickle what is to meet the mechanism in a worker: both then have the same classes.
 
-        Raises
-        ------
-        CannotShare
-            If it cannot be pickled.
+        Raises CannotShare if it cannot be pickled.
         """
         try:
             return _dumped(obj, self.module)
@@ -100,10 +82,7 @@ class Packed:
 def pack(call: Call, dataset: Input, chunk: Chunk) -> Packed:
     """Pickle a mechanism, by value if possible: patched module variables then travel with it.
 
-    Raises
-    ------
-    Exception
-        Whatever pickling raised, if it cannot be pickled by value nor by reference.
+    Raises whatever pickling raised, if it can be pickled neither by value nor by reference.
     """
     # A worker looks for generators in its copy.
     trial = replace(call, captured=NO_GENERATORS), dataset, chunk
@@ -129,42 +108,27 @@ def _dumped(obj: Any, module: str | None) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What all jobs of one call have in common.
-
-    Attributes
-    ----------
-    packed : Packed
-    function : bytes
-        What measures the outputs, pickled.
-    runner : Runner
-    """
+    """What all jobs of one call have in common."""
 
     packed: Packed
     function: bytes
+    """What measures the outputs, pickled."""
     runner: Runner
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What comes back of a job.
-
-    Attributes
-    ----------
-    trial : Trial or None
-        None if it could not be run.
-    summaries : list of Summary
-        One of every chunk.
-    values : list
-        What the function said of every group.
-    error : Exception or None
-        What ended the job early: raised by the function, by a vectorised mechanism, for lack of
-        time, or because something cannot be pickled.
-    """
+    """What comes back of a job."""
 
     trial: Trial | None
+    """None if it could not be run."""
     summaries: list[Summary]
+    """One of every chunk."""
     values: list[Any]
+    """What the function said of every group."""
     error: Exception | None = None
+    """What ended the job early: raised by the function, by a vectorised mechanism, for lack of
+    time, or because something cannot be pickled."""
 
 
 def share_out(
@@ -174,14 +138,9 @@ def share_out(
 
     When the iterator is closed, no more jobs are begun, and those that are under way are awaited.
 
-    Raises
-    ------
-    OutOfTime
-        If the deadline passed long ago and a worker has not noticed; it is ended.
-    MechanismError
-        If a worker died.
-    CannotShare
-        If an input, or what comes back, cannot be pickled, or no process can be started.
+    Raises OutOfTime if the deadline passed long ago and a worker has not noticed (it is ended),
+    MechanismError if a worker died, and CannotShare if an input, or what comes back, cannot be
+    pickled, or no process can be started.
     """
     if joblib.effective_n_jobs(n_jobs) == 1 < n_jobs:
         raise CannotShare(_NO_PROCESSES.format("joblib finds no place for its semaphores"))
@@ -219,7 +178,7 @@ def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[b
         parallel.timeout = _patience(deadline)
         for sent in processes.called(parallel, work):
             yield sent
-            parallel.timeout = _patience(deadline)  # of the next job
+            parallel.timeout = _patience(deadline)  # for the next job
     except (TimeoutError, multiprocessing.TimeoutError):
         raise OutOfTime("(in a worker process, in compiled code or in an import)") from None
     except KeyboardInterrupt:
@@ -238,7 +197,7 @@ def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[b
 
 def _patience(deadline: Deadline) -> float:
     """Seconds that joblib waits for a job."""
-    return max(deadline.to_the_last(), 0.1) + GRACE_SECONDS
+    return max(deadline.to_the_last(), 0.1) + HUNG_SECONDS
 
 
 def start(n_jobs: int) -> None:

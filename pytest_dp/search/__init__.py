@@ -9,6 +9,7 @@ from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.inputs.sources import Bounded, Checked, PairSource, Proposer
+from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer
@@ -25,9 +26,6 @@ from pytest_dp.search.vectors import Vectors
 from pytest_dp.settings import Settings
 
 __all__ = ["constants_of", "searched"]
-
-TIME_SHARE = 0.1
-"""Of max_seconds, for making inputs and observing them: the rest is for samples. Chosen by hand."""
 
 
 def _checked(promise: Promise, proposers: Iterable[Proposer]) -> list[Proposer]:
@@ -54,23 +52,14 @@ def _exploring(explorer: Explorer) -> dict[str, Proposer]:
 def searched(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
     """A source of the same pairs, followed by those that a search proposes.
 
-    Parameters
-    ----------
-    source : PairSource
-        Of the claim's pairs, or of those that a strategy yields.
-    promise : Promise
-        With its inputs looked up.
-    call : Call
-        The mechanism; copies of it are run a few times.
-    settings : Settings
-        Of which `search` says what proposes pairs, and how.
+    The inputs of the promise are looked up. Copies of the mechanism are run a few times.
     """
     names = [option for option in settings.search if isinstance(option, str)]
     users = _checked(promise, (option for option in settings.search if not isinstance(option, str)))
     given, generated, bounds = source.given, source.generated, source.bounds
     if not names:
         return PairSource(given, [*users, *source.proposers], generated, bounds)
-    clock = Clock(TIME_SHARE * settings.max_seconds)
+    clock = Clock(SEARCH_TIME * settings.max_seconds)
     seed = settings.seed or 0
     context = SearchContext(call, given, bounds.holds, clock, seed)
     proposers: dict[str, Proposer] = {}

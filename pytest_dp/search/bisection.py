@@ -11,17 +11,9 @@ from pytest_dp.search.spaces import Walk
 def boundary(walk: Walk, behaviour_of: Callable[[Any], Hashable | None]) -> tuple[Any, Any] | None:
     """Two inputs next to each other, of which only the former behaves like the start of a walk.
 
-    Parameters
-    ----------
-    walk : Walk
-        Whose last input does not behave like the first.
-    behaviour_of : callable
-        A key that is equal for inputs that behave alike; None ends the search.
-
-    Returns
-    -------
-    (before, after) or None
-        By about ``log2(len(walk))`` inputs; there may be other such places.
+    The walk's last input does not behave like the first. Inputs with equal keys of `behaviour_of`
+    behave alike; the key None ends the search. About ``log2(len(walk))`` inputs are looked at, and
+    there may be other such places.
     """
     low, high = 0, len(walk) - 1
     behaviour_at_start = behaviour_of(walk[low])

@@ -7,6 +7,8 @@ module, in a default, on an object. Nothing of the project is run to find these 
 from __future__ import annotations
 
 import dis
+import math
+import sys
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -17,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.search.reachable import is_constant, reachable
+from pytest_dp.limits import POOL, SHORT_TEXT
+from pytest_dp.reach import reach
+from pytest_dp.whose_code import is_project_file
 
-MAX_CONSTANTS = 200
-"""Of one mechanism: each is tried at many places of an input. More may find more, and leave less
-time for each. Chosen by hand."""
 _DECIDING = frozenset(["COMPARE_OP", "CONTAINS_OP"])
 _LOADING = frozenset(["LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL"])
 """Instructions of Python that compare, and that load a constant."""
@@ -51,15 +52,35 @@ def corner_values() -> list[Constant]:
 def constants_of(mechanism: Any, params: dict[str, Any]) -> list[Constant]:
     """The constants that a mechanism may compare its data with, those in comparisons first.
 
-    They are looked for in all that is `reachable`, which has the same parameters.
+    They are looked for in all that is `reachable`.
     """
     ranked: dict[tuple[type, Any], tuple[int, Constant]] = {}
-    for rank, constant in islice(_in_all(mechanism, params), 50 * MAX_CONSTANTS):
+    for rank, constant in islice(_in_all(mechanism, params), 50 * POOL):
         key = type(constant.value), constant.value
         if key not in ranked or ranked[key][0] > rank:
             ranked[key] = rank, constant
     ordered = sorted(ranked.values(), key=lambda entry: entry[0])
-    return [constant for _, constant in ordered[:MAX_CONSTANTS]]
+    return [constant for _, constant in ordered[:POOL]]
+
+
+def reachable(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Constants, and the project's functions, that a mechanism or an argument can reach."""
+    arguments = ((value, f"the argument {name}") for name, value in params.items())
+    for value, place in reach((mechanism, ""), *arguments):
+        if is_constant(value) or (
+            type(value) is types.FunctionType and is_project_file(value.__code__.co_filename)
+        ):
+            yield value, place
+
+
+def is_constant(value: Any) -> bool:
+    """Whether this is a number or a string that may stand in data."""
+    kind = type(value)
+    if issubclass(kind, str):
+        return 0 < str.__len__(value) <= 2 * SHORT_TEXT
+    if issubclass(kind, int):
+        return kind is not bool and int.bit_length(value) < sys.float_info.max_exp
+    return issubclass(kind, float | np.integer | np.floating) and math.isfinite(value)
 
 
 def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Constant]]:
@@ -67,8 +88,8 @@ def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Const
     for value, place in reachable(mechanism, params):
         if is_constant(value):
             yield 1, Constant(_plain(value), place)
-        elif type(value) is types.FunctionType:
-            with suppress(Exception):  # such as of code that was made by hand
+        else:
+            with suppress(Exception):  # such as of code that some tool made
                 yield from list(_in_code(value.__code__))
 
 

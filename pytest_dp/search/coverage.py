@@ -15,22 +15,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from pytest_dp.sampling.garbage import watched_collections
-from pytest_dp.search.reachable import is_project
+from pytest_dp.whose_code import is_project_file
 
 Step = tuple[str, int, int]
 """File, first line and offset of an instruction: equal for copies of a function."""
 NAME = "pytest-dp"
 FREE_TOOLS = (4, 3)
-"""Numbers of tools of `sys.monitoring` that are not reserved for others."""
+"""Tools of `sys.monitoring` that are not reserved for others: given by Python."""
 
 
 class Tracer:
     """Records the steps of runs.
 
-    Attributes
-    ----------
-    steps : set of Step or None
-        Executed inside of the last `tracing`; None if they could not be traced.
+    `steps` are those executed inside of the last `tracing`; None if they could not be traced.
     """
 
     def __init__(self) -> None:
@@ -56,7 +53,7 @@ def _traced(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
 
     def enter(frame: types.FrameType, event: str, _: Any) -> Callable[..., Any] | None:  # noqa: ARG001
         code = frame.f_code
-        if not is_project(code) or collecting():
+        if not is_project_file(code.co_filename) or collecting():
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         file, first_line = code.co_filename, code.co_firstlineno
@@ -87,7 +84,7 @@ def _monitored(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[boo
     thread = threading.get_ident()  # events are those of all threads
 
     def enter(code: types.CodeType, _: int) -> Any:
-        if is_project(code) and code not in instrumented:
+        if is_project_file(code.co_filename) and code not in instrumented:
             instrumented.append(code)
             monitoring.set_local_events(tool, code, events.INSTRUCTION)
         return None

@@ -8,34 +8,17 @@ from functools import cached_property
 from itertools import islice
 
 from pytest_dp.datasets.relations import Pair, Relation
+from pytest_dp.limits import FEW, MANY, SEVERAL
 from pytest_dp.search.bisection import boundary
 from pytest_dp.search.constants import Constant, constants_of, corner_values
 from pytest_dp.search.screening import KNOWN, Screen, SearchContext
 from pytest_dp.search.spaces import Candidate, Space
 
-MAX_NEIGHBOURS, AMONG = 6, 64
-"""Neighbours of an input with new behaviour that are looked at, and among how many they are drawn.
-More find a better pair, and leave less time for other inputs. This and the numbers below were
-chosen by hand."""
-MAX_PAIRS = 2
-"""Pairs of such an input with its neighbours that are proposed: each takes samples from others."""
-MAX_STARTS = 8
-"""Pairs of the claim from which walks to others begin."""
-
 
 class Explorer:
     """Finds pairs around candidates of a space.
 
-    Parameters
-    ----------
-    space : Space
-    relation : Relation
-    context : SearchContext
-
-    Attributes
-    ----------
-    tried : set of Constant
-        Those of which an input was looked at.
+    `tried` has the constants of which an input was looked at.
     """
 
     def __init__(self, space: Space, relation: Relation, context: SearchContext) -> None:
@@ -67,7 +50,7 @@ class Explorer:
         """A candidate with its neighbours: two in order, which differ most, then others."""
         pairs = self.relation.pairs(candidate.data, self.space.records)
         yield from (self._with_origin(pair, candidate) for pair in islice(pairs, 2))
-        others = list(islice(pairs, AMONG))
+        others = list(islice(pairs, MANY))
         for at in self.rng.permutation(len(others)).tolist():
             yield self._with_origin(others[at], candidate)
 
@@ -87,15 +70,15 @@ class Explorer:
         if boundary_pair is not None:
             yield boundary_pair
         ranked: list[tuple[int, int, Pair]] = []
-        for pair in islice(self.neighbours(candidate), MAX_NEIGHBOURS):
+        for pair in islice(self.neighbours(candidate), 2 * FEW):
             rank = self.screen.rank(pair)
             if rank is not None:
                 ranked.append((rank, len(ranked), pair))
-        yield from (pair for _, _, pair in sorted(ranked)[:MAX_PAIRS])
+        yield from (pair for _, _, pair in sorted(ranked)[:2])
 
     def _boundary_pair(self, candidate: Candidate) -> Pair | None:
         """Two neighbours, between an input of the claim and the candidate, that differ."""
-        for start in self._context.pairs[:MAX_STARTS]:
+        for start in self._context.pairs[:SEVERAL]:
             walk = self.space.walk(start.d1, candidate.data)
             inputs = None if walk is None else boundary(walk, self.screen.behaviour_of)
             if inputs is not None and not self.relation.fault(*inputs):

@@ -7,23 +7,13 @@ from random import Random
 
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.sources import Drawer, Proposer, Tried
-from pytest_dp.search.mutation import MAX_PARENTS, PAST_SHARE, hopeful, patience
+from pytest_dp.limits import DOZENS, SEVERAL
+from pytest_dp.search.mutation import PAST_SHARE, hopeful, patience
 from pytest_dp.search.screening import KNOWN, SearchContext
-
-MAX_KNOWN, KNOWN_EVERY = 4, 25
-"""Pairs of known behaviour that are proposed all the same, and among how many in a row of these
-there is one. More of them find what no run shows, and leave fewer samples for the other pairs.
-Chosen by hand."""
 
 
 class Sifted:
-    """Another proposer's pairs, without most of those with known behaviour.
-
-    Parameters
-    ----------
-    proposer : Proposer
-    context : SearchContext
-    """
+    """Another proposer's pairs, without most of those with known behaviour."""
 
     def __init__(self, proposer: Proposer, context: SearchContext) -> None:
         self._proposer, self._context = proposer, context
@@ -43,20 +33,13 @@ class Sifted:
 
     def _is_due(self) -> bool:
         """Whether a pair that shows nothing new is proposed all the same."""
-        is_due = self._known < MAX_KNOWN and self._dry >= KNOWN_EVERY * self._known
+        is_due = self._known < SEVERAL // 2 and self._dry >= DOZENS * self._known
         self._known += is_due
         return is_due
 
 
 class MutatedPairs:
-    """Mutations of drawn pairs, inside of what their strategy can yield.
-
-    Parameters
-    ----------
-    drawer : Drawer
-    context : SearchContext
-    seed : int
-    """
+    """Mutations of drawn pairs, inside of what their strategy can yield."""
 
     name = "mutation"
 
@@ -71,7 +54,7 @@ class MutatedPairs:
         while self._dry <= patience(screen) and not screen.blind:
             self._dry += 1
             from_past = not self._new_pairs or self._random.random() < PAST_SHARE
-            parents = hoped if from_past else self._new_pairs[-MAX_PARENTS:]
+            parents = hoped if from_past else self._new_pairs[-(SEVERAL // 2) :]
             pair = self._drawer.mutated(self._random.choice(parents), self._random)
             rank = None if pair is None else screen.rank(pair)
             if pair is not None and rank is not None and rank < KNOWN:

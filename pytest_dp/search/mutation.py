@@ -7,41 +7,34 @@ from typing import Any
 
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.sources import Tried
+from pytest_dp.limits import DOZENS, PATIENCE, SEVERAL
 from pytest_dp.search.exploring import Explorer
 from pytest_dp.search.screening import Screen
 
-PATIENCE, PATIENCE_PER_NEW, MAX_PATIENCE = 40, 30, 400
-"""Mutations in a row that may show nothing new: the first number, and the second for each input
-with new behaviour, as there may be more behind it; but no more than the third. More patience finds
-more, and takes longer in vain. These and the numbers below were chosen by hand."""
-MAX_INSERTED_INTO, MAX_INSERTED = 8, 12
-"""Inputs with new behaviour into which constants are put, and how many: behind one condition, there
-may be another. Each combination is a look at an input."""
-MAX_PARENTS = 4
-"""Pairs of the past that are mutated, those that a bet may gain most on; more of them spread the
-mutations thinner."""
+MAX_INSERTED_INTO = 8
+"""Inputs with new behaviour into which constants are put: behind one condition, there may be
+another. Measured."""
 PAST_SHARE = 0.25
-"""Share of mutations that are of pairs of the past; the others are of inputs with new behaviour."""
+"""Share of mutations that are of pairs of the past; the others are of inputs with new behaviour.
+Measured."""
 
 
 def patience(screen: Screen) -> int:
-    """How many inputs in a row may show nothing new until a search ends."""
-    return min(PATIENCE + PATIENCE_PER_NEW * len(screen.new_inputs), MAX_PATIENCE)
+    """How many inputs in a row may show nothing new until a search ends.
+
+    Behind each input with new behaviour, there may be more.
+    """
+    return min(PATIENCE + 30 * len(screen.new_inputs), 10 * PATIENCE)
 
 
 def hopeful(past: Sequence[Tried]) -> list[Pair]:
     """The pairs that a bet may gain most on."""
     ordered = sorted(past, key=lambda tried: -tried.hope)
-    return [tried.pair for tried in ordered[:MAX_PARENTS]]
+    return [tried.pair for tried in ordered[: SEVERAL // 2]]
 
 
 class Mutation:
-    """Mutates inputs; those with new behaviour are mutated further.
-
-    Parameters
-    ----------
-    explorer : Explorer
-    """
+    """Mutates inputs; those with new behaviour are mutated further."""
 
     name = "mutation"
 
@@ -69,7 +62,7 @@ class Mutation:
         while self._inserted_into < min(len(explorer.screen.new_inputs), MAX_INSERTED_INTO):
             data = explorer.screen.new_inputs[self._inserted_into]
             self._inserted_into += 1
-            for constant in explorer.constants[:MAX_INSERTED]:
+            for constant in explorer.constants[: DOZENS // 2]:
                 for candidate in explorer.space.inserted(data, constant, explorer.rng):
                     if explorer.screen.blind:
                         return

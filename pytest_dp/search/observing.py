@@ -20,6 +20,7 @@ from pytest_dp import clocks
 from pytest_dp.arrays import Floats
 from pytest_dp.datasets.equality import digest
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.limits import NESTED, NOTICED_SECONDS, SEVERAL, SLOW, THOUSAND
 from pytest_dp.outputs.columns import as_float
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.calling import Call
@@ -32,65 +33,27 @@ from pytest_dp.sampling.streams import child, stream
 from pytest_dp.search.coverage import Step, Tracer
 from pytest_dp.search.sizes import is_too_large
 
-STREAMS = 2
-"""Runs of each input: two show whether there is noise. More would cover rarer code, and take
-longer. Chosen by hand."""
-SLOW, SLOW_SECONDS = 20.0, 0.25
-"""An input is not proposed if a run on it takes so many times as long as the quickest run, and so
-many seconds: an audit of it might never end. Smaller values leave out inputs that are only large.
-Chosen by hand."""
-COMPUTED = 0.8
-"""Share of that time for which a run has to compute to count as slow at once. On a busy machine it
-may have waited for the processor: then it is given more time. A smaller share leaves out inputs
-that only had to wait; a larger one costs more time on slow ones. Chosen by hand."""
-MORE_TIME = (1, 2, 4)
-"""How many times as much time each attempt is given. Chosen by hand."""
-MAX_DEPTH = 5
-"""Of containers in an output, inside of which numbers are compared. Chosen by hand."""
-MAX_NUMBERS = 1_000
-"""Numbers of an output that are compared; further ones are seldom different in kind. Chosen by
-hand."""
-DIGITS = 3
-"""Significant digits of noise that are compared: more would tell rounding apart. Chosen by hand."""
-MAX_NOISES = 8
-"""Numbers of an output whose noise is compared. Chosen by hand."""
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What runs show of an input.
-
-    Attributes
-    ----------
-    coverage : frozenset of Step
-        All instructions that were executed.
-    form : hashable
-        Types of the outputs, and the keys of dicts, or how they raised.
-    noise : tuple of float
-        How far numbers of the outputs on two streams differ; empty where that is unknown.
-    numbers : ndarray or None
-        The numbers of the output on the first stream.
-    spread : float
-        Their average distance from those on the second.
-    raised : bool
-        Whether any run raised.
-    """
+    """What runs show of an input."""
 
     coverage: frozenset[Step] = frozenset()
+    """All instructions that were executed."""
     form: Any = ()
+    """Types of the outputs, and the keys of dicts, or how they raised."""
     noise: tuple[float, ...] = ()
+    """How far numbers of the outputs on two streams differ; empty where that is unknown."""
     numbers: Floats | None = None
+    """Of the output on the first stream."""
     spread: float = 0.0
+    """Their average distance from those on the second."""
     raised: bool = False
+    """Whether any run raised."""
 
 
 class Clock:
-    """The time that a search has left.
-
-    Parameters
-    ----------
-    seconds : float
-    """
+    """The time that a search has left."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._since = seconds, math.inf
@@ -116,16 +79,7 @@ class Clock:
 class Observer:
     """Runs a copy of the mechanism on inputs, and remembers what it showed.
 
-    Parameters
-    ----------
-    call : Call
-    seed : int
-    clock : Clock
-
-    Attributes
-    ----------
-    call : Call or None
-        What is observed: the copy; None where the mechanism cannot be copied.
+    `call` is the copy that is observed; None where the mechanism cannot be copied.
     """
 
     def __init__(self, call: Call, seed: int, clock: Clock) -> None:
@@ -166,7 +120,7 @@ class Observer:
         with self._streams.entered():
             if is_too_large(data, lambda smaller: self._run(Input(smaller), 0)):
                 return None
-            for number in range(STREAMS):
+            for number in range(2):
                 started = clocks.seconds()
                 try:
                     outputs.append(self._run(copies, number))
@@ -183,25 +137,23 @@ class Observer:
             return Observation(frozenset(steps), forms, raised=any(raised))
         with np.errstate(all="ignore"):
             apart = np.abs(numbers[0] - numbers[1])
-        noise = tuple(float(f"{distance:.{DIGITS}g}") for distance in apart[:MAX_NOISES])
+        noise = tuple(float(f"{distance:.3g}") for distance in apart[:SEVERAL])
         return Observation(frozenset(steps), forms, noise, numbers[0], float(np.mean(apart)))
 
     def _run(self, data: Input, number: int) -> Any:
         """An output, on the stream of this number.
 
-        Raises
-        ------
-        OutOfTime
-            If it takes too long, by the processor's clock as far as the mechanism does not wait.
+        Raises OutOfTime if it takes too long, by the processor's clock as far as the mechanism does
+        not wait.
         """
         quickest = self._quickest if math.isfinite(self._quickest) else 1.0
-        seconds = max(SLOW * quickest, SLOW_SECONDS)
-        for times in MORE_TIME:
+        seconds = max(SLOW * quickest, NOTICED_SECONDS)
+        for times in (1, 2, 4):
             before = clocks.processor_seconds()
             try:
                 return self._run_within(seconds * times, data.fresh(), number)
             except OutOfTime:
-                is_slow = clocks.processor_seconds() - before >= COMPUTED * seconds
+                is_slow = clocks.processor_seconds() - before >= 0.8 * seconds
                 if is_slow or self._waits or self._clock.remaining < seconds:
                     raise
         self._waits = True  # the mechanism itself waits, as for an answer: no further attempts
@@ -262,13 +214,13 @@ def _form(output: Any) -> tuple[str, Any]:
 def _numbers(output: Any) -> Floats:
     """The numbers in an output, in order."""
     if isinstance(output, np.ndarray | np.generic | int | float):
-        flat = np.ravel(np.asarray(output))[:MAX_NUMBERS]
+        flat = np.ravel(np.asarray(output))[:THOUSAND]
         return flat.astype(float) if flat.dtype.kind in "iuf" else np.empty(0)
-    return np.array(list(islice(_leaves(output, 0), MAX_NUMBERS)), dtype=float)
+    return np.array(list(islice(_leaves(output, 0), THOUSAND)), dtype=float)
 
 
 def _leaves(output: Any, depth: int) -> Iterator[float]:
-    if depth > MAX_DEPTH:
+    if depth > NESTED:
         return
     if isinstance(output, dict):
         for name in sorted(output, key=repr):

@@ -7,26 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.limits import THOUSAND
 from pytest_dp.search.constants import Constant
 from pytest_dp.search.spaces import Candidate, Walk, choice
 
-MAX_OPTIONS = 1_000
-"""Values that are searched. More take memory; there is time for few of them. Chosen by hand."""
-
 
 class Options:
-    """The values of a claim.
-
-    Parameters
-    ----------
-    options : sequence
-    """
+    """The values of a claim."""
 
     def __init__(self, options: Sequence[Any]) -> None:
-        self.records = tuple(options)[:MAX_OPTIONS]
+        self.records = tuple(options)[:THOUSAND]
 
     def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:  # noqa: ARG002
-        """All values."""
         return (Candidate(option, "one of the values") for option in self.records)
 
     def placed(self, constant: Constant) -> Iterator[Candidate]:  # noqa: ARG002
@@ -52,7 +44,6 @@ class Options:
         constants: Sequence[Constant],
         rng: np.random.Generator,
     ) -> Candidate:
-        """Another value."""
         return self.combined(constants, rng)
 
     def walk(self, start: Any, end: Any) -> Walk | None:

@@ -7,32 +7,20 @@ from itertools import islice
 
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.sources import Proposer, Tried
+from pytest_dp.limits import PATIENCE
 from pytest_dp.search.exploring import Explorer
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.spaces import Candidate
 
-UNSCREENED = 2
-"""Pairs that are proposed though nothing new is seen of them: more find what no run shows, and
-take samples from others. Chosen by hand."""
-MAX_COMBINED = 40
-"""Inputs with several constants that are looked at. Chosen by hand."""
-
 
 class Timed:
-    """Another proposer's pairs; making them takes its time from a clock.
-
-    Parameters
-    ----------
-    proposer : Proposer
-    clock : Clock
-    """
+    """Another proposer's pairs; making them takes its time from a clock."""
 
     def __init__(self, proposer: Proposer, clock: Clock) -> None:
         self._proposer, self._clock = proposer, clock
         self.name: str = getattr(proposer, "name", type(proposer).__name__)
 
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
-        """Its pairs."""
         with self._clock.running():
             pairs = iter(self._proposer.propose(past))
         while True:
@@ -46,12 +34,7 @@ class Timed:
 class Placing:
     """Pairs around candidates with new behaviour, and a few others; all are proposed once.
 
-    Parameters
-    ----------
-    explorer : Explorer
-    name : str
-    candidates : callable
-        ``candidates(explorer)``: inputs to look at.
+    ``candidates(explorer)`` gives the inputs to look at.
     """
 
     def __init__(
@@ -68,7 +51,7 @@ class Placing:
         explorer, self._explorer = self._explorer, None
         if explorer is None:
             return
-        for candidate in islice(self._candidates(explorer), UNSCREENED):
+        for candidate in islice(self._candidates(explorer), 2):
             pairs = (
                 pair
                 for pair in explorer.neighbours(candidate)
@@ -93,5 +76,5 @@ def with_constants(explorer: Explorer) -> Iterator[Candidate]:
         for candidate in space.placed(constant):
             yield candidate
             explorer.tried.add(constant)
-    for _ in range(MAX_COMBINED if constants else 0):
+    for _ in range(PATIENCE if constants else 0):
         yield space.combined(constants, explorer.rng)

@@ -12,38 +12,23 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.datasets.relations import Pair
+from pytest_dp.limits import CLEARLY, SEVERAL
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.observing import Clock, Observation, Observer
 
 KNOWN = 3
-"""The rank of pairs that show nothing new."""
-FARTHER = 1.2
-"""How many times as far apart as all before the outputs of a pair have to be to count as new: the
-closer to 1, the more pairs count that are hardly different. This and the numbers below were chosen
-by hand."""
-MAX_OF_A_KIND = 2
-"""Pairs of the same two behaviours that count as new: more take samples from other kinds."""
-MAX_NOISES = 4
-"""Noise that differs on more inputs than so many, and on a third of all, is no part of behaviour:
-it depends on the input in a continuous way. A larger number would call more inputs new."""
+"""The rank of pairs that show nothing new, given after those of `Screen.rank`."""
 
 
 @dataclass(slots=True)
 class Screen:
-    """Ranks candidates by what their runs show.
-
-    Attributes
-    ----------
-    observer : Observer
-    inside : callable
-        Whether an input is inside the claim.
-    new_inputs : list
-        Inputs that showed a new behaviour, in order.
-    """
+    """Ranks candidates by what their runs show."""
 
     observer: Observer
     inside: Callable[[Any], bool]
+    """Whether an input is inside the claim."""
     new_inputs: list[Any] = field(default_factory=list)
+    """Inputs that showed a new behaviour, in order."""
     _behaviours: set[Hashable] = field(default_factory=set)
     _noises: set[Hashable] = field(default_factory=set)
     _kinds: Counter[Hashable] = field(default_factory=Counter)
@@ -70,9 +55,9 @@ class Screen:
         kind = frozenset((self._behaviour(observation1), self._behaviour(observation2)))
         self._kinds[kind] += 1
         apart = _apart(observation1, observation2)
-        is_farther = apart > FARTHER * self._farthest
+        is_farther = apart > CLEARLY * self._farthest
         self._farthest = max(self._farthest, apart)
-        if len(kind) > 1 and self._kinds[kind] <= MAX_OF_A_KIND:
+        if len(kind) > 1 and self._kinds[kind] <= 2:
             return 0
         if is_new:
             return 1
@@ -102,7 +87,7 @@ class Screen:
         return None if refused else observation
 
     def _behaviour(self, observation: Observation) -> Hashable:
-        uses_noise = len(self._noises) <= max(MAX_NOISES, len(self._behaviours) // 3)
+        uses_noise = len(self._noises) <= max(SEVERAL // 2, len(self._behaviours) // 3)
         return observation.coverage, observation.form, observation.noise if uses_noise else ()
 
     def _enter(self, data: Any, observation: Observation) -> bool:
@@ -131,16 +116,8 @@ def _apart(one: Observation, other: Observation) -> float:
 class SearchContext:
     """What the proposers of an audit share; nothing is run before it is needed.
 
-    Parameters
-    ----------
-    call : Call
-    pairs : sequence of Pair
-        Those of the claim.
-    inside : callable
-        As of a `Screen`.
-    clock : Clock
-        For making inputs, and for observing them.
-    seed : int
+    The pairs are those of the claim, `inside` is as of a `Screen`, and the clock runs for making
+    inputs and for observing them.
     """
 
     def __init__(

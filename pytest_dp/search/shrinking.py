@@ -4,9 +4,7 @@ Fewer records come first, then simpler ones, as in delta debugging: whatever is 
 replaced, the inputs stay neighbours, and the smaller pair is taken if it breaks the claim on new
 samples.
 
-References
-----------
-Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002.
+Source: Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
 from pytest_dp.datasets.fields import fields_of, with_field
-from pytest_dp.datasets.query_relations import OfQueries
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
+from pytest_dp.declaration import Queries
 from pytest_dp.outputs.columns import as_float
 
 Breaks = Callable[[Pair], bool]
@@ -33,19 +31,12 @@ Columns = dict[Hashable, dict[Hashable, Any]]
 
 @dataclass(frozen=True, slots=True)
 class PairRecords:
-    """The records of a pair: those that D and D' share, and the others.
-
-    Attributes
-    ----------
-    rows1, rows2 : tuple
-        Records of D and of D'.
-    common : tuple of (int, int)
-        Positions of records that both have, in D and in D'.
-    """
+    """The records of a pair, those of D and those of D'."""
 
     rows1: tuple[Any, ...]
     rows2: tuple[Any, ...]
     common: tuple[tuple[int, int], ...]
+    """Positions of records that both have, in D and in D'."""
 
     @classmethod
     def of(cls, pair: Pair) -> PairRecords:
@@ -73,20 +64,8 @@ class PairRecords:
 def shrunk(pair: Pair, relation: Relation, breaks: Breaks) -> Pair:
     """A smaller pair that breaks a claim, by leaving out and simplifying records.
 
-    Parameters
-    ----------
-    pair : Pair
-        It breaks the claim.
-    relation : Relation
-        What makes two inputs neighbours.
-    breaks : callable
-        ``breaks(pair)``: whether a pair breaks the claim too. It may answer no to everything once
-        there is no more time.
-
-    Returns
-    -------
-    Pair
-        The pair itself if nothing smaller breaks the claim.
+    It is the pair itself, which breaks the claim, if nothing smaller does. ``breaks(pair)`` may
+    answer no to everything once there is no more time.
     """
     seen: set[Hashable] = set()
     columns = _columns(pair) if isinstance(relation, OfRecords) else {}
@@ -120,7 +99,7 @@ def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]
         # Where records are only replaced, the mechanism may rely on their number.
         fewer = _fewer(records) if isinstance(relation, AddRemoveOne) else ()
         smaller = chain(fewer, _simpler(records, columns))
-    elif isinstance(relation, OfQueries):  # the order matters, and the length is part of the claim
+    elif relation.of is Queries:  # the order matters, and the length is part of the claim
         answers = records_of(pair.d1), records_of(pair.d2)
         smaller = _simpler_answers(*answers)
     for rows1, rows2 in smaller:
@@ -128,7 +107,7 @@ def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]
             d1, d2 = rebuilt(pair.d1, rows1), rebuilt(pair.d2, rows2)
         except (TypeError, ValueError, OverflowError):  # such as 0 in a column of dates
             continue
-        if isinstance(relation, OfQueries) and counts(pair.d1, pair.d2) and not counts(d1, d2):
+        if relation.of is Queries and counts(pair.d1, pair.d2) and not counts(d1, d2):
             continue
         if not relation.fault(d1, d2):
             difference = relation.difference(d1, d2)
@@ -195,11 +174,7 @@ def _simpler_answers(rows1: list[Any], rows2: list[Any]) -> Iterator[Rows]:
 def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
     """Simpler values of the same type, the simplest first: none for the simplest.
 
-    Parameters
-    ----------
-    value : object
-    seen : collection
-        Numbers stay between the numbers among these; anything else becomes one of these.
+    Numbers stay between the numbers among `seen`; anything else becomes one of these.
     """
     if type(value) is str:
         return sorted({v for v in seen if type(v) is str and (len(v), v) < (len(value), value)})

@@ -10,26 +10,12 @@ from typing import Any
 from pytest_dp.datasets import is_real, kind_of, rebuilt, records_of
 from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.limits import FEW, MILLION, SEVERAL
 from pytest_dp.sampling.deadline import OutOfTime
-
-SMALL, LARGE = 8, 2**20
-"""Numbers above a million are replaced by these two first, to compare the memory that runs take. A
-million entries of an array fit into any memory, and are far more than a run takes otherwise."""
-REPETITIONS = 3
-"""Of a run, of which the smallest memory counts. More are surer of it, and take longer. Chosen by
-hand."""
 
 
 def is_too_large(data: Any, run: Callable[[Any], object]) -> bool:
-    """Whether numbers of an input are sizes, of an array or a loop, for which there is no room.
-
-    Parameters
-    ----------
-    data : object
-        An input, perhaps with parameters.
-    run : callable
-        Runs the mechanism on an input.
-    """
+    """Whether numbers of an input are sizes, of an array or a loop, for which there is no room."""
     if isinstance(data, WithParams):
         return is_too_large(data.data, lambda other: run(replace(data, data=other)))
     records = records_of(data) if kind_of(data) else [data]
@@ -43,9 +29,9 @@ def is_too_large(data: Any, run: Callable[[Any], object]) -> bool:
         return min(_memory(lambda: run(smaller)) for _ in range(repetitions))
 
     try:
-        if memory(LARGE, 1) <= LARGE / 2:  # as nearly always: the difference is no more than that
-            return False
-        return memory(LARGE, REPETITIONS) - memory(SMALL, REPETITIONS) > LARGE / 2
+        if memory(MILLION, 1) <= MILLION / 2:
+            return False  # as nearly always: the difference is no more than that
+        return memory(MILLION, FEW) - memory(SEVERAL, FEW) > MILLION / 2
     except OutOfTime:
         return True
 
@@ -68,7 +54,7 @@ def _memory(run: Callable[[], object]) -> int:
 def _is_large(record: Any) -> bool:
     if isinstance(record, tuple):
         return any(map(_is_large, record))
-    return is_real(record) and abs(record) > LARGE
+    return is_real(record) and abs(record) > MILLION
 
 
 def _bounded(record: Any, bound: int) -> Any:

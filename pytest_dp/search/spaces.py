@@ -13,29 +13,19 @@ import numpy as np
 from pytest_dp.datasets import records_of
 from pytest_dp.datasets.equality import equality_key
 from pytest_dp.datasets.fields import fields_of
+from pytest_dp.limits import LARGEST_NUMBER
 from pytest_dp.search.constants import Constant
-
-LARGEST = 2.0**32
-"""Size of proposed numbers: beyond, floats are too coarse for the noise of most mechanisms, and all
-of them would seem to leak. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An input that may be proposed, and where it comes from.
-
-    Attributes
-    ----------
-    data : object
-    origin : str
-        ``"a constant in stats.py:14"``.
-    value : object
-        What was put into it, if that is a single number or string.
-    """
+    """An input that may be proposed, and where it comes from."""
 
     data: Any
     origin: str = "a mutation of another input"
+    """``"a constant in stats.py:14"``."""
     value: Any = None
+    """What was put into it, if that is a single number or string."""
 
     def origin_of(self, d1: Any, d2: Any) -> str:
         """Where a pair of neighbours around the input comes from."""
@@ -91,17 +81,10 @@ class Space(Protocol):
 
 
 def beside(value: Any, *, whole: bool) -> list[Any]:
-    """A number with those just below and above; a string with others that contain it.
-
-    Parameters
-    ----------
-    value : number or str
-    whole : bool
-        Whether only whole numbers are wanted.
-    """
+    """A number with those just below and above; a string with others that contain it."""
     if isinstance(value, str):
         return [value, f"{value}x", f"x{value}"]
-    if abs(value) > LARGEST:
+    if abs(value) > LARGEST_NUMBER:
         return []
     below, above = math.ceil(value) - 1, math.floor(value) + 1
     if whole:

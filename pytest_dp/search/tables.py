@@ -14,31 +14,20 @@ from pytest_dp.datasets import is_real, key, rebuilt, records_of
 from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.errors import ClaimError
+from pytest_dp.limits import COPIES, LONG_DATASET, SEVERAL
 from pytest_dp.search.constants import Constant
 from pytest_dp.search.spaces import Candidate, Walk, beside, choice, described
-
-COPIES = (2, 3, 10)
-"""How often a record is repeated. Chosen by hand."""
-MAX_LENGTH = 300
-"""Records of a proposed dataset: longer ones reach more, and make runs slower. Chosen by hand."""
-MAX_CORNERS = 8
-"""Records of which corner cases are made: each is a look at an input. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What the examples hold at one place of their records.
-
-    Attributes
-    ----------
-    values : list
-        Distinct values; numbers in order.
-    kind : {"whole", "number", "text", ""}
-        What else may stand there; nothing where it is empty, as in a column of flags.
-    """
+    """What the examples hold at one place of their records."""
 
     values: list[Any]
+    """Distinct values; numbers in order."""
     kind: str
+    """``"whole"``, ``"number"`` or ``"text"``: what else may stand there. Nothing where it is
+    empty, as in a column of flags."""
 
     def beside(self, constant: Constant) -> list[Any]:
         """A constant and values beside it, as far as they may stand here.
@@ -55,7 +44,6 @@ class _Column:
         return [number for number in numbers if not constant.ordinary or low <= number <= high]
 
     def mutated(self, value: Any, rng: np.random.Generator) -> Any:
-        """Another value."""
         if self.kind not in ("whole", "number") or not is_real(value) or rng.random() < 0.3:
             return choice(self.values, rng)
         low, high = float(self.values[0]), float(self.values[-1])
@@ -73,11 +61,7 @@ class _Column:
 class Tables:
     """Datasets of the type of the first example, made of records like those of all examples.
 
-    Parameters
-    ----------
-    examples : sequence of dataset
-        With a record in at least one of them.
-    relation : Relation
+    At least one of the examples has a record.
     """
 
     def __init__(self, examples: Sequence[Any], relation: Relation) -> None:
@@ -108,7 +92,7 @@ class Tables:
 
     def _alike(self) -> Iterator[Candidate]:
         """Corner cases without constants: datasets of equal records, or of records with a value."""
-        base, records = self._examples[-1], self.records[:MAX_CORNERS]
+        base, records = self._examples[-1], self.records[:SEVERAL]
         for times in (0, 1, *COPIES):
             for record in records if times else records[:1]:
                 text = "repeated" if times > 1 else "all of it" if times else "left out"
@@ -131,7 +115,7 @@ class Tables:
             for value in column.beside(constant):
                 yield from self._holding(at, value, described(value, constant))
         value = constant.value
-        if isinstance(value, int) and 0 < value <= MAX_LENGTH:
+        if isinstance(value, int) and 0 < value <= LONG_DATASET:
             for length in (value, value + 1):
                 records = list(islice(cycle(self._examples[-1]), length))
                 yield from self._made(records, f"{length} records: {described(value, constant)[0]}")
@@ -154,7 +138,6 @@ class Tables:
                 yield from self._made(records, f"a dataset with the sum {value!r}")
 
     def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Candidate:
-        """An example with several constants in it."""
         candidate = Candidate(rebuilt(self._like, self._examples[-1]))
         for _ in range(int(rng.integers(1, 4))):
             candidate = self.mutated(candidate.data, constants, rng)
@@ -176,7 +159,6 @@ class Tables:
     def mutated(
         self, data: Any, constants: Sequence[Constant], rng: np.random.Generator
     ) -> Candidate:
-        """The dataset with something changed."""
         records = records_of(data)
         origin: tuple[Any, ...] = ()
         match int(rng.integers(8)) if records else 0:
@@ -184,7 +166,7 @@ class Tables:
                 records.append(choice(self.records, rng))
             case 1:
                 del records[int(rng.integers(len(records)))]
-            case 2 if len(records) < MAX_LENGTH:
+            case 2 if len(records) < LONG_DATASET:
                 records += [choice(records, rng)] * choice((1, *COPIES), rng)
             case 3:
                 records = [record for record in records if rng.random() < 0.5]

@@ -8,25 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.limits import FEW, LARGEST_NUMBER, MOVES, THOUSAND
 from pytest_dp.search.constants import Constant
-from pytest_dp.search.spaces import LARGEST, Candidate, Walk, beside, choice, described
-
-STEPS = (1, -1, 2, -2, 10, -10, 100, -100)
-"""By which mutations move an answer. Chosen by hand."""
-HALVES = 3
-"""Random halves of a vector into which a constant is put. Any two answers are in different halves
-half of the time; more take longer. Chosen by hand."""
-LARGE = 1_000
-"""Size of random answers. Chosen by hand."""
+from pytest_dp.search.spaces import Candidate, Walk, beside, choice, described
 
 
 class Vectors:
-    """Lists of numbers, of certain lengths.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-    """
+    """Lists of numbers, of certain lengths."""
 
     records: Sequence[Any] = ()
 
@@ -51,7 +39,6 @@ class Vectors:
                 yield Candidate([value] + [0] * (n - 1), *described(value, constant))
 
     def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Candidate:
-        """A vector with several constants in it."""
         candidate = Candidate([0] * choice(self._lengths, rng))
         for _ in range(int(rng.integers(1, len(candidate.data) + 1))):
             candidate = self._with_constant(candidate.data, constants, rng)
@@ -62,7 +49,7 @@ class Vectors:
     ) -> Iterator[Candidate]:
         """The vector with a number in a random half of the places, and in the other half."""
         for value in _numbers(constant)[::2]:  # and the one above
-            for _ in range(HALVES):
+            for _ in range(FEW):
                 half = rng.random(len(data)) < 0.5
                 for places in (half, ~half):
                     vector = _replaced(data, places, value)
@@ -71,16 +58,15 @@ class Vectors:
     def mutated(
         self, data: Any, constants: Sequence[Constant], rng: np.random.Generator
     ) -> Candidate:
-        """The vector with something changed."""
         data = list(data)
         at, other = (int(rng.integers(len(data))) for _ in range(2))
         match int(rng.integers(7)):
             case 0:
-                data[at] = int(rng.integers(-LARGE, LARGE + 1))
+                data[at] = int(rng.integers(-THOUSAND, THOUSAND + 1))
             case 1:
-                data[at] += choice(STEPS, rng)
+                data[at] += choice(MOVES, rng)
             case 2:
-                step = choice(STEPS, rng)
+                step = choice(MOVES, rng)
                 data = [answer + step for answer in data]
             case 3:
                 data[at] = data[other]
@@ -88,7 +74,7 @@ class Vectors:
                 data[at] *= choice((-1, 2, 10), rng)
             case _:
                 return self._with_constant(data, constants, rng)
-        return Candidate(data if max(map(abs, data)) <= LARGEST else [0] * len(data))
+        return Candidate(data if max(map(abs, data)) <= LARGEST_NUMBER else [0] * len(data))
 
     def walk(self, start: Any, end: Any) -> Walk | None:
         """From one vector to another in steps of 1, answer by answer."""
@@ -134,7 +120,6 @@ def _numbers(constant: Constant) -> list[Any]:
 
 
 def _replaced(data: Sequence[Any], places: Iterable[bool], value: Any) -> list[Any]:
-    """A vector with a value in some places."""
     return [value if here else answer for answer, here in zip(data, places, strict=True)]
 
 

@@ -132,7 +132,9 @@ def failed(output: str) -> set[str]:
     return set(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M))
 
 
+@pytest.mark.nightly
 def test_every_claim_of_the_example_holds(project):
+    """`make demo` audits them as they say."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *ALONE, f"--dp-max-samples={FEW}"],
         cwd=project,
@@ -235,13 +237,8 @@ def test_what_a_change_reaches(old, new, names):
     assert reached(before, after) == names
 
 
-SOME = [
-    pytest.param(name, marks=pytest.mark.nightly if number % 2 else ())
-    for number, name in enumerate(REGRESSIONS)
-]
-
-
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.spot(4)
+@pytest.mark.parametrize("name", REGRESSIONS)
 def test_a_regression_breaks_exactly_the_claims_it_should(name, project, pytester, monkeypatch):
     """As a pull request: on the claims themselves, with all that GitHub shows of them.
 

@@ -58,7 +58,7 @@ FAULTS = (
     Fault(
         "divergence-for-nothing",
         "auditors/concluding.py",
-        "share=tested.share * (1 - divergence.ALPHA_SHARE)",
+        "share=tested.share * (1 - ALPHA_SHARE)",
         "share=tested.share",
         "A divergence is shown beside events that have spent all of alpha.",
         WIRING + "test_all_that_is_shown_spends_alpha_once",

@@ -53,8 +53,8 @@ FAULTS = (
     Fault(
         "fair-called-strong",
         "results/result.py",
-        'return "strong" if times <= STRONG * EXACTLY else',
-        'return "strong" if times <= FAIR * EXACTLY else',
+        'return "strong" if times <= STRONG * (1 + EQUAL) else',
+        'return "strong" if times <= FAIR * (1 + EQUAL) else',
         "A pass is given a better grade than it is worth.",
         "unit/test_report_records.py::test_the_strength_of_a_pass",
     ),
@@ -93,8 +93,8 @@ FAULTS = (
     Fault(
         "evidence-whatever-the-claim",
         "accumulated/identity.py",
-        "said: list[Any] = [promise.guarantee, promise.relation, promise.group]",
-        "said: list[Any] = [promise.relation, promise.group]",
+        "said: list[Any] = [promise.guarantee, promise.relation]",
+        "said: list[Any] = [promise.relation]",
         "Evidence against one claim counts against another.",
         ACCUMULATED + "test_evidence_is_about_one_promise",
     ),

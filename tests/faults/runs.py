@@ -50,11 +50,11 @@ FAULTS = (
     ),
     Fault(
         "group-ignored-by-the-promise",
-        "privacy/reading.py",
-        'return _grouped(read, _group(stated["group"])) if "group" in stated else read',
-        "return read",
+        "claim.py",
+        "return of_group(promised, relation.group) if isinstance(relation, OfRecords)",
+        "return promised if isinstance(relation, OfRecords)",
         "A group is promised what one unit is.",
-        "unit/test_privacy.py::test_keywords",
+        "unit/test_claim.py::test_every_notion_of_privacy",
     ),
     Fault(
         "neighbours-two-records-apart",

@@ -50,7 +50,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
 def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strategies are drawn from less often before an audit: most of its time, where it is short."""
     monkeypatch.setattr(generated, "POOL", 30)
-    monkeypatch.setattr(pair_strategies, "SURVEY", 10)
+    monkeypatch.setattr(pair_strategies, "POOL", 20)
 
 
 @pytest.fixture

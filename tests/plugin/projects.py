@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 IMPORTS = (
-    "import pytest\nfrom pytest_dp import ClaimError, PrivacyViolation, dp_claim, queries, values\n"
+    "import pytest\nfrom pytest_dp import ClaimError, PrivacyViolation, dp_claim, queries, values, "
+    "DPSniper, RenyiDP, Sequential, add_remove_one, replace_one\n"
 )
 
 QUICK = 'pairs=[([1], [])], vectorized="size", max_samples=2000'

@@ -26,7 +26,7 @@ def total(answers, rng, size):
 
 # visitors
 @dp_claim(
-    eps=0.5, delta=1e-6, neighbors="add_remove_one", unit=0, rows_per_unit=2, group=2,
+    eps=0.5, delta=1e-6, neighbors=add_remove_one(unit=0, rows=2, group=2),
     inputs="boxes:visits", max_samples=300,
 )
 def visitors(rows, rng):

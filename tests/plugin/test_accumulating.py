@@ -10,7 +10,7 @@ from projects import laplace
 from pytest_dp.accumulated.store import Store
 from pytest_dp.results.evidence import Evidence
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]
 
 CLAIM = "test_stats.py::count[eps=1.0]"
 
@@ -103,6 +103,7 @@ USED = {
 }
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("name", FIXED)
 def test_what_was_fixed_anywhere_begins_anew(project, name):
     for path, text in USED.items():

@@ -39,6 +39,7 @@ def run(project, claim: str, signature: str = "d, rng", body: str = "return 0", 
 PAIR = "pairs=[([1], [])]"
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
@@ -64,14 +65,26 @@ PAIR = "pairs=[([1], [])]"
         (f"eps=1.0, alpha=0, {PAIR}", "Invalid alpha=0."),
         (f"eps=1.0, method='magic', {PAIR}", "Valid choices: 'sequential', 'statdp', 'dpsniper'."),
         (f"eps=1.0, method='DPSnipr', {PAIR}", "Did you mean 'dpsniper'?"),
-        (f"eps=1.0, classifier='aditive', {PAIR}", "Did you mean 'additive'?"),
-        (f"eps=1.0, classifier=object(), {PAIR}", "It has no fit and no predict_proba."),
+        (f"eps=1.0, method=Sequential(classifier='aditive'), {PAIR}", "Did you mean 'additive'?"),
+        (
+            f"eps=1.0, method=Sequential(classifier=object()), {PAIR}",
+            "It has no fit and no predict_proba.",
+        ),
         (f"eps=1.0, features='max', {PAIR}", "Invalid features='max'. Allowed: a function of"),
-        (f"eps=1.0, c=1, {PAIR}", "Invalid c=1. Allowed: a probability between 0 and 1, such as"),
+        (
+            f"eps=1.0, method=DPSniper(c=1), {PAIR}",
+            "Invalid c=1. Allowed: a probability between 0 and 1, such as",
+        ),
         (f"eps=1.0, method='sequentiel', {PAIR}", "Did you mean 'sequential'?"),
         (f"eps=1.0, floating_point=1, {PAIR}", "Invalid floating_point=1. Allowed: True or False"),
-        (f"eps=1.0, coupled=1, {PAIR}", "Invalid coupled=1. Allowed: True or False."),
-        (f"eps=1.0, coupled='no', {PAIR}", "Invalid coupled='no'. Allowed: True or False."),
+        (
+            f"eps=1.0, method=Sequential(coupled=1), {PAIR}",
+            "Invalid coupled=1. Allowed: True or False.",
+        ),
+        (
+            f"eps=1.0, method=Sequential(coupled='no'), {PAIR}",
+            "Invalid coupled='no'. Allowed: True or False.",
+        ),
         (f"eps=1.0, max_samples=0.5, {PAIR}", "Invalid max_samples=0.5."),
         (f"eps=1.0, params={{'a': []}}, {PAIR}", "params['a'] is empty"),
         ("eps=1.0, pairs=[1, 2]", "Allowed: a non-empty list of pairs"),
@@ -103,18 +116,19 @@ RECORDS = "inputs=[[{'user_id': 7, 'paid': n} for n in range(1000)]]"
 FEW = "inputs=[[1], [4]]"
 
 
+@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        (f"{RECORDS}, neighbors='add_remove_one', unit='userid'", "Did you mean 'user_id'?"),
+        (f"{RECORDS}, neighbors=add_remove_one(unit='userid')", "Did you mean 'user_id'?"),
         (
-            f"{RECORDS}, neighbors='add_remove_one', unit='user_id', rows_per_unit=3",
-            "(1,000 records): user_id=7 has 1,000 rows, more than rows_per_unit=3.",
+            f"{RECORDS}, neighbors=add_remove_one(unit='user_id', rows=3)",
+            "(1,000 records): user_id=7 has 1,000 rows, more than rows=3.",
         ),
-        (f"{RECORDS}, neighbors='add_remove_one', rows_per_unit=3", "rows_per_unit=3 needs unit="),
-        ("inputs=queries(5), neighbors='one_query', unit='a'", "Vectors of answers and single"),
-        (f"{FEW}, neighbors='add_remove_one', unit='user_id'", "the record 1 of [1] has no such"),
+        (f"{RECORDS}, neighbors=add_remove_one(rows=3)", "add_remove_one(rows=3) needs unit="),
+        ("inputs=queries(5), neighbors=add_remove_one(unit='a')", "does not fit inputs=queries(5)"),
+        (f"{FEW}, neighbors=add_remove_one(unit='user_id')", "the record 1 of [1] has no such"),
         (f"{FEW}, neighbors=lambda d: [d]", "yields D itself, for D = [1]"),
         (f"{FEW}, neighbors=lambda d: d", "yields 1, of type int, as a neighbour of D = [1]"),
         (f"{FEW}, neighbors=lambda a, b: False", "accepts or yields none. Write examples that"),
@@ -125,7 +139,7 @@ FEW = "inputs=[[1], [4]]"
         ("inputs=lambda: (x for x in iter(int, 1) if x), max_seconds=1", "no pairs within max_sec"),
         ("neighbors='add_remove_one', pairs=lambda: [([1], [2])]", "pairs[0] is not a pair of n"),
         ("neighbors='replace_special', inputs=['abc']", "'abc' cannot hold missing values"),
-        (f"{FEW}, neighbors='replace_one', group='k'", "Invalid group='k'."),
+        (f"{FEW}, neighbors=replace_one(group='k')", "Invalid group='k'."),
     ],
 )
 def test_data_and_neighbours_that_make_no_sense(project, claim, message):

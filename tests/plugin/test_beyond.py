@@ -16,6 +16,7 @@ def adults(ages, rng):
 SAID = "beyond your examples: eps >* for 0 (they have 18 to 90)"
 
 
+@pytest.mark.slow
 def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
     project.write("test_a.py", GATE)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -43,6 +44,8 @@ def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
     assert (told["level"], told["ruleId"]) == ("note", "dp-claim-broken-beyond-examples")
 
 
+@pytest.mark.spot(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--dp-beyond=fail", "--dp-strict"])
 def test_red_where_that_is_wanted(project, option):
     project.write("test_a.py", GATE)
@@ -57,6 +60,7 @@ def test_red_where_that_is_wanted(project, option):
     )
 
 
+@pytest.mark.slow
 def test_off_is_off_also_where_an_audit_is_strict(project):
     project.write("test_a.py", GATE.replace("200_000", '200_000, beyond="off"'))
     project.run("--dp-strict").assert_outcomes(passed=1)
@@ -68,3 +72,11 @@ def test_a_value_that_is_none_says_which_there_are(project):
     result.stderr.fnmatch_lines(
         ["*--dp-beyond: Invalid beyond='no'. Valid choices: 'tell', 'fail', 'off'.*"]
     )
+
+
+@pytest.mark.slow
+def test_the_counterexample_is_shown_in_quiet_runs_too(project):
+    project.write("test_a.py", GATE)
+    result = project.run("-q")
+    result.stdout.fnmatch_lines(["*_ adults[[]eps=1.0[]] _*", "  D  = [[]0[]]"])
+    result.stdout.no_fnmatch_line("*would*")

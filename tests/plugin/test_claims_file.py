@@ -45,6 +45,7 @@ def test_the_file_is_easy_to_read_and_to_merge(shop):
     assert f"    {json.dumps(TOTAL)}: {{\n" in text
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
@@ -187,6 +188,7 @@ def test_collecting_alone_judges_nothing(shop):
     assert shop.run("--co").ret == 0
 
 
+@pytest.mark.slow
 def test_what_could_not_be_collected_is_not_gone(shop):
     edit(shop, (SHOP_FILE, "", "oops\n"))
     assert failed(shop.run("--continue-on-collection-errors")) == []
@@ -278,6 +280,7 @@ def test_a_test_that_fails_for_itself_is_not_gone_as_well(shop):
     assert failed(shop.run()) == [COUNT, MEAN]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_file_fails_the_run_and_no_test(shop, name):
     text, message = DAMAGES[name]
@@ -359,6 +362,7 @@ def test_on_github_the_changed_line_is_annotated(shop, monkeypatch):
     assert "### `shop.py::total[rho=0.5]`" in summary
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_a_violation_that_a_test_expects_is_no_claim(project, options):

@@ -28,14 +28,17 @@ WEAKENED = {
     "rho up": ([(SHOP_FILE, "rho=0.5", "rho=0.6")], [TOTAL]),
     "mu up": ([(TESTS_FILE, "mu=1.0", "mu=1.1")], [MEAN]),
     "a weaker notion": ([(SHOP_FILE, "eps=1.0", "eps=1.0, delta=0.1")], [COUNT]),
-    "a notion that cannot be compared": ([(SHOP_FILE, "rho=0.5", "rdp=(2, 0.1)")], [TOTAL]),
+    "a notion that cannot be compared": (
+        [(SHOP_FILE, "rho=0.5", "guarantee=RenyiDP({2: 0.1})")],
+        [TOTAL],
+    ),
     "other neighbours": ([(SHOP_FILE, '"add_remove_one"', '"replace_one"')], [COUNT]),
-    "without unit": ([(SHOP_FILE, "unit=0, rows_per_unit=2, ", "")], [VISITORS]),
+    "without unit": ([(SHOP_FILE, "unit=0, rows=2, ", "")], [VISITORS]),
     "fewer rows a unit": (
-        [(SHOP_FILE, "rows_per_unit=2", "rows_per_unit=1"), ("boxes.py", ", (1, 'b')", "")],
+        [(SHOP_FILE, "rows=2", "rows=1"), ("boxes.py", ", (1, 'b')", "")],
         [VISITORS],
     ),
-    "group down": ([(SHOP_FILE, "group=2,", "")], [VISITORS]),
+    "group down": ([(SHOP_FILE, ", group=2", "")], [VISITORS]),
     "alpha down": ([(SHOP_FILE, "eps=1.0", "eps=1.0, alpha=1e-9")], [COUNT]),
     "margin up": ([(SHOP_FILE, "margin=1.5", "margin=2.5")], [TOTAL]),
     "max_samples down": ([(SHOP_FILE, "=1000", "=900")], [COUNT]),
@@ -114,6 +117,7 @@ WEAKENED = {
 }
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", WEAKENED)
 def test_what_is_less_than_on_record_fails_the_run(shop, name):
     edits, claims = WEAKENED[name]
@@ -148,7 +152,7 @@ HARMLESS = {
     "a stronger notion": [(SHOP_FILE, "rho=0.5", "mu=0.9")],
     "more effort": [(SHOP_FILE, "=1000", "=1100"), (SHOP_FILE, "margin=1.5", "margin=1.4")],
     "more inputs": [(SHOP_FILE, "[[1, 0, 1], [1]]", "[[1, 0, 1], [1], [0]]")],
-    "more rows a unit": [(SHOP_FILE, "rows_per_unit=2", "rows_per_unit=3")],
+    "more rows a unit": [(SHOP_FILE, "rows=2", "rows=3")],
     "renamed": [(SHOP_FILE, "def count", "def number")],
     "moved": [
         (SHOP_FILE, "# total", "'''"),
@@ -164,6 +168,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_is_no_less_passes(shop, name):
     edit(shop, *HARMLESS[name])
@@ -180,6 +185,7 @@ def test_what_is_no_less_passes(shop, name):
         ), word
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "failing"),
@@ -211,6 +217,7 @@ def test_only_what_a_run_is_about_is_judged(shop, options, failing):
 MARKED = [(SHOP_FILE, "# total\n", "@pytest.mark.slow\n")]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "failing"),
@@ -311,7 +318,11 @@ KEYWORDS = {
         "[output * by]",
         "[output + by]",
     ),
-    "a method of a classifier": ("classifier=helping.Model()", "[[0.5, 0.5]]", "[[0.4, 0.6]]"),
+    "a method of a classifier": (
+        "method=Sequential(classifier=helping.Model())",
+        "[[0.5, 0.5]]",
+        "[[0.4, 0.6]]",
+    ),
     "a strategy": ("inputs=helping.drawn()", "0, 9", "0, 8"),
     "a filter": (
         FILTERED,
@@ -341,6 +352,8 @@ KEYWORDS = {
 }
 
 
+@pytest.mark.spot(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEYWORDS)
 def test_code_that_a_claim_is_made_of_is_on_record(project, few_pairs, name):
     keywords, old, new = KEYWORDS[name]
@@ -362,6 +375,7 @@ def test_code_that_a_claim_is_made_of_is_on_record(project, few_pairs, name):
 PROFILE = "import pytest_dp\npytest_dp.register_profile({!r}, alpha={})\n"
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("recorded", "now", "options", "failing"),
     [

@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 import pytest
 
-from pytest_dp import audit, queries
+from pytest_dp import Sequential, audit, queries
 from pytest_dp.plugin.backend import RETRIED
 from pytest_dp.sampling import processes, sampler
 
@@ -51,7 +51,7 @@ def loaded():
 def shared(monkeypatch):
     """Every draw is shared out, however quick."""
     monkeypatch.setattr(sampler, "START_WORKERS_FROM", 0.0)
-    monkeypatch.setattr(sampler, "USE_WORKERS_FROM", 0.0)
+    monkeypatch.setattr(sampler, "NOTICED_SECONDS", 0.0)
 
 
 def count(records, rng, scale=1.0):
@@ -76,7 +76,7 @@ HERE = {"search": ()}
 HALF = 1 - math.exp(-0.5)
 CLAIMS = [
     (count, {"eps": 1.0, **PAIR, "params": {"scale": 0.4}}),
-    (count, {"eps": 1.0, **PAIR, "coupled": False}),
+    (count, {"eps": 1.0, **PAIR, "method": Sequential(coupled=False)}),
     (count, {"eps": 2.0, **PAIR, "method": "statdp"}),
     (count, {"eps": 1.0, "inputs": [[1, 0]], "neighbors": "add_remove_one", **HERE}),
     (global_count, {"eps": 1.0, **PAIR, "params": {"scale": 0.4}}),
@@ -86,6 +86,7 @@ CLAIMS = [
 TOLD = ("verdict", "lower", "p_value", "e_value", "samples", "resolution", "strongest")
 
 
+@pytest.mark.spot(7)
 @pytest.mark.parametrize("number", range(len(CLAIMS)))
 def test_verdicts_are_those_of_a_local_run(number, cluster, shared):
     mechanism, claim = CLAIMS[number]
@@ -109,6 +110,7 @@ def test_other_processes_do_the_work(cluster, shared, tmp_path):
     assert len(list(tmp_path.iterdir())) > 1
 
 
+@pytest.mark.spot(2)
 def test_workers_that_die_are_survived(cluster, shared, tmp_path):
     here, flag = os.getpid(), str(tmp_path / "died")
 
@@ -126,6 +128,7 @@ def test_workers_that_die_are_survived(cluster, shared, tmp_path):
     assert result.e_value == audit(dies_once, n_jobs=1, **claim).e_value
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("backend", "package"), [("dask", "distributed"), ("ray", "ray")], ids=["dask", "ray"]
 )

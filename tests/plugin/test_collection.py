@@ -96,6 +96,7 @@ def test_params_reach_the_mechanism(project):
     assert [rows[f"test_a.py::noisy[eps={eps}]"][0]["claimed"] for eps in (0.5, 2.0)] == [0.5, 2.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "decorators", ["@staticmethod\n    @dp_claim({0})", "@dp_claim({0})\n    @staticmethod"]
 )
@@ -155,6 +156,7 @@ def test_a_class_with_a_claim_is_called_like_a_function(project):
     project.run().assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 def test_partials_and_instances_take_claims(project):
     project.write(
         "test_a.py",
@@ -192,6 +194,7 @@ def test_objects_that_make_up_attributes_are_no_claims(project):
     assert project.ids("--dp-modules") == ["shop.py::noisy[eps=1.0]"]
 
 
+@pytest.mark.slow
 def test_a_claim_made_by_a_helper_belongs_where_it_is_applied(project):
     project.write(
         "house_rules.py",
@@ -215,6 +218,7 @@ def test_a_claim_made_by_a_helper_belongs_where_it_is_applied(project):
     result.stdout.fnmatch_lines(["shop.py:3: PrivacyViolation*", "shop.py:4: PrivacyViolation*"])
 
 
+@pytest.mark.slow
 def test_a_claim_made_by_a_function_elsewhere_belongs_where_that_is_called(project):
     project.write(
         "factories.py",

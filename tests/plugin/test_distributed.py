@@ -124,20 +124,20 @@ def {name}(d, rng):
 """
 EAGER = """
 from pytest_dp.sampling import sampler
-assert sampler.START_WORKERS_FROM and sampler.USE_WORKERS_FROM
-sampler.START_WORKERS_FROM = sampler.USE_WORKERS_FROM = 0.01
+assert sampler.START_WORKERS_FROM and sampler.NOTICED_SECONDS
+sampler.START_WORKERS_FROM = sampler.NOTICED_SECONDS = 0.01
 """
 
 
 def test_processes_and_order_change_no_number_anywhere(project, monkeypatch):
-    for limit in ("START_WORKERS_FROM", "USE_WORKERS_FROM"):  # as they were, at the end
+    for limit in ("START_WORKERS_FROM", "NOTICED_SECONDS"):  # as they were, at the end
         monkeypatch.setattr(sampler, limit, getattr(sampler, limit))
     project.write(
         "test_a.py",
         "import multiprocessing, os, time",
         BUSY.format(name="good", scale=1.0, more=""),
         BUSY.format(name="broken", scale=0.3, more=""),
-        BUSY.format(name="apart", scale=0.3, more=", coupled=False"),
+        BUSY.format(name="apart", scale=0.3, more=", method=Sequential(coupled=False)"),
         laplace("quick", 0.25),
     )
     project.write("conftest.py", EAGER, imports="")
@@ -170,6 +170,7 @@ def test_processes_and_order_change_no_number_anywhere(project, monkeypatch):
         assert several > 1
 
 
+@pytest.mark.nightly
 def test_workers_share_a_random_seed_and_audit_in_one_process_each(project):
     project.write(
         "test_a.py",
@@ -196,6 +197,7 @@ def test_workers_share_a_random_seed_and_audit_in_one_process_each(project):
     assert str(os.getpid()) not in {pid for pids in files for pid in pids}
 
 
+@pytest.mark.nightly
 def test_reruns_give_the_same_verdict_and_no_second_row(shop, alone):
     again = shop.run("--reruns", "1")
     assert again.parseoutcomes() == {"passed": 2, "failed": 3, "rerun": 3}
@@ -203,6 +205,7 @@ def test_reruns_give_the_same_verdict_and_no_second_row(shop, alone):
     assert shop.table(again) == alone.table
 
 
+@pytest.mark.nightly
 def test_nor_do_reruns_in_a_worker(shop, alone):
     again = shop.run("--reruns", "1", "-n", "1", "test_b.py")
     assert again.parseoutcomes() == {"passed": 1, "failed": 1, "rerun": 1}
@@ -228,6 +231,7 @@ def test_audits_and_crashes(dp_check):
 """
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("options", "audited"),
     [

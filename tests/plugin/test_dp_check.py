@@ -39,7 +39,7 @@ def test_overrides_win_over_the_marker(project):
 assert dp_check(noisy(0.5), eps=4.0).claimed == 4.0
 assert dp_check(noisy(1.0), max_samples=3000).samples <= 3000
 assert dp_check(noisy(1.0), method="statdp").e_value is None
-assert dp_check(noisy(1.0), coupled=False).claim.effort["coupled"] is False
+assert not dp_check(noisy(1.0), method=Sequential(coupled=False)).claim.effort["method"].coupled
 assert dp_check(noisy(1.0), inputs=[[1]], neighbors="add_remove_one").claim.promise.pairs is None
 assert dp_check(lambda d, rng: len(d) + rng.laplace(), vectorized=None).violated is False"""
     assert check(project, body).ret == 0
@@ -57,7 +57,7 @@ together = dp_check(mechanism)
 assert len(set(seen[1,]) & set(seen[()])) > 300
 for noises in seen.values():
     noises.clear()
-apart = dp_check(mechanism, coupled=False)
+apart = dp_check(mechanism, method=Sequential(coupled=False))
 assert len(set(seen[1,]) & set(seen[()])) < 10, "none, but for a trial run"
 assert together.verdict == apart.verdict == "no violation"
 assert together.resolution < apart.resolution"""
@@ -109,6 +109,7 @@ def test_only_expected_violations(project):
     assert project.table(result) == ["broken, as the test expects: test_a"]
 
 
+@pytest.mark.slow
 def test_an_expected_violation_beside_a_real_one(project):
     body = "with pytest.raises(PrivacyViolation):\n    dp_check(noisy(0.1))\ndp_check(noisy(0.2))"
     result = check(project, body)
@@ -121,6 +122,8 @@ def test_an_expected_violation_beside_a_real_one(project):
     result.stdout.fnmatch_lines(['E*Reproduce:  pytest "test_a.py::test_a" --dp-seed=*'])
 
 
+@pytest.mark.spot(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_xfail(project, strict):
     project.write(
@@ -219,6 +222,7 @@ def test_dp_check_without_a_marker_is_an_error(project):
     result.stdout.fnmatch_lines(["dp_check audits the claim of the test's marker, and this test*"])
 
 
+@pytest.mark.slow
 def test_several_markers_are_one_item_each(project):
     project.write(
         "test_a.py",
@@ -236,6 +240,7 @@ def test_several_markers_are_one_item_each(project):
     assert project.rows(result)["test_a.py::test_a[eps=5.0]"][0]["status"] != "violated"
 
 
+@pytest.mark.slow
 def test_params_in_the_marker_and_parametrize(project):
     project.write(
         "test_a.py",
@@ -256,6 +261,7 @@ def test_params_in_the_marker_and_parametrize(project):
     assert len(project.rows(result)) == 4
 
 
+@pytest.mark.slow
 def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
     project.write(
         "test_a.py",
@@ -289,10 +295,26 @@ def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
         ("epss=1, pairs=[(0, 1)]", "", "A claim has no keyword 'epss'. Did you mean 'eps'?"),
         ("", "noisy(1)", "A claim needs one of eps"),
         ("eps=1.0", "noisy(1)", "A claim needs inputs= or pairs="),
-        ("eps=1.0, classifier='forest', pairs=[(0, 1)]", "", "Invalid classifier='forest'."),
-        ("eps=1.0, coupled=2, pairs=[(0, 1)]", "", "Invalid coupled=2. Allowed: True or False."),
-        (f"eps=1.0, {QUICK}", "noisy(1), c=2", "Invalid c=2. Allowed: a probability"),
-        (f"eps=1.0, {QUICK}", "noisy(1), coupled='n'", "Invalid coupled='n'. Allowed: True or"),
+        (
+            "eps=1.0, method=DPSniper(classifier='tree'), pairs=[(0, 1)]",
+            "",
+            "Invalid classifier='tree'",
+        ),
+        (
+            "eps=1.0, method=Sequential(coupled=2), pairs=[(0, 1)]",
+            "",
+            "Invalid coupled=2. Allowed: True or False.",
+        ),
+        (
+            f"eps=1.0, {QUICK}",
+            "noisy(1), method=DPSniper(c=2)",
+            "Invalid c=2. Allowed: a probability",
+        ),
+        (
+            f"eps=1.0, {QUICK}",
+            "noisy(1), coupled=False",
+            "has no keyword 'coupled'. Write method=Seq",
+        ),
         (f"eps=1.0, {QUICK}", "noisy(1), alpha=1", "Invalid alpha=1. Allowed: a probability"),
         (f"eps=1.0, {QUICK}", "noisy(1), epsi=2", "A claim has no keyword 'epsi'."),
         (f"eps=1.0, {QUICK}", "noisy(1), params={'a': [1, 2]}", "params gives 2 claims"),

@@ -121,9 +121,9 @@ def test_the_fixture_and_the_marker(project):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("classifier='boosted'", "Valid choices: 'additive', 'logistic', 'mlp'"),
-        ("classifier=object()", "It has no fit and no predict_proba"),
-        ("c=1.5", "Invalid c=1.5"),
+        ("method=DPSniper(classifier='boosted')", "Valid choices: 'additive', 'logistic', 'mlp'"),
+        ("method=DPSniper(classifier=object())", "It has no fit and no predict_proba"),
+        ("method=DPSniper(c=1.5)", "Invalid c=1.5"),
         ("features=3", "Invalid features=3"),
     ],
 )
@@ -133,7 +133,7 @@ def test_bad_keywords_are_errors_before_anything_is_sampled(project, more, said)
         f"""
         from pathlib import Path
 
-        @dp_claim({claim(", method='dpsniper'")}, {more})
+        @dp_claim({claim()}, {more})
         def noisy(records, rng, size):
             Path("called").touch()
             return len(records) + rng.laplace(size=size)
@@ -160,7 +160,7 @@ def test_a_classifier_that_fails_is_an_error_of_the_claim(project):
             def predict_proba(self, rows):
                 return [0.5] * len(rows)
 
-        @dp_claim({claim(", method='dpsniper'")}, classifier=Flat())
+        @dp_claim({claim()}, method=DPSniper(classifier=Flat()))
         def noisy(records, rng, size):
             return len(records) + rng.laplace(size=size)
         """,
@@ -174,14 +174,14 @@ def test_a_classifier_that_fails_is_an_error_of_the_claim(project):
 
 def test_keywords_that_the_other_method_does_not_use_are_noted(project):
     project.write(
-        "test_a.py", laplace("good", 1.0, f"eps=1.0, {QUICK}, c=0.01, floating_point=True")
+        "test_a.py", laplace("good", 1.0, f"eps=1.0, {QUICK}, margin=1.5, floating_point=True")
     )
     shown = " ".join(project.run("-v", "--dp-method=statdp").stdout.str().split())
-    assert "method statdp does not use floating_point, c" in shown
+    assert "method statdp does not use floating_point, margin" in shown
     shown = " ".join(project.run("-v").stdout.str().split())
-    assert "method sequential does not use c " in shown
-    shown = " ".join(project.run("-v", "--dp-method=dpsniper").stdout.str().split())
     assert "does not use" not in shown
+    shown = " ".join(project.run("-v", "--dp-method=dpsniper").stdout.str().split())
+    assert "method dpsniper does not use margin" in shown
 
 
 def test_a_failure_can_be_replayed(project):

@@ -21,6 +21,7 @@ def stats(project):
     return project
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
 def test_all_kinds_at_once(stats, workers):
@@ -107,6 +108,7 @@ def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
 KINDS = ("json", "sarif", "gitlab.json", "html")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
 def test_no_report_of_an_earlier_run_stands_while_another_runs(project, workers):
     """Nor after it, should it be killed."""
@@ -135,6 +137,7 @@ def test_a_full_disk_leaves_no_file(stats, monkeypatch):
     assert not list(stats.root.glob("*dp.json*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["no evidence", "full disk"])
 def test_no_verdict_depends_on_what_can_be_written(stats, monkeypatch, way):
     options = ["--dp-accumulate"]
@@ -160,6 +163,8 @@ def test_no_verdict_depends_on_what_can_be_written(stats, monkeypatch, way):
     result.stdout.fnmatch_lines([f"*{said[way]}*"])
 
 
+@pytest.mark.spot(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "table", "github"])
 def test_one_format_that_fails_costs_nothing_else(stats, monkeypatch, kind):
     def fails(*_, **__):

@@ -28,6 +28,7 @@ def annotations(result) -> list[str]:
     return [line for line in result.outlines if line.startswith("::")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-q"]])
 def test_paths_are_relative_to_the_workspace_not_to_the_root(shop, options):
     result = shop.run("--rootdir=backend", "-c", "backend/pytest.ini", "backend", *options)

@@ -41,6 +41,7 @@ def test_a_report_with_pictures(project):
     assert [path.name for path in file.parent.iterdir()] == ["claims.html"]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_it_is_the_same_from_xdist(project):
     project.write("test_shop.py", *SHOP)
@@ -53,6 +54,7 @@ def test_it_is_the_same_from_xdist(project):
     assert re.findall("<svg.*?</svg>", alone) == re.findall("<svg.*?</svg>", shared)
 
 
+@pytest.mark.slow
 def test_without_it_nothing_is_written_and_nothing_is_drawn(project):
     project.write("test_shop.py", *SHOP)
     result = project.run()
@@ -63,6 +65,7 @@ def test_without_it_nothing_is_written_and_nothing_is_drawn(project):
     assert not list(project.root.glob("**/*.html"))
 
 
+@pytest.mark.slow
 def test_other_files_are_the_same_with_it(project):
     project.write("test_shop.py", *SHOP)
     project.run("--dp-report=claims.html", "--dp-report=claims.json")

@@ -76,6 +76,7 @@ def pytest_unconfigure():
 """
 
 
+@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-modules"], ["-n", "1"], ["--dp-modules", "--co"]])
 def test_a_run_without_claims_loads_nothing_of_it(project, options):
@@ -90,6 +91,7 @@ def test_a_run_without_claims_loads_nothing_of_it(project, options):
     assert "privacy claims" not in result.stdout.str()
 
 
+@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-claims=off"], ["-n", "1"]])
 def test_nor_does_one_that_is_about_none_of_the_claims_on_record(project, options):

@@ -117,6 +117,7 @@ def lost(project, *options: str) -> list[str]:
     return [name for name in project.ids(*options) if "lost claim" in name]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", LOST)
 @pytest.mark.parametrize("file", ["test_a.py", pytest.param("shop.py", marks=pytest.mark.slow)])
 def test_a_lost_claim_is_an_error_at_its_line(project, name, file):
@@ -140,6 +141,7 @@ def test_a_lost_claim_is_an_error_at_its_line(project, name, file):
     result.stdout.fnmatch_lines([f"{file}:{line}: ClaimError", "*lost claim*ERROR"])
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", [*KEPT, *GONE])
 @pytest.mark.parametrize("file", ["test_a.py", "shop.py"])
 def test_claims_that_are_tested_or_meant_to_go_are_none(project, name, file):
@@ -158,6 +160,7 @@ def test_other_claims_of_the_module_can_still_be_selected(project):
     assert len(lost(project)) == 1
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [[], ["-n", "1"], ["--import-mode=importlib"], ["--doctest-modules"]]

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import pytest
 from projects import QUICK, laplace
 
+from pytest_dp import DPSniper
+
 PROBE = """
 @pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], vectorized="size"{claim})
 def test_a(dp_check, request):
@@ -27,6 +29,7 @@ def seen(project, *options: str, claim: str = "", ini: str = "") -> list[str]:
     return (project.root / "seen").read_text().split()
 
 
+@pytest.mark.slow
 def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(project):
     option, claim, ini = "--dp-alpha=0.01", "alpha=0.02", "dp_alpha = 0.03"
     few = "dp_max_samples = 3000\n"
@@ -36,6 +39,7 @@ def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(p
     assert seen(project, ini=few)[0] == "1e-06"
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "claim", "ini"),
@@ -93,22 +97,23 @@ def test_dpsniper_is_reached_from_everywhere(project, stand_in, option, claim, i
 
 
 def test_the_keywords_of_dpsniper_travel_with_a_claim(project, stand_in):
-    given = "method='dpsniper', classifier='logistic', c=0.01, floating_point=True, features=abs"
+    given = "method=DPSniper(c=0.01, classifier='logistic'), floating_point=True, features=abs"
     project.write("test_a.py", laplace("noisy", 1.0, f"eps=1.0, {QUICK}, {given}"))
     project.run().assert_outcomes(passed=1)
     seen(project, claim=given)
     for claim in stand_in:
-        given = {"classifier": "logistic", "c": 0.01, "floating_point": True, "features": abs}
-        assert claim.effort.items() >= {**given, "method": "dpsniper"}.items()
+        method = DPSniper(c=0.01, classifier="logistic")
+        effort = {"method": method, "floating_point": True, "features": abs}
+        assert claim.effort.items() >= effort.items()
     assert len(stand_in) == 2
 
 
 def test_keywords_without_a_use_are_noted(project, stand_in):
-    claim = f"eps=1.0, {QUICK}, method='dpsniper', classifier='additive', c=0.5"
+    claim = f"eps=1.0, {QUICK}, method=DPSniper(c=0.5), features=float"
     project.write("test_a.py", laplace("noisy", 1.0, claim))
     for option, notes in (
-        ("--dp-method=sequential", ["method sequential does not use c"]),
-        ("--dp-method=statdp", ["method statdp does not use classifier, c"]),
+        ("--dp-method=sequential", []),
+        ("--dp-method=statdp", ["method statdp does not use features"]),
         ("--dp-method=dpsniper", []),
     ):
         result = project.run(option, "-v")
@@ -137,6 +142,7 @@ def test_max_seconds_limits_the_audit(project):
     assert all(spent < 1.5 for spent in seconds.values())
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-jobs=2"]])
 def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project, options):
@@ -228,6 +234,7 @@ def test_a_random_seed_is_shown_and_repeats_the_run(project, ini, options):
     assert project.facts(again) == project.facts(first)
 
 
+@pytest.mark.slow
 def test_without_a_seed_the_header_says_nothing_and_runs_agree(project):
     project.write("test_a.py", laplace("broken", 0.2))
     first = project.run()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pytest_dp import ClaimError, dp_claim
+from pytest_dp import ClaimError, DPSniper, dp_claim
 from pytest_dp.claim import expand
 from pytest_dp.keywords import KEYWORDS
 from pytest_dp.profiles import profile, register_profile
@@ -105,13 +105,10 @@ PROFILED = {
     "max_samples": 7,
     "max_seconds": 7,
     "margin": 2.0,
-    "method": "statdp",
-    "classifier": "logistic",
+    "method": DPSniper(classifier="logistic", c=0.5, coupled=False),
     "features": len,
-    "c": 0.5,
-    "floating_point": True,
-    "coupled": False,
     "search": (),
+    "floating_point": True,
     "beyond": "off",
 }
 

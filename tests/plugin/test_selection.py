@@ -68,6 +68,7 @@ def test_last_failed(mixed):
     result.assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["xunit1", "xunit2"])
 def test_junit(mixed, family):
     mixed.write("test_b.py", "@dp_claim(eps=-1, pairs=[(0, 1)])", "def bad(d): return 0")

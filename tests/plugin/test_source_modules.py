@@ -80,6 +80,8 @@ def test_claims_imported_between_source_modules_are_collected_once(shop):
     ]
 
 
+@pytest.mark.spot(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])
 def test_a_src_layout_with_relative_imports(project, mode):
     project.write("src/clinic/__init__.py", laplace("in_init", 1.0))
@@ -102,6 +104,7 @@ def test_a_src_layout_with_relative_imports(project, mode):
     }
 
 
+@pytest.mark.slow
 def test_two_files_of_one_name_without_packages_under_importlib(project):
     project.write("one/stats.py", laplace("noisy", 1.0))
     project.write("two/stats.py", laplace("noisy", 0.2))

@@ -53,6 +53,7 @@ def test_a_violation_shows_the_claim_the_counterexample_and_where_it_is(shop):
     assert all(len(line) <= 80 for line in shown)
 
 
+@pytest.mark.slow
 def test_the_short_summary_names_the_claim(shop):
     result = shop.run("-q", "--tb=no")
     result.stdout.fnmatch_lines(
@@ -88,6 +89,7 @@ def test_a_long_decorator_is_shown_up_to_the_signature(project):
     assert lines[-1] == "test_a.py:4: ClaimError"
 
 
+@pytest.mark.slow
 def test_the_table_fits_into_80_columns_without_colour(shop):
     result = shop.run()
     text = result.stdout.str()
@@ -101,6 +103,7 @@ def test_the_table_fits_into_80_columns_without_colour(shop):
     assert text.index("privacy claims") < text.index("short test summary info")
 
 
+@pytest.mark.slow
 def test_colours(shop):
     result = shop.run("--color=yes")
     result.stdout.fnmatch_lines(["\x1b[[]32mgood*no violation (*)\x1b[[]0m"])
@@ -133,6 +136,8 @@ def test_verbose_shows_the_e_value_and_a_failure_shows_the_same_one(shop):
     assert "e-value" not in text
 
 
+@pytest.mark.spot(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["short", "line", "native", "auto", "long"])
 def test_every_traceback_style_shows_the_headline_and_none_of_our_frames(shop, style):
     text = shop.run(f"--tb={style}").stdout.str()
@@ -240,7 +245,7 @@ def slow(d, rng):
 
 @pytest.mark.slow
 def test_no_progress_in_logs(project, monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
     project.write("test_a.py", "import time", SLOW)
     for options in ([], ["--color=yes"], ["-n", "1"]):
         assert " samples, " not in project.run(*options).stdout.str()
@@ -253,7 +258,7 @@ def test_progress_on_a_real_terminal(project):
 
     project.write(
         "conftest.py",
-        "import pytest_dp.plugin.progress as progress\nprogress.PATIENCE = 0.0\n",
+        "import pytest_dp.plugin.progress as progress\nprogress.QUIET_SECONDS = 0.0\n",
         imports="",
     )
     # Long enough to be seen on a busy machine, too.

@@ -98,6 +98,7 @@ def gone(project) -> bool:
     return not project.alive()
 
 
+@pytest.mark.spot(2)
 @needs_proc
 @pytest.mark.parametrize(
     ("jobs", "when", "seconds"),
@@ -136,6 +137,7 @@ def test_a_worker_that_dies(marked):
     assert gone(marked)
 
 
+@pytest.mark.nightly
 def test_state_that_cannot_be_pickled(marked):
     marked.mark(LOCKED)
     result = marked.run_apart("--dp-jobs=2")
@@ -151,8 +153,9 @@ def test_state_that_cannot_be_pickled_is_audited_in_one_process(marked):
     marked.run_apart("--dp-max-seconds=3").assert_outcomes(passed=2)
 
 
+@pytest.mark.spot(2)
 @needs_proc
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [2, 1])
 def test_ctrl_c(marked, jobs):
     marked.mark(ENDLESS)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--dp-jobs={jobs}"]
@@ -186,6 +189,7 @@ FREEZERS = {
 }
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("freeze", FREEZERS.values(), ids=FREEZERS)
 def test_a_frozen_clock_switches_no_limit_off(project, freeze):
     project.write(

@@ -22,6 +22,7 @@ def comparable(text):
     return re.sub(r"[ ─-]+", " ", re.sub(r"\d[\d.,]*", "N", text))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_tutorial_step_by_step(pytester, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

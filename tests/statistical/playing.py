@@ -31,5 +31,5 @@ AT_THEIR_CLAIM = {
 def run(name, claimed, true, seed, **more):
     mechanism, params, inputs = AT_THEIR_CLAIM[name]
     keywords = {"vectorized": "size", "n_jobs": 1, "seed": seed, "search": (), **QUIET, **inputs}
-    keywords |= more
-    return audit(mechanism, eps=claimed, params=params(true), method="sequential", **keywords)
+    keywords |= {"method": "sequential", **more}
+    return audit(mechanism, eps=claimed, params=params(true), **keywords)

@@ -13,10 +13,11 @@ from pytest_dp import audit, values
 
 
 def sniped(mechanism, eps=1.0, seed=1, **more):
-    keywords = {"vectorized": "size", "n_jobs": 1, "max_samples": 100_000, **QUIET, **more}
+    keywords = {"vectorized": "size", "n_jobs": 1, "max_samples": 100_000, **QUIET}
+    keywords = {**keywords, "method": "dpsniper", **more}
     if "inputs" not in keywords:
         keywords = {**COUNTS, **keywords}
-    return audit(mechanism, eps=eps, seed=seed, method="dpsniper", **keywords)
+    return audit(mechanism, eps=eps, seed=seed, **keywords)
 
 
 def four_outcomes(truth, chances, rng, size):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.auditors.closed_forms import trace_pairs
+from pytest_dp.auditors.known import known_of
 from pytest_dp.privacy import gdp_to_eps
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import estimated
@@ -98,10 +98,10 @@ def test_proposals_are_for_the_bets_to_confirm(monkeypatch):
     found = []
 
     def kept(context):
-        found.append((context, trace_pairs(context)))
+        found.append((context, known_of(context)))
         return found[-1][1]
 
-    monkeypatch.setattr("pytest_dp.auditors.closed_forms.trace_pairs", kept)
+    monkeypatch.setattr("pytest_dp.auditors.sequential.known_of", kept)
     audited(half_the_noise, eps=1.0)
     audited(laplace, eps=1.0)
     (context, broken), (_, kept_claim) = found

@@ -108,10 +108,9 @@ def worst_of_independent(wealth: np.ndarray, q: np.ndarray, eps: float, delta: f
 
 
 STICKS = [(0.0, 0.05), (0.1, 0.0), (1.0, 0.0), (1.0, 0.05), (3.0, 1e-3)]
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=15)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("eps", "delta"), STICKS)
 def test_no_joint_law_that_the_claim_allows_wins(eps, delta):
     claim = ApproximateDP(eps, delta)
@@ -127,7 +126,6 @@ def test_no_joint_law_that_the_claim_allows_wins(eps, delta):
     check()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("eps", "delta"), STICKS)
 def test_no_independent_laws_that_the_claim_allows_win(eps, delta):
     ledger = Ledger(ApproximateDP(eps, delta))
@@ -213,7 +211,6 @@ def worst_coupling(wealth: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
     return -solved.fun
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BEYOND)
 def test_no_law_at_the_boundary_of_another_claim_wins(name):
     claim: Guarantee = BEYOND[name][0]
@@ -295,7 +292,6 @@ EPS, CROSSING = 0.1, 0.5
 TRUE = response(EPS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("apart", "law", "bets"),
     [(False, coupled(TRUE, TRUE[::-1]), 7), (True, np.outer(TRUE, TRUE[::-1]), 6)],

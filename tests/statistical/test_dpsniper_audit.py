@@ -11,7 +11,7 @@ from boundary import fewest, laplace, most
 from sniping import AT_THEIR_CLAIM, consistent, run, sniped
 
 from benchmarks import vectorized
-from pytest_dp import queries
+from pytest_dp import DPSniper, queries
 from pytest_dp.evidence import clopper_pearson, ratio
 from pytest_dp.sampling.keys import Purpose
 
@@ -28,7 +28,11 @@ def small_audits(request):
     found = {}
     for name in AT_THEIR_CLAIM:
         for seed in range(request.param):
-            common = {"alpha": ALPHA, "max_samples": 4_000, "coupled": seed % 4 < 2}
+            common = {
+                "alpha": ALPHA,
+                "max_samples": 4_000,
+                "method": DPSniper(coupled=seed % 4 < 2),
+            }
             found[name, seed] = run(name, 1.0 if seed % 2 else 0.75, 1.0, seed, **common)
     return found
 
@@ -57,6 +61,7 @@ def test_the_bound_the_p_value_and_the_verdict_agree(small_audits):
     assert verdicts == {"violated", "no violation"}
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("c", "audits"),
@@ -68,7 +73,7 @@ def test_the_bound_of_the_paper_holds_too(c, audits):
     for seed in range(audits):
         name = list(AT_THEIR_CLAIM)[seed % 4]
         claimed = (1.0, 0.3)[seed // 4 % 2]
-        result = run(name, claimed, 1.0, seed, alpha=ALPHA, max_samples=6_000, c=c)
+        result = run(name, claimed, 1.0, seed, alpha=ALPHA, max_samples=6_000, method=DPSniper(c=c))
         assert consistent(result)
         reached.append(result.eps_lower)
         if result.violated:
@@ -94,7 +99,12 @@ def test_samples_that_were_searched_would_exceed_the_truth(monkeypatch, coupled)
         return -noise if records else noise
 
     def above():
-        common = {"eps": 1e-3, "alpha": 0.05, "max_samples": 2_000, "coupled": coupled}
+        common = {
+            "eps": 1e-3,
+            "alpha": 0.05,
+            "max_samples": 2_000,
+            "method": DPSniper(coupled=coupled),
+        }
         return sum(sniped(says_nothing, seed=k, **common).eps_lower > 0 for k in range(4))
 
     assert above() <= 1
@@ -127,7 +137,7 @@ class Remembered:
         return self.meter(outputs)
 
 
-@pytest.mark.parametrize("more", [{}, {"c": 0.05}])
+@pytest.mark.parametrize("more", [{}, {"method": DPSniper(c=0.05)}])
 def test_no_sample_is_searched_and_tested(monkeypatch, more):
     from pytest_dp.sampling.sampler import Sampler
 
@@ -184,6 +194,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_mechanisms_are_caught(name):
     mechanism, keywords = BROKEN[name]
@@ -228,6 +239,7 @@ def test_many_coordinates_that_each_tell_a_little():
     assert sniped(lambda d, rng, size: ten(d, rng, size)[:, 0], 0.3).verdict == "no violation"
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("rare", [0, 1])
 @pytest.mark.parametrize("c", [None, 0.01])
 def test_either_input_can_be_the_likelier_one(rare, c):
@@ -235,11 +247,11 @@ def test_either_input_can_be_the_likelier_one(rare, c):
     def mechanism(truth, rng, size):
         return (rng.random(size) < (0.01 if truth == rare else 0.2)).astype(float)
 
-    result = sniped(mechanism, 1.0, pairs=[(0, 1)], max_samples=60_000, c=c)
+    result = sniped(mechanism, 1.0, pairs=[(0, 1)], max_samples=60_000, method=DPSniper(c=c))
     assert result.violated
     assert (result.counterexample.d1, result.counterexample.d2) == (1 - rare, rare)
     assert result.counterexample.counts[0] > result.counterexample.counts[1]
-    turned = sniped(mechanism, 1.0, pairs=[(1, 0)], max_samples=60_000, c=c)
+    turned = sniped(mechanism, 1.0, pairs=[(1, 0)], max_samples=60_000, method=DPSniper(c=c))
     assert turned.violated
     assert turned.counterexample.d1 == 1 - rare
     assert turned.eps_lower == pytest.approx(result.eps_lower, abs=0.3)
@@ -266,10 +278,11 @@ COUNTEREXAMPLES = {
         lambda d, rng, size: np.tile([0.3, -0.3], 10) * len(d) + rng.laplace(size=(size, 20)),
         {"max_samples": 60_000, "max_seconds": 600},
     ),
-    "an attack with ties": (laplace, {"params": {"scale": 0.5}, "c": 0.05}),
+    "an attack with ties": (laplace, {"params": {"scale": 0.5}, "method": DPSniper(c=0.05)}),
 }
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", COUNTEREXAMPLES)
 def test_a_counterexample_holds_on_fresh_samples(name):
     mechanism, keywords = COUNTEREXAMPLES[name]
@@ -327,6 +340,7 @@ def test_the_loss_is_that_of_the_strongest_attack(name):
         assert " against " in result.strongest
 
 
+@pytest.mark.nightly
 def test_the_interval_covers_the_loss_of_a_known_event():
     # One event has it all, with a loss of ln 3.
     def mechanism(records, rng, size):
@@ -387,7 +401,11 @@ def test_a_result_does_not_depend_on_the_number_of_processes():
     assert told(one) == told(two)
 
 
-@pytest.mark.parametrize("more", [{}, {"c": 0.05}, {"classifier": "mlp"}, {"true": 2.0}])
+@pytest.mark.spot(2)
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"method": DPSniper(c=0.05)}, {"method": DPSniper(classifier="mlp")}, {"true": 2.0}],
+)
 def test_the_same_seed_gives_the_same_result(more):
     keywords = {"max_samples": 20_000, **more}
     true = keywords.pop("true", 1.0)

@@ -13,11 +13,11 @@ from boundary import most
 from sniping import consistent, run, sniped
 
 from benchmarks.cases import CORPUS
-from pytest_dp import MechanismError, audit
+from pytest_dp import DPSniper, MechanismError, audit
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.held_out import ATTACK_SHARE, PAIRED_SHARE
 from pytest_dp.evidence import paired, ratio
 from pytest_dp.evidence.counts import SHOWN_AT, Counts
+from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
@@ -29,6 +29,7 @@ ALPHA = 0.1
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("name", "audits"),
     [
@@ -50,7 +51,10 @@ def test_the_bound_of_pairs_exceeds_the_truth_no_more_often_than_alpha(name, aud
 
 def test_little_is_lost_where_most_noise_is_shared():
     def gap(coupled):
-        bounds = [run("laplace", 0.1, 0.1, k, alpha=ALPHA, coupled=coupled) for k in range(3)]
+        bounds = [
+            run("laplace", 0.1, 0.1, k, alpha=ALPHA, method=DPSniper(coupled=coupled))
+            for k in range(3)
+        ]
         return 0.1 - np.median([result.eps_lower for result in bounds])
 
     assert 0 < gap(True) < 0.5 * gap(False)
@@ -69,7 +73,7 @@ def test_what_a_counterexample_says_of_pairs():
     assert found.lower == paired.eps_lower(both, c1 - both, c2 - both, alpha)
     assert found.p_value == paired.p_value(both, c1 - both, c2 - both, 0.05, SHOWN_AT)
     assert found.lower <= result.eps_lower < 0.1 < result.loss[1]
-    alone = run("laplace", 0.05, 0.1, 1, alpha=ALPHA, coupled=False).counterexample
+    alone = run("laplace", 0.05, 0.1, 1, alpha=ALPHA, method=DPSniper(coupled=False)).counterexample
     assert alone is None or alone.both is None
 
 
@@ -150,6 +154,7 @@ def test_what_cannot_be_shared_is_said_and_drawn_independently():
     assert any("not shared between inputs" in note for note in result.notes)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_that_share_noise_are_no_violation(share, seed):
@@ -221,15 +226,18 @@ def test_inputs_that_make_no_difference(method):
 
 
 def test_an_event_that_is_too_likely_says_so():
-    result = run("laplace", 1.0, 1.0, 1, c=0.6)
+    result = run("laplace", 1.0, 1.0, 1, method=DPSniper(c=0.6))
     assert result.verdict == "inconclusive"
     assert any("cannot show a loss above 0.51" in note for note in result.notes)
-    assert not any("cannot show" in note for note in run("laplace", 1.0, 1.0, 1, c=0.2).notes)
+    assert not any(
+        "cannot show" in note for note in run("laplace", 1.0, 1.0, 1, method=DPSniper(c=0.2)).notes
+    )
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("c", [0.05, 0.2])
 def test_the_resolution_of_a_fixed_event(c):
-    common = {"c": c, "max_samples": 50_000}
+    common = {"method": DPSniper(c=c), "max_samples": 50_000}
     claimed = run("laplace", 1.0, 1.0, 0, **common)
     assert 1.0 < claimed.resolution < -math.log(c)
     # 0.95 are expected; 0.7 of them would do in one of six tests.
@@ -243,7 +251,7 @@ def test_less_is_needed_to_learn_from_pairs():
     common = {"method": "dpsniper", "alpha": ALPHA, "max_samples": 50_000, "n_jobs": 1}
 
     def median(coupled):
-        keywords = {**case.keywords(0.1, many=True), **common, "coupled": coupled}
+        keywords = {**case.keywords(0.1, many=True), **common, "method": DPSniper(coupled=coupled)}
         found = [audit(case.vectorized, **keywords, seed=k).eps_lower for k in range(5)]
         return np.median(found)
 

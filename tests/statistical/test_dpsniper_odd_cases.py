@@ -11,7 +11,7 @@ from boundary import laplace, randomized_response
 from sniping import consistent, run, sniped
 
 from benchmarks.cases import CORPUS
-from pytest_dp import ClaimError, MechanismError, audit, queries, values
+from pytest_dp import ClaimError, DPSniper, MechanismError, audit, queries, values
 
 NUMBERS = {"pairs": [(0.0, 1.0)]}
 
@@ -23,7 +23,9 @@ pytestmark = pytest.mark.usefixtures("_without_blame")
 
 
 @pytest.mark.parametrize("output", [42, None, "text", (1.0, None), math.nan])
-@pytest.mark.parametrize("more", [{}, {"c": 0.01}, {"classifier": "logistic"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"method": DPSniper(c=0.01)}, {"method": DPSniper(classifier="logistic")}]
+)
 def test_what_never_varies_is_inconclusive(output, more):
     result = sniped(lambda d: output, vectorized=None, max_samples=2_000, **more)
     assert result.verdict == "inconclusive"
@@ -47,7 +49,13 @@ def test_randomized_response_that_hardly_ever_lies_is_caught(keep):
 
 
 @pytest.mark.parametrize(
-    ("more", "side"), [({}, 0), ({}, 1), ({"classifier": "logistic"}, 0), ({"c": 0.01}, 1)]
+    ("more", "side"),
+    [
+        ({}, 0),
+        ({}, 1),
+        ({"method": DPSniper(classifier="logistic")}, 0),
+        ({"method": DPSniper(c=0.01)}, 1),
+    ],
 )
 def test_the_answer_itself_beside_noise_is_caught(more, side):
     def mechanism(records, rng, size):
@@ -62,11 +70,16 @@ def test_the_answer_itself_beside_noise_is_caught(more, side):
 @pytest.mark.parametrize("c", [None, 0.01])
 def test_a_mechanism_that_always_raises(c):
     with pytest.raises(MechanismError, match="no such patient"):
-        sniped(lambda d, rng: {}["no such patient"], vectorized=None, max_samples=2_000, c=c)
+        sniped(
+            lambda d, rng: {}["no such patient"],
+            vectorized=None,
+            max_samples=2_000,
+            method=DPSniper(c=c),
+        )
 
 
 @pytest.mark.parametrize("max_samples", [1, 2, 3, 10, 47, 100])
-@pytest.mark.parametrize("more", [{}, {"c": 0.01}, {"inputs": queries(3)}])
+@pytest.mark.parametrize("more", [{}, {"method": DPSniper(c=0.01)}, {"inputs": queries(3)}])
 def test_hardly_any_samples(max_samples, more):
     def mechanism(data, rng, size):
         return rng.laplace(size=size)
@@ -78,6 +91,7 @@ def test_hardly_any_samples(max_samples, more):
     assert result.eps_lower <= 1
 
 
+@pytest.mark.spot(5)
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_every_mechanism_of_the_paper_runs(case):
     keywords = {**case.keywords(0.5, many=True), "max_samples": 800}
@@ -99,13 +113,16 @@ OUTPUTS = {
 }
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("classifier", [None, "logistic"])
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_outputs_of_any_kind(kind, classifier):
     def mechanism(records, rng):
         return OUTPUTS[kind](rng.laplace(len(records)), len(records))
 
-    result = sniped(mechanism, 1.0, vectorized=None, max_samples=4_000, classifier=classifier)
+    result = sniped(
+        mechanism, 1.0, vectorized=None, max_samples=4_000, method=DPSniper(classifier=classifier)
+    )
     assert consistent(result)
     assert result.verdict != "inconclusive"
 
@@ -122,9 +139,10 @@ def classifiers():
     return ["additive", "logistic", "mlp", forest, LogisticRegression(), GaussianNB()]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("classifier", classifiers(), ids=lambda c: str(c).split("(")[0])
 def test_every_classifier_tells_something(classifier):
-    result = run("laplace", 2.0, 1.0, 1, classifier=classifier)
+    result = run("laplace", 2.0, 1.0, 1, method=DPSniper(classifier=classifier))
     assert 0.5 < result.eps_lower <= 1.0
     assert result.loss[1] > 0.9
 
@@ -132,7 +150,7 @@ def test_every_classifier_tells_something(classifier):
 @pytest.mark.parametrize("seed", [2, 3, 4, 5])
 def test_a_score_that_errs_in_the_tails_does_not_cost_the_bound(seed):
     # To a linear model far-off outputs tell ever more; they tell no more than a third of all do.
-    result = run("laplace", 2.0, 1.0, seed, classifier="logistic")
+    result = run("laplace", 2.0, 1.0, seed, method=DPSniper(classifier="logistic"))
     assert 0.85 < result.eps_lower <= 1.0
 
 
@@ -167,7 +185,7 @@ def test_a_feature_of_the_user_finds_what_nothing_else_does():
 def test_features_that_make_no_sense(feature, said, classifier):
     keywords = {"params": {"scale": 1.0}, "max_samples": 2_000}
     with pytest.raises(ClaimError, match=said):
-        sniped(laplace, features=feature, classifier=classifier, **keywords)
+        sniped(laplace, features=feature, method=DPSniper(classifier=classifier), **keywords)
 
 
 class Wrong:
@@ -182,7 +200,9 @@ class Wrong:
 
 def test_a_classifier_of_the_wrong_shape_is_named():
     with pytest.raises(ClaimError, match=r"Wrong\.predict_proba returned an array of shape"):
-        sniped(laplace, params={"scale": 1.0}, classifier=Wrong(), max_samples=2_000)
+        sniped(
+            laplace, params={"scale": 1.0}, method=DPSniper(classifier=Wrong()), max_samples=2_000
+        )
 
 
 # -- Floating point -------------------------------------------------------------------------------
@@ -216,6 +236,7 @@ def test_the_bits_of_rounded_noise_tell_nothing(mechanism):
     assert result.eps_lower > 0.03
 
 
+@pytest.mark.nightly
 def test_the_bits_of_a_sound_library_tell_nothing():
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
@@ -233,11 +254,12 @@ def test_the_bits_of_a_sound_library_tell_nothing():
 # -- Effort ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_memory_is_flat_in_the_number_of_samples(monkeypatch):
     from pytest_dp.auditors import dd_search
 
-    monkeypatch.setattr(dd_search, "MAX_KEPT", 20_000)  # reached with fewer samples
+    monkeypatch.setattr(dd_search, "MAX_BATCH", 20_000)  # reached with fewer samples
 
     def ten(records, rng, size):
         return rng.standard_normal((size, 10)) + 0.05 * len(records)
@@ -295,14 +317,14 @@ def test_what_does_not_look_at_each_output_by_itself_is_refused(keyword, value, 
             mechanism,
             eps=1.0,
             pairs=[(0.0, 1.0)],
-            method="dpsniper",
+            method=DPSniper(c=c, classifier=value if keyword == "classifier" else None),
+            features=value if keyword == "features" else None,
             max_samples=5_000,
             n_jobs=1,
-            c=c,
-            **{keyword: value},
         )
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("form", ["list", "views", "tuple"])
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_memory_that_is_reused_hides_nothing(form, method):
@@ -351,9 +373,7 @@ def test_clumps_at_the_threshold_are_noticed():
                 eps=1.0,
                 pairs=[(0, 1)],
                 vectorized="size",
-                method="dpsniper",
-                c=0.2,
-                classifier="logistic",
+                method=DPSniper(c=0.2, classifier="logistic"),
                 alpha=1e-3,
                 max_samples=60_000,
                 seed=seed,

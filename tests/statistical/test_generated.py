@@ -63,12 +63,14 @@ def audited(mechanism, claim, seed, samples, *, broken):
     return audit(mechanism_of, seed=seed, max_samples=samples, **EFFORT, **claim)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(("mechanism", "claim"), CASES, ids=[case[0].__name__ for case in CASES])
 def test_what_leaks_for_some_inputs_only_is_found(mechanism, claim):
     result = audited(mechanism, claim, 0, 100_000, broken=True)
     assert result.violated, result
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(("mechanism", "claim"), CASES, ids=[case[0].__name__ for case in CASES])
 def test_its_corrected_twin_passes(mechanism, claim):
     """False alarms themselves are counted where audits take less time."""
@@ -76,6 +78,7 @@ def test_its_corrected_twin_passes(mechanism, claim):
     assert not result.violated, result
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_other_auditors_look_at_the_pairs_up_front(method):
     claim = {"inputs": VISITS, "method": method}

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pytest_dp import audit
+from pytest_dp import add_remove_one, audit
 
 USERS = np.random.default_rng(0).integers(0, 1_000, 2_500)
 VISITS = pd.DataFrame({"user_id": USERS, "paid": np.arange(2_500) % 97, "city": ["a", "b"] * 1_250})
 MOST = int(VISITS["user_id"].value_counts().max())
-CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "unit": "user_id", "inputs": [VISITS]}
+CLAIM = {"eps": 1.0, "inputs": [VISITS]}
+BY_USER = add_remove_one(unit="user_id")
 CLAIM |= {"n_jobs": 1, "max_seconds": 100}
 
 
@@ -25,14 +26,21 @@ def for_users(frame, rng):
 
 @pytest.mark.usefixtures("_without_blame")
 def test_noise_for_rows_is_found_to_be_too_small_for_users():
-    result = audit(for_rows, **CLAIM, seed=1)
+    result = audit(for_rows, **CLAIM, neighbors=BY_USER, seed=1)
     assert result.verdict == "violated"
     assert "rows of user_id=" in result.counterexample.difference
 
 
 @pytest.mark.slow
 def test_noise_for_users_reaches_the_margin_on_the_pairs_tried():
-    result = audit(for_users, **CLAIM, rows_per_unit=MOST, search=(), margin=2.0, seed=1)
+    result = audit(
+        for_users,
+        **CLAIM,
+        neighbors=add_remove_one(unit="user_id", rows=MOST),
+        search=(),
+        margin=2.0,
+        seed=1,
+    )
     assert result.verdict == "no violation"
     assert result.resolution <= 2.0
     assert "of 2,500: extremes of each column, one of each category" in str(result.notes)

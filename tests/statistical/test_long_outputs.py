@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.long_outputs import atom, encoding
-from pytest_dp import audit
+from pytest_dp import Sequential, audit
 from pytest_dp.auditors import bandit, game
 
 ZEROS = [0.0] * 100
@@ -59,19 +59,25 @@ CASES = {
 }
 
 
+@pytest.mark.spot(4)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     ("case", "coupled"), [*((case, True) for case in CASES), ("one of 100", False)]
 )
 def test_a_leak_in_a_long_output_is_found_and_its_twin_passes(case, coupled):
     mechanism, pair, name, (broken, right), keywords = CASES[case]
-    found = audited(mechanism, pair, params={name: broken}, coupled=coupled, **keywords)
+    found = audited(
+        mechanism, pair, params={name: broken}, method=Sequential(coupled=coupled), **keywords
+    )
     assert found.violated
     keywords = keywords | {"max_samples": 2_500}
-    twin = audited(mechanism, pair, params={name: right}, coupled=coupled, **keywords)
+    twin = audited(
+        mechanism, pair, params={name: right}, method=Sequential(coupled=coupled), **keywords
+    )
     assert twin.verdict == "no violation"
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("kind", "cells"), [(np.asarray, 10_000), (np.ndarray.tolist, 1_000), (by_name, 400)]
 )
@@ -116,15 +122,16 @@ def with_gaps(answers, rng, scale):
     return [None if gap else x for x, gap in zip(noisy.tolist(), gaps, strict=True)]
 
 
+@pytest.mark.spot(2)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(("mechanism", "coupled"), [(with_exceptions, True), (with_gaps, False)])
 def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
     monkeypatch.setattr(bandit, "TOTAL_ROOM", 10_000)
     monkeypatch.setattr(bandit, "MIN_ROOM", 10_000)
+    claim = {"method": Sequential(coupled=coupled)}
     pair = moved(62), ZEROS
-    found = audited(mechanism, pair, params={"scale": 0.3}, coupled=coupled, max_samples=6_000)
-    assert found.violated
-    twin = audited(mechanism, pair, params={"scale": 1.0}, coupled=coupled, max_samples=2_000)
+    assert audited(mechanism, pair, params={"scale": 0.3}, max_samples=6_000, **claim).violated
+    twin = audited(mechanism, pair, params={"scale": 1.0}, max_samples=2_000, **claim)
     assert twin.verdict == "no violation"
 
 
@@ -156,12 +163,13 @@ def test_learning_has_a_share_of_the_time(monkeypatch):
     keywords = {"vectorized": "size", "max_samples": 4_000, "margin": None}
     audited(noisy, (moved(62), ZEROS), **keywords)
     often, known[:] = len(known), []
-    monkeypatch.setattr(game, "LEARNING_TIME_SHARE", 0.0)
+    monkeypatch.setattr(game, "LONG_STEP_TIME", 0.0)
     result = audited(noisy, (moved(62), ZEROS), **keywords)
     assert often > len(known) == 1
     assert result.samples > 3_000
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["arrays", pytest.param("lists", marks=pytest.mark.nightly)])
 def test_memory_stays_bounded(kind):
     """Numbers in a list take four times as much as in an array; copies are run as well."""

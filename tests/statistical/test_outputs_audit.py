@@ -23,12 +23,14 @@ run = functools.partial(audit, eps=1.0, pairs=[(D, NEIGHBOUR)], n_jobs=1)
 SELDOM = ("message_of_an_exception", "number_in_a_message")
 
 
+@pytest.mark.spot(8)
 @pytest.mark.parametrize("name", LEAKS)
 def test_every_leak_is_found(name):
     result = run(LEAKS[name], seed=1, max_samples=4_000 if name in SELDOM else 1_000)
     assert result.verdict == "violated", str(result)
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_mechanisms_pass(name):
     result = run(CORRECT[name], seed=1, max_samples=1_000)

@@ -50,6 +50,7 @@ def test_true_hypotheses_are_rejected_with_chance_alpha_at_most(n1, n2, eps, alp
     assert 0.3 <= max(worst) <= 1
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("n1", "n2", "alpha"), [(1, 1, 0.2), (5, 12, 0.05), (12, 5, 0.2), (20, 20, 0.05)]
 )
@@ -69,6 +70,7 @@ def test_bound_exceeds_the_truth_with_chance_alpha_at_most(n1, n2, alpha):
     assert worst >= (0.6 * alpha if min(n1, n2) >= 20 else 0)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("p1", "p2", "runs", "alpha"),
     [(0.1, 0.1, 1_000, 0.1), (0.4, 0.05, 500, 0.05), (0.3, 0.1, 1_000, 1e-4)],

@@ -104,6 +104,7 @@ def audited(mechanism, inputs, samples, **keywords):
     )
 
 
+@pytest.mark.spot(5)
 @pytest.mark.parametrize("mechanism", CORRECT, ids=lambda m: m.__name__)
 def test_equal_decimals_are_equal(mechanism):
     assert not audited(mechanism, TWO_PAIRS, **OFTEN).violated
@@ -113,17 +114,20 @@ def test_of_many_pairs_too():
     assert not audited(tenths, DATA, 2_500, search=()).violated
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_for_the_other_methods_too(method):
     assert not audited(tenths, DATA, 60_000, method=method).violated
 
 
+@pytest.mark.spot(3)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize("mechanism", TOLD_AT_ONCE, ids=lambda m: m.__name__)
 def test_unless_their_bits_are_asked_for(mechanism):
     assert audited(mechanism, TWO_PAIRS, **OFTEN, floating_point=True).violated
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("kind", "step"),
     [(np.float64, 0.1), (np.float64, 0.25), (np.float64, np.pi / 10), (np.float32, 1 / 3)],

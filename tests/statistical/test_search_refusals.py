@@ -30,6 +30,7 @@ def at_most_five(data: list[int], rng: Rng) -> float:
     return sum(data) + rng.laplace()
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", [not_empty, has_a_first, at_most_five])
 def test_an_input_that_is_refused_is_not_played(mechanism: Any) -> None:
     inputs = [[1, 0, 1]]
@@ -60,6 +61,7 @@ def unique_ids(rows: list[Any], rng: Rng) -> float:
 IDS = [[(1, 30), (2, 41), (3, 30)], [(1, 30), (2, 50)]]
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize(
     ("mechanism", "neighbors", "method"),
     [
@@ -91,6 +93,7 @@ class Connection:
         return len(rows) + rng.laplace(scale=0.5, size=size)
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("vectorized", [None, "size"])
 def test_errors_of_copies_are_none_of_the_mechanism(vectorized: str | None) -> None:
     effort = {"seed": 1, "n_jobs": 1, "vectorized": vectorized, "eps": 1.0}

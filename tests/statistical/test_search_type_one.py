@@ -32,19 +32,15 @@ def test_searched_pairs_make_no_false_alarms(audits):
     assert red <= most(audits * len(CLAIMS), ALPHA)
 
 
-SOME = [
-    pytest.param(gated, id=gated.name, marks=pytest.mark.nightly if number % 2 else ())
-    for number, gated in enumerate(GATED)
-]
-
-
+@pytest.mark.spot(6)
 @pytest.mark.slow
-@pytest.mark.parametrize("gated", SOME)
+@pytest.mark.parametrize("gated", GATED, ids=lambda gated: gated.name)
 def test_what_leaks_behind_a_gate_only_is_found(gated):
     result = audit(gated.make(True), **gated.claim(), seed=0, n_jobs=1)
     assert result.violated or result.beyond.violated
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("gated", GATED[:2], ids=lambda gated: gated.name)
 def test_without_a_search_it_is_not(gated):
     result = audit(

@@ -12,7 +12,7 @@ from boundary import COUNTS
 from playing import AT_THEIR_CLAIM, run
 
 from benchmarks.cases import CORPUS
-from pytest_dp import audit, queries
+from pytest_dp import Sequential, audit, queries
 from pytest_dp.evidence.betting import Ledger
 
 ALPHA = 0.05
@@ -23,14 +23,18 @@ pytestmark = pytest.mark.usefixtures("_without_blame")
 
 @pytest.mark.slow
 def test_false_alarms_at_the_claim_stay_below_alpha():
-    """A version that alarms in an eighth of all audits passes one of eight such tests.
+    """A smoke test.
 
     What bets can win against any law that the claim allows is computed in
     `test_bets_computed`; many more audits are in `benchmarks.type_one`.
     """
     for name in AT_THEIR_CLAIM:
-        for seed in range(4):
-            common = {"alpha": ALPHA, "max_samples": 800, "coupled": seed % 2 == 0}
+        for seed in range(2):
+            common = {
+                "alpha": ALPHA,
+                "max_samples": 800,
+                "method": Sequential(coupled=seed % 2 == 0),
+            }
             result = run(name, 1.5, 1.5, seed, **common)
             assert not result.violated
             assert result.p_value > ALPHA
@@ -53,6 +57,7 @@ def test_bets_that_know_the_batch_would_raise_false_alarms(monkeypatch):
     assert sum(result.violated for result in results) >= 4
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "true", "audits"), [("laplace", 0.6, 4), ("histogram", 2.0, 2)])
 def test_the_bound_stays_below_the_truth(name, true, audits):
@@ -62,7 +67,7 @@ def test_the_bound_stays_below_the_truth(name, true, audits):
     """
     for claimed in (0.7 * true, 1.4 * true):
         for coupled in (True, False):
-            common = {"alpha": ALPHA, "max_samples": 2_000, "coupled": coupled}
+            common = {"alpha": ALPHA, "max_samples": 2_000, "method": Sequential(coupled=coupled)}
             results = [run(name, claimed, true, seed, **common) for seed in range(audits)]
             bounds = np.array([result.eps_lower for result in results])
             assert bounds.max() <= true
@@ -70,6 +75,7 @@ def test_the_bound_stays_below_the_truth(name, true, audits):
             assert all(result.eps_lower <= claimed or result.violated for result in results)
 
 
+@pytest.mark.spot(2)
 # Pairs that no test can do without on average (design.md), for noise 1.5 or 2 times too small.
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
@@ -83,7 +89,12 @@ def test_the_bound_stays_below_the_truth(name, true, audits):
     ],
 )
 def test_laplace_noise_that_is_too_small_takes_few_samples(claimed, ratio, limit, coupled, most):
-    common = {"pairs": [(0.0, 1.0)], "vectorized": "size", "n_jobs": 1, "coupled": coupled}
+    common = {
+        "pairs": [(0.0, 1.0)],
+        "vectorized": "size",
+        "n_jobs": 1,
+        "method": Sequential(coupled=coupled),
+    }
 
     def plain(answer, scale, rng, size):
         return answer + rng.laplace(scale=scale, size=size)
@@ -99,6 +110,7 @@ def test_laplace_noise_that_is_too_small_takes_few_samples(claimed, ratio, limit
 BY_NAME = {case.name: case for case in CORPUS}
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("eps0", "names"),
     [
@@ -119,6 +131,7 @@ def test_wrong_mechanisms_of_the_literature_are_caught_at_once(eps0, names):
     assert np.median(shown) < 0.01
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("name", ["NoisyHist1", "SVT1"])
 def test_correct_mechanisms_of_the_literature_pass(name):
     case = BY_NAME[name]
@@ -165,6 +178,7 @@ def lost(records, rng):
     return float("nan") if records and rng.random() < 0.1 else rng.laplace()
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("mechanism", "pair", "event", "said"),
     [
@@ -259,7 +273,7 @@ def test_a_loss_at_the_resolution_is_caught():
     """Were only 0.8 of them caught instead of 0.95, one of six such tests would not notice."""
     audits = {"laplace": 2, "randomized response": 1, "histogram": 1}
     for name, coupled in itertools.product(audits, (True, False)):
-        common = {"max_samples": 2_000, "coupled": coupled}
+        common = {"max_samples": 2_000, "method": Sequential(coupled=coupled)}
         at = run(name, 1.0, 1.0, 100, **common).resolution
         assert at < 2.2
         assert all(run(name, 1.0, at, seed, **common).violated for seed in range(audits[name]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_dp import audit
+from pytest_dp import Sequential, audit
 from pytest_dp.auditors import shrinking
 
 
@@ -24,6 +24,7 @@ def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 EXAMPLES = [list(map(int, np.random.default_rng(k).integers(20, 90, 25))) for k in range(2)]
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("coupled", [True, False])
 def test_it_is_shown_on_few_records(coupled: bool) -> None:
     result = audit(
@@ -31,7 +32,7 @@ def test_it_is_shown_on_few_records(coupled: bool) -> None:
         eps=1.0,
         neighbors="add_remove_one",
         inputs=EXAMPLES,
-        coupled=coupled,
+        method=Sequential(coupled=coupled),
         seed=4,
         n_jobs=1,
         max_seconds=600,

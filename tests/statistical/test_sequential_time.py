@@ -49,6 +49,7 @@ def sleepy(records, rng):
     return len(records) + rng.laplace()
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("mechanism", "keywords"),
     [

@@ -67,6 +67,7 @@ AT_ONCE = {
 }
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", AT_ONCE, ids=lambda one: one.__name__)
 def test_noise_that_can_be_taken_off_is_found_at_once(mechanism):
     result = audited(mechanism, max_samples=20_000)
@@ -89,6 +90,7 @@ def lost_now_and_then(d, rng):
     return (rng.laplace(), None if rng.random() < 0.005 and len(d) > 2 else answer)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", [released, released_in_one_place, lost_now_and_then])
 def test_values_that_are_released_once_in_hundreds_of_runs_are_found(mechanism):
     result = audited(mechanism, max_seconds=300)  # however busy the machine is

@@ -55,6 +55,7 @@ def worst_level(p_values: np.ndarray, weights: np.ndarray) -> float:
     return float((reached[:, last] / levels[last]).max(initial=0))
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("n1", "n2", "alpha"), [(12, 6, 0.2), (14, 14, 0.05)])
 def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha):
@@ -68,6 +69,7 @@ def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha
     assert max(worst) >= 0.15 or not (p_values <= alpha).any()
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("n1", "n2", "alpha"), [(5, 12, 0.05), (16, 16, 0.1)])
 def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha):
@@ -84,6 +86,7 @@ def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha)
         assert missed.max() <= alpha
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_both_directions_and_published_p_values_are_valid(claim):
     runs, alpha = 9, 0.2
@@ -103,6 +106,7 @@ def test_both_directions_and_published_p_values_are_valid(claim):
     assert (two_sided <= alpha).any()
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("claim", "p2"), [(claim, (0.04, 0.5)[k % 2]) for k, claim in enumerate(CLAIMS)], ids=str
 )
@@ -128,6 +132,7 @@ def outcomes(total: int) -> np.ndarray:
     return all_of_them[all_of_them.sum(axis=1) <= total]
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("pairs", "alpha"), [(4, 0.3), (9, 0.1)])
 def test_bounds_of_pairs_hold(claim, pairs, alpha):
@@ -156,6 +161,7 @@ def test_bounds_of_pairs_hold(claim, pairs, alpha):
     assert worst_level(p_values, weights[keeps]) <= 1 + 1e-9
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("claim", [CLAIMS[1], *CLAIMS[3:5], CLAIMS[6]], ids=str)
 def test_simulated_misses_of_pairs_at_large_counts(claim):
     """Nested events of shared noise, exactly at the claim."""

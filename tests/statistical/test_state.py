@@ -61,6 +61,7 @@ def memo_of_a_bit():
     return mechanism
 
 
+@pytest.mark.spot(5)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("make", [memo, cached, cached_on_the_class, memo_of_a_bit])
 def test_a_memo_is_an_error_and_no_verdict(make, method):
@@ -82,6 +83,7 @@ def permanent_response():
     return mechanism
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_kept_and_then_randomised_again_is_an_error(method):
     pairs = {"pairs": [(0, 1)], "neighbors": None, "inputs": None}
@@ -140,6 +142,7 @@ class Service:
 SHARED = Service()
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("held", [None, NoCopy()])
 def test_what_an_audit_left_in_an_object_makes_no_alarm_in_the_next(held):
     service = Service(held)
@@ -184,6 +187,7 @@ def response(data, rng):
     return len(data) % 2 if rng.random() < 0.9 else 1 - len(data) % 2
 
 
+@pytest.mark.spot(3)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     ("mechanism", "method"),
@@ -208,6 +212,7 @@ def test_bugs_stay_violations(mechanism, method):
 # --- buffers ---
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("size", [150, 1_000])
 def test_a_buffer_is_no_violation(size):
     def make():
@@ -228,6 +233,7 @@ def test_a_buffer_is_no_violation(size):
 # --- samples ---
 
 
+@pytest.mark.spot(5)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", [0.5, 1.0])
 @pytest.mark.parametrize("vectorized", [None, "size"])

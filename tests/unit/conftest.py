@@ -14,7 +14,7 @@ pytest.register_assert_rewrite("coupling", "searching")
 def always_share(monkeypatch):
     """However little there is to do, workers do it."""
     monkeypatch.setattr(sampler, "START_WORKERS_FROM", 0.0)
-    monkeypatch.setattr(sampler, "USE_WORKERS_FROM", 0.0)
+    monkeypatch.setattr(sampler, "NOTICED_SECONDS", 0.0)
 
 
 @pytest.fixture

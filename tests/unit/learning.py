@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pytest_dp import Sequential
 from pytest_dp.attacks import fit, quantities
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.settings import Settings
@@ -13,7 +14,7 @@ from pytest_dp.settings import Settings
 
 def learned(outputs, first, classifier=None, features=None, seed=0):
     """A model of these outputs, from the quantities that an audit would show it."""
-    settings = Settings(classifier=classifier, features=features)
+    settings = Settings(method=Sequential(classifier=classifier), features=features)
     table = tabulate(outputs)
     return fit(classifier, table, first, quantities(settings, table, [], first), seed)
 

@@ -22,6 +22,7 @@ from pytest_dp.accumulated.store import Store
 from pytest_dp.auditors import run
 from pytest_dp.auditors.past import Past
 from pytest_dp.claim import Arguments, Promise, expand
+from pytest_dp.datasets.relations import AddRemoveOne
 from pytest_dp.evidence.betting import RUNGS, Ledger
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.results.evidence import Evidence
@@ -79,6 +80,7 @@ def laplace(records, rng, size, scale):
     return len(records) + rng.laplace(scale=scale, size=size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 0.8])
 def test_an_audit_leaves_its_e_value_where_somebody_collects(scale):
     (claim,) = expand({"eps": 1.0, "pairs": [([1], [])], "params": {"scale": scale}} | FEW)
@@ -146,7 +148,7 @@ def test_another_claim_and_another_source_begin_anew(tmp_path):
 
 def test_evidence_is_about_one_promise():
     one = Promise(ApproximateDP(1.0))
-    others = [Promise(ApproximateDP(2.0)), Promise(ApproximateDP(1.0), group=2)]
+    others = [Promise(ApproximateDP(2.0)), Promise(ApproximateDP(1.0), AddRemoveOne(group=2))]
     assert len({identity(promise, Arguments(), "code") for promise in (one, *others)}) == 3
     assert identity(one, Arguments(), "code") != identity(one, Arguments(), "other code")
 
@@ -159,6 +161,7 @@ def test_a_seed_counts_once(tmp_path):
     assert again == Evidence((3.0, 1.5), 1, 100)  # nor is anything used that it has taught
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alphas", "length"), [((1e-6,), 3), ((1e-2, 1e-6), 2)])
 def test_once_refuted_stays_refuted_in_each_short_history(tmp_path, monkeypatch, alphas, length):
     """Runs of two seeds, again and again, that show much or little, also at another alpha."""
@@ -327,7 +330,7 @@ def test_what_makes_no_difference_is_the_same():
         {"limit": 4},
         {"params": {"scale": 2.0}},
         {"inputs": [[2]]},
-        {"group": 2},
+        {"relation": AddRemoveOne(group=2)},
         {"beyond": True},
     ],
 )

@@ -10,10 +10,11 @@ from exact import call_of
 from scipy import stats
 
 from pytest_dp.analytic.comparing import compared, largest_of
-from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.outcomes import outcomes_of
 from pytest_dp.analytic.profiles import profile
 from pytest_dp.privacy import gdp_to_delta
+from pytest_dp.randomness import laws
+from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline
 
@@ -32,15 +33,15 @@ def loss(mechanism, d1, d2, *, searched=False, **params):
 @pytest.mark.parametrize(
     ("law", "same"),
     [
-        (Law("laplace"), stats.laplace()),
-        (Law("normal"), stats.norm()),
-        (Law("logistic"), stats.logistic()),
-        (Law("gumbel"), stats.gumbel_r()),
-        (Law("exponential"), stats.expon()),
-        (Law("uniform"), stats.uniform()),
-        (Law("geometric", 0.7), stats.geom(0.3, loc=-1)),
-        (Law("two-sided geometric", 0.7), stats.dlaplace(-math.log(0.7))),
-        (Law("integers", 4), stats.randint(0, 4)),
+        (Law(laws.LAPLACE), stats.laplace()),
+        (Law(laws.NORMAL), stats.norm()),
+        (Law(laws.LOGISTIC), stats.logistic()),
+        (Law(laws.GUMBEL), stats.gumbel_r()),
+        (Law(laws.EXPONENTIAL), stats.expon()),
+        (Law(laws.UNIFORM), stats.uniform()),
+        (Law(laws.GEOMETRIC, 0.7), stats.geom(0.3, loc=-1)),
+        (Law(laws.TWO_SIDED_GEOMETRIC, 0.7), stats.dlaplace(-math.log(0.7))),
+        (Law(laws.INTEGERS, 4), stats.randint(0, 4)),
     ],
     ids=lambda law: getattr(law, "family", ""),
 )

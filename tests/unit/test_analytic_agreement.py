@@ -13,8 +13,8 @@ from test_analytic_ways import fresh_answer, released, sparse_vector
 
 from benchmarks.mechanisms import histogram, one_time_rappor, rappor
 from pytest_dp.analytic.agreement import evidence_against
-from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.outcomes import outcomes_of
+from pytest_dp.randomness.laws import GEOMETRIC, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline
 
@@ -67,6 +67,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("mechanism", "data"), KINDS, ids=lambda each: getattr(each, "__name__", "")
 )
@@ -131,7 +132,7 @@ def test_other_ways_do_not():
 def test_whole_numbers_are_checked():
     (known,) = traced(geometric, 4)
     laws = [replace(law, parameter=0.6) for law in known.laws]
-    assert laws[0] == Law("geometric", 0.6)
+    assert laws[0] == Law(GEOMETRIC, 0.6)
     wrong = replace(known, laws=laws)
     assert evidence_against([wrong], outputs(geometric, 4)) >= REFUTED
     assert evidence_against([known], [0.5]) == math.inf

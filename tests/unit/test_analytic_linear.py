@@ -12,9 +12,9 @@ from test_analytic import cases, loss
 
 from pytest_dp.analytic.comparing import Case, largest_of
 from pytest_dp.analytic.experiments import Moved
-from pytest_dp.analytic.laws import Law
 from pytest_dp.analytic.outcomes import outcomes_of
 from pytest_dp.analytic.profiles import profile
+from pytest_dp.randomness.laws import LAPLACE, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.randomness.tape import Tape
 from pytest_dp.sampling.deadline import Deadline
@@ -190,9 +190,10 @@ def test_several_outputs_of_a_compared_draw_are_refused():
 
 
 def moved(*shifts):
-    return [Case(0.0, 0.0, [Moved(Law("laplace"), shift) for shift in shifts])]
+    return [Case(0.0, 0.0, [Moved(Law(LAPLACE), shift) for shift in shifts])]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("eps", [0.1, 0.4, 1.0])
 def test_equal_parts_are_put_together_as_distinct_ones_are(eps):
     together = profile(moved(*[0.2] * 9, 0.0), forward=True).delta(eps)
@@ -201,7 +202,7 @@ def test_equal_parts_are_put_together_as_distinct_ones_are(eps):
 
 
 def test_of_very_many_parts_the_smallest_are_bounded():
-    shifts = [0.3, *(1e-4 * (1 + k) for k in range(80))]
+    shifts = [0.3, *(1e-4 * (1 + k) for k in range(64))]
     every = profile(moved(*shifts), forward=True)
     lower, upper = every.delta(0.25)
     least, most = profile(moved(*shifts[:1], *shifts[-60:]), forward=True).delta(0.25)

@@ -78,6 +78,7 @@ def probability(answers, stop, law=laplace, scale=2.0):
 ANSWERS = [([1, 1, 1], [2, 0, 2]), ([0, 0, 0], [1, 1, 1]), ([1, 0, 1], [0, 1, 0])]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(("one", "other"), ANSWERS)
 def test_sparse_vector_by_quadrature(one, other):
     ratios = [math.log(probability(one, k) / probability(other, k)) for k in range(4)]

@@ -14,12 +14,8 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
 from pytest_dp.attacks.additive import fit
-from pytest_dp.attacks.feature_bins import (
-    MAX_CATEGORIES,
-    OutputCategories,
-    bins_of,
-    output_categories,
-)
+from pytest_dp.attacks.feature_bins import OutputCategories, bins_of, output_categories
+from pytest_dp.limits import HUNDREDS
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
@@ -152,6 +148,7 @@ def test_a_leak_thinly_spread_over_many_coordinates():
     assert gain(odds, first) > 0.8 * gain(exact, first)
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("width", [1, 4])
 def test_where_nothing_tells_the_scores_hardly_vary(width):
     losses = []
@@ -309,7 +306,7 @@ def test_what_never_varies_has_no_bins():
 def test_very_many_categories():
     outputs = [f"word {k}" for k in range(5_000)] + ["often"] * 50
     found = bins_of(OUTPUT, tabulate(outputs), 10)
-    assert len(found.categories) == MAX_CATEGORIES
+    assert len(found.categories) == HUNDREDS
     assert ("str", "often") in found.categories or any("often" in c for c in found.categories)
     assert found.codes(tabulate(outputs)).max() == found.width - 1
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.attacks.cholesky import BLOCK, inverse_root, times
+from pytest_dp.attacks.cholesky import inverse_root, times
+from pytest_dp.limits import DOZENS
 
 
 def positive(n, seed, condition=1e4):
@@ -24,11 +25,11 @@ SIZES = st.integers(1, 200)
 
 @settings(max_examples=25)
 @given(SIZES, st.integers(0, 2**32 - 1))
-@example(BLOCK - 1, 0)
-@example(BLOCK, 0)
-@example(BLOCK + 1, 0)
-@example(2 * BLOCK, 0)
-@example(4 * BLOCK + 1, 0)
+@example(2 * DOZENS - 1, 0)
+@example(2 * DOZENS, 0)
+@example(2 * DOZENS + 1, 0)
+@example(2 * (2 * DOZENS), 0)
+@example(4 * (2 * DOZENS) + 1, 0)
 def test_the_root_of_the_inverse(n, seed):
     matrix = positive(n, seed)
     before = matrix.copy()
@@ -50,14 +51,14 @@ def test_a_matrix_times_a_vector(n, seed):
     np.testing.assert_allclose(times(matrix, vector), matrix @ vector, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, BLOCK, BLOCK + 1])
+@pytest.mark.parametrize("n", [1, 2 * DOZENS, 2 * DOZENS + 1])
 def test_the_roots_of_a_stack_are_those_of_its_matrices(n):
     stack = np.stack([positive(n, seed) for seed in range(3)])
     for one, root in zip(stack, inverse_root(stack), strict=True):
         assert (root == inverse_root(one)).all()
 
 
-@pytest.mark.parametrize("n", [1, 10, BLOCK, BLOCK + 1, 3 * BLOCK])
+@pytest.mark.parametrize("n", [1, 10, 2 * DOZENS, 2 * DOZENS + 1, 3 * (2 * DOZENS)])
 def test_what_is_not_positive_definite_is_refused(n):
     matrix = positive(n, 0)
     matrix[-1, -1] = -1.0

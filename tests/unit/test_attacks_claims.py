@@ -25,6 +25,7 @@ def between(cuts, found):
     return np.bincount(np.searchsorted(cuts.at, found), minlength=len(cuts.levels))
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize("distance", [0.3, 1.0])
 def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
@@ -65,6 +66,7 @@ def test_the_bound_to_expect_of_an_event_in_the_parameter_of_a_claim(claim):
     assert choice_of(3_000, n, 3_000, n, ahead).expected <= 0
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_events_are_ranked_about_as_by_the_bound_to_expect(claim):
     rng = np.random.default_rng(59)
@@ -81,6 +83,7 @@ def test_events_are_ranked_about_as_by_the_bound_to_expect(claim):
     assert exact[int(np.argmax(rough))] > 0.8 * max(exact)
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_samples_are_shared_out_to_show_most_of_a_claim(claim):
     for p1, p2 in ((0.1, 0.02), (0.5, 0.3), (0.8, 0.4)):

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from pytest_dp import ClaimError
+from pytest_dp import ClaimError, Sequential
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.scores import scores
 from pytest_dp.outputs.outcome import Raised
@@ -65,6 +65,7 @@ def models():
     return {name: learned(outputs, first, classifier) for name, classifier in MODELS.items()}
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_equal_outputs_score_equally(models, name):
     model, (outputs, _) = models[name], both(mixed, 60, 21)
@@ -214,10 +215,16 @@ def test_the_classifiers_of_the_paper_see_an_output_as_it_is():
         return [feature.text for feature in about]
 
     plain = ["output[0]", "output[1]", "output[2]"]
-    assert seen(classifier="logistic") == seen(classifier="mlp") == plain
+    assert (
+        seen(method=Sequential(classifier="logistic"))
+        == seen(method=Sequential(classifier="mlp"))
+        == plain
+    )
     for classifier in (None, "additive", GaussianNB()):
-        assert {*plain, "sum(output)", "output[1] - output[0]"} < set(seen(classifier=classifier))
-    assert seen(classifier="mlp", features=max) == [*plain, "max(output)"]
+        assert {*plain, "sum(output)", "output[1] - output[0]"} < set(
+            seen(method=Sequential(classifier=classifier))
+        )
+    assert seen(method=Sequential(classifier="mlp"), features=max) == [*plain, "max(output)"]
 
 
 # -- Classifiers that fail ----------------------------------------------------------------------

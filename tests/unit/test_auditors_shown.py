@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dp import audit
+from pytest_dp import Sequential, audit
 from pytest_dp.auditors.statdp_search import Suspect
 from pytest_dp.report.violation import violation
 
@@ -20,6 +20,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("name", "coupled"),
     [("no noise", True), ("hardly any", False), ("a label", True), ("raises", False)],
@@ -33,7 +34,7 @@ def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
             pairs=[([1], [])],
             max_samples=most,
             seed=1,
-            coupled=coupled,
+            method=Sequential(coupled=coupled),
             n_jobs=1,
         )
         if not result.violated:

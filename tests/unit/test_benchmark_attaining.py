@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 LAWS = [name for name, kind in KINDS.items() if kind.mechanism is drawn]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", KINDS)
 def test_what_attains_a_claim_needs_all_of_it(name):
     kind, claimed = KINDS[name], guarantee(KINDS[name].claim).claimed

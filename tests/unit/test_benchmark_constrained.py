@@ -11,7 +11,7 @@ from benchmarks.constrained import ZOO
 from benchmarks.constrained_random import kind
 from benchmarks.constrained_truth import inside, loss
 from pytest_dp.datasets import rebuilt, records_of
-from pytest_dp.datasets.relations import stated
+from pytest_dp.keywords import read_one
 
 NAMES = [twins.name for twins in ZOO]
 
@@ -26,7 +26,7 @@ def test_a_mechanism_keeps_its_claim_exactly_inside_and_breaks_it_beyond(twins):
     pairs = list(inside(twins))
     assert max(loss(twins, right, *pair) for pair in pairs) == pytest.approx(1.0)
     assert loss(twins, right, *twins.beyond) > 1.2
-    relation = stated(twins.neighbors)
+    relation = read_one("neighbors", twins.neighbors)
     assert not relation.fault(*twins.beyond)
     assert not any(relation.fault(*pair) for pair in pairs)
     if twins.order is None:
@@ -43,6 +43,7 @@ def test_its_twin_breaks_the_claim_on_neighbours_of_the_examples(twins):
     assert max(loss(twins, wrong, *pair) for pair in inside(twins, stated=True)) >= 2
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_the_mechanism_of_a_random_kind_keeps_its_claim_inside_and_its_twin_does_not(seed):
     drawn = kind(seed)

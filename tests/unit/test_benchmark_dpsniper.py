@@ -30,6 +30,7 @@ def test_more_values_lose_more():
     assert [round(case.truth(0.1), 4) for case in MORE_VALUES] == [0.4001, 0.8007]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("script", "arguments"),
     [

@@ -132,6 +132,7 @@ SVT = {
 }
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("answers", [(1, 1, 1), (0, 2, 1)])
 @pytest.mark.parametrize(
     ("name", "c"), [("svt1", 1), ("svt1", 2), ("svt4", 1), ("svt4", 2), ("svt5", 0), ("svt6", 0)]
@@ -165,6 +166,7 @@ def test_sparse_vector_with_fresh_thresholds(draw):
     assert all_frequent(outputs, outcomes, [probability(outcome) for outcome in outcomes])
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("c", [1, 2])
 def test_sparse_vector_that_releases_answers(draw, c):
     eps, answers, threshold = 4.0, (0, 2, 1), 0.5
@@ -203,6 +205,7 @@ def test_two_sparse_vectors_at_once(draw):
     assert all_frequent(shapes, both, np.outer(third, fourth).ravel())
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("value", [0, 1])
 def test_rappor(draw, value):
     bits = mechanisms.bloom_filter(value)
@@ -232,6 +235,7 @@ def test_two_sided_geometric(draw):
         assert frequent(noise == k, (1 - alpha) / (1 + alpha) * alpha ** abs(k))
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_both_forms_have_one_distribution(case):
     params = case.keywords(1.0)["params"]

@@ -114,6 +114,10 @@ def gate(data, rng):
     return rng.integers(9)
 
 
+def mean_of_all(data, rng):
+    return sum(data) / len(data) + rng.laplace()  # here
+
+
 def noise_unless_empty(data, rng):
     if not data:
         return None  # here
@@ -227,6 +231,12 @@ CASES = [
         "4 draws of rng.laplace(scale=1.0) here, moved by 1.0 at most, make",
     ),
     (gate, "parting", "come by here, `return len(data)  # here`; the outputs differ in these"),
+    (
+        mean_of_all,
+        "no noise",
+        "on D', where it raises ZeroDivisionError: division by... in all of 200 runs; on D it has "
+        "noise, and does that in 0 of 200",
+    ),
     (noise_unless_empty, "no noise", "on D', where it is None in all of 200 runs; on D it has"),
     (
         exact_if_many,
@@ -239,11 +249,13 @@ CASES = [
 PAIRS = {
     scale_of_data: ([3, 5, 9], [3, 5]),
     above_limit: ([3, 5, 9, 2], [4, 4, 8, 3]),
+    mean_of_all: ([3], []),
     noise_unless_empty: ([3], []),
     one_threshold: ([3, 5, 9, 2], [4, 4, 8, 3]),
 }
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(("mechanism", "kind", "said"), CASES, ids=[c[0].__name__ for c in CASES])
 def test_the_line_is_named(mechanism, kind, said):
     one, *_ = look(mechanism, PAIRS.get(mechanism, (ROWS, FEWER)))
@@ -318,7 +330,7 @@ def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
     def largest(data, rng):
         return max(x % 4 + rng.laplace(scale=0.4) for x in [*data, 0, 0])  # here
 
-    monkeypatch.setattr("pytest_dp.blame.more_noise.RUNS", 200)
+    monkeypatch.setattr("pytest_dp.blame.more_noise.MANY_RUNS", 200)
     pair = [3, 4], [2, 4]
     (one,) = look(largest, pair, event=lambda output: output > 3)
     assert one.message.startswith(
@@ -409,6 +421,7 @@ def twice_by_one_draw(data, rng):
     return noisy > 3, noisy > 5
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -459,6 +472,7 @@ def gaussian(data, rng):
     return len(data) + rng.normal(scale=0.5)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("claim", "said"),
     [
@@ -541,6 +555,7 @@ NOTIONS = {
 }
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize(
     ("step", "notion"),
     [
@@ -559,6 +574,7 @@ def right_step(gradients, rng):
     return clipped(gradients).sum(axis=0) + rng.normal(size=3)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_a_right_step_of_dp_sgd_is_not_blamed(notion):
     assert look(right_step, (GRADIENTS, GRADIENTS[1:]), NOTIONS[notion], 1.0) == ()

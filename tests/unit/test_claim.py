@@ -9,7 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from pytest_dp import ClaimError, dp_claim, queries, values
+from pytest_dp import (
+    ClaimError,
+    DPSniper,
+    PrivacyProfile,
+    RenyiDP,
+    Sequential,
+    TradeOff,
+    add_remove_one,
+    dp_claim,
+    queries,
+    replace_one,
+    values,
+)
 from pytest_dp.claim import distinct_labels, expand
 from pytest_dp.datasets.relations import AllQueries, AnyTwo
 from pytest_dp.keywords import _READERS, KEYWORDS
@@ -107,10 +119,14 @@ def test_params_give_one_claim_each():
     [
         ({"eps": 1, "delta": 1e-6}, "eps=1.0-delta=1e-06", "eps"),
         ({"rho": 0.5}, "rho=0.5", "rho"),
-        ({"mu": 1.0, "group": 3}, "mu=3.0", "mu"),
-        ({"rdp": (8, 0.5)}, "rdp=(8, 0.5)", "rdp"),
-        ({"profile": response_profile}, "profile=response_profile", "scale"),
-        ({"tradeoff": response_tradeoff}, "tradeoff=response_tradeoff", "scale"),
+        ({"mu": 1.0, "neighbors": add_remove_one(group=3)}, "mu=3.0", "mu"),
+        ({"guarantee": RenyiDP({8: 0.5})}, "RenyiDP({8: 0.5})", "rdp"),
+        (
+            {"guarantee": PrivacyProfile(response_profile)},
+            "PrivacyProfile(response_profile)",
+            "scale",
+        ),
+        ({"guarantee": TradeOff(response_tradeoff)}, "TradeOff(response_tradeoff)", "scale"),
     ],
 )
 def test_every_notion_of_privacy(given, label, parameter):
@@ -171,14 +187,21 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({"delta": 1e-6, "pairs": PAIRS}, "was given delta=1e-06 without eps="),
         ({"mu": "m", "params": {"k": 1}, "pairs": PAIRS}, "refers to a parameter in params="),
         ({"mu": "1.5", "pairs": PAIRS}, "Write mu=1.5, without quotes"),
-        ({"rdp": (1.0, 0.5), "pairs": PAIRS}, "rdp"),
-        ({"rdp": (8, 0.5), "group": 2, "pairs": PAIRS}, "group=2"),
+        ({"guarantee": RenyiDP({1.0: 0.5}), "pairs": PAIRS}, r"Invalid orders=\{1.0: 0.5\}"),
         (
-            {"eps": 1, "group": 3, "inputs": queries(3)},
-            "group=3 with neighbors='all_queries': pairs that differ",
+            {
+                "guarantee": RenyiDP({8: 0.5}),
+                "neighbors": add_remove_one(group=2),
+                "pairs": PAIRS,
+            },
+            r"group=2 of guarantee=RenyiDP\(\{8: 0.5\}\): Rényi privacy has no rule",
         ),
-        ({"profile": lambda eps: eps, "pairs": PAIRS}, "profile"),
-        ({"tradeoff": lambda x: 1 - x * x, "pairs": PAIRS}, "tradeoff"),
+        (
+            {"eps": 1, "neighbors": replace_one(group=3), "inputs": queries(3)},
+            r"neighbors=replace_one\(group=3\) does not fit inputs=",
+        ),
+        ({"guarantee": PrivacyProfile(lambda eps: eps), "pairs": PAIRS}, r"PrivacyProfile\(f\)"),
+        ({"guarantee": TradeOff(lambda x: 1 - x * x), "pairs": PAIRS}, r"TradeOff\(f\)"),
         ({**GOOD, "neighbors": "remove_one"}, "Valid choices: 'add_remove_one'"),
         ({"eps": 1, "inputs": queries(3), "neighbors": "any_two"}, "does not fit inputs="),
         ({"eps": 1, "inputs": [[0], [1]]}, "must say which are neighbours"),
@@ -197,18 +220,30 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ),
         ({**GOOD, "method": "DP-Sniper"}, "Did you mean 'dpsniper'"),
         ({**GOOD, "method": ["statdp"]}, r"Invalid method=\['statdp'\]"),
-        ({**GOOD, "classifier": "aditive"}, "'additive', 'logistic', 'mlp'. Did you mean 'add"),
-        ({**GOOD, "classifier": "MLP"}, "Did you mean 'mlp'"),
-        ({**GOOD, "classifier": "forest"}, "Valid choices: 'additive', 'logistic', 'mlp'.$"),
-        ({**GOOD, "classifier": abs}, "It has no fit and no predict_proba. Allowed: 'additive'"),
-        ({**GOOD, "classifier": int}, "It has no fit and no predict_proba"),
+        (
+            {**GOOD, "method": Sequential(classifier="aditive")},
+            "'additive', 'logistic', 'mlp'. Did you mean 'add",
+        ),
+        ({**GOOD, "method": Sequential(classifier="MLP")}, "Did you mean 'mlp'"),
+        (
+            {**GOOD, "method": Sequential(classifier="forest")},
+            "Valid choices: 'additive', 'logistic', 'mlp'.$",
+        ),
+        (
+            {**GOOD, "method": Sequential(classifier=abs)},
+            "It has no fit and no predict_proba. Allowed: 'additive'",
+        ),
+        ({**GOOD, "method": Sequential(classifier=int)}, "It has no fit and no predict_proba"),
         ({**GOOD, "features": "max"}, "Invalid features='max'. Allowed: a function of an output"),
         ({**GOOD, "features": [max, min]}, "Allowed: a function of an output"),
-        ({**GOOD, "c": 0}, "Invalid c=0. Allowed: a probability between 0 and 1, such as 0.01"),
-        ({**GOOD, "c": 1}, "Invalid c=1. Allowed"),
-        ({**GOOD, "c": True}, "Invalid c=True. Allowed"),
-        ({**GOOD, "c": "0.01"}, "Invalid c='0.01'. Allowed"),
-        ({**GOOD, "c": math.nan}, "Invalid c=nan. Allowed"),
+        (
+            {**GOOD, "method": DPSniper(c=0)},
+            "Invalid c=0. Allowed: a probability between 0 and 1, such as 0.01",
+        ),
+        ({**GOOD, "method": DPSniper(c=1)}, "Invalid c=1. Allowed"),
+        ({**GOOD, "method": DPSniper(c=True)}, "Invalid c=True. Allowed"),
+        ({**GOOD, "method": DPSniper(c="0.01")}, "Invalid c='0.01'. Allowed"),
+        ({**GOOD, "method": DPSniper(c=math.nan)}, "Invalid c=nan. Allowed"),
         ({**GOOD, "floating_point": 1}, "Invalid floating_point=1. Allowed: True or False"),
         ({**GOOD, "floating_point": "yes"}, "Invalid floating_point='yes'"),
         ({**GOOD, "vectorized": 3}, "Allowed: the name of a parameter, such as 'size'"),

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from pytest_dp import ClaimError, dp_claim
+from pytest_dp import ClaimError, PrivacyProfile, RenyiDP, add_remove_one, dp_claim
 from pytest_dp.claim import expand
 from pytest_dp.privacy import GaussianDP
 
@@ -41,7 +41,11 @@ def parts_of(*given):
         ([({"rho": 0.1}, 1), ({"rho": 0.2}, 1)], {"rho": 0.3}, {"rho": 0.29}),
         ([({"mu": 0.3}, 4)], {"mu": 0.6}, {"mu": 0.59}),
         ([({"eps": 0.1}, 1), ({"rho": 0.2}, 1)], {"rho": 0.205}, {"rho": 0.2}),
-        ([({"rdp": (8, 0.2)}, 1), ({"rdp": (8, 0.3)}, 1)], {"rdp": (8, 0.5)}, {"rdp": (8, 0.49)}),
+        (
+            [({"guarantee": RenyiDP({8: 0.2})}, 1), ({"guarantee": RenyiDP({8: 0.3})}, 1)],
+            {"guarantee": RenyiDP({8: 0.5})},
+            {"guarantee": RenyiDP({8: 0.49})},
+        ),
         ([({"eps": 0.1}, 100)], {"eps": 6.0, "delta": 1e-6}, {"eps": 1.0, "delta": 1e-6}),
     ],
 )
@@ -52,12 +56,12 @@ def test_a_claim_is_at_least_the_sum_of_its_parts(parts, enough, short):
         claimed(parts, **short)
 
 
-@pytest.mark.parametrize("promised", [{"eps": 0.1}, {"eps": 0.1, "group": 3}])
-def test_groups_are_compared_by_what_one_unit_is_promised(promised):
-    parts = {part(**promised): 2}
-    assert claimed(parts, eps=0.2, group=3).claimed == pytest.approx(0.6)
+@pytest.mark.parametrize("neighbors", ["add_remove_one", add_remove_one(group=3)])
+def test_groups_are_compared_by_what_one_unit_is_promised(neighbors):
+    parts = {part(eps=0.1, neighbors=neighbors): 2}
+    assert claimed(parts, eps=0.2, neighbors=add_remove_one(group=3)).claimed == pytest.approx(0.6)
     with pytest.raises(ClaimError, match=r"adds up to eps=0\.2\."):
-        claimed(parts, eps=0.1, group=3)
+        claimed(parts, eps=0.1, neighbors=add_remove_one(group=3))
 
 
 def test_the_error_names_what_to_claim():
@@ -125,8 +129,7 @@ OTHER_PAIRS = [([1, 0], [1]), ([3], [])]
         (NEAR, EXAMPLES, ""),
         (EXAMPLES, {"pairs": OTHER_PAIRS}, ""),
         (EXAMPLES, {"pairs": [([1], [0])]}, "the whole does not say which are"),
-        (EXAMPLES, {"pairs": [([1, 2], [])], "group": 2}, ""),
-        (EXAMPLES, {"pairs": [([1, 2, 3], [])], "group": 2}, "the whole does not say which"),
+        (EXAMPLES, {"pairs": [([1, 2], [])], "neighbors": add_remove_one(group=2)}, ""),
         ({"pairs": "tests.inputs:pairs"}, {"pairs": "tests.inputs:pairs"}, ""),
         ({"pairs": "tests.inputs:pairs"}, {"pairs": "tests.inputs:others"}, "its pairs= only"),
         ({"inputs": QUERIES}, {"inputs": QUERIES}, ""),
@@ -146,12 +149,12 @@ def test_parts_count_for_the_neighbours_that_they_are_promised_for(of_part, of_w
 
 
 def test_of_several_orders_the_error_names_the_sum_at_each():
-    parts = {part(rdp={2: 0.1, 8: 0.5}): 3, part(mu=0.1): 1}
+    parts = {part(guarantee=RenyiDP({2: 0.1, 8: 0.5})): 3, part(mu=0.1): 1}
     with pytest.raises(ClaimError) as caught:
-        claimed(parts, rdp={2: 0.25, 8: 2.0})
-    named = re.search(r"adds up to rdp=(\{.*?\})\.", str(caught.value))[1]
+        claimed(parts, guarantee=RenyiDP({2: 0.25, 8: 2.0}))
+    named = re.search(r"adds up to guarantee=RenyiDP\((\{.*?\})\)\.", str(caught.value))[1]
     assert eval(named) == pytest.approx({2: 0.31, 8: 1.54})
-    assert claimed(parts, rdp=eval(named))
+    assert claimed(parts, guarantee=RenyiDP(eval(named)))
 
 
 def of_a_gaussian(eps):
@@ -159,8 +162,8 @@ def of_a_gaussian(eps):
 
 
 def test_a_profile_that_is_too_small_is_named_as_it_is_written():
-    parts = {part(profile=of_a_gaussian): 2}
+    parts = {part(guarantee=PrivacyProfile(of_a_gaussian)): 2}
     with pytest.raises(ClaimError) as caught:
-        claimed(parts, profile=of_a_gaussian)
-    named = re.search(r"adds up to profile=(.*?)\. Claim", str(caught.value))[1]
-    assert claimed(parts, profile=eval(named))
+        claimed(parts, guarantee=PrivacyProfile(of_a_gaussian))
+    named = re.search(r"adds up to guarantee=(.*?)\. Claim", str(caught.value))[1]
+    assert claimed(parts, guarantee=eval(named))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -17,10 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from pytest_dp import ClaimError, audit
+from pytest_dp import ClaimError, DPSniper, Sequential, StatDP, audit
 from pytest_dp.claim import expand
-from pytest_dp.keywords import CLASSIFIERS, KEYWORDS, METHODS
-from pytest_dp.settings import SEARCHES, USED_BY, Settings, unused
+from pytest_dp.keywords import CLASSIFIERS, KEYWORDS
+from pytest_dp.settings import METHODS, SEARCHES, USED_BY, Settings, unused
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 
@@ -39,11 +38,36 @@ def never(records):
 
 
 def test_sequential_is_the_default_and_the_published_ones_the_choice():
-    assert METHODS == ("sequential", "statdp", "dpsniper")
+    assert list(METHODS) == ["sequential", "statdp", "dpsniper"]
     assert "method" not in effort()
-    assert Settings().over(effort()).method == "sequential"
-    for method in METHODS:
-        assert Settings().over(effort(method=method)).method == method
+    assert Settings().over(effort()).method == Sequential()
+    for method, value in (
+        ("sequential", Sequential()),
+        ("statdp", StatDP()),
+        ("dpsniper", DPSniper()),
+    ):
+        assert effort(method=method) == effort(method=value) == {"method": value}
+
+
+def test_a_method_takes_the_place_of_another_with_all_that_was_said_of_it():
+    settings = Settings().over({"method": DPSniper(c=0.01)}, effort(method="dpsniper"))
+    assert settings.method == DPSniper()
+
+
+def test_a_method_is_shown_as_it_is_written():
+    assert repr(Sequential()) == "Sequential()"
+    assert repr(DPSniper(c=0.01, coupled=False)) == "DPSniper(c=0.01, coupled=False)"
+    assert repr(StatDP()) == "StatDP()"
+
+
+@pytest.mark.parametrize("given", [DPSniper, 3, ["sequential"], None.__class__])
+def test_what_is_no_method_is_told_what_is(given):
+    said = (
+        r"Valid choices: 'sequential', 'statdp', 'dpsniper', or with more to say Sequential\(\), "
+        r"StatDP\(\), DPSniper\(\)\."
+    )
+    with pytest.raises(ClaimError, match=f"Invalid method=.*{said}"):
+        effort(method=given)
 
 
 def test_without_its_keywords_a_method_has_its_defaults():
@@ -51,11 +75,8 @@ def test_without_its_keywords_a_method_has_its_defaults():
     for plain in (effort(), effort(**unset)):
         settings = Settings().over(plain)
         assert {name: getattr(settings, name) for name in USED_BY} == {
-            "classifier": None,
             "features": None,
-            "c": None,
             "floating_point": False,
-            "coupled": True,
             "margin": 1.25,
             "search": SEARCHES,
             "beyond": "tell",
@@ -80,31 +101,30 @@ def test_keywords_of_some_methods_are_keywords_of_a_claim():
 @pytest.mark.parametrize(
     ("method", "useless"),
     [
-        ("sequential", ["c"]),
-        ("statdp", ["classifier", "features", "floating_point", "c", "coupled"]),
+        ("sequential", []),
+        ("statdp", ["features", "floating_point"]),
         ("dpsniper", []),
     ],
 )
 def test_what_a_method_does_not_use(method, useless):
-    every = effort(classifier="mlp", features=len, floating_point=True, c=0.01, coupled=False)
-    assert unused(every, method) == useless
-    assert unused(effort(coupled=True, floating_point=False), method) == []
+    assert unused(effort(features=len, floating_point=True), method) == useless
+    assert unused(effort(features=None, floating_point=False), method) == []
 
 
 @pytest.mark.parametrize("given", [True, False])
 def test_coupled_is_a_flag(given):
-    assert effort(coupled=given)["coupled"] is given
+    assert effort(method=Sequential(coupled=given))["method"].coupled is given
 
 
 @pytest.mark.parametrize("given", [0, 1, "no", 0.5, [], np.True_])
 def test_a_coupled_that_is_no_flag(given):
     with pytest.raises(ClaimError, match=r"Invalid coupled=.*\. Allowed: True or False\.$"):
-        effort(coupled=given)
+        effort(method=Sequential(coupled=given))
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifiers_by_name(name):
-    assert effort(classifier=name)["classifier"] == name
+    assert effort(method=Sequential(classifier=name))["method"].classifier == name
 
 
 class Tree:
@@ -126,8 +146,7 @@ class Tree:
     ],
 )
 def test_classifiers_by_interface(given):
-    assert effort(classifier=given)["classifier"] is given
-    assert unused(effort(classifier=given), "statdp") == ["classifier"]
+    assert effort(method=Sequential(classifier=given))["method"].classifier is given
 
 
 CALIBRATED = r"Write sklearn.calibration.CalibratedClassifierCV\(SVC\(...\)\) or"
@@ -152,7 +171,7 @@ CALIBRATED = r"Write sklearn.calibration.CalibratedClassifierCV\(SVC\(...\)\) or
 )
 def test_classifiers_without_what_is_needed(given, message):
     with pytest.raises(ClaimError, match=message) as caught:
-        effort(classifier=given)
+        effort(method=Sequential(classifier=given))
     assert "\n" not in str(caught.value)
 
 
@@ -167,27 +186,17 @@ def test_a_predict_proba_that_is_there_on_some_conditions():
                 raise AttributeError("off")
             return len
 
-    assert effort(classifier=Switched(on=True))
+    assert effort(method=Sequential(classifier=Switched(on=True)))
     with pytest.raises(ClaimError, match="It has no predict_proba"):
-        effort(classifier=Switched(on=False))
+        effort(method=Sequential(classifier=Switched(on=False)))
 
 
 def test_the_network_needs_scikit_learn_and_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     for name in ("additive", "logistic"):
-        assert effort(classifier=name)
+        assert effort(method=Sequential(classifier=name))
     with pytest.raises(ClaimError, match=r'pip install "pytest-dp\[sklearn\]"'):
-        effort(classifier="mlp")
-
-
-def test_validation_does_not_load_scikit_learn():
-    code = (
-        "import sys; from pytest_dp.claim import expand\n"
-        "expand({'eps': 1.0, 'pairs': [(0, 1)], 'classifier': 'mlp'})\n"
-        "print([name for name in ('sklearn', 'numpy') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+        effort(method=Sequential(classifier="mlp"))
 
 
 def test_features_are_any_callable():
@@ -197,27 +206,27 @@ def test_features_are_any_callable():
 
 @pytest.mark.parametrize("given", [0.01, 0.999, np.float32(0.5), np.float64(0.25)])
 def test_c_is_a_probability(given):
-    assert effort(c=given)["c"] == float(given)
-    assert type(effort(c=given)["c"]) is float
+    c = effort(method=DPSniper(c=given))["method"].c
+    assert (type(c), c) == (float, float(given))
 
 
 @pytest.mark.parametrize(
-    "bad",
+    ("bad", "name"),
     [
-        {"classifier": "tree"},
-        {"classifier": object()},
-        {"features": "max"},
-        {"c": 1.0},
-        {"floating_point": "no"},
-        {"coupled": "yes"},
-        {"alpha": 0.0},
-        {"alpha": 1.5},
-        {"method": "sniper"},
+        ({"method": Sequential(classifier="tree")}, "classifier"),
+        ({"method": DPSniper(classifier=object())}, "classifier"),
+        ({"features": "max"}, "features"),
+        ({"method": DPSniper(c=1.0)}, "c"),
+        ({"floating_point": "no"}, "floating_point"),
+        ({"method": Sequential(coupled="yes")}, "coupled"),
+        ({"method": DPSniper(coupled=None)}, "coupled"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"alpha": 1.5}, "alpha"),
+        ({"method": "sniper"}, "method"),
     ],
 )
 @pytest.mark.parametrize("method", [None, *METHODS])
-def test_nothing_is_run_before_the_claim_makes_sense(bad, method):
-    (name,) = bad
+def test_nothing_is_run_before_the_claim_makes_sense(bad, name, method):
     with pytest.raises(ClaimError, match=f"Invalid {name}="):
         audit(never, **{**GOOD, "method": method, **bad})
 
@@ -242,25 +251,26 @@ def test_each_method_has_its_auditor(contexts):
     assert audit(count, **quick, method="sequential").method == "sequential"
     assert audit(count, **quick, method="statdp").method == "statdp"
     assert not contexts
-    result = audit(count, **quick, method="dpsniper", c=0.01, floating_point=True, features=float)
+    result = audit(count, **quick, method=DPSniper(c=0.01), floating_point=True, features=float)
     assert result.method == "dpsniper"
     assert result.notes == ()
     [context] = contexts
-    assert (context.settings.c, context.settings.floating_point) == (0.01, True)
+    assert (context.method.c, context.settings.floating_point) == (0.01, True)
     assert context.settings.features is float
 
 
 def test_statdp_notes_what_it_does_not_use():
     quick = {**GOOD, "vectorized": "size", "max_samples": 2000, "method": "statdp"}
     assert not any("does not use" in note for note in audit(count, **quick).notes)
-    result = audit(count, **quick, c=0.01, classifier=RandomForestClassifier())
-    assert "method statdp does not use classifier, c" in result.notes
-    result = audit(count, **quick, features=float, floating_point=True, coupled=False)
-    assert "method statdp does not use features, floating_point, coupled" in result.notes
+    result = audit(count, **quick, features=float, floating_point=True)
+    assert "method statdp does not use features, floating_point" in result.notes
 
 
-def test_the_default_notes_what_it_does_not_use():
+def test_the_default_uses_all_that_is_said_of_it():
     quick = {**GOOD, "vectorized": "size", "max_samples": 300}
-    used = {"classifier": "logistic", "features": float, "floating_point": True, "coupled": False}
+    used = {
+        "method": Sequential(classifier="logistic", coupled=False),
+        "features": float,
+        "floating_point": True,
+    }
     assert not any("does not use" in note for note in audit(count, **quick, **used).notes)
-    assert "method sequential does not use c" in audit(count, **quick, c=0.01).notes

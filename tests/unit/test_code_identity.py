@@ -33,6 +33,7 @@ def test_an_edit_is_new(edit):
     assert identity_after(edit) != usual()
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("edit", HARMLESS, ids=lambda edit: " ".join(edit)[:60])
 def test_formatting_comments_and_names_of_locals_are_not(edit):
     assert identity_after(edit) == usual()
@@ -84,6 +85,7 @@ class Opaque:
         raise TypeError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "same"),
     [

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_dp.auditors.statdp_search import rank_for
-from pytest_dp.counterexample import KEPT_RANK, diagnose, simplest, stands_out
+from pytest_dp.counterexample import diagnose, simplest, stands_out
+from pytest_dp.limits import KEPT_RANK
 from pytest_dp.outputs.event_search import RankedEvent, pattern_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
 from pytest_dp.outputs.feature import LEN, Feature, leaf

@@ -123,6 +123,7 @@ def test_the_same_content_is_one():
     assert key(round_trip) == key(round_trip.copy()) == key(pd.concat([round_trip]))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_pickled_is_itself():
     lock, other = threading.Lock(), threading.Lock()
     assert key([lock]) == key([lock])
@@ -155,6 +156,7 @@ def shifted(data):
     yield [data[0] + 1]
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize(
     "claim",
     [

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_dp.limits import UNSEEN
 from pytest_dp.report.drawings import Claimed, drawings, evidence, trade_off, wealth
 from pytest_dp.report.histograms import outputs
-from pytest_dp.report.svg import UNSEEN, WIDTH, Axis, line, number, percent, power_of_ten
+from pytest_dp.report.svg import WIDTH, Axis, line, number, percent, power_of_ten
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
 
 EPS = Claimed("eps", 1.0, 1e-6, violated=True, by_bets=True)

@@ -79,6 +79,7 @@ def other_coin_when_traced_at(wrong, *, real):
 PAIRS = [(2, 0), (0, 1), (4, 5), (-1, -2), (6, 7.0)]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("wrong", [0, 5, 7.0])
 @pytest.mark.parametrize(
     ("mechanism", "real"), [(other_when_traced_at, 0.125), (other_coin_when_traced_at, 4.0)]

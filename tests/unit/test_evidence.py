@@ -214,6 +214,7 @@ def test_power_against_enumeration(p1, p2, runs, eps, alpha):
     assert statdp.power(p1, p2, runs, eps, alpha) == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("p1", "p2", "eps", "alpha"),
     [

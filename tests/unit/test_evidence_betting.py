@@ -10,7 +10,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.pace import OF_RARE_EVENTS, OF_RATIOS
 from pytest_dp.bisection import smallest_loss
-from pytest_dp.evidence.attack_bets import MIN_LOSS, soft_attacks
+from pytest_dp.evidence.attack_bets import soft_attacks
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
 from pytest_dp.evidence.event_bets import (
     DISAGREEING,
@@ -23,6 +23,7 @@ from pytest_dp.evidence.event_bets import (
     payoffs,
     payoffs_both_ways,
 )
+from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
 
 pytestmark = pytest.mark.slow
@@ -239,7 +240,7 @@ def test_wealth_is_the_product_of_all_factors(apart):
             wealth += math.exp(both_ways[row, f]) * both
         for k, (one, two, r) in enumerate(attacks):
             pays = [one[x] + two[y] - r for x, y in batch]
-            odds = FRACTIONS[f] / max(-one.min() - two.min(), MIN_LOSS)
+            odds = FRACTIONS[f] / max(-one.min() - two.min(), EQUAL)
             share = odds / (1 + odds * r)
             assert share * (r - one.min() - two.min()) < 1
             wealth += math.exp(wager.soft[-1, k, f]) * math.prod(1 + share * pay for pay in pays)

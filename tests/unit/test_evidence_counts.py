@@ -63,6 +63,7 @@ def test_a_claim_is_refuted_exactly_if_it_is_below_the_bound(prove, counts, alph
     assert prove("event", counts, PURE, alpha / 10).lower < bound
 
 
+@pytest.mark.spot(3)
 @pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
 @pytest.mark.parametrize(("prove", "counts"), PROOFS)
@@ -138,6 +139,7 @@ def test_turned_around_twice_is_the_same(counts):
     assert other.swapped() == counts
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(("prove", "counts"), PROOFS)
 def test_the_likelier_side_is_the_first(prove, counts):
     for claim in CLAIMS[:4]:
@@ -164,6 +166,7 @@ def test_what_pairs_would_have_shown_follows_the_claim_and_their_number():
     assert 0.5 < caught(0.5, times=16) < caught(0.5, times=4) < caught(0.5)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
 @pytest.mark.parametrize("both", [None, 240, 120])

@@ -64,6 +64,7 @@ def scattered(c1, n1, c2, n2, m):
     return p1[inside], p2[inside]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("k", range(len(COUNTS)))
 @pytest.mark.parametrize("claim", CLAIMS, ids=of)
 def test_no_point_contradicts_the_bound_or_the_p_value(k, claim):
@@ -89,6 +90,7 @@ def test_no_point_contradicts_the_bound_or_the_p_value(k, claim):
             assert p >= 0.01 * alpha + stats.norm.sf(worst) or p == 1.0
 
 
+@pytest.mark.spot(2)
 @pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize(("counts", "alpha"), list(zip(COUNTS, [0.4, 1e-12] * 3, strict=True)))
 @pytest.mark.parametrize("claim", CLAIMS, ids=of)
@@ -184,6 +186,7 @@ def test_outputs_outside_count_for_what_is_rare():
 # prediction
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("claim", CLAIMS, ids=of)
 @pytest.mark.parametrize("counts", [COUNTS[1], COUNTS[2], COUNTS[5]])
 @pytest.mark.parametrize("alpha", [0.1, 1e-6])
@@ -221,6 +224,7 @@ def test_prediction_broadcasts_and_knows_its_limits(claim):
 # corners
 
 
+@pytest.mark.spot(3)
 @pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS, ids=of)
 @pytest.mark.parametrize("alpha", [0.9, 0.05, 1e-200])

@@ -26,6 +26,7 @@ def divergence(observed, expected):
     return rel_entr(observed, expected) + rel_entr(1 - observed, 1 - expected)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_score_is_the_likelihood_ratio(claim):
     rng = np.random.default_rng(7)

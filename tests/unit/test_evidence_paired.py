@@ -101,6 +101,7 @@ def test_bound_exceeds_the_truth_with_chance_alpha_at_most(pairs, alpha):
     assert max(missed) >= (0.6 * alpha if pairs > 10 else 0)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("pairs", "shares", "alpha"),
     [
@@ -160,6 +161,7 @@ def test_no_point_contradicts_the_bound_or_the_p_value(counts, alpha):
         assert p >= 0.01 * alpha + stats.norm.sf(worst) or p == 1.0
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("counts", CASES)
 @pytest.mark.parametrize("size", [1, 8, 64])
 def test_blocks_bound_the_points_in_them(counts, size):
@@ -210,6 +212,7 @@ def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
 # p-value and bound belong together
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("counts", CASES)
 @pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-12])
 def test_p_value_passes_alpha_where_the_bound_is(counts, alpha):
@@ -297,6 +300,7 @@ def test_prediction_against_the_bound_at_the_expected_counts(counts, alpha):
 # corners
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("alpha", [0.9, 1e-12, 1e-240])
 def test_corners_give_bounds_below_the_estimate(alpha):
     sizes = (0, 1, 10**9)

@@ -81,6 +81,7 @@ def test_no_point_contradicts_the_bound_or_the_p_value(counts, alpha):
         assert p >= 0.01 * alpha + stats.norm.sf(worst) or p == 1.0
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("counts", CASES)
 @pytest.mark.parametrize("alpha", [0.5, 0.1, 1e-12])
 def test_a_finer_grid_hardly_raises_the_bound(counts, alpha, monkeypatch):
@@ -94,6 +95,7 @@ def test_a_finer_grid_hardly_raises_the_bound(counts, alpha, monkeypatch):
 # p-value and bound belong together
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("counts", CASES)
 @pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-12])
 def test_p_value_passes_alpha_where_the_bound_is(counts, alpha):
@@ -173,6 +175,7 @@ def test_never_below_clopper_pearson_where_that_proves_anything():
 # corners
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("alpha", [0.9, 0.1, 1e-12, 1e-240])
 def test_corners_give_finite_bounds(alpha):
     for n1, n2 in [(1, 1), (1, 10**8), (10**8, 1), (50, 50), (10**8, 10**8)]:

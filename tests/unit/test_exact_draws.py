@@ -237,7 +237,7 @@ def test_rare_paths_are_left_out_and_counted():
 
 
 def test_paths_that_are_given_up_are_counted(monkeypatch):
-    monkeypatch.setattr(choices, "RAREST", 0.3)  # so that what is rarer than 0.3 draws no more
+    monkeypatch.setattr(choices, "NEGLIGIBLE", 0.3)  # so that what is rarer than 0.3 draws no more
     known = distribution(
         lambda x, rng: "one" if rng.random() < 0.5 else [bool(rng.random() < 0.5) for _ in "ab"]
     )

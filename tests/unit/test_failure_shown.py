@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from results import BROKEN
 
+from pytest_dp import RenyiDP
 from pytest_dp.auditors.result import PrivacyViolation
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.plugin.failure import represent
@@ -20,7 +21,10 @@ from pytest_dp.report.violation import violation
     [
         ({"eps": 1.0}, "claimed eps = 1.0, but eps >= 1.89"),
         ({"eps": 1.0, "delta": 1e-6}, "claimed eps = 1.0, delta = 1e-06, but eps >= 1.89"),
-        ({"rdp": (8, 0.5)}, "claimed rdp = (8, 0.5), but eps >= 1.89 at order 8"),
+        (
+            {"guarantee": RenyiDP({8: 0.5})},
+            "claimed eps = 0.5 at order 8, but eps >= 1.89 at order 8",
+        ),
     ],
 )
 def test_the_last_line_has_all_but_the_confidence(claim, last, tmp_path):

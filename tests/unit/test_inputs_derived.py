@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from neighbours import ADD_REMOVE, REPLACE, content, fault, numbers, pairs, plain, records, refusal
 
-from pytest_dp import ClaimError
+from pytest_dp import ClaimError, add_remove_one
 from pytest_dp.claim import expand
 from pytest_dp.datasets import ends_first, key
 from pytest_dp.datasets.records import representatives
@@ -80,6 +80,7 @@ def test_extremes_of_each_column():
     assert ends_first([]) == []
 
 
+@pytest.mark.slow
 def test_many_pairs_are_capped_at_the_extremes():
     found = pairs(inputs=[list(range(3000))], neighbors=REPLACE)
     assert len(found) == MAX_PAIRS
@@ -92,12 +93,13 @@ def test_many_pairs_are_capped_at_the_extremes():
 
 
 def test_large_datasets_give_fewer_pairs(monkeypatch):
-    monkeypatch.setattr("pytest_dp.inputs.deriving.MAX_RECORDS", 2000)
+    monkeypatch.setattr("pytest_dp.inputs.deriving.MILLION", 2000 // 16)
     found = pairs(inputs=[list(range(1000))], neighbors=ADD_REMOVE)
     assert sum(len(pair.d1) == 1000 for pair in found) == 3
     assert len(pairs(inputs=[list(range(20))], neighbors=ADD_REMOVE)) == 40
 
 
+@pytest.mark.slow
 def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
     frame = pd.DataFrame(
         {
@@ -107,9 +109,9 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
             "at": pd.date_range("2020", periods=900),
         }
     )
-    for keywords in ({}, {"unit": "user", "rows_per_unit": 3}):
+    for neighbors in (ADD_REMOVE, add_remove_one(unit="user", rows=3)):
         notes = []
-        claim = expand({"eps": 1.0, "inputs": [frame], "neighbors": ADD_REMOVE, **keywords})[0]
+        claim = expand({"eps": 1.0, "inputs": [frame], "neighbors": neighbors})[0]
         source = source_of(claim, 1, "inputs", notes=notes)
         part, whole = source.given[0].d1, source.given[-1].d1
         assert [len(pair.d1) for pair in source.given] == [len(part)] * 8 + [900] * 4
@@ -118,7 +120,7 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
         assert {-5, 40} == set(part["age"])
         assert {"f", "x", "m"} == set(part["sex"])
         assert {frame["at"].min(), frame["at"].max()} <= set(part["at"])
-        assert not keywords or set(part.groupby("user").size()) == {3}
+        assert neighbors is ADD_REMOVE or set(part.groupby("user").size()) == {3}
         assert whole.equals(frame)
         (note,) = notes
         assert f"8 pairs of few records (of the large ones {len(part)} of 900: extremes" in note
@@ -292,6 +294,7 @@ examples = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(examples, st.sampled_from([ADD_REMOVE, REPLACE]))
 def test_derived_pairs(inputs, relation):
     before = copy.deepcopy(inputs)
@@ -384,9 +387,9 @@ class Row(NamedTuple):
 @pytest.mark.parametrize(
     ("inputs", "named", "instead"),
     [
-        ([1, 2, 3], "inputs[0] is 1, of type int", "inputs=[[1, 2, 3]]"),
-        ([[1], 2], "inputs[1] is 2", "inputs=[[[1], 2]]"),
-        ([3, "ab"], "inputs[0] is 3, of type int", "inputs=[[3, 'ab']]"),
+        ([1, 2, 3], "inputs[0]=1, of type int", "inputs=[[1, 2, 3]]"),
+        ([[1], 2], "inputs[1]=2", "inputs=[[[1], 2]]"),
+        ([3, "ab"], "inputs[0]=3, of type int", "inputs=[[3, 'ab']]"),
         ([{"a": [1], "b": [1, 2]}], "its columns have 1 to 2 entries", "inputs=[[{'a':"),
         ([b"ab"], "of type bytes", "inputs=[[b'ab']]"),
         ([{"a": 1}], "of type dict", "inputs=[[{'a': 1}]]"),

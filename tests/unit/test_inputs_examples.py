@@ -11,9 +11,10 @@ import pytest
 
 from pytest_dp import ClaimError, queries
 from pytest_dp.claim import expand
-from pytest_dp.datasets.relations import Pair, stated
+from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs import source_of
 from pytest_dp.inputs.examples import Examples
+from pytest_dp.keywords import read_one
 
 ADD, REPLACE = "add_remove_one", "replace_one"
 MONDAY, TUESDAY, FRIDAY = date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 5)
@@ -75,7 +76,7 @@ def rest(of):
     ],
 )
 def test_what_is_beyond_is_said_in_words(examples, data, said):
-    examples = Examples(examples, stated(ADD))
+    examples = Examples(examples, read_one("neighbors", ADD))
     assert examples.beyond(Pair(data, data)) == said
     assert examples.holds(data) == (not said)
 
@@ -102,7 +103,7 @@ MINUTES = [[(1, 5), (1, 9), (2, 0)], [(1, 7)]]
     ],
 )
 def test_what_holds_within_each_example_is_kept(examples, data, said):
-    beyond = Examples(examples, stated(ADD)).beyond(Pair(data, data))
+    beyond = Examples(examples, read_one("neighbors", ADD)).beyond(Pair(data, data))
     assert beyond.startswith(said)
     assert bool(beyond) == bool(said)
 
@@ -181,7 +182,7 @@ def test_a_name_that_only_ends_like_an_id_is_none():
 
 
 def test_the_number_of_records_is_that_of_the_examples_where_they_are_replaced():
-    examples = Examples([[1, 2, 3], [4, 5]], stated(REPLACE))
+    examples = Examples([[1, 2, 3], [4, 5]], read_one("neighbors", REPLACE))
     assert examples.beyond(Pair([1], [2])) == "1 records (they have 2 to 3)"
     assert examples.beyond(Pair([1, 2], [1, 5])) == ""
 
@@ -208,6 +209,8 @@ def test_only_patterns_of_queries_are_inside():
     ],
 )
 def test_what_to_add_takes_a_pair_inside(examples, neighbors, pair, added):
-    assert sorted(Examples(examples, stated(neighbors)).to_add(pair)) == sorted(added)
+    assert sorted(Examples(examples, read_one("neighbors", neighbors)).to_add(pair)) == sorted(
+        added
+    )
     bounds = source([*examples, *added], neighbors).bounds
     assert bounds.beyond(pair) == ""

@@ -13,14 +13,15 @@ import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
-from pytest_dp import ClaimError, audit, queries, replace_special
+from pytest_dp import ClaimError, add_remove_one, audit, queries, replace_special
 from pytest_dp.claim import expand
 from pytest_dp.datasets import key
 from pytest_dp.datasets.relations import RELATIONS, Pair
 from pytest_dp.inputs import drawing, resolved, source_of
-from pytest_dp.inputs.generated import UP_FRONT, Generated
+from pytest_dp.inputs.generated import Generated
 from pytest_dp.inputs.pair_strategies import neighbours
 from pytest_dp.inputs.sources import content
+from pytest_dp.limits import DOZENS
 from pytest_dp.strategies import histograms, neighbors
 
 pytestmark = pytest.mark.slow
@@ -51,6 +52,7 @@ def refusal(root=None, **keywords):
     return str(caught.value)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("relation", ["add_remove_one", "replace_one"])
 @pytest.mark.parametrize(
     "datasets",
@@ -64,9 +66,9 @@ def refusal(root=None, **keywords):
 )
 def test_all_pairs_are_neighbours(datasets, relation):
     made = generated(datasets, relation)
-    assert len(made.pairs) == UP_FRONT
+    assert len(made.pairs) == DOZENS
     further = list(islice(made.propose([]), 20))
-    assert len({content(pair) for pair in (*made.pairs, *further)}) == UP_FRONT + 20
+    assert len({content(pair) for pair in (*made.pairs, *further)}) == DOZENS + 20
     for pair in (*made.pairs, *further):
         assert RELATIONS[relation]().fault(pair.d1, pair.d2) == ""
         assert pair.difference
@@ -144,6 +146,7 @@ def one_apart(d1, d2):
     return len(d1) == len(d2) and sum(abs(a - b) for a, b in zip(d1, d2, strict=True)) == 1
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("datasets", "claim", "holds"),
     [
@@ -154,7 +157,7 @@ def one_apart(d1, d2):
         (numbered(), {}, lambda rows: [at for at, _ in rows] == list(range(len(rows)))),
         (summing(), {}, lambda numbers: sum(numbers) == 99),
         (st.integers(0, 9).flatmap(in_columns), {}, lambda d: len(d["age"]) == len(d["flag"])),
-        (IDS.map(sorted), {"unit": 1}, lambda rows: rows == sorted(rows)),
+        (IDS.map(sorted), {"neighbors": add_remove_one(unit=1)}, lambda rows: rows == sorted(rows)),
         (AGES.map(sorted), {"neighbors": one_apart}, lambda ages: ages == sorted(ages)),
         (st.text("abc", max_size=9), {}, lambda text: len(text) < 10),
         (st.lists(st.floats(0, 3), max_size=3), {"neighbors": "one_query"}, lambda x: max(x) <= 3),
@@ -166,7 +169,7 @@ def test_what_a_strategy_asks_of_its_datasets_holds_in_each_pair(datasets, claim
     further = [*islice(made.generated.propose([]), 20)]
     changed = [made.generated.mutated(pair, Random(1)) for pair in made.given]
     small = made.generated.shrunk(made.given[-1], lambda pair: True, 0.1)
-    assert len({content(pair) for pair in (*made.given, *further)}) == UP_FRONT + 20
+    assert len({content(pair) for pair in (*made.given, *further)}) == DOZENS + 20
     for pair in filter(None, (*made.given, *further, *changed, small)):
         assert holds(pair.d1)
         assert holds(pair.d2)
@@ -182,7 +185,7 @@ def test_entries_of_a_dict_keep_their_order():
 
 
 def test_no_neighbour_in_the_strategy(monkeypatch):
-    monkeypatch.setattr("pytest_dp.inputs.generated.MAX_REJECTED", 100)
+    monkeypatch.setattr("pytest_dp.inputs.generated.IN_VAIN", 100)
     message = refusal(inputs=summing(), neighbors="replace_one")
     for part in ("with 3 to 6 records, none has a neighbour", "no part of the promise", "pairs="):
         assert part in message
@@ -244,7 +247,7 @@ def test_without_choices_pairs_are_drawn_and_stay_as_they_are(monkeypatch):
     monkeypatch.setattr(drawing, "choices_work", lambda: False)
     monkeypatch.setattr("pytest_dp.inputs.generated.choices_work", lambda: False)
     made = generated(st.lists(st.integers(0, 9), max_size=3))
-    assert len(made.pairs) == UP_FRONT
+    assert len(made.pairs) == DOZENS
     assert [] in [side for pair in made.pairs for side in (pair.d1, pair.d2)]
     assert made.mutated(made.pairs[0], Random(1)) is None
     assert made.shrunk(made.pairs[0], lambda _: True) is made.pairs[0]
@@ -261,7 +264,7 @@ def halves(number):
 @pytest.mark.parametrize("relation", [near, halves])
 def test_functions_that_tell_neighbours(relation):
     made = source(inputs=st.integers(0, 50), neighbors=relation)
-    assert len(made.given) == UP_FRONT
+    assert len(made.given) == DOZENS
     for pair in made.given:
         if relation is near:
             assert near(pair.d1, pair.d2)
@@ -270,26 +273,26 @@ def test_functions_that_tell_neighbours(relation):
 
 
 def test_groups_and_units():
-    made = source(inputs=st.lists(st.integers(0, 5)), neighbors="add_remove_one", group=2)
+    made = source(inputs=st.lists(st.integers(0, 5)), neighbors=add_remove_one(group=2))
     assert {abs(len(pair.d1) - len(pair.d2)) for pair in made.given} == {0, 2}
     visits = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9)))
-    made = source(inputs=visits, neighbors="add_remove_one", unit=0)
+    made = source(inputs=visits, neighbors=add_remove_one(unit=0))
     for pair in made.given:
         one, other = ({user for user, _ in side} for side in (pair.d1, pair.d2))
         assert len(one ^ other) == 1
-    made = source(inputs=visits, neighbors="add_remove_one", unit=0, rows_per_unit=2)
-    assert len(made.given) == UP_FRONT
+    made = source(inputs=visits, neighbors=add_remove_one(unit=0, rows=2))
+    assert len(made.given) == DOZENS
     for pair in (*made.given, *islice(made.generated.propose([]), 20)):
         for side in (pair.d1, pair.d2):
             assert max(Counter(user for user, _ in side).values(), default=0) <= 2
-    message = refusal(inputs=visits, neighbors="add_remove_one", unit=5)
+    message = refusal(inputs=visits, neighbors=add_remove_one(unit=5))
     assert "unit=5: the record" in message
     assert "has no such entry" in message
     twice = st.just([(1, 0), (1, 1)])
-    message = refusal(inputs=twice, neighbors="add_remove_one", unit=0, rows_per_unit=1)
+    message = refusal(inputs=twice, neighbors=add_remove_one(unit=0, rows=1))
     assert "few rows for each unit" in message
-    message = refusal(inputs=st.integers(0, 5), neighbors="any_two", group=2)
-    assert "group=2" in message
+    message = refusal(inputs=st.integers(0, 5), neighbors=add_remove_one(group=2))
+    assert "which is no dataset" in message
 
 
 def test_any_two_values():
@@ -310,11 +313,12 @@ def test_strategies_are_found_by_name_and_from_functions(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
     for name in ("patients", "some"):
         found = source(tmp_path, inputs=f"dpg_inputs:{name}", neighbors="add_remove_one")
-        assert len(found.given) == UP_FRONT
+        assert len(found.given) == DOZENS
         assert found.generated is not None
     assert source(inputs=lambda: PATIENTS, neighbors="add_remove_one").given
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("inputs", "parts"),
     [
@@ -349,7 +353,7 @@ def test_a_strategy_needs_a_relation():
 def test_drawn_pairs():
     data = st.lists(st.integers(0, 5), max_size=3)
     made = source(pairs=st.tuples(data, data))
-    assert len(made.given) == UP_FRONT
+    assert len(made.given) == DOZENS
     assert all(key(pair.d1) != key(pair.d2) for pair in made.given)
     assert all(pair.difference == "" for pair in made.given)
     near = neighbors(data, "add_remove_one")

@@ -66,6 +66,7 @@ def audited(proposer: Listed, **keywords: object) -> tuple[Context, str]:
     return context, sequential.audit(context).verdict
 
 
+@pytest.mark.slow
 def test_pairs_that_join_late_are_bet_on() -> None:
     proposer = Listed([pair(n) for n in range(1, 7)], [pair(7)])
     context, verdict = audited(proposer)

@@ -113,6 +113,7 @@ KINDS = {
 EVERYTHING = list(KINDS.values())
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("kind", [*KINDS, "anything"])
 def test_any_output_works(kind):
     r = np.random.default_rng(3)
@@ -135,6 +136,7 @@ def test_any_output_works(kind):
         simplest(one, table, first, lambda c1, c2: np.full(len(c1), 5.0))
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("kind", ["series", "frame", "timestamps", "categories", "NA", "twice"])
 def test_pandas_outputs(kind):
     pandas = pytest.importorskip("pandas")

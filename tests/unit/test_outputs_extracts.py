@@ -5,15 +5,15 @@ from pytest_dp.attacks import additive
 from pytest_dp.auditors.paired_outputs import PairedOutputs, leading
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.counterexample import is_constant
+from pytest_dp.limits import MANY, MAX_BYTES
 from pytest_dp.outputs.events import Between, Event, Is
 from pytest_dp.outputs.extracts import Extract, about_extract
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable, all_features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.screening import MIN_CHOSEN
 from pytest_dp.outputs.table import concatenated, tabulate
-from pytest_dp.sampling.chunks import MAX_BYTES, Chunk, at_a_time, cut
+from pytest_dp.sampling.chunks import Chunk, at_a_time, cut
 from pytest_dp.sampling.measuring import grouped
 
 pytestmark = pytest.mark.slow
@@ -68,6 +68,7 @@ def test_extracts_of_batches_are_put_together_in_order(outputs):
         assert [names[c] for c in codes.tolist()] == [expected[c] for c in kinds.tolist()]
 
 
+@pytest.mark.spot(3)
 def test_models_and_events_see_the_same_in_an_extract(outputs):
     table, first = tabulate(outputs), np.arange(200) < 100
     features = list(about(outputs))
@@ -96,7 +97,7 @@ def test_of_many_quantities_in_an_extract_the_telling_ones_are_learned_from():
     table = Extract(everything)(tabulate(outputs))
     assert about_extract(table) == list(everything)
     found = affordable(list(everything), table, first, 30)
-    assert len(found) == MIN_CHOSEN + 1
+    assert len(found) == MANY // 2 + 1
     assert leaf("output[123]") in found
     assert {one.kind for one in found} == {"leaf", "max"}
 

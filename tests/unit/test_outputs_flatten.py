@@ -230,6 +230,7 @@ def test_two_deep(outputs):
     check(outputs)
 
 
+@pytest.mark.slow
 @thorough
 @given(st.lists(st.one_of(leaves, two_deep), max_size=8))
 @example([Raised("ValueError"), ([True], [1.0]), None])
@@ -270,6 +271,7 @@ def test_depth(depth):
     check([output, [output], 1.0])
 
 
+@pytest.mark.slow
 @given(st.lists(odd, min_size=1, max_size=2), st.lists(leaves, max_size=2))
 def test_odd_outputs_alone_and_inside(things, others):
     check(things)

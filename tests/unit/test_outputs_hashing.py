@@ -45,6 +45,7 @@ outputs_of_any_kind = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(outputs_of_any_kind)
 def test_equal_for_equal_outputs_and_no_others(outputs):

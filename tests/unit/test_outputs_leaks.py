@@ -198,6 +198,7 @@ def test_leak_key(r):
 # --- size ---
 
 
+@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "seconds"),

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from pytest_dp.limits import MANY
 from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.features import all_features, features
-from pytest_dp.outputs.screening import MAX_CHOSEN, MIN_CHOSEN, choose, differing, gaps, informative
+from pytest_dp.outputs.screening import choose, differing, gaps, informative
 from pytest_dp.outputs.table import tabulate
 
 HALF = 60
@@ -74,11 +75,11 @@ def test_with_shared_noise_the_columns_that_differ_are_chosen_and_their_partners
     noise[:, 77] = 2 * noise[:, 300]  # one value, used twice
     numbers = np.concatenate([noise, noise])
     numbers[FIRST, 300] += 1e-3  # far too little to see without pairs
-    chosen, partners = informative(numbers, None, FIRST, MAX_CHOSEN, paired=HALF)
+    chosen, partners = informative(numbers, None, FIRST, MANY, paired=HALF)
     assert chosen.tolist() == [77, 300]
     assert partners == [(300, 77)]
     few = np.arange(2 * HALF) % HALF < 24
-    assert (300, 77) in informative(numbers[few], None, FIRST[few], MAX_CHOSEN, paired=24)[1]
+    assert (300, 77) in informative(numbers[few], None, FIRST[few], MANY, paired=24)[1]
 
 
 def test_without_pairs_the_columns_that_look_different_are_chosen():
@@ -109,7 +110,7 @@ def test_of_thousands_of_places_the_one_that_moves_is_learned_from(make):
     assert [f.text for f in found if f.kind == "leaf"] == [place]
     assert {f.kind for f in found} >= {"mean", "sum"}
     assert len(found) < 20
-    assert len([f for f in features(table, [], first) if f.kind == "leaf"]) == MIN_CHOSEN
+    assert len([f for f in features(table, [], first) if f.kind == "leaf"]) == MANY // 2
 
 
 def test_differences_of_neighbours_that_differ_in_pairs():

@@ -40,6 +40,7 @@ LEAKS = {
 }
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("kind", LEAKS)
 def test_what_hardly_ever_recurs_is_read(kind):
     make, text = LEAKS[kind]

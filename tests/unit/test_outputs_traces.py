@@ -86,6 +86,7 @@ SHARED = {
 }
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("name", SHARED)
 def test_noise_that_is_shared_is_taken_off(name):
     def draw(d, rng):
@@ -149,6 +150,7 @@ def test_numbers_that_go_together_are_compared():
 STEPS = [0.1, 1.0, 0.25, 1 / 3, 0.001, 10.0, 0.7, 1 / 30, 2.0**-7]
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("offset", [3.27 + 1.5 + 2.41, 0.0123, math.pi, -41.877])
 def test_noise_that_is_rounded_shows_its_grid(step, offset):

@@ -22,6 +22,7 @@ from pytest_dp.privacy import (
     TradeOff,
     ZeroConcentratedDP,
     guarantee,
+    of_group,
 )
 
 GAUSSIAN = GaussianDP(0.8)
@@ -255,6 +256,7 @@ def test_gaussian():
     assert claim.shown_by(0.5, 0.0) == claim.shown_by(1.0, 0.5) == math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 5.0, 20.0])
 def test_delta_of_gaussian_privacy_is_rounded_up(mu):
     from decimal import Decimal, localcontext
@@ -378,10 +380,10 @@ def test_group_of_approximate_privacy():
     assert ApproximateDP(0.0, 0.01).group(3).delta == pytest.approx(0.03)
 
 
-@pytest.mark.parametrize("keywords", [{"rho": 100.0, "group": 2}, {"mu": 10.0, "group": 3}])
-def test_groups_that_are_promised_nothing(keywords):
+@pytest.mark.parametrize(("keywords", "k"), [({"rho": 100.0}, 2), ({"mu": 10.0}, 3)])
+def test_groups_that_are_promised_nothing(keywords, k):
     with pytest.raises(ClaimError, match=r"group=.* promises nothing"):
-        guarantee(keywords)
+        of_group(guarantee(keywords), k)
 
 
 def test_of_eps_0_noise_scales_the_price():
@@ -399,13 +401,24 @@ def test_of_eps_0_noise_scales_the_price():
         ({"eps": 1.0, "delta": None}, ApproximateDP(1.0), "eps=1.0"),
         ({"eps": 1, "delta": 1e-5}, ApproximateDP(1.0, 1e-5), "eps=1.0-delta=1e-05"),
         ({"eps": 0, "delta": 1e-5}, ApproximateDP(0.0, 1e-5), "eps=0.0-delta=1e-05"),
-        ({"eps": 1, "group": 2}, ApproximateDP(2.0), "eps=2.0"),
         ({"rho": 0.5, "alpha": 0.1}, ZeroConcentratedDP(0.5), "rho=0.5"),
         ({"mu": 1}, GaussianDP(1.0), "mu=1.0"),
-        ({"rdp": (8, 0.5)}, RenyiDP(((8.0, 0.5),)), "rdp=(8, 0.5)"),
-        ({"rdp": {8: 1, 2: 0.5}}, RenyiDP(((2.0, 0.5), (8.0, 1.0))), "rdp={2: 0.5, 8: 1.0}"),
-        ({"profile": laplace_profile}, PrivacyProfile(laplace_profile), "profile=laplace_profile"),
-        ({"tradeoff": gaussian_tradeoff}, EVERY["tradeoff"], "tradeoff=gaussian_tradeoff"),
+        ({"guarantee": RenyiDP({8: 0.5})}, RenyiDP(((8.0, 0.5),)), "RenyiDP({8: 0.5})"),
+        (
+            {"guarantee": RenyiDP({8: 1, 2: 0.5})},
+            RenyiDP(((2.0, 0.5), (8.0, 1.0))),
+            "RenyiDP({2: 0.5, 8: 1.0})",
+        ),
+        (
+            {"guarantee": PrivacyProfile(laplace_profile)},
+            PrivacyProfile(laplace_profile),
+            "PrivacyProfile(laplace_profile)",
+        ),
+        (
+            {"guarantee": TradeOff(gaussian_tradeoff)},
+            EVERY["tradeoff"],
+            "TradeOff(gaussian_tradeoff)",
+        ),
     ],
 )
 def test_keywords(keywords, claim, label):
@@ -442,31 +455,35 @@ def test_words():
         ({"rho": "1"}, "rho='1'"),
         ({"mu": math.nan}, "mu=nan"),
         ({"mu": 25}, "at most 24"),
-        ({"rdp": 3}, "an order and its eps"),
-        ({"rdp": (1, 0.5)}, "above 1.*order 1 alone"),
-        ({"rdp": {}}, "an order and its eps"),
-        ({"rdp": (0.5, 0.5)}, "above 1"),
-        ({"rdp": (math.inf, 0.5)}, "write eps="),
-        ({"rdp": {2: -1}}, "above 0"),
-        ({"rdp": (2, 0.5, 3)}, "an order and its eps"),
-        ({"rdp": {2: 400, 8: 500}}, "one of them at most 300"),
-        ({"rdp": {2: 0.5, 8: math.inf}}, "eps finite"),
-        ({"rdp": (2, 0.5), "group": 2}, "no rule for groups"),
-        ({"eps": 1, "group": 0}, "group=0.*whole number"),
-        ({"eps": 1, "group": 1.5}, "group=1.5"),
-        ({"profile": 3}, "a function of eps"),
-        ({"profile": lambda eps: eps / 301}, "rises"),
-        ({"profile": lambda eps: 1 - eps}, r"leaves \[0, 1\]"),
-        ({"profile": lambda eps: math.nan}, r"leaves \[0, 1\]"),
-        ({"profile": lambda eps: 1 / 0}, "raised ZeroDivisionError"),
-        ({"profile": lambda eps: 1e-5 if eps >= 1 else 1.0}, "no mechanism's"),
-        ({"profile": lambda eps: max(0.0, 0.5 - eps)}, "no mechanism's"),
-        ({"tradeoff": 3}, "a function of x"),
-        ({"tradeoff": lambda x: 1 - x / 2}, "above 1 - x"),
-        ({"tradeoff": lambda x: 0.1 + x / 9 if x < 0.5 else 0.0}, "rises"),
-        ({"tradeoff": lambda x: 0.4 if x < 0.3 else 0.0}, "not convex"),
-        ({"tradeoff": lambda x: 2.0}, r"leaves \[0, 1\]"),
-        ({"tradeoff": lambda x: None}, "raised TypeError"),
+        ({"guarantee": RenyiDP(3)}, "Invalid orders=3.*an order with its eps"),
+        ({"guarantee": RenyiDP({1: 0.5})}, "above 1.*Order 1 alone"),
+        ({"guarantee": RenyiDP({})}, "an order with its eps"),
+        ({"guarantee": RenyiDP({0.5: 0.5})}, "above 1"),
+        ({"guarantee": RenyiDP({math.inf: 0.5})}, "write eps="),
+        ({"guarantee": RenyiDP({2: -1})}, "above 0"),
+        ({"guarantee": RenyiDP((2, 0.5))}, "an order with its eps"),
+        ({"guarantee": RenyiDP({2: 400, 8: 500})}, "one of them at most 300"),
+        ({"guarantee": RenyiDP({2: 0.5, 8: math.inf})}, "eps finite"),
+        ({"guarantee": RenyiDP({"2": 0.5})}, "an order with its eps"),
+        ({"guarantee": RenyiDP({2: 0.5}, name=3)}, "Invalid name=3.*text"),
+        ({"guarantee": RenyiDP({2: 0.5}, scale=2.0)}, "Invalid scale=2.0"),
+        ({"guarantee": 0.5}, r"Invalid guarantee=0.5.*RenyiDP\(\{8: 0.5\}\).*Write eps=0.5"),
+        ({"guarantee": laplace_profile}, r"Allowed: .*PrivacyProfile\(f\) or TradeOff\(g\)"),
+        ({"guarantee": RenyiDP}, "Invalid guarantee="),
+        ({"guarantee": ApproximateDP(1.0)}, "Invalid guarantee=.*eps=, rho= or mu="),
+        ({"guarantee": PrivacyProfile(3)}, "Invalid function=3.*a function of eps"),
+        ({"guarantee": PrivacyProfile(lambda eps: eps / 301)}, "rises"),
+        ({"guarantee": PrivacyProfile(lambda eps: 1 - eps)}, r"leaves \[0, 1\]"),
+        ({"guarantee": PrivacyProfile(lambda eps: math.nan)}, r"leaves \[0, 1\]"),
+        ({"guarantee": PrivacyProfile(lambda eps: 1 / 0)}, "raised ZeroDivisionError"),
+        ({"guarantee": PrivacyProfile(lambda eps: 1e-5 if eps >= 1 else 1.0)}, "no mechanism's"),
+        ({"guarantee": PrivacyProfile(lambda eps: max(0.0, 0.5 - eps))}, "no mechanism's"),
+        ({"guarantee": TradeOff(3)}, "a function of x"),
+        ({"guarantee": TradeOff(lambda x: 1 - x / 2)}, "above 1 - x"),
+        ({"guarantee": TradeOff(lambda x: 0.1 + x / 9 if x < 0.5 else 0.0)}, "rises"),
+        ({"guarantee": TradeOff(lambda x: 0.4 if x < 0.3 else 0.0)}, "not convex"),
+        ({"guarantee": TradeOff(lambda x: 2.0)}, r"leaves \[0, 1\]"),
+        ({"guarantee": TradeOff(lambda x: None)}, "raised TypeError"),
     ],
 )
 def test_what_is_not_allowed(keywords, message):
@@ -486,6 +503,6 @@ def test_what_is_not_allowed(keywords, message):
     ],
 )
 def test_profiles_of_mechanisms_are_allowed(profile):
-    claim = guarantee({"profile": profile})
+    claim = guarantee({"guarantee": PrivacyProfile(profile)})
     for eps in (0.0, 0.3, 1.0, 3.0):
         assert claim.delta_at(eps) == pytest.approx(profile(eps), rel=5e-3, abs=1e-12)

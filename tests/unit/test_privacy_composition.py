@@ -213,7 +213,7 @@ def test_losses_are_only_ever_rounded_towards_more():
         (ApproximateDP(1.0, 1e-6), [(ApproximateDP(0.1, 1e-6), 2)], "2 x .eps=0.1.*delta=2e-06"),
         (ZeroConcentratedDP(1.0), [(ApproximateDP(1.0, 1e-6), 1)], "claim rho= of each part"),
         (GaussianDP(1.0), [(ZeroConcentratedDP(1.0), 1)], "claim mu= of each part"),
-        (RenyiDP(((8.0, 1.0),)), [(RenyiDP(((2.0, 1.0),)), 1)], "claim rdp= of each part"),
+        (RenyiDP(((8.0, 1.0),)), [(RenyiDP(((2.0, 1.0),)), 1)], "claim RenyiDP of each part"),
         (ApproximateDP(1.0, 1e-40), [(PrivacyProfile(GAUSSIAN.delta_at), 2)], "larger delta="),
         (ApproximateDP(1.0), [], "needs parts"),
         (ApproximateDP(1.0), [(ApproximateDP(1.0), 0)], "at least once"),
@@ -253,6 +253,7 @@ ANY_PART = [
 ]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "claim",
@@ -358,6 +359,7 @@ def test_what_is_exactly_right_is_met_and_less_is_not(part, off, times):
     assert smallest(short, parts).eps > short.eps
 
 
+@pytest.mark.slow
 def test_mixed_parts_against_dp_accounting():
     from dp_accounting.pld.privacy_loss_distribution import (
         from_gaussian_mechanism,

@@ -145,7 +145,7 @@ def test_delta_of_renyi_privacy_is_attained_by_coins(rdp):
 def test_no_order_alone_says_more_than_all_together(rho, eps, order):
     by_order = privacy.renyi_to_delta(order, order * rho, eps)
     assert privacy.zcdp_to_delta(rho, eps) <= by_order * (1 + 1e-9)
-    assert privacy.rdp_to_delta((order, order * rho), eps) <= by_order
+    assert privacy.rdp_to_delta({order: order * rho}, eps) <= by_order
 
 
 def test_renyi_to_delta_is_canonnes_proposition():
@@ -261,7 +261,7 @@ def test_profiles_and_trade_off_functions_are_the_same_thing():
         lambda: privacy.gdp_to_delta(0.5, math.nan),
         lambda: privacy.pure_to_rdp(1.0, 0.5),
         lambda: privacy.pure_to_rdp(1.0, math.inf),
-        lambda: privacy.rdp_to_eps((1, 1), 0.1),
+        lambda: privacy.rdp_to_eps({1: 1}, 0.1),
         lambda: privacy.gaussian_sigma(1.0, 0.0),
         lambda: privacy.gaussian_sigma(1.0, 1.0),
         lambda: privacy.gaussian_sigma(1.0, 1e-5, sensitivity=0.0),
@@ -301,7 +301,7 @@ class TestAgainstDpAccounting:
         from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
 
         theirs = from_laplace_mechanism(2.0).self_compose(4)
-        claim = privacy.guarantee({"profile": theirs.get_delta_for_epsilon})
+        claim = privacy.guarantee({"guarantee": PrivacyProfile(theirs.get_delta_for_epsilon)})
         for eps, delta in claim.hockey_sticks:
             exact = theirs.get_delta_for_epsilon(eps)
             assert exact * (1 - 1e-9) <= delta <= exact * (1 + 1e-2) + 1e-12

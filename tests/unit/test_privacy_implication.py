@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from pytest_dp import PrivacyProfile, RenyiDP, TradeOff
 from pytest_dp.privacy import guarantee
 from pytest_dp.privacy.implication import implies
 
@@ -15,10 +16,10 @@ GIVEN = [
     *({"eps": eps, "delta": delta} for eps, delta in product((0.1, 1.0, 3.0), (0.0, 1e-6, 0.1))),
     *({"rho": rho} for rho in (0.01, 0.5, 4.0)),
     *({"mu": mu} for mu in (0.1, 1.0, 3.0)),
-    {"rdp": (2, 0.1)},
-    {"rdp": {2: 0.5, 8: 2.0}},
-    {"profile": lambda eps: max(0.0, 0.2 - 0.1 * (math.exp(eps) - 1))},
-    {"tradeoff": lambda x: max(0.0, 0.9 - x)},
+    {"guarantee": RenyiDP({2: 0.1})},
+    {"guarantee": RenyiDP({2: 0.5, 8: 2.0})},
+    {"guarantee": PrivacyProfile(lambda eps: max(0.0, 0.2 - 0.1 * (math.exp(eps) - 1)))},
+    {"guarantee": TradeOff(lambda x: max(0.0, 0.9 - x))},
 ]
 GUARANTEES = [guarantee(keywords) for keywords in GIVEN]
 QUANTILES = np.concatenate([np.geomspace(1e-12, 0.5, 60), 1 - np.geomspace(1e-12, 0.5, 60)])
@@ -59,11 +60,11 @@ def test_of_one_notion_the_parameter_decides(given):
         ({"rho": 0.5}, {"mu": 1.0}, False),
         ({"eps": 0.5}, {"mu": 1.0}, True),
         ({"eps": 5.0}, {"mu": 1.0}, False),
-        ({"rho": 0.05}, {"rdp": (2, 0.1)}, True),
-        ({"rho": 0.06}, {"rdp": (2, 0.1)}, False),
-        ({"rdp": (2, 0.1)}, {"rho": 9.0}, False),
-        ({"rdp": {2: 0.1, 4: 0.2}}, {"rdp": (2, 0.1)}, True),
-        ({"rdp": (2, 0.1)}, {"rdp": {2: 0.1, 4: 0.2}}, False),
+        ({"rho": 0.05}, {"guarantee": RenyiDP({2: 0.1})}, True),
+        ({"rho": 0.06}, {"guarantee": RenyiDP({2: 0.1})}, False),
+        ({"guarantee": RenyiDP({2: 0.1})}, {"rho": 9.0}, False),
+        ({"guarantee": RenyiDP({2: 0.1, 4: 0.2})}, {"guarantee": RenyiDP({2: 0.1})}, True),
+        ({"guarantee": RenyiDP({2: 0.1})}, {"guarantee": RenyiDP({2: 0.1, 4: 0.2})}, False),
     ],
 )
 def test_between_notions(given, asked, follows):

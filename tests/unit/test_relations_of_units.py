@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from neighbours import content, pairs, refusal
 
-from pytest_dp import ClaimError, queries, replace_special, values
+from pytest_dp import ClaimError, add_remove_one, queries, replace_one, replace_special, values
 from pytest_dp.claim import expand
 from pytest_dp.datasets import key, kind_of, records_of
 from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne, ReplaceSpecial
@@ -60,6 +60,7 @@ def by_user(records):
 # All rows of a unit, against brute force
 
 
+@pytest.mark.slow
 @given(rows, rows, st.sampled_from(sorted(MAKERS)))
 def test_units_come_and_go(own, other, how):
     make, unit = MAKERS[how]
@@ -72,6 +73,7 @@ def test_units_come_and_go(own, other, how):
     check(relation, found, make(own))
 
 
+@pytest.mark.slow
 @given(rows, rows, st.sampled_from(sorted(MAKERS)))
 def test_units_are_replaced(own, other, how):
     make, unit = MAKERS[how]
@@ -118,7 +120,7 @@ def test_faults_of_units_against_their_definition(d1, d2):
         (AddRemoveOne(unit=0), [(7, 1), (7, 2)], [(7, 1)], "record[0]=7 has 2 rows in D and 1"),
         (AddRemoveOne(unit=0), [(7, 1), (8, 2)], [], "2 units differ: record[0]=7, record[0]=8"),
         (AddRemoveOne(unit=0), [(7, 1)], [(7, 1)], "they hold the same records"),
-        (AddRemoveOne(unit=0, rows_per_unit=1), [(7, 1), (7, 1)], [], "in D, record[0]=7 has 2"),
+        (AddRemoveOne(unit=0, rows=1), [(7, 1), (7, 1)], [], "in D, record[0]=7 has 2"),
         (ReplaceOne(unit=0), [(7, 1)], [], "1 unit only in D and 0 units only in D'"),
         (ReplaceSpecial(), [1, 2], [1], "D has 2 records and D' 1 record"),
         (ReplaceSpecial(), [1, 2], [1, 3], "1 record only in D and 1 record only in D'"),
@@ -132,25 +134,27 @@ def test_what_is_said_of_inputs_that_are_no_neighbours(relation, d1, d2, why):
 
 def test_a_person_reads_which_unit_it_was():
     visits = pd.DataFrame({"user_id": [7, 7, 7, 8, 8, 9], "paid": range(6)})
-    keywords = {"inputs": [visits], "unit": "user_id"}
-    told = [pair.difference for pair in pairs(neighbors="add_remove_one", **keywords)]
+    by_user = add_remove_one(unit="user_id")
+    told = [pair.difference for pair in pairs(neighbors=by_user, inputs=[visits])]
     assert sorted(told) == [
         "all 3 rows of user_id=7 removed",
         "both rows of user_id=8 removed",
         "the one row of user_id=9 removed",
     ]
-    first = pairs(neighbors="replace_one", **keywords)[0]
+    first = pairs(neighbors=replace_one(unit="user_id"), inputs=[visits])[0]
     assert first.difference == "all 3 rows of user_id=7 replaced by 1"
     assert first.reversed().difference == "the one row of user_id=7 replaced by 3"
-    claim = expand({"eps": 1.0, "neighbors": "add_remove_one", "rows_per_unit": 3, **keywords})[0]
-    stated = "neighbors='add_remove_one', unit='user_id', rows_per_unit=3"
+    few = add_remove_one(unit="user_id", rows=3)
+    claim = expand({"eps": 1.0, "neighbors": few, "inputs": [visits]})[0]
+    stated = f"neighbors={few}"
+    assert stated == "neighbors=add_remove_one(unit='user_id', rows=3)"
     assert stated in str(claim)
     assert claim.promise.relation.label == "add_remove_one-user_id-3"
 
 
 def test_units_of_other_examples_come_in():
     one, two = frame([(7, 1), (7, 2)]), frame([(8, 5), (8, 5), (8, 6)])
-    found = pairs(inputs=[one, two], neighbors="add_remove_one", unit="user")
+    found = pairs(inputs=[one, two], neighbors=add_remove_one(unit="user"))
     assert {pair.difference for pair in found} == {
         f"{rows} of user={user} {done}"
         for rows, user in (("both rows", 7), ("all 3 rows", 8))
@@ -182,9 +186,9 @@ def test_records_of_any_form_have_units(make, how):
     unit = name
     if how == "function":
         unit = lambda r: r[0] if name == 0 else r.user  # noqa: E731
-    found = pairs(inputs=[records], neighbors="add_remove_one", unit=unit)
+    found = pairs(inputs=[records], neighbors=add_remove_one(unit=unit))
     assert sorted(len(pair.d2) for pair in found) == [1, 2]
-    replaced = pairs(inputs=[records], neighbors="replace_one", unit=unit) if how == "name" else []
+    replaced = pairs(inputs=[records], neighbors=replace_one(unit=unit)) if how == "name" else []
     assert all(type(record) is type(records[0]) for pair in replaced for record in pair.d2)
     assert len(replaced) == (2 if how == "name" else 0)
 
@@ -270,7 +274,7 @@ def test_a_null_record_of_ones_own():
             bag([(-1, 0), (2, 7)]),
             bag([(1, 5), (-1, 0)]),
         }
-    found = pairs(inputs=[visits], neighbors=replace_special((-1, 0)), unit="user")
+    found = pairs(inputs=[visits], neighbors=replace_special((-1, 0), unit="user"))
     assert {pair.difference for pair in found} == {
         "the one row of user=1 nulled",
         "the one row of user=2 nulled",
@@ -310,14 +314,14 @@ def test_groups_differ_in_so_many_records(own, other):
 
 @pytest.mark.slow
 def test_groups_of_many_records_come_one_by_one():
-    found = pairs(inputs=[list(range(300))], neighbors="add_remove_one", group=5, eps=0.1)
+    found = pairs(inputs=[list(range(300))], neighbors=add_remove_one(group=5), eps=0.1)
     assert found[0].difference == "5 records removed"
     assert len(found) == 512
-    assert str(expand({"eps": 0.1, "group": 5, "neighbors": "add_remove_one", "inputs": [[1]]})[0])
+    assert str(expand({"eps": 0.1, "neighbors": add_remove_one(group=5), "inputs": [[1]]})[0])
     visits = frame([(user, 0) for user in range(9) for _ in range(user % 3 + 1)])
-    first = pairs(inputs=[visits], neighbors="add_remove_one", unit="user", group=3, eps=0.1)[0]
+    first = pairs(inputs=[visits], neighbors=add_remove_one(unit="user", group=3), eps=0.1)[0]
     assert first.difference.endswith("and 1 more units") or "removed and" in first.difference
-    found = pairs(pairs=[([1, 2, 3], [])], neighbors="add_remove_one", group=3, eps=0.1)
+    found = pairs(pairs=[([1, 2, 3], [])], neighbors=add_remove_one(group=3), eps=0.1)
     assert found[0].difference == "3 records removed"
 
 
@@ -327,42 +331,48 @@ def test_groups_of_many_records_come_one_by_one():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"inputs": [[1]], "neighbors": "add_remove_one", "rows_per_unit": 3}, "needs unit="),
-        ({"inputs": queries(3), "unit": "a"}, "unit='a' with no neighbors="),
-        ({"inputs": queries(3), "neighbors": "one_query", "unit": "a"}, "have no records"),
-        ({"inputs": values([0, 1]), "neighbors": "any_two", "unit": "a"}, "have no records"),
-        ({"inputs": [[1]], "neighbors": "add_remove_one", "unit": 2.5}, "Invalid unit=2.5"),
-        ({"inputs": [[1]], "neighbors": "add_remove_one", "unit": True}, "Invalid unit=True"),
+        ({"inputs": [[1]], "neighbors": add_remove_one(rows=3)}, "needs unit="),
         (
-            {"inputs": [[1]], "neighbors": "add_remove_one", "unit": 0, "rows_per_unit": 0},
-            "Invalid rows_per_unit=0. Allowed: a whole number from 1",
+            {"inputs": queries(3), "neighbors": add_remove_one(unit="a")},
+            "neighbors=add_remove_one(unit='a') does not fit inputs=queries(3): write "
+            "neighbors='all_queries' or neighbors='one_query'.",
         ),
-        ({"inputs": [[1, 2]], "neighbors": "add_remove_one", "unit": "user"}, "no such entry"),
-        ({"inputs": [np.ones(2)], "neighbors": "add_remove_one", "unit": 0}, "no such entry"),
-        ({"inputs": [frame([(1, 2)])], "neighbors": "replace_one", "unit": "usr"}, "mean 'user'"),
         (
-            {"inputs": [[{"user": 1}]], "neighbors": "replace_one", "unit": "usr"},
+            {"inputs": values([0, 1]), "neighbors": replace_one(group=2)},
+            "neighbors=replace_one(group=2) does not fit",
+        ),
+        ({"inputs": [[1]], "neighbors": add_remove_one(group=0)}, "Invalid group=0. Allowed: a wh"),
+        ({"inputs": [[1]], "neighbors": add_remove_one(group=1.5)}, "Invalid group=1.5"),
+        ({"inputs": [[1]], "neighbors": add_remove_one}, "add_remove_one(unit='user_id', rows=3)"),
+        ({"inputs": [[1]], "neighbors": add_remove_one(unit=2.5)}, "Invalid unit=2.5"),
+        ({"inputs": [[1]], "neighbors": add_remove_one(unit=True)}, "Invalid unit=True"),
+        (
+            {"inputs": [[1]], "neighbors": add_remove_one(unit=0, rows=0)},
+            "Invalid rows=0. Allowed: a whole number above 0, such as 3.",
+        ),
+        ({"inputs": [[1, 2]], "neighbors": add_remove_one(unit="user")}, "no such entry"),
+        ({"inputs": [np.ones(2)], "neighbors": add_remove_one(unit=0)}, "no such entry"),
+        ({"inputs": [frame([(1, 2)])], "neighbors": replace_one(unit="usr")}, "mean 'user'"),
+        (
+            {"inputs": [[{"user": 1}]], "neighbors": replace_one(unit="usr")},
             "Did you mean 'user'",
         ),
         (
             {
                 "inputs": [frame([(1, 2)]).set_index("user")],
-                "neighbors": "replace_one",
-                "unit": "user",
+                "neighbors": replace_one(unit="user"),
             },
             "It is the index, which is no data. Write frame.reset_index",
         ),
         (
             {
                 "inputs": [frame([(7, 2), (7, 3)])],
-                "neighbors": "replace_one",
-                "unit": "user",
-                "rows_per_unit": 1,
+                "neighbors": replace_one(unit="user", rows=1),
             },
-            "user=7 has 2 rows, more than rows_per_unit=1",
+            "user=7 has 2 rows, more than rows=1",
         ),
         (
-            {"inputs": [[1]], "neighbors": "add_remove_one", "unit": lambda r: r.user},
+            {"inputs": [[1]], "neighbors": add_remove_one(unit=lambda r: r.user)},
             "raised Attrib",
         ),
         ({"inputs": [[1]], "neighbors": 3}, "Invalid neighbors=3. Valid choices: 'add_remove_one'"),
@@ -377,7 +387,7 @@ def test_composition_is_of_the_same_units():
     def claimed(**keywords):
         from pytest_dp import dp_claim
 
-        @dp_claim(eps=0.5, inputs=[[{"user": 1}]], neighbors="add_remove_one", **keywords)
+        @dp_claim(eps=0.5, inputs=[[{"user": 1}]], **keywords)
         def part(data):
             return data
 
@@ -388,21 +398,32 @@ def test_composition_is_of_the_same_units():
             {
                 "eps": 1.0,
                 "inputs": [[{"user": 1}]],
-                "neighbors": "add_remove_one",
                 "composes": [part],
                 **keywords,
             }
         )
 
-    whole(claimed(unit="user"), unit="user")
-    whole(claimed(unit="user"), unit="user", rows_per_unit=2)
-    whole(claimed(unit="user", rows_per_unit=3), unit="user", rows_per_unit=2)
-    whole(claimed(unit="user"), unit="user", group=2)
-    for part, keywords in (
-        (claimed(), {"unit": "user"}),
-        (claimed(unit="user"), {}),
-        (claimed(unit="user", rows_per_unit=2), {"unit": "user"}),
-        (claimed(unit="user", rows_per_unit=2), {"unit": "user", "rows_per_unit": 3}),
+    whole(claimed(neighbors=add_remove_one(unit="user")), neighbors=add_remove_one(unit="user"))
+    whole(
+        claimed(neighbors=add_remove_one(unit="user")),
+        neighbors=add_remove_one(unit="user", rows=2),
+    )
+    whole(
+        claimed(neighbors=add_remove_one(unit="user", rows=3)),
+        neighbors=add_remove_one(unit="user", rows=2),
+    )
+    whole(
+        claimed(neighbors=add_remove_one(unit="user")),
+        neighbors=add_remove_one(unit="user", group=2),
+    )
+    for part, neighbors in (
+        (claimed(neighbors="add_remove_one"), add_remove_one(unit="user")),
+        (claimed(neighbors=add_remove_one(unit="user")), "add_remove_one"),
+        (claimed(neighbors=add_remove_one(unit="user", rows=2)), add_remove_one(unit="user")),
+        (
+            claimed(neighbors=add_remove_one(unit="user", rows=2)),
+            add_remove_one(unit="user", rows=3),
+        ),
     ):
         with pytest.raises(ClaimError, match="Losses add up for the same neighbours only"):
-            whole(part, **keywords)
+            whole(part, neighbors=neighbors)

@@ -233,6 +233,7 @@ def results(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(results(), TEXTS)
 def test_every_report_can_be_written(result, name):

@@ -125,6 +125,7 @@ def test_nothing_is_fetched(drawn):
 HOSTILE = "</pre></title></script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"
 
 
+@pytest.mark.slow
 def test_what_users_have_written_is_text_and_nothing_else(drawn):
     odd = dict.fromkeys(
         ("nodeid", "name", "path", "headline", "details", "reason", "strongest", "claim"), HOSTILE
@@ -185,6 +186,7 @@ def test_pictures_are_named_and_told_in_words(drawn):
     assert without.tags["svg"] == 0
 
 
+@pytest.mark.slow
 def test_one_claim_alone_for_a_notebook(drawn):
     result = audit(noisy_count, eps=1, pairs=[([0], [])], max_samples=60_000, seed=3)
     seen = Page(result._repr_html_())

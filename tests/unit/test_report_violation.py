@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from results import BROKEN, COUNT, FOUND, PASSED, VIOLATION, Event, rows
 
+from pytest_dp import DPSniper
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.record import Record
@@ -227,7 +228,7 @@ def test_the_command_carries_what_the_claim_does_not_say():
         here,
         claim=Claim(
             Promise(ApproximateDP(1.0)),
-            effort={"method": "dpsniper", "alpha": 0.01, "max_samples": 20_000},
+            effort={"method": DPSniper(), "alpha": 0.01, "max_samples": 20_000},
         ),
     )
     assert command_of(violation(claimed)).endswith("--dp-seed=8f2c")

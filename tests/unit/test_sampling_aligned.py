@@ -19,12 +19,12 @@ from coupling import (
     vectorized,
 )
 
-from pytest_dp.randomness.requests import RNG
+from pytest_dp.randomness.catalogue import NUMPY
+from pytest_dp.randomness.requests import GENERATOR, RNG
 from pytest_dp.sampling import row_aligned
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.row_aligned import ANY_ARGUMENTS, EQUAL_ARGUMENTS
 from pytest_dp.sampling.sampler import Draw
 
 # --- many draws a call ---
@@ -87,6 +87,8 @@ def noisy_rows(data, size):
     return sum(data) + np.random.randn(size, 4).max(axis=1)
 
 
+@pytest.mark.spot(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -206,14 +208,15 @@ def test_a_short_trial_still_refuses(on_three, reason):
     assert reason in note
 
 
-SCALED = {name: lambda s: (0.0, s) for name in ANY_ARGUMENTS - {"multivariate_normal"}} | {
+FREE = [name for name, kind in NUMPY.items() if kind.rows == "free"]
+SCALED = {name: lambda s: (0.0, s) for name in FREE} | {
     "exponential": lambda s: (s,),
     "rayleigh": lambda s: (s,),
     "multivariate_normal": lambda s: ([s, 0.0], [[s, 0.0], [0.0, 2 * s]]),
 }
 
 
-@pytest.mark.parametrize("name", sorted(ANY_ARGUMENTS))
+@pytest.mark.parametrize("name", FREE)
 def test_some_methods_take_the_same_numbers_whatever_their_arguments(name):
     ends = set()
     for scale in (0.0, 1e-9, 1.0, 1e9):
@@ -241,7 +244,7 @@ PLAIN = {name: scaled(1.0) for name, scaled in SCALED.items()} | {
 }
 
 
-@pytest.mark.parametrize("name", sorted(ANY_ARGUMENTS | EQUAL_ARGUMENTS))
+@pytest.mark.parametrize("name", sorted(GENERATOR & {n for n in NUMPY if NUMPY[n].rows}))
 def test_rows_of_noise_do_not_depend_on_later_rows(name):
     few, many = (np.random.Generator(np.random.Philox(3)) for _ in range(2))
     args = PLAIN.get(name, ())
@@ -294,6 +297,7 @@ def test_outputs_that_are_the_same_on_both_inputs_are_no_copies():
     assert pair.sampler.notes == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("always_share", "stop_workers")
 @pytest.mark.parametrize("keywords", [{}, {"vectorized": "size"}])
 def test_the_reason_comes_back_from_other_processes(keywords):

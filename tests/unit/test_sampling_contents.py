@@ -11,8 +11,9 @@ import pytest
 from zoo import Colour
 
 from pytest_dp import audit
+from pytest_dp.limits import THOUSAND
 from pytest_dp.outputs.attributes import attributes
-from pytest_dp.outputs.iterators import MAX_READ, holds_iterator, read_out, was_cut
+from pytest_dp.outputs.iterators import holds_iterator, read_out, was_cut
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling.calling import Call
 
@@ -65,7 +66,7 @@ def failing():
         (reversed([1, 2]), [2, 1], "list_reverseiterator"),
         ({"a": 1}.keys(), ["a"], "dict_keys"),
         ({"a": 1}.items(), [("a", 1)], "dict_items"),
-        (itertools.repeat(0), [0] * MAX_READ, "repeat"),
+        (itertools.repeat(0), [0] * THOUSAND, "repeat"),
         (failing(), [1, Raised("ValueError", message="no more")], "generator"),
     ],
 )
@@ -126,6 +127,7 @@ def test_objects_are_the_same_if_they_hold_the_same():
     assert same(one, other)
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("length", [10, 1_000, 1_001, None])
 @pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"a": (1.0, [it])}])
 def test_an_iterator_that_goes_on_is_known_and_noted(length, wrap):

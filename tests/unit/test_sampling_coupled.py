@@ -100,6 +100,7 @@ SHARING = [
 ]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", SHARING)
 def test_one_draw_a_call_is_shared(mechanism):
     pair = Pair(mechanism)
@@ -114,6 +115,7 @@ def test_one_draw_a_call_is_shared(mechanism):
     assert_independent(x, y)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     "make",
     [
@@ -286,6 +288,7 @@ def test_what_others_draw_meanwhile_changes_neither_outputs_nor_their_number():
 # --- streams that a run derives from its own ---
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("bits", [None, np.random.PCG64, np.random.MT19937, np.random.SFC64])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("how", ["spawn", "jumped", "spawn late"])

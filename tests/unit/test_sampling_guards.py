@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 
 import numpy as np
 import pytest
@@ -66,17 +67,17 @@ def test_now_and_then_raising_is_no_matter():
 
 
 def out_of_reach():
-    held = np.array([np.random.default_rng(3), None], dtype=object)
+    held = deque([np.random.default_rng(3)])
     return lambda data: data[0] + held[0].random()
 
 
 def out_of_reach_in_arrays():
-    held = np.array([np.random.default_rng(3), None], dtype=object)
+    held = deque([np.random.default_rng(3)])
     return lambda data: data[0] + held[0].random(30)
 
 
 def out_of_reach_coins():
-    held = np.array([np.random.default_rng(3), None], dtype=object)
+    held = deque([np.random.default_rng(3)])
     return lambda data: bool(held[0].random() < 0.1)
 
 
@@ -92,7 +93,7 @@ class OnlyLater:
     """Draws from a generator out of reach, but not when it is tried."""
 
     def __init__(self, at_most):
-        self.held = np.array([np.random.default_rng(3), None], dtype=object)
+        self.held = deque([np.random.default_rng(3)])
         self.at_most = at_most
 
     def __call__(self, data, rng):
@@ -103,6 +104,7 @@ class OnlyLater:
         return value if self.at_most is None else bool(value < self.at_most)
 
 
+@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("at_most", [None, 0.5, 0.1])
 def test_copies_of_a_generator_are_told_by_the_outputs_of_pieces(at_most):
@@ -142,6 +144,7 @@ def test_the_same_draw_may_be_drawn_again():
     assert some.n_jobs == 2
 
 
+@pytest.mark.slow
 def test_fingerprints_look_no_further_than_they_must():
     class Told:
         shown = 0

@@ -16,10 +16,11 @@ import pytest
 from measuring import draws_of, in_rows, measure, moments, sampler, scalar
 
 from pytest_dp.errors import ClaimError
+from pytest_dp.limits import CHUNK
 from pytest_dp.outputs.outcome import same
-from pytest_dp.sampling.chunks import MIN_CHUNK, Chunk, cut
+from pytest_dp.sampling.chunks import Chunk, cut
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.measuring import MAX_GROUP, grouped
+from pytest_dp.sampling.measuring import grouped
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
 
@@ -27,6 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_wo
 # --- the same as draw ---
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     ("mechanism", "vectorized", "counts"),
@@ -70,10 +72,10 @@ def test_groups_are_small_and_cover_a_draw_in_order(count, vectorized):
     groups = grouped(chunks, vectorized)
     assert [chunk for group in groups for chunk in group] == chunks
     runs = [sum(chunk.count for chunk in group) for group in groups]
-    assert max(runs) <= (max(MAX_GROUP, chunks[0].count))
-    assert vectorized or len(groups) >= min(-(-count // MIN_CHUNK), 16) // 2
+    assert max(runs) <= (max(8 * CHUNK, chunks[0].count))
+    assert vectorized or len(groups) >= min(-(-count // (CHUNK // 8)), 16) // 2
     if count == 1_000_000 and not vectorized:
-        assert runs[0] == MAX_GROUP
+        assert runs[0] == 8 * CHUNK
 
 
 def test_measuring_happens_in_the_workers(tmp_path):
@@ -122,6 +124,7 @@ def test_classes_of_the_mechanism_s_module_are_the_same_in_the_input():
 # --- memory, time and effort ---
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("vectorized", [None, "size"])
 def test_memory_does_not_grow_with_the_number_of_runs(vectorized):
     def rows(data, rng, size):
@@ -283,7 +286,7 @@ def test_a_function_may_be_large():
     def looked_up(outputs):
         return int(table[np.floor(np.abs(outputs)).astype(int)].sum())
 
-    alone, _ = measure(scalar, looked_up, 1, counts=(3_000, 3_000))
-    shared, some = measure(scalar, looked_up, 2, counts=(3_000, 3_000))
+    alone, _ = measure(scalar, looked_up, 1, counts=(500, 500))
+    shared, some = measure(scalar, looked_up, 2, counts=(500, 500))
     assert alone == shared
     assert some.n_jobs == 2

@@ -70,6 +70,8 @@ def test_what_is_filled_anew_is_copied(form):
     assert len(texts) == 40
 
 
+@pytest.mark.spot(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dict", "deep tuple", "frozen dataclass"])
 def test_a_leak_in_it_is_found(form):
     result = audit(released(form), eps=1.0, pairs=[([1, 1], [1])], n_jobs=1, max_samples=3_000)

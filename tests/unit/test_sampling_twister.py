@@ -6,6 +6,7 @@ import pytest
 from pytest_dp.sampling.twister import Twister
 
 
+@pytest.mark.slow
 def test_the_state_is_what_numpy_says_after_whatever_happened():
     source = np.random.RandomState(1)
     twister, steps = Twister(source), np.random.default_rng(2)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pytest_dp import add_remove_one, replace_one
 from pytest_dp.claim import expand
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs import resolved, source_of
@@ -27,9 +28,9 @@ FRAME = pd.DataFrame(
     }
 )
 CLAIMS = [
-    {"neighbors": "add_remove_one", "unit": "user_id", "rows_per_unit": 3, "inputs": [FRAME]},
-    {"neighbors": "replace_one", "unit": "user_id", "rows_per_unit": 3, "inputs": [FRAME]},
-    {"neighbors": "add_remove_one", "group": 2, "inputs": [FRAME]},
+    {"neighbors": add_remove_one(unit="user_id", rows=3), "inputs": [FRAME]},
+    {"neighbors": replace_one(unit="user_id", rows=3), "inputs": [FRAME]},
+    {"neighbors": add_remove_one(group=2), "inputs": [FRAME]},
     {"neighbors": "replace_special", "inputs": [[3, 1, None, 2]]},
     {"neighbors": "replace_one", "inputs": [[3.5, float("nan"), 2.0]]},
     {"neighbors": "add_remove_one", "inputs": [{3, 1}, {2}]},
@@ -62,6 +63,7 @@ def proposed(keywords: dict[str, Any], most: int) -> tuple[Any, list[Pair]]:
     return promise.relation, pairs
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("keywords", CLAIMS, ids=lambda k: "-".join(map(str, k.values()))[:40])
 def test_it_is_what_the_claim_speaks_of(keywords: dict[str, Any]) -> None:
     relation, pairs = proposed(keywords, 60)
@@ -69,7 +71,7 @@ def test_it_is_what_the_claim_speaks_of(keywords: dict[str, Any]) -> None:
     for pair in pairs:
         assert not relation.fault(pair.d1, pair.d2), pair
         for data in (pair.d1, pair.d2):
-            if keywords.get("rows_per_unit"):
+            if getattr(relation, "rows", None):
                 assert max(Counter(data["user_id"]).values(), default=0) <= 3
             if isinstance(data, pd.DataFrame):
                 assert list(data.dtypes) == list(FRAME.dtypes)

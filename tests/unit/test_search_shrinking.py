@@ -81,6 +81,7 @@ def test_frames_keep_their_columns_and_types() -> None:
     assert list(small.d2.dtypes) == list(frame.dtypes)
 
 
+@pytest.mark.slow
 @given(RECORDS, st.integers(-50, 50), st.sets(st.integers(-50, 50), min_size=1))
 def test_what_is_kept_are_neighbours_that_break_the_claim(
     shared: list[int], own: int, gate: set[int]

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_dp import ClaimError, strategies
-from pytest_dp.datasets.relations import RELATIONS
+from pytest_dp import ClaimError, add_remove_one, strategies
+from pytest_dp.datasets.relations import RELATIONS, AddRemoveOne
 from pytest_dp.strategies import categories, histograms, neighbors, numbers, records, tables
 
 few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -75,9 +75,11 @@ def test_neighbors(data, relation):
     people = tables({"age": numbers(0, 5)}, kind=data.draw(st.sampled_from(["pandas", "dict"])))
     d1, d2 = data.draw(neighbors(people, relation))
     assert RELATIONS[relation]().fault(d1, d2) == ""
+    d1, d2 = data.draw(neighbors(people, add_remove_one(group=2)))
+    assert AddRemoveOne(group=2).fault(d1, d2) == ""
     d1, d2 = data.draw(neighbors(histograms(3), "one_query"))
     assert sum(abs(a - b) for a, b in zip(d1, d2, strict=True)) == 1
-    d1, d2 = data.draw(neighbors(numbers(0, 3), RELATIONS["any_two"]()))
+    d1, d2 = data.draw(neighbors(numbers(0, 3), "any_two"))
     assert d1 != d2
 
 

@@ -1,0 +1,192 @@
+"""What is known of a claim's pairs without a sample: sets of outputs to bet on, and the loss.
+
+It only proposes: the bets decide. A mechanism that draws where no stand-in sees it looks as if it
+had no noise at all. A loss is told only where outputs of real runs, some thousand, look as derived.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pytest_dp.arrays import Outputs
+from pytest_dp.attacks.binning import Binning
+from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pool import Pool
+from pytest_dp.exact.distribution import NotExact
+from pytest_dp.exact.enumerating import TOO_SLOW, enumerated
+from pytest_dp.known import KnownPair, parameter_of
+from pytest_dp.known.enumerated import EnumeratedPair
+from pytest_dp.limits import EQUAL, MANY, REFUTED, SEVERAL, STEP_TIME, THOUSAND
+from pytest_dp.privacy import Guarantee
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.results.estimate import Estimate
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.keys import Purpose
+from pytest_dp.sampling.sampler import Draw
+
+Law = TypeVar("Law")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A set of outputs that breaks the claim, if nothing was overlooked."""
+
+    edge: float
+    """Standard deviations of a payoff that it should win, on average."""
+    needed: int
+    """Pairs of outputs after which it should have won, about."""
+    binning: Binning | None = None
+    """The set; None if it is left to what is learned."""
+
+    def is_open(self, drawn: int) -> bool:
+        """Whether it may still win after so many pairs of outputs."""
+        return drawn < 4.0 * self.needed
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The claim's first pairs, by number, and why there are no more; empty if there could be."""
+
+    pairs: Mapping[int, KnownPair] = field(default_factory=dict)
+    refusal: str = ""
+
+    def proposal(
+        self, number: int, guarantee: Guarantee, alpha: float, max_pairs: float
+    ) -> Proposal | None:
+        """What breaks the claim on a pair, if so many pairs of outputs should show it."""
+        proposals = []
+        for eps, (p, q), excess, binning in self._excesses(number, guarantee):
+            factor = math.exp(eps)
+            variance = p * (1 - p) + factor**2 * q * (1 - q)
+            edge = excess / math.sqrt(max(variance, excess**2))
+            needed = int(2 * math.log(1 / alpha) / edge**2) + 1
+            if needed <= max_pairs:
+                proposals.append(Proposal(edge, needed, binning))
+        return max(proposals, key=lambda proposal: proposal.edge, default=None)
+
+    def _excesses(self, number: int, guarantee: Guarantee) -> list[Any]:
+        return list(self.pairs[number].excesses(guarantee)) if number in self.pairs else []
+
+    def estimate(
+        self, context: Context, pool: Pool, arms: Sequence[Arm], violated: bool
+    ) -> tuple[Estimate | None, str]:
+        """The loss on the claim's pairs, and else why it is not told.
+
+        Where the claim was not refuted, no larger loss is told: what is so rare that no run shows
+        it is not checked by any. Where it was, nothing is told without the pair that broke it.
+        """
+        if not self.pairs:
+            return None, self.refusal
+        to_check = [arm for arm in arms if arm.number in self.pairs]
+        enough = [arm for arm in to_check if arm.outputs.pairs >= THOUSAND]
+        broken = max(arms, key=lambda arm: arm.earned) if violated else None
+        if broken is not None and broken not in enough:
+            if broken not in to_check:
+                return None, "the pair that broke the claim is not known"
+            enough.append(broken)
+        try:
+            values = [self._checked(context, pool, arm) for arm in enough]
+        except (CannotInstrument, Exception) as reason:  # the verdict stands without it
+            return None, str(reason)
+        if not values:
+            return None, TOO_FEW
+        value, error = max(value for value, _ in values), max(error for _, error in values)
+        if math.isinf(error):
+            return None, "a search may have missed a larger loss"
+        known = self.pairs[enough[0].number]
+        rounding = 0.0 if known.mode == "exact" else error
+        if value > context.guarantee.claimed * (1 + EQUAL) + rounding and not violated:
+            return None, "a loss above the claim that the bets do not confirm"
+        basis = max((self.pairs[arm.number].basis for arm in enough), key=len)
+        return Estimate(float(value), error, known.mode, pairs=len(values), basis=basis), ""
+
+    def _checked(self, context: Context, pool: Pool, arm: Arm) -> tuple[float, float]:
+        """The claim's parameter on a pair, and its error, if real outputs bear it out."""
+        known = self.pairs[arm.number]
+        for side, outputs in enumerate(_real_outputs(context, pool, arm)):
+            if known.evidence_against(side, outputs[: known.checked]) >= REFUTED:
+                raise CannotInstrument("real runs give other outputs than those that are derived")
+        return parameter_of(known, context.guarantee)
+
+
+TOO_FEW = "too few real runs to check it"
+
+
+def known_of(context: Context) -> Known:
+    """Derive what can be known of the claim's first pairs, until time is up.
+
+    Outcomes are enumerated as far as they can be; where none can, draws are traced.
+    """
+    deadline = Deadline(STEP_TIME * context.settings.max_seconds)
+    if (context.sampler.seconds_a_run or 0.0) > deadline.remaining() / 2:
+        return Known(refusal=TOO_SLOW)
+    pairs, reason = _until_refused(
+        context,
+        lambda data: enumerated(context.call, data, deadline),
+        lambda on_d, on_d2: EnumeratedPair((on_d, on_d2)),
+    )
+    if reason is None:
+        return Known(pairs)
+    if not isinstance(reason, NotExact):  # the mechanism's own error
+        return Known(pairs, f"{type(reason).__name__}: {reason}")
+    return Known(pairs or _traced(context), str(reason))
+
+
+def _traced(context: Context) -> dict[int, KnownPair]:
+    from pytest_dp.known import in_closed_form  # loaded where it is of use
+
+    deadline = Deadline((STEP_TIME / 2) * context.settings.max_seconds)
+    if (context.sampler.seconds_a_run or 0.0) > deadline.remaining() / 2:
+        return {}
+
+    def traced(data: Any) -> list[Any]:
+        outcomes = in_closed_form.outcomes_of(context.call, data, deadline, MANY)
+        if in_closed_form.checked(outcomes) < THOUSAND:
+            raise CannotInstrument("outputs are too long to be checked")
+        return outcomes
+
+    return _until_refused(
+        context, traced, lambda on_d, on_d2: in_closed_form.compare(on_d, on_d2, deadline)
+    )[0]
+
+
+def _until_refused(
+    context: Context, law_of: Callable[[Any], Law], compare: Callable[[Law, Law], KnownPair]
+) -> tuple[dict[int, KnownPair], BaseException | None]:
+    """What is known of the first pairs, by number, and what kept it from the next one."""
+    laws: dict[object, Law] = {}
+
+    def law(data: Any) -> Law:
+        frozen = Input(data).frozen
+        key = id(data) if frozen is None else frozen
+        if key not in laws:
+            laws[key] = law_of(data)
+        return laws[key]
+
+    known: dict[int, KnownPair] = {}
+    for number, pair in enumerate(context.pairs[: 2 * SEVERAL]):
+        try:
+            known[number] = compare(law(pair.d1), law(pair.d2))
+        except (CannotInstrument, Exception) as reason:  # what only proposes breaks no audit
+            return known, reason
+    return known, None
+
+
+def _real_outputs(context: Context, pool: Pool, arm: Arm) -> tuple[Outputs, Outputs]:
+    """Outputs of real runs on both inputs: those that are kept, or new ones if they are too few."""
+    if arm.outputs.pairs >= THOUSAND:
+        return arm.outputs.sides()
+    seconds = (STEP_TIME / 2) * context.settings.max_seconds
+    if min(context.to_test, context.runs_within(seconds, 2 * THOUSAND)) < 2 * THOUSAND:
+        raise CannotInstrument(TOO_FEW)
+    draws = [
+        Draw(pool.inputs[i], THOUSAND, (Purpose.ANALYSED, arm.number, side))
+        for side, i in enumerate((arm.input1, arm.input2))
+    ]
+    on_d, on_d2 = context.sampler.draw(draws, context.deadline)
+    return on_d, on_d2

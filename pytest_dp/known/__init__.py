@@ -1,0 +1,79 @@
+"""What is known of the outputs on a pair of inputs without a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from pytest_dp.arrays import Outputs
+from pytest_dp.attacks.binning import Binning
+from pytest_dp.privacy import Guarantee
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.results.estimate import Mode
+
+Excess = tuple[float, tuple[float, float], float, Binning | None]
+"""ε, the probabilities of a set of outputs on D and D', by what they exceed the claim, and the set;
+None where it has no binning."""
+
+
+class KnownPair(Protocol):
+    """The loss between the outputs on D and on D', as far as it is known.
+
+    What is derived may be wrong, as of code that treats numbers differently that are traced. So it
+    is held against outputs of real runs before anybody is told.
+    """
+
+    @property
+    def mode(self) -> Mode: ...
+
+    @property
+    def basis(self) -> str:
+        """What it rests on, in words."""
+        ...
+
+    @property
+    def mu(self) -> float | None:
+        """Of outputs that are no easier to tell apart than two Gaussians at this distance."""
+        ...
+
+    @property
+    def checked(self) -> int:
+        """How many real outputs it can be held against at most."""
+        ...
+
+    def eps_at(self, delta: float) -> tuple[float, float]:
+        """The smallest ε in nats with which the pair is (ε, δ)-private, and its error.
+
+        Raises CannotInstrument where it does not follow.
+        """
+        ...
+
+    def delta_at(self, eps: float) -> tuple[float, float]:
+        """Bounds on the smallest δ."""
+        ...
+
+    def excesses(self, guarantee: Guarantee) -> Iterator[Excess]:
+        """Sets of outputs that break a claim."""
+        ...
+
+    def evidence_against(self, side: int, outputs: Outputs) -> float:
+        """The logarithm of an e-value against it, by independent runs on one input.
+
+        Raises CannotInstrument where outputs cannot be compared.
+        """
+        ...
+
+
+def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
+    """The parameter of a guarantee on a pair, and its error; CannotInstrument if unknown."""
+    if guarantee.parameter == "eps":
+        return known.eps_at(guarantee.delta)
+    if known.mu is None or guarantee.parameter not in {"mu", "rho"}:
+        raise CannotInstrument(f"a claim of {guarantee.parameter}")
+    value = known.mu if guarantee.parameter == "mu" else known.mu**2 / 2
+    return value, 1e-11 * value
+
+
+def larger(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Bounds on the largest of several numbers."""
+    return max(lower for lower, _ in bounds), max(upper for _, upper in bounds)

@@ -1,0 +1,157 @@
+"""Mechanisms that keep something where copies do not reach: libraries, the environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import states
+from states import RECORDS, verdict
+
+from benchmarks import state_zoo
+from benchmarks.state_zoo import LIBRARY
+from pytest_dp import audit
+
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
+ELSEWHERE = [
+    state_zoo.memo_in_the_environment,
+    state_zoo.memo_in_a_library,
+    state_zoo.memo_in_attributes_of_a_library,
+    state_zoo.memo_on_a_class_of_a_library,
+    state_zoo.memo_of_a_bit_in_a_library,
+    state_zoo.noise_in_a_library_and_more,
+    state_zoo.memo_of_a_library,
+    state_zoo.memo_in_a_database_of_a_library,
+    state_zoo.memo_of_a_context,
+]
+
+
+@pytest.mark.parametrize("make", ELSEWHERE)
+def test_a_memo_where_copies_do_not_reach_is_no_violation(make):
+    assert verdict(make, "sequential", seed=0) == "error"
+
+
+def test_a_response_that_is_kept_where_copies_do_not_reach_is_no_violation():
+    pairs = {"pairs": [([], [1])], "neighbors": None, "inputs": None}
+    found = [verdict(state_zoo.response_in_a_library, "sequential", n, **pairs) for n in range(6)]
+    assert "violated" not in found
+    assert "error" in found
+
+
+@pytest.mark.parametrize("method", ["statdp", "dpsniper"])
+def test_nor_is_it_of_other_methods(method):
+    assert verdict(state_zoo.memo_in_a_library, method, seed=0) == "error"
+
+
+def kept_by(bug):
+    """Answers in a library and in the environment, beside a mechanism that is broken."""
+    LIBRARY.kept = {}
+
+    def mechanism(data, rng):
+        answer = bug(data) if bug is states.fixed_seed else bug(data, rng)
+        os.environ["STATE_ZOO"] = repr(LIBRARY.kept.setdefault(len(data), answer))
+        return float(os.environ["STATE_ZOO"])
+
+    return mechanism
+
+
+@pytest.mark.usefixtures("_verdict_only")
+@pytest.mark.parametrize("bug", [states.missing, states.fixed_seed])
+def test_a_memo_where_copies_do_not_reach_hides_no_bug_without_noise(bug):
+    assert verdict(lambda: kept_by(bug), "sequential", seed=1) == "violated"
+
+
+def test_a_memo_of_half_the_noise_is_an_error():
+    assert verdict(lambda: kept_by(states.half_the_noise), "sequential", seed=1) == "error"
+
+
+@pytest.mark.usefixtures("_verdict_only")
+@pytest.mark.parametrize("name", ["missing", "fixed_seed", "half_the_noise"])
+def test_what_a_run_leaves_in_a_library_hides_no_bug(name):
+    bug = getattr(states, name)
+
+    def mechanism(data, rng):
+        LIBRARY.asked = getattr(LIBRARY, "asked", 0) + 1
+        os.environ["STATE_ZOO"] = str(LIBRARY.asked)
+        return bug(data) if name == "fixed_seed" else bug(data, rng)
+
+    assert verdict(lambda: mechanism, "sequential", seed=1) == "violated"
+
+
+def test_what_an_audit_left_in_the_environment_makes_no_alarm_in_the_next():
+    mechanism = state_zoo.memo_in_the_environment()
+    for seed in range(2):
+        assert verdict(lambda: mechanism, "sequential", seed) == "error"
+
+
+@pytest.mark.usefixtures("_verdict_only")
+def test_a_generator_that_all_forked_processes_share_hides_no_violation():
+    """As that of compiled code, which nobody can seed."""
+    held = iter(np.random.default_rng(1).laplace(scale=0.5, size=100_000))
+    LIBRARY.draw = lambda: next(held)
+    assert verdict(lambda: lambda data: sum(data) + LIBRARY.draw(), "sequential", 1) == "violated"
+
+
+def test_where_processes_cannot_be_forked_all_is_as_copies_tell(monkeypatch):
+    monkeypatch.delattr("os.fork")
+    assert verdict(lambda: states.missing, "sequential", seed=1) == "violated"
+
+
+def test_no_more_than_a_few_processes_wait_and_none_is_left(monkeypatch):
+    """For later audits of the same mechanisms."""
+    forked, fork = [], os.fork
+    monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
+    made = [lambda data, rng: sum(data) + rng.laplace() for _ in range(8)]
+    for mechanism in made:
+        audit(mechanism, eps=1.0, seed=1, n_jobs=1, max_samples=1_000, **RECORDS)
+    assert len(forked) == 8
+    assert 0 < sum(map(is_alive, forked)) <= 4
+    made.clear()
+    del mechanism
+    assert not any(map(is_alive, forked))
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+ENDS = """
+import fcntl, os, signal, sys
+from pytest_dp import audit
+
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)  # forked processes hold it too
+
+def mechanism(data, rng):
+    {ends}
+    return sum(data) + rng.laplace()
+
+audit(mechanism, eps=1.0, neighbors="add_remove_one", inputs=[[1]], n_jobs=1, max_samples=1_000)
+"""
+
+
+@pytest.mark.parametrize(
+    "ends", ["os._exit(1)", "os.kill(os.getpid(), signal.SIGTERM)", "os.abort()", "0"]
+)
+def test_processes_that_wait_end_with_this_one_however_it_ends(ends, tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    file = tmp_path / "lock"
+    subprocess.run([sys.executable, "-c", ENDS.format(ends=ends), file], check=ends == "0")
+    until = time.monotonic() + 10
+    with file.open("w") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                assert time.monotonic() < until
+                time.sleep(0.01)

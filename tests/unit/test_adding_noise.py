@@ -1,0 +1,96 @@
+"""A kind of noise is added in one place: an entry of the catalogue of draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from coupling import vectorized
+from drawing import sampler
+from scipy import integrate, stats
+
+import pytest_dp
+from pytest_dp.blame.families import OTHER, family_of
+from pytest_dp.randomness import catalogue
+from pytest_dp.randomness.catalogue import Arguments, Kind, Standard
+from pytest_dp.randomness.laws import Family, Law
+from pytest_dp.randomness.requests import RNG, Request
+from pytest_dp.randomness.tape import Draw
+
+TRIANGULAR = Family(
+    "triangular",
+    log_below=lambda x, mode: stats.triang(mode).logcdf(x),
+    log_above=lambda x, mode: stats.triang(mode).logsf(x),
+    log_density=lambda x, mode: stats.triang(mode).logpdf(x),
+    draws=lambda generator, mode, count: generator.triangular(0, mode, 1, count),
+    support=lambda _: (0.0, 1.0),
+    bulk=lambda _: (0.0, 1.0),
+    edges=lambda mode: (0.0, mode, 1.0),
+    centre=lambda mode: mode,
+)
+
+
+def standard(given: Arguments) -> Standard:
+    left, mode, right = (float(given[name]) for name in ("left", "mode", "right"))
+    return Law(TRIANGULAR, (mode - left) / (right - left)), right - left, left
+
+
+@pytest.fixture(autouse=True)
+def added(monkeypatch):
+    monkeypatch.setitem(catalogue.NUMPY, "triangular", Kind(standard, "free"))
+
+
+def noisy(x, rng):
+    return x + rng.triangular(-3, 0, 5)
+
+
+def test_losses_have_a_closed_form():
+    estimate = pytest_dp.estimate(noisy, pairs=[(0.0, 1.0)], max_seconds=20, seed=1)
+    assert (estimate.mode, estimate.value) == ("analytic", np.inf)
+    here, there = stats.triang(3 / 8, -3, 8), stats.triang(3 / 8, -2, 8)
+    low, high = estimate.profile(0.1)
+    assert low <= max(hockey_stick(here, there), hockey_stick(there, here)) + 1e-8 <= high
+    assert high - low < 1e-4
+
+
+def hockey_stick(p, q):
+    def excess(y):
+        return max(p.pdf(y) - np.exp(0.1) * q.pdf(y), 0.0)
+
+    return integrate.quad(excess, -3, 6, points=[-2, 0, 1, 5], limit=500)[0]
+
+
+def test_comparisons_are_integrated():
+    def larger(x, rng):
+        return bool(x + rng.triangular(-3, 0, 5) > rng.laplace())
+
+    estimate = pytest_dp.estimate(larger, pairs=[(0.0, 1.0)], max_seconds=20, seed=1)
+    noise = stats.triang(3 / 8, -3, 8)
+
+    def probability(x):
+        def above(y):
+            return noise.pdf(y) * stats.laplace.cdf(y + x)
+
+        return integrate.quad(above, -3, 5, points=[-1, 0])[0]
+
+    true = probability(0), probability(1)
+    losses = np.log([true[1] / true[0], (1 - true[0]) / (1 - true[1])])
+    assert estimate.mode == "analytic"
+    assert estimate.value == pytest.approx(losses.max(), rel=1e-6)
+
+
+def test_rows_are_coupled():
+    def mechanism(data, rng, size):
+        return sum(data) + rng.triangular(-3, 0, 5, size)
+
+    assert vectorized(mechanism).can_couple()
+
+
+def test_what_remains_without_noise():
+    some = sampler(lambda data, rng: sum(data) + rng.triangular(-3, 0, 5))
+    assert some.noiseless([1, 2], None) == 3
+
+
+def test_blame_knows_its_scale():
+    draw = Draw(0, Request(RNG, "triangular", (-3, 0, 5), {}), (), 0.0)
+    assert family_of(draw, None).scale == 8
+    assert family_of(draw, None).name == OTHER

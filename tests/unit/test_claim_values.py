@@ -1,0 +1,260 @@
+"""Values of guarantee=, neighbors= and method=: like names, their texts, and old keywords."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+import pytest_dp
+from pytest_dp import (
+    ClaimError,
+    DPSniper,
+    MechanismError,
+    PrivacyProfile,
+    RenyiDP,
+    Sequential,
+    StatDP,
+    TradeOff,
+    add_remove_one,
+    audit,
+    dp_claim,
+    estimate,
+    register_profile,
+    replace_one,
+    replace_special,
+)
+from pytest_dp.claim import distinct_labels, expand
+from pytest_dp.committed.comparing import changes
+from pytest_dp.committed.entries import entry
+from pytest_dp.committed.judging import Collected, judge
+from pytest_dp.committed.messages import keywords_of
+from pytest_dp.keywords import KEYWORDS, MOVED
+from pytest_dp.report.record import Record
+from pytest_dp.report.text import cells, outcome
+from pytest_dp.settings import Settings
+
+EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
+PAIRS = {"pairs": [([1], [])]}
+
+
+def gaussian(eps):
+    return pytest_dp.privacy.gdp_to_delta(1.0, eps)
+
+
+def coin(x):
+    return max(0.0, 0.9 - x)
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_an_old_keyword_says_what_to_write_now(old):
+    new = MOVED[old]
+    message = f"A claim has no keyword '{old}'. Write {new}, with "
+    for refused in (
+        lambda: expand(dp_claim(**{old: 1})(lambda data: 0).__dp_claims__[0].keywords),
+        lambda: audit(len, eps=1.0, **PAIRS, **{old: 1}),
+        lambda: estimate(len, **PAIRS, **{old: 1}),
+    ):
+        with pytest.raises(ClaimError) as caught:
+            refused()
+        assert str(caught.value).startswith(message)
+    assert eval(f"dict({new})", vars(pytest_dp) | {"f": gaussian, "g": coin}).keys() < set(KEYWORDS)
+
+
+@pytest.mark.parametrize("old", ["classifier", "coupled", "c"])
+def test_an_old_setting_says_what_to_write_now(old):
+    with pytest.raises(ClaimError, match=f"A profile has no setting '{old}'. Write method="):
+        register_profile("mine", **{old: 1})
+
+
+@pytest.mark.parametrize(
+    ("plain", "value"),
+    [
+        ({"neighbors": "add_remove_one"}, {"neighbors": add_remove_one()}),
+        ({"neighbors": "replace_one"}, {"neighbors": replace_one(unit=None, rows=None, group=1)}),
+        ({"neighbors": "replace_special"}, {"neighbors": replace_special()}),
+        ({"neighbors": "replace_special"}, {"neighbors": replace_special(None)}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "of_method"),
+    [("sequential", Sequential()), ("statdp", StatDP()), ("dpsniper", DPSniper(c=None))],
+)
+def test_a_name_and_a_value_make_the_same_claim(plain, value, method, of_method):
+    assert expand(EXAMPLES | plain | {"method": method}) == expand(
+        EXAMPLES | value | {"method": of_method}
+    )
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "text"),
+    [
+        ("add_remove_one", "neighbors='add_remove_one'"),
+        (add_remove_one(group=2), "neighbors=add_remove_one(group=2)"),
+        (
+            replace_special(-1, unit=len, rows=3),
+            "neighbors=replace_special(-1, unit=len, rows=3)",
+        ),
+    ],
+)
+def test_neighbours_are_shown_as_they_are_written(neighbors, text):
+    (claim,) = expand({"eps": 1.0, "inputs": [["a"]], "neighbors": neighbors})
+    assert str(claim) == f"@dp_claim(eps=1.0, {text})"
+
+
+GUARANTEES = [
+    (RenyiDP({8: 0.5}), "RenyiDP({8: 0.5})", "eps = 0.5 at order 8"),
+    (RenyiDP({2: 0.5, 1.5: 0.1}), "RenyiDP({1.5: 0.1, 2: 0.5})", "RenyiDP({1.5: 0.1, 2: 0.5})"),
+    (PrivacyProfile(gaussian), "PrivacyProfile(gaussian)", "PrivacyProfile(gaussian)"),
+    (TradeOff(lambda x: 1 - x), "TradeOff(f)", "TradeOff(f)"),
+]
+NAMED = [
+    (RenyiDP({8: 0.5}, name="a=b"), "RenyiDP({8: 0.5}, name='a=b')"),
+    (RenyiDP({2: 0.1, 8: 0.5}, name="a=b"), "RenyiDP({2: 0.1, 8: 0.5}, name='a=b')"),
+    (PrivacyProfile(gaussian, name="a=b"), "PrivacyProfile(gaussian, name='a=b')"),
+    (TradeOff(coin, name="a=b"), "TradeOff(coin, name='a=b')"),
+]
+
+
+@pytest.mark.parametrize(("given", "source", "said"), GUARANTEES, ids=lambda it: str(it)[:30])
+def test_a_guarantee_without_a_name_is_shown_as_it_is_written(given, source, said):
+    (claim,) = expand({"guarantee": given, **PAIRS})
+    assert claim.label == source
+    assert str(claim) == f"@dp_claim(guarantee={source})"
+    assert claim.promise.guarantee.written("0.5") == said
+
+
+@pytest.mark.parametrize(("given", "source"), NAMED, ids=lambda it: str(it)[:30])
+def test_the_name_of_a_guarantee_is_in_ids_and_reports(given, source):
+    (claim,) = expand({"guarantee": given, **PAIRS})
+    assert claim.label == claim.promise.guarantee.written("0.5") == "a=b"
+    assert str(claim) == f"@dp_claim(guarantee={source})"
+    result = audit(lambda d, rng: 0, guarantee=given, max_samples=200, seed=1, **PAIRS)
+    record = Record.of(result, "a.py::f[a=b]")
+    assert record.claim == cells(record)[0] == "a=b"
+    assert "a=b" in record.headline
+
+
+def test_a_name_is_no_part_of_the_promise():
+    assert RenyiDP({8: 0.5}, name="one") == RenyiDP({8: 0.5})
+    assert PrivacyProfile(gaussian, "one") == PrivacyProfile(gaussian, "other")
+    assert PrivacyProfile(gaussian, "one").group(2).label == "2 x one"
+
+
+def test_claims_on_one_mechanism_are_told_apart_by_what_is_said_of_neighbours():
+    claims = [
+        expand({"eps": 1.0, "inputs": [[(1, 2)]], "neighbors": neighbors})[0]
+        for neighbors in ("add_remove_one", add_remove_one(unit=0, rows=3))
+    ]
+    assert distinct_labels(claims) == ["eps=1.0-add_remove_one", "eps=1.0-add_remove_one-0-3"]
+
+
+def of(**keywords):
+    (claim,) = expand({"inputs": [[(1, 2)]], **keywords})
+    return entry(claim, Settings().over(claim.effort), len)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told", "keyword"),
+    [
+        (
+            {"eps": 1.0, "neighbors": add_remove_one(unit=0, rows=3)},
+            {"eps": 1.0, "neighbors": add_remove_one(unit=0, rows=2)},
+            "neighbours neighbors=add_remove_one(unit=0, rows=3) -> "
+            "neighbors=add_remove_one(unit=0, rows=2)",
+            "neighbors",
+        ),
+        (
+            {"rho": 0.1, "neighbors": "replace_one"},
+            {"guarantee": RenyiDP({2: 0.3}), "neighbors": "replace_one"},
+            "promise rho=0.1 -> guarantee=RenyiDP({2: 0.3})",
+            "guarantee",
+        ),
+        (
+            {"guarantee": TradeOff(coin), "neighbors": "replace_one"},
+            {"guarantee": TradeOff(lambda x: 0.5 - x / 2), "neighbors": "replace_one"},
+            "promise guarantee=TradeOff(coin) -> guarantee=TradeOff(f)",
+            "guarantee",
+        ),
+        (
+            {"eps": 1.0, "neighbors": "replace_one"},
+            {"eps": 1.0, "neighbors": "replace_one", "method": Sequential(coupled=False)},
+            "coupled True -> False",
+            "method",
+        ),
+    ],
+)
+def test_what_is_on_record_is_told_as_it_is_written(old, new, told, keyword):
+    assert [str(change) for change in changes(of(**old), of(**new))] == [told]
+    (judged,) = judge({"a.py::f": of(**old)}, [Collected("a.py::f", of(**new))], lambda _: True)
+    assert keyword in keywords_of(judged)
+
+
+def test_a_record_of_old_keywords_says_what_it_is():
+    old = of(eps=1.0, neighbors="replace_one") | {"promise": {"rdp": [[8.0, 0.5]]}}
+    with pytest.raises(ClaimError, match=r"\{'rdp': \[\[8.0, 0.5\]\]\} is no promise"):
+        changes(old, of(eps=1.0, neighbors="replace_one"))
+
+
+NEIGHBOURS = (
+    "from pytest_dp import add_remove_one, replace_one, replace_special\n"
+    "add_remove_one(unit='user_id', rows=3), replace_one(), replace_special(0)"
+)
+GUARANTEES = (
+    "from pytest_dp import DPSniper, PrivacyProfile, RenyiDP, TradeOff\n"
+    "DPSniper(c=2), RenyiDP('?'), PrivacyProfile(None), TradeOff(3)"
+)
+CLAIM = (
+    "from pytest_dp import DPSniper; from pytest_dp.claim import expand\n"
+    "expand({'eps': 1.0, 'pairs': [(0, 1)], 'method': DPSniper(classifier='mlp')})"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        (NEIGHBOURS, r"pytest_dp\.(?!declaration$)|numpy"),
+        (GUARANTEES, "(numpy|scipy|pytest|hypothesis)$"),
+        (CLAIM, "(numpy|sklearn)$"),
+    ],
+    ids=["neighbours", "guarantees", "claim"],
+)
+def test_what_production_code_does_not_load(code, unwanted):
+    code += (
+        f"\nimport re, sys; print([name for name in sys.modules if re.match({unwanted!r}, name)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_functions_of_one_name_are_not_one_unit():
+    by_first, by_second = (lambda row: row[0]), (lambda row: row[1])
+    assert add_remove_one(unit=by_first) == add_remove_one(unit=by_first)
+    assert add_remove_one(unit=by_first) != add_remove_one(unit=by_second)
+
+
+def test_the_table_shortens_long_numbers():
+    result = audit(lambda d, rng: 0, eps=math.log(3), max_samples=200, seed=1, **PAIRS)
+    assert cells(Record.of(result, "a.py::f"))[0] == "eps 1.09861"
+
+
+def test_what_always_raises_is_told_with_each_kind_of_exception():
+    def mean(people, rng):
+        return sum(person["agee"] for person in people) / len(people)
+
+    with pytest.raises(MechanismError) as caught:
+        audit(mean, eps=1.0, pairs=[([], [{"age": 18}])], max_samples=200)
+    assert "ZeroDivisionError: " in str(caught.value)
+    assert str(caught.value).endswith("On other inputs it raises KeyError: 'agee'.")
+
+
+@pytest.mark.parametrize(("lower", "said"), [(1.84, "loss >= 1.84"), (1.0, "loss > 1.0")])
+def test_a_loss_without_a_parameter_is_told_as_a_multiple_of_the_claim(lower, said):
+    result = audit(
+        lambda d, rng: 0, guarantee=PrivacyProfile(gaussian), max_samples=200, seed=1, **PAIRS
+    )
+    record = replace(Record.of(result, "a.py::f"), status="violated", lower=lower)
+    assert outcome(record) == f"violated, {said} x the claim"

@@ -1,0 +1,89 @@
+"""A number is derived, measured or given, and says so, or stands in the one list of the others."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HOUSE = ROOT / "pytest_dp"
+LIMITS = HOUSE / "limits.py"
+TO_DO = {"evidence"}
+"""Rooms whose numbers are not all in the list yet."""
+MODULES = sorted(
+    name
+    for name in (str(file.relative_to(HOUSE).with_suffix("")) for file in HOUSE.rglob("*.py"))
+    if name != "limits" and name.split("/")[0] not in TO_DO
+)
+ABLATED = re.findall(r"^\| (`.*?) \|", (ROOT / "benchmarks/README.md").read_text(), re.MULTILINE)
+
+
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
+    """The names that a module assigns, each with its value, and the remark below."""
+    for node, after in zip(tree.body, [*tree.body[1:], ast.Pass()], strict=True):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            remark = ast.get_docstring(ast.Module([after], [])) or ""
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                for part, value in zip(target.elts, node.value.elts, strict=True):
+                    yield ast.unparse(part), value, remark
+            else:
+                yield ast.unparse(target), node.value, remark
+
+
+def is_bare(value: ast.expr) -> bool:
+    """Whether a value is made of nothing but numbers, such as ``np.arange(1, 7) / 6``."""
+    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    leaves = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant)]
+    numbers = [leaf for leaf in leaves if isinstance(leaf, int | float) and leaf not in (0, 1)]
+    others = [leaf for leaf in leaves if isinstance(leaf, str)]
+    return bool(numbers) and not others and names <= {"np"}
+
+
+LISTED = [name for name, *_ in constants(tree_of(LIMITS))]
+
+
+def says_its_source(module: str, name: str, remark: str) -> bool:
+    if re.search(r"\b[Mm]easured\b", remark):
+        return any(f"`{module.split('/')[-1]}.{name}`" in row for row in ABLATED)
+    return bool(re.search(r"\b([Dd]erived|[Gg]iven)\b", remark))
+
+
+def test_numbers_say_what_they_come_from():
+    assert not [
+        f"{module}: {name}"
+        for module in MODULES
+        for name, value, remark in constants(tree_of(HOUSE / f"{module}.py"))
+        if is_bare(value) and not says_its_source(module, name, remark)
+    ]
+
+
+def test_nothing_else_was_chosen_by_hand():
+    assert not [
+        module
+        for module in MODULES
+        if re.search(r"\bby\s+hand\b", (HOUSE / f"{module}.py").read_text(), re.IGNORECASE)
+    ]
+
+
+def test_the_list_is_short():
+    assert len(LISTED) <= 100
+
+
+def test_each_is_used():
+    used = {
+        alias.name
+        for file in HOUSE.rglob("*.py")
+        for node in ast.walk(tree_of(file))
+        if isinstance(node, ast.ImportFrom) and node.module == "pytest_dp.limits"
+        for alias in node.names
+    }
+    assert sorted(used) == sorted(LISTED)
