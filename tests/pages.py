@@ -27,8 +27,10 @@ class Block:
         Page and line.
     language, text : str
     mark, about : str
-        What a comment right above says: ``<!-- not run: the reason -->``, or
-        ``<!-- sample: the page that it is taken from -->``; empty without one.
+        What a comment right above says: ``<!-- not run: the reason -->``,
+        ``<!-- sample: the page that it is taken from -->``, or
+        ``<!-- printed: by the block above -->``;
+        empty without one.
     """
 
     where: str

@@ -7,6 +7,7 @@ import re
 import runpy
 import shlex
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def pages_with(*languages: str) -> list[Path]:
 def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not(page):
     tested = ("python", "console", "toml", "yaml", "mermaid")
     for block in blocks(page):
-        assert block.mark in ("", "not run", "sample"), block.where
+        assert block.mark in ("", "not run", "sample", "printed"), block.where
         compared = name(page) in BROKEN_ON_PURPOSE and block.language == "text"
         assert block.mark or compared or block.language in tested, block.where
 
@@ -63,6 +64,18 @@ def run(project, file: str, block: Block, *, may_fail: bool) -> None:
     assert "Error" not in result.stdout.str().partition("= FAILURES =")[2], block.where
     assert sum(outcomes.get(kind, 0) for kind in ("passed", "inconclusive", "failed")), block.where
     assert may_fail or "failed" not in outcomes, block.where
+
+
+def test_a_block_prints_what_the_page_says(capsys, tmp_path):
+    compared = 0
+    for page in DOCUMENTATION:
+        for code, printed in pairwise(blocks(page)):
+            if printed.mark == "printed":
+                tmp_path.joinpath("block.py").write_text(code.text)
+                runpy.run_path(str(tmp_path / "block.py"), run_name="__main__")
+                assert capsys.readouterr().out == printed.text, printed.where
+                compared += 1
+    assert compared
 
 
 def with_little_effort(audit):
