@@ -298,7 +298,7 @@ def project(folder: Path, *edits: tuple[str, str, str]) -> Iterator[Any]:
 
 def identity_after(*edits: tuple[str, str, str], name: str = "count") -> str:
     """The identity of a mechanism in a new copy of the project."""
-    from pytest_dp.identity import of_modules
+    from pytest_dp.records.code import of_modules
 
     with tempfile.TemporaryDirectory() as folder, project(Path(folder).resolve(), *edits) as stats:
         return of_modules(getattr(stats, name))

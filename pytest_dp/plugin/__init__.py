@@ -383,7 +383,7 @@ class _Outcomes:
 
 def pytest_unconfigure() -> None:
     """Leave no worker process running, and no profile loaded."""
-    for name in ("profiles", "identity"):
+    for name in ("profiles", "records.code"):
         if f"pytest_dp.{name}" in sys.modules:
             sys.modules[f"pytest_dp.{name}"].forget()
     if "pytest_dp.sampling.processes" in sys.modules:

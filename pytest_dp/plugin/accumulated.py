@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.accumulated.identity import identity
-from pytest_dp.accumulated.store import Run, Store, at_most
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise
-from pytest_dp.identity import incomparable, of_modules
 from pytest_dp.plugin.failure import spared
 from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import accumulates
+from pytest_dp.records.code import incomparable, of_modules
+from pytest_dp.records.evidence import Run, Store, at_most, identity
 from pytest_dp.report import numbers
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.settings import Settings

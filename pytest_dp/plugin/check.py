@@ -14,7 +14,6 @@ from pytest_dp.auditors.past import Past
 from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
 from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
-from pytest_dp.identity import source_digest
 from pytest_dp.keywords import read
 from pytest_dp.plugin.accumulated import Kept
 from pytest_dp.plugin.failure import relative, represent
@@ -22,6 +21,7 @@ from pytest_dp.plugin.last_violations import remember, remembered
 from pytest_dp.plugin.names import AUDITED, CONTENT, MARKER, reports
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
+from pytest_dp.records.code import source_digest
 from pytest_dp.report.junit import properties
 from pytest_dp.report.record import Record
 from pytest_dp.report.violation import headline, violation

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.committed.entries import Entry
-from pytest_dp.committed.judging import GONE, Collected, Judgement, judge, mechanism_of, updated
-from pytest_dp.committed.messages import keywords_of, message, summary
-from pytest_dp.committed.storing import alone, damaged, load
-from pytest_dp.committed.storing import write as store
 from pytest_dp.errors import ClaimsFileError, WeakenedClaim
 from pytest_dp.plugin.claims_seen import Failure, Run
 from pytest_dp.plugin.failure import decorator_source, relative, represent
 from pytest_dp.plugin.selection import BUILTIN, leaves_out, left_out_by_marks, scope
+from pytest_dp.records.entries import Entry
+from pytest_dp.records.judging import GONE, Collected, Judgement, judge, mechanism_of, updated
+from pytest_dp.records.messages import keywords_of, message, summary
+from pytest_dp.records.storing import alone, damaged, load
+from pytest_dp.records.storing import write as store
 from pytest_dp.report import github
 from pytest_dp.report.record import Record
 

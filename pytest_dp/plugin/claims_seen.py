@@ -151,10 +151,10 @@ def _described(item: pytest.Item, state: str) -> dict[str, Any]:
 
 
 def _entry(item: pytest.Item, mechanism: Any, claim: Any, resolved: Any = None) -> dict[str, Any]:
-    from pytest_dp.committed.entries import differing, entry
     from pytest_dp.keywords import read_one
     from pytest_dp.plugin.options import typed_profile, written
     from pytest_dp.profiles import of_project, own, profile
+    from pytest_dp.records.entries import differing, entry
 
     declaration = getattr(item, "declaration", None)
     marker = item.get_closest_marker(MARKER)

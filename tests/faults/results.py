@@ -60,7 +60,7 @@ FAULTS = (
     ),
     Fault(
         "weaker-counts-as-stronger",
-        "committed/comparing.py",
+        "records/comparing.py",
         "verdict = STRONGER if forth else WEAKER if back else OTHER",
         "verdict = STRONGER if forth or back else OTHER",
         "A claim on record becomes weaker, and nobody is told.",
@@ -68,7 +68,7 @@ FAULTS = (
     ),
     Fault(
         "less-effort-counts-as-more",
-        "committed/comparing.py",
+        "records/comparing.py",
         "return STRONGER if after > before else WEAKER\n\n\ndef _falling",
         "return STRONGER\n\n\ndef _falling",
         "An audit looks less hard than on record, and nobody is told.",
@@ -76,7 +76,7 @@ FAULTS = (
     ),
     Fault(
         "smaller-group-counts-as-stronger",
-        "committed/comparing.py",
+        "records/comparing.py",
         "str(old), str(new), STRONGER if new > old else WEAKER)",
         "str(old), str(new), STRONGER)",
         "A group gets smaller, and nobody is told.",
@@ -84,7 +84,7 @@ FAULTS = (
     ),
     Fault(
         "seed-counts-twice",
-        "accumulated/store.py",
+        "records/evidence.py",
         "others = [run for run in runs if run.seed != seed]",
         "others = list(runs)",
         "Evidence of one run multiplies with itself.",
@@ -92,7 +92,7 @@ FAULTS = (
     ),
     Fault(
         "evidence-whatever-the-claim",
-        "accumulated/identity.py",
+        "records/evidence.py",
         "said: list[Any] = [promise.guarantee, promise.relation]",
         "said: list[Any] = [promise.relation]",
         "Evidence against one claim counts against another.",
@@ -100,7 +100,7 @@ FAULTS = (
     ),
     Fault(
         "refuted-and-forgotten",
-        "accumulated/store.py",
+        "records/evidence.py",
         "        if everything.refutes(alpha):\n            return everything\n",
         "",
         "A later run takes back what an earlier one has refuted.",
@@ -108,7 +108,7 @@ FAULTS = (
     ),
     Fault(
         "constants-of-modules-ignored",
-        "identity/__init__.py",
+        "records/code.py",
         'text = digest(repr((space.get("__name__"), code, held)))',
         'text = digest(repr((space.get("__name__"), held)))',
         "Evidence of old code is kept though a constant changed.",
@@ -116,7 +116,7 @@ FAULTS = (
     ),
     Fault(
         "imports-ignored",
-        "identity/__init__.py",
+        "records/code.py",
         "            ahead += module.reached\n",
         "",
         "Evidence of old code is kept though a module that it imports changed.",

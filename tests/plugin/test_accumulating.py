@@ -7,7 +7,7 @@ import json
 import pytest
 from projects import laplace
 
-from pytest_dp.accumulated.store import Store
+from pytest_dp.records.evidence import Store
 from pytest_dp.results.evidence import Evidence
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]

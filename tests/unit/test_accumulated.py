@@ -17,14 +17,13 @@ import numpy as np
 import pytest
 
 from pytest_dp import dp_claim
-from pytest_dp.accumulated.identity import identity
-from pytest_dp.accumulated.store import Store
 from pytest_dp.auditors import run
 from pytest_dp.auditors.past import Past
 from pytest_dp.claim import Arguments, Promise, expand
 from pytest_dp.datasets.relations import AddRemoveOne
 from pytest_dp.evidence.betting import RUNGS, Ledger
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.records.evidence import Store, identity
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.settings import Settings
 
@@ -250,7 +249,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_dp.accumulated.store import Store
+from pytest_dp.records.evidence import Store
 from pytest_dp.results.evidence import Evidence
 store = Store(Path(sys.argv[1]))
 print("ready", flush=True)

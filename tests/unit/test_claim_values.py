@@ -28,11 +28,11 @@ from pytest_dp import (
     replace_special,
 )
 from pytest_dp.claim import distinct_labels, expand
-from pytest_dp.committed.comparing import changes
-from pytest_dp.committed.entries import entry
-from pytest_dp.committed.judging import Collected, judge
-from pytest_dp.committed.messages import keywords_of
 from pytest_dp.keywords import KEYWORDS, MOVED
+from pytest_dp.records.comparing import changes
+from pytest_dp.records.entries import entry
+from pytest_dp.records.judging import Collected, judge
+from pytest_dp.records.messages import keywords_of
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import cells, outcome
 from pytest_dp.settings import Settings

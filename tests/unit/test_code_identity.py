@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.identity_edits import EDITS, HARMLESS, identity_after, project
-from pytest_dp.identity import forget, of_modules, of_names
+from pytest_dp.records.code import forget, of_modules, of_names
 
 USUAL: dict[str, str] = {}
 

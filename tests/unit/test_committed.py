@@ -18,10 +18,13 @@ from hypothesis import strategies as st
 
 from pytest_dp import PrivacyProfile, RenyiDP, Sequential, TradeOff, add_remove_one, writing
 from pytest_dp.claim import expand
-from pytest_dp.committed import storing
-from pytest_dp.committed.comparing import OTHER, STRONGER, WEAKER, changes
-from pytest_dp.committed.entries import entry
-from pytest_dp.committed.judging import (
+from pytest_dp.declaration import queries, replace_special, values
+from pytest_dp.errors import ClaimsFileError
+from pytest_dp.records import storing
+from pytest_dp.records.code import source_digest
+from pytest_dp.records.comparing import OTHER, STRONGER, WEAKER, changes
+from pytest_dp.records.entries import entry
+from pytest_dp.records.judging import (
     GONE,
     KEPT,
     NEW,
@@ -31,10 +34,7 @@ from pytest_dp.committed.judging import (
     judge,
     matched,
 )
-from pytest_dp.committed.texts import brief, text_of
-from pytest_dp.declaration import queries, replace_special, values
-from pytest_dp.errors import ClaimsFileError
-from pytest_dp.identity import source_digest
+from pytest_dp.records.texts import brief, text_of
 from pytest_dp.settings import Settings
 
 
@@ -302,7 +302,7 @@ def test_a_read_only_directory_is_said(tmp_path, monkeypatch):
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_dp.committed.storing import alone, load, write
+from pytest_dp.records.storing import alone, load, write
 file, name = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):

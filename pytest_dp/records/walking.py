@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.identity.syntax import digest, digest_of, imports, inside, source_of
 from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import THOUSAND
 from pytest_dp.reach import GENERATORS, is_bound, names_in
+from pytest_dp.records.syntax import digest, digest_of, imports, inside, source_of
 from pytest_dp.reprs import shown
 from pytest_dp.whose_code import is_project_file, is_project_module, is_project_space
 

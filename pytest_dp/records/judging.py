@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pytest_dp.committed.comparing import Change, changes
-from pytest_dp.committed.entries import Entry
+from pytest_dp.records.comparing import Change, changes
+from pytest_dp.records.entries import Entry
 
 KEPT, STRONGER, RENAMED = "kept", "stronger", "renamed"
 WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"

@@ -13,9 +13,9 @@ import numpy as np
 
 from pytest_dp.datasets.types import type_of
 from pytest_dp.declaration import Neighbors, Queries, Values
-from pytest_dp.identity import digest, of_names, source_digest
 from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import DEEP, SHORT_TEXT, THOUSAND
+from pytest_dp.records.code import digest, of_names, source_digest
 from pytest_dp.reprs import shown
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)

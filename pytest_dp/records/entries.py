@@ -8,11 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_dp.claim import Claim, Promise
-from pytest_dp.committed.texts import brief, text_of, with_code
 from pytest_dp.datasets.types import type_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.identity import digest, source_digest
 from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import RECORDED_EPS
 from pytest_dp.privacy import (
@@ -23,6 +21,8 @@ from pytest_dp.privacy import (
     ZeroConcentratedDP,
     guarantee,
 )
+from pytest_dp.records.code import digest, source_digest
+from pytest_dp.records.texts import brief, text_of, with_code
 from pytest_dp.settings import Settings
 
 Entry = dict[str, Any]

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.committed.entries import Entry
 from pytest_dp.errors import ClaimsFileError
+from pytest_dp.records.entries import Entry
 from pytest_dp.writing import write_whole
 
 VERSION = 1

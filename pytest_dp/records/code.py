@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.identity.syntax import digest, environment, imports, normalised, source_digest
-from pytest_dp.identity.walking import MACHINERY, Space, Walk, is_project, new, pieces, version
+from pytest_dp.records.syntax import digest, environment, imports, normalised, source_digest
+from pytest_dp.records.walking import MACHINERY, Space, Walk, is_project, new, pieces, version
 
 __all__ = ["digest", "forget", "incomparable", "of_modules", "of_names", "source_digest"]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.committed.comparing import WEAKER, Change
-from pytest_dp.committed.entries import promise_text
-from pytest_dp.committed.judging import (
+from pytest_dp.limits import LINE
+from pytest_dp.records.comparing import WEAKER, Change
+from pytest_dp.records.entries import promise_text
+from pytest_dp.records.judging import (
     FAILING,
     GONE,
     HIDDEN,
@@ -20,7 +21,6 @@ from pytest_dp.committed.judging import (
     Judgement,
     mechanism_of,
 )
-from pytest_dp.limits import LINE
 
 _WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 KEYWORDS = {

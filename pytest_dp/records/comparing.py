@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pytest_dp.committed.entries import (
+from pytest_dp.declaration import Neighbors
+from pytest_dp.limits import EQUAL, NEARLY_EQUAL
+from pytest_dp.privacy import Guarantee
+from pytest_dp.privacy.implication import implies
+from pytest_dp.records.entries import (
     Entry,
     content_of,
     guarantee_of,
     promise_of,
     promise_text,
 )
-from pytest_dp.declaration import Neighbors
-from pytest_dp.limits import EQUAL, NEARLY_EQUAL
-from pytest_dp.privacy import Guarantee
-from pytest_dp.privacy.implication import implies
 from pytest_dp.settings import SEARCHES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"

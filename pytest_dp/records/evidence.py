@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_dp import clocks
+from pytest_dp.claim import Arguments, Promise
+from pytest_dp.records.code import digest, of_modules
+from pytest_dp.records.texts import text_of
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.writing import write_whole
 
@@ -172,6 +175,24 @@ class Store:
             self.problems.append(
                 f"{place / _LEARNED} could not be written, so the next run begins anew: {error}"
             )
+
+
+def identity(
+    promise: Promise, arguments: Arguments, mechanism: Any, *, beyond: bool = False
+) -> str:
+    """A digest of the claim, its inputs and all code that may matter: evidence is about these.
+
+    The promise has its inputs looked up. The mechanism may be a text that stands for it, and was
+    made before its first run. If bets on inputs beyond what the claim gives count, it is another
+    claim.
+    """
+    said: list[Any] = [promise.guarantee, promise.relation]
+    said += [arguments.params, arguments.vectorized, arguments.drawn]
+    inputs = of_modules(promise.relation, promise.inputs, promise.pairs, *arguments.drawn.values())
+    code = (
+        mechanism if isinstance(mechanism, str) else of_modules(mechanism, dict(arguments.params))
+    )
+    return digest("\n".join([*map(text_of, said), inputs, code, *["beyond"] * beyond]))
 
 
 def total(runs: Iterable[Run]) -> Evidence:

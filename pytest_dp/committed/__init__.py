@@ -1,1 +1,0 @@
-"""Claims as they are kept in ``dp-claims.json``, and what became of them since."""

@@ -1,0 +1,1 @@
+"""What outlasts a run: claims on record, evidence of earlier runs, and the code both are about."""
