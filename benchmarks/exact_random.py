@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pytest_dp.exact.distribution import Distribution, NotExact
-from pytest_dp.exact.enumerating import enumerated
+from pytest_dp.known.enumerated import Distribution, NotExact
+from pytest_dp.known.enumerating import enumerated
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.calling import Call

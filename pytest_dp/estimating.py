@@ -17,12 +17,11 @@ from pytest_dp.auditors import audit
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.evidence.clopper_pearson import delta_lower
-from pytest_dp.exact.distribution import NotExact
-from pytest_dp.exact.enumerating import TOO_MANY, enumerated
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
 from pytest_dp.known import KnownPair
-from pytest_dp.known.enumerated import EnumeratedPair
+from pytest_dp.known.enumerated import EnumeratedPair, NotExact
+from pytest_dp.known.enumerating import TOO_MANY, enumerated
 from pytest_dp.known.in_closed_form import compare, outcomes_of
 from pytest_dp.limits import LONG_STEP_TIME, NO_LOSS, REFUTED, RUNS, SHOWN_ALPHA, THOUSAND
 from pytest_dp.outputs.outcome import all_raised

@@ -16,10 +16,9 @@ from pytest_dp.attacks.binning import Binning
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.exact.distribution import NotExact
-from pytest_dp.exact.enumerating import TOO_SLOW, enumerated
 from pytest_dp.known import KnownPair, parameter_of
-from pytest_dp.known.enumerated import EnumeratedPair
+from pytest_dp.known.enumerated import EnumeratedPair, NotExact
+from pytest_dp.known.enumerating import TOO_SLOW, enumerated
 from pytest_dp.limits import EQUAL, MANY, REFUTED, SEVERAL, STEP_TIME, THOUSAND
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument

@@ -3,26 +3,182 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pytest_dp.arrays import Outputs
+from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.attacks.binning import ByOutcomes
-from pytest_dp.exact.agreement import evidence_against_distribution
-from pytest_dp.exact.distribution import Distribution
-from pytest_dp.exact.losses import PairProbabilities, delta_of, eps_at, pair_probabilities
+from pytest_dp.evidence.goodness_of_fit import log_e_value
 from pytest_dp.known import Excess, larger
-from pytest_dp.limits import EQUAL
+from pytest_dp.known.paths import Weight
+from pytest_dp.limits import EQUAL, FLOAT_ERRORS
 from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Mode
+
+NO_EQUALITY = "output without value equality"
+
+
+class NotExact(Exception):  # noqa: N818  a way out, not an error
+    """A mechanism cannot be enumerated; the message says why."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Outputs, no two of them equal, and what is known of their probabilities."""
+
+    outcomes: tuple[Any, ...]
+    """One of each set of equal outputs."""
+    marks: Ints
+    """Their hashes (`pytest_dp.outputs.hashing`), which are those of equal outputs."""
+    weights: tuple[Weight, ...]
+    """Lower bounds on their probabilities."""
+    residual: float
+    """The probability of outputs that were not enumerated."""
+    rounding: float
+    """Relative error of any of the weights; 0 where all are fractions."""
+    runs: int
+    """Of the mechanism."""
+    only_integers: bool = True
+    """Whether all numbers in outputs are whole: others may differ by rounding alone."""
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """The weights as floats."""
+        return np.array([float(weight) for weight in self.weights])
+
+
+def grouped(
+    outputs: Sequence[Any], weights: Sequence[Weight], residual: Weight, rounding: float, runs: int
+) -> Distribution:
+    """The distribution of the outputs of paths, of which some may be equal.
+
+    Raises NotExact if outputs cannot be compared by value.
+    """
+    table = tabulate(list(outputs))
+    if opaque_types(table.levels):
+        raise NotExact(NO_EQUALITY)
+    marks = hashes(table)
+    total: dict[int, Weight] = {}
+    outcomes: dict[int, Any] = {}
+    for mark, output, weight in zip(marks.tolist(), outputs, weights, strict=True):
+        total[mark] = total.get(mark, 0) + weight
+        outcomes.setdefault(mark, output)
+    return Distribution(
+        tuple(outcomes.values()),
+        np.array(list(outcomes), np.int64),
+        tuple(total.values()),
+        float(residual),
+        rounding,
+        runs,
+        bool((table.numbers[np.isfinite(table.numbers)] % 1 == 0).all()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PairProbabilities:
+    """Probabilities of the same outcomes on two inputs."""
+
+    marks: Ints
+    """Of each outcome."""
+    p: Floats
+    """Lower bounds on its probability on D."""
+    q: Floats
+    """The same on D'."""
+    residuals: tuple[float, float]
+    """The probability on D and on D' that was not enumerated, which any outcomes may have."""
+    rounding: float
+    """Relative error of the probabilities."""
+
+    @property
+    def swapped(self) -> PairProbabilities:
+        """The other direction: D' in the place of D."""
+        return PairProbabilities(self.marks, self.q, self.p, self.residuals[::-1], self.rounding)
+
+
+def pair_probabilities(on_d: Distribution, on_d2: Distribution) -> PairProbabilities:
+    """The probabilities of all outcomes of two distributions, by their hashes."""
+    marks = np.union1d(on_d.marks, on_d2.marks)
+    p, q = np.zeros(len(marks)), np.zeros(len(marks))
+    p[np.searchsorted(marks, on_d.marks)] = on_d.probabilities
+    q[np.searchsorted(marks, on_d2.marks)] = on_d2.probabilities
+    rounding = max(on_d.rounding, on_d2.rounding) + FLOAT_ERRORS
+    return PairProbabilities(marks, p, q, (on_d.residual, on_d2.residual), rounding)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Bounds on eps in one direction of a pair."""
+
+    lower: float
+    upper: float
+    """With a delta that is larger by `extra_delta`."""
+    extra_delta: float
+    """By outputs that were not enumerated; 0 where all were."""
+    error: float
+    """Of `upper`, by rounding."""
+    marks: Ints
+    """The outcomes by which it is attained."""
+
+
+def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float, Bools]:
+    """Bounds on how much P exceeds ``exp(eps) Q`` on the worst set of outcomes, and that set."""
+    factor = math.exp(stick.eps)
+    worst = pair.p > factor * pair.q
+    p, q = math.fsum(pair.p[worst]), math.fsum(pair.q[worst])
+    on_d, on_d2 = pair.residuals
+    slack = pair.rounding * (p + factor * q)
+    return p - factor * (q + on_d2) - slack, p - factor * q + on_d + slack, worst
+
+
+def eps_at(delta: float, pair: PairProbabilities) -> Loss:
+    """The smallest eps for which P exceeds ``exp(eps) Q`` by at most `delta`, in nats.
+
+    Source: the hockey-stick divergence is piecewise linear in exp(eps), with a corner at each ratio
+    of probabilities.
+    """
+    on_d, on_d2 = pair.residuals
+    shrink = 1 - pair.rounding
+    lower, worst = _eps(delta, pair.p * shrink, pair.q / shrink, on_d2)
+    extra_delta = on_d + math.exp(min(lower, 700.0)) * on_d2
+    upper, _ = _eps(delta + extra_delta, pair.p, pair.q, 0.0)
+    return Loss(lower, max(upper, lower), extra_delta, 2 * pair.rounding, pair.marks[worst])
+
+
+def _eps(delta: float, p: Floats, q: Floats, residual: float) -> tuple[float, Bools]:
+    """Logarithm of the largest (P(S) - delta) / (Q(S) + residual), and the set S."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(p > 0, p / q, 0.0)
+    order = np.argsort(-ratio, kind="stable")
+    numerator, denominator = np.cumsum(p[order]) - delta, np.cumsum(q[order]) + residual
+    if not len(p) or not (numerator > 0).any():
+        return 0.0, np.zeros(len(p), bool)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.where(numerator > 0, numerator / denominator, 0.0)
+    best = int(np.argmax(quotient))
+    worst = np.zeros(len(p), bool)
+    worst[order[: best + 1]] = True
+    return max(math.log(quotient[best]) if quotient[best] > 0 else 0.0, 0.0), worst
+
+
+def evidence_against_distribution(marks: Ints, distribution: Distribution) -> float:
+    """Evidence that outputs with these hashes are not of a distribution: the log of an e-value."""
+    order = np.argsort(distribution.marks)
+    of_outcomes = distribution.marks[order]
+    at = np.minimum(np.searchsorted(of_outcomes, marks), len(of_outcomes) - 1)
+    inside = of_outcomes[at] == marks
+    counts = np.bincount(order[at[inside]], minlength=len(order))
+    outside = int((~inside).sum())
+    return log_e_value(counts, distribution.probabilities, outside, distribution.residual)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from pytest_dp.analytic.agreement import evidence_against
-from pytest_dp.analytic.comparing import Case, compared, largest_of
-from pytest_dp.analytic.experiments import Largest, Table
-from pytest_dp.analytic.outcomes import Outcome, outcomes_of
-from pytest_dp.analytic.profiles import Profile, eps_at, gaussian, profile
 from pytest_dp.arrays import Outputs
 from pytest_dp.known import Excess, larger
+from pytest_dp.known.agreement import evidence_against
+from pytest_dp.known.comparing import Case, compared, largest_of
+from pytest_dp.known.experiments import Largest, Table
+from pytest_dp.known.outcomes import Outcome, outcomes_of
+from pytest_dp.known.profiles import Profile, eps_at, gaussian, profile
 from pytest_dp.limits import EQUAL, NEARLY_EQUAL, STEPS, THOUSAND
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument

@@ -1,7 +1,8 @@
-"""Requests of mechanisms for random numbers, and the lines of code that make them."""
+"""Requests of mechanisms for random numbers, the lines of code that make them, and real answers."""
 
 from __future__ import annotations
 
+import base64
 import functools
 import inspect
 import logging
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator, RandomState
+from numpy.random import MT19937, Generator, Philox, RandomState
 
 PASSED_ON = {"seed", "get_state", "set_state", "getstate", "setstate", "spawn", "bit_generator"}
 """Public attributes of generators that do not draw."""
@@ -165,3 +166,36 @@ def stack() -> tuple[Site, ...]:
             sites.append(Site(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
     return tuple(sites)
+
+
+def plain(kind: type, words: bytes) -> Any:
+    """A generator of a kind, with 32 bytes as its seed."""
+    if kind is Generator:
+        return Generator(Philox(np.frombuffer(words, np.uint32)))
+    if kind is RandomState:
+        return RandomState(MT19937(np.frombuffer(words, np.uint32)))
+    return _PythonGenerator(words)
+
+
+class _PythonGenerator(random.Random):
+    """A generator with the functions of `secrets` and ``os.urandom`` as well."""
+
+    def randbelow(self, bound: int) -> int:
+        return self.randrange(bound)
+
+    randbits = random.Random.getrandbits
+    urandom = random.Random.randbytes
+
+    def token_bytes(self, size: int | None = None) -> bytes:
+        return self.randbytes(size or 32)
+
+    def token_hex(self, size: int | None = None) -> str:
+        return self.token_bytes(size).hex()
+
+    def token_urlsafe(self, size: int | None = None) -> str:
+        return base64.urlsafe_b64encode(self.token_bytes(size)).rstrip(b"=").decode()
+
+
+def answered(generator: Any, request: Request) -> Any:
+    """The answer of a generator to a request."""
+    return getattr(generator, request.method)(*request.args, **request.keywords)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.randomness.plain import answered, plain
-from pytest_dp.randomness.requests import Request, Site, Source, stack
+from pytest_dp.randomness.requests import Request, Site, Source, answered, plain, stack
 from pytest_dp.randomness.stand_ins import Instrument
 
 Replacement = Callable[["Draw", "Draws"], Any]

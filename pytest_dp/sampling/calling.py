@@ -21,7 +21,7 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import MANY, SEVERAL, THOUSAND
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.randomness.forks import end_if_forked, process_number
+from pytest_dp.randomness.stand_ins import end_if_forked, process_number
 from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import shared_noise
 from pytest_dp.sampling.captured import NO_GENERATORS, Captured, find

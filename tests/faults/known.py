@@ -116,7 +116,7 @@ FAULTS = (
     ),
     Fault(
         "branch-forgotten",
-        "randomness/branching.py",
+        "known/paths.py",
         "if other != choice and weight > 0",
         "if other > choice and weight > 0",
         "Exact enumeration leaves out paths, and does not say so.",
@@ -124,7 +124,7 @@ FAULTS = (
     ),
     Fault(
         "paths-left-forgotten",
-        "randomness/branching.py",
+        "known/paths.py",
         "            left += weight_left_out\n",
         "            left += 0 * weight_left_out\n",
         "Paths that were not run are taken for nothing.",
@@ -132,7 +132,7 @@ FAULTS = (
     ),
     Fault(
         "equal-outcomes-replaced",
-        "exact/distribution.py",
+        "known/enumerated.py",
         "total[mark] = total.get(mark, 0) + weight",
         "total[mark] = weight",
         "Of equal outcomes only the last counts.",
@@ -140,7 +140,7 @@ FAULTS = (
     ),
     Fault(
         "exact-delta-ignored",
-        "exact/losses.py",
+        "known/enumerated.py",
         "np.cumsum(p[order]) - delta, np.cumsum(q[order]) + residual",
         "np.cumsum(p[order]), np.cumsum(q[order]) + residual",
         "An exact loss is that at delta = 0.",
@@ -148,7 +148,7 @@ FAULTS = (
     ),
     Fault(
         "exact-bounds-exchanged",
-        "exact/losses.py",
+        "known/enumerated.py",
         "return p - factor * (q + on_d2) - slack, p - factor * q + on_d + slack, worst",
         "return p - factor * q + on_d - slack, p - factor * (q + on_d2) + slack, worst",
         "What was not enumerated widens the bounds to the unsound side.",
@@ -156,7 +156,7 @@ FAULTS = (
     ),
     Fault(
         "exact-direction-not-swapped",
-        "exact/losses.py",
+        "known/enumerated.py",
         "return PairProbabilities(self.marks, self.q, self.p, ",
         "return PairProbabilities(self.marks, self.p, self.q, ",
         "The other direction of a pair is never looked at.",
@@ -196,7 +196,7 @@ FAULTS = (
     ),
     Fault(
         "abandoned-paths-forgotten",
-        "exact/enumerating.py",
+        "known/enumerating.py",
         "max(self.left, 0) + self.abandoned, self.inexact",
         "max(self.left, 0), self.inexact",
         "Paths that were given up are taken for nothing, and a loss for exact.",

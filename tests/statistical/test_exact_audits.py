@@ -12,7 +12,7 @@ from boundary import most
 
 from benchmarks.exact_random import compare, compiled, known, program
 from pytest_dp import audit
-from pytest_dp.exact.distribution import NotExact
+from pytest_dp.known.enumerated import NotExact
 
 ALPHA = 0.05
 QUIET = {"n_jobs": 1, "max_samples": 1_500, "alpha": ALPHA}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from pytest_dp.exact.enumerating import enumerated
-from pytest_dp.exact.losses import eps_at, pair_probabilities
+from pytest_dp.known.enumerated import eps_at, pair_probabilities
+from pytest_dp.known.enumerating import enumerated
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline

@@ -9,9 +9,9 @@ import pytest
 from exact import call_of
 from scipy import stats
 
-from pytest_dp.analytic.comparing import compared, largest_of
-from pytest_dp.analytic.outcomes import outcomes_of
-from pytest_dp.analytic.profiles import profile
+from pytest_dp.known.comparing import compared, largest_of
+from pytest_dp.known.outcomes import outcomes_of
+from pytest_dp.known.profiles import profile
 from pytest_dp.privacy import gdp_to_delta
 from pytest_dp.randomness import laws
 from pytest_dp.randomness.laws import Law

@@ -12,8 +12,8 @@ from test_analytic_linear import TRACED
 from test_analytic_ways import fresh_answer, released, sparse_vector
 
 from benchmarks.mechanisms import histogram, one_time_rappor, rappor
-from pytest_dp.analytic.agreement import evidence_against
-from pytest_dp.analytic.outcomes import outcomes_of
+from pytest_dp.known.agreement import evidence_against
+from pytest_dp.known.outcomes import outcomes_of
 from pytest_dp.randomness.laws import GEOMETRIC, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline

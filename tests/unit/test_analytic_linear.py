@@ -10,10 +10,10 @@ import pytest
 from exact import call_of
 from test_analytic import cases, loss
 
-from pytest_dp.analytic.comparing import Case, largest_of
-from pytest_dp.analytic.experiments import Moved
-from pytest_dp.analytic.outcomes import outcomes_of
-from pytest_dp.analytic.profiles import profile
+from pytest_dp.known.comparing import Case, largest_of
+from pytest_dp.known.experiments import Moved
+from pytest_dp.known.outcomes import outcomes_of
+from pytest_dp.known.profiles import profile
 from pytest_dp.randomness.laws import LAPLACE, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.randomness.tape import Tape

@@ -12,10 +12,10 @@ from scipy.integrate import quad
 from scipy.stats import laplace, norm
 from test_analytic import cases, loss
 
-from pytest_dp.analytic.comparing import largest_of
-from pytest_dp.analytic.conditioned import log_weight
-from pytest_dp.analytic.outcomes import outcomes_of
-from pytest_dp.analytic.parts import parts_of
+from pytest_dp.known.comparing import largest_of
+from pytest_dp.known.conditioned import log_weight
+from pytest_dp.known.outcomes import outcomes_of
+from pytest_dp.known.parts import parts_of
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline
 

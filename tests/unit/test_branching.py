@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import islice
 
-from pytest_dp.randomness.branching import Path, explored
+from pytest_dp.known.paths import Path, explored
 
 HALF = Fraction(1, 2)
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from exact import distribution, probabilities
 
-from pytest_dp.exact.distribution import NotExact
-from pytest_dp.exact.enumerating import enumerated
+from pytest_dp.known.enumerated import NotExact
+from pytest_dp.known.enumerating import enumerated
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline

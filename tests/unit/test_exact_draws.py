@@ -16,8 +16,8 @@ import pytest
 from exact import distribution, probabilities
 from scipy import stats
 
-from pytest_dp.exact import choices
-from pytest_dp.exact.distribution import NotExact
+from pytest_dp.known import choices
+from pytest_dp.known.enumerated import NotExact
 
 TOLERANCE = 1e-12
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from exact import distribution, loss, probabilities
 
-from pytest_dp.exact.distribution import NotExact
+from pytest_dp.known.enumerated import NotExact
 
 TOLERANCE = 1e-10
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from exact import loss
 
-from pytest_dp.exact.distribution import grouped
-from pytest_dp.exact.losses import delta_of, eps_at, pair_probabilities
+from pytest_dp.known.enumerated import delta_of, eps_at, grouped, pair_probabilities
 from pytest_dp.privacy import HockeyStick
 
 RNG = np.random.default_rng(16)

@@ -28,9 +28,9 @@ import numpy as np
 import pytest
 from numpy.random import default_rng, laplace
 
-from pytest_dp.analytic.outcomes import outcomes_of
-from pytest_dp.exact.distribution import NotExact
-from pytest_dp.exact.enumerating import enumerated
+from pytest_dp.known.enumerated import NotExact
+from pytest_dp.known.enumerating import enumerated
+from pytest_dp.known.outcomes import outcomes_of
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.modules import modules_replaced
 from pytest_dp.randomness.requests import KINDS, RNG, Request, Site, Source

@@ -3,26 +3,90 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.analytic.affine import Affine
-from pytest_dp.analytic.conversions import NAMES
-from pytest_dp.analytic.finite import Finite
-from pytest_dp.analytic.trace import Condition, Interval, Trace
-from pytest_dp.analytic.traced import Traced, simplest
-from pytest_dp.analytic.tracing import Tracer
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.limits import THOUSAND
+from pytest_dp.known.arrays import TracedArray, array_of, of_function, of_ufunc
+from pytest_dp.known.conversions import FLOAT, INT
+from pytest_dp.known.deferred import Affine, Finite
+from pytest_dp.known.monotone import elementwise, objects
+from pytest_dp.known.paths import Path, explored
+from pytest_dp.known.trace import Condition, Interval, Trace, Traced, simplest
+from pytest_dp.limits import STEPS, THOUSAND
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.randomness.branching import Path, explored
-from pytest_dp.randomness.laws import Law
-from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.randomness.catalogue import Standard, kind_of, size_of
+from pytest_dp.randomness.laws import UNIFORM, Law
+from pytest_dp.randomness.requests import Request
+from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
+
+WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
+"""Types of draws that do not round what is drawn."""
+
+
+class Tracer(Instrument):
+    """Answers draws by traced numbers of their laws; `trace` is that of the run under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.start(Path())
+
+    def start(self, path: Path) -> None:
+        """Trace a new run, which takes this path."""
+        self.refusal = ""
+        self.trace = Trace(path, self, of_ufunc, of_function)
+
+    def draw(self, request: Request) -> Any:
+        """A traced number, or an array of them.
+
+        Raises CannotInstrument if the law of the draw is not known.
+        """
+        arguments = request.arguments
+        if arguments.get("out") is not None:
+            self.refuse("draws are written into an array of floats")
+        if np.dtype(arguments.get("dtype", float)) not in WIDE:
+            self.refuse(f"draws are converted to {np.dtype(arguments['dtype'])}")
+        standard_of = kind_of(request).standard
+        if standard_of is None:
+            self.refuse(f"draws of {request.method} are not traced")
+        try:
+            standard = standard_of(arguments)
+        except TypeError:
+            self.refuse(f"{request} is not traced")
+        if any(isinstance(value, Traced | TracedArray) for value in standard[1:2]):
+            self.refuse("the scale of a draw depends on another draw")
+        return self._traced(standard, size_of(request))
+
+    def _traced(self, standard: Standard, size: Any) -> Any:
+        law, scale, loc = standard
+        shape = () if size is None else np.empty(size, dtype=bool).shape
+        if size is None:
+            shape = np.broadcast(np.empty(np.shape(scale)), np.empty(np.shape(loc))).shape
+        if math.prod(shape) + len(self.trace.laws) > STEPS:
+            self.refuse(f"it takes more than {STEPS:,} draws")
+        if not shape:
+            return self._number(law, scale, loc)
+        room = np.empty(shape, dtype=bool)
+        values = elementwise(
+            lambda a, b, _: self._number(law, a, b), *map(objects, (scale, loc, room))
+        )
+        return array_of(self.trace, values)
+
+    def _number(self, law: Law, scale: Any, loc: Any) -> Any:
+        if isinstance(scale, Traced):
+            self.refuse("the scale of a draw depends on another draw")
+        scale = float(scale)
+        if law.family is not UNIFORM and not scale >= 0 and not law.lattice:
+            raise ValueError("scale < 0")
+        if scale == 0:
+            return loc
+        return Affine(self.trace, {self.trace.new(law): scale}, 0.0) + loc
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +117,7 @@ def outcomes_of(
     def run(path: Path) -> Outcome:
         tracer.start(path)
         try:
-            output = run_copy(call, data, tracer, NAMES)
+            output = run_copy(call, data, tracer, FLOAT | INT)
         except (ClaimError, MechanismError) as error:  # as vectorised mechanisms raise
             message = str(error).partition("\n")[0].rstrip(":")
             raise CannotInstrument(f"with draws that are traced: {message}") from None

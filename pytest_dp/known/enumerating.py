@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pytest_dp.exact.conversions import NAMES
-from pytest_dp.exact.distribution import Distribution, NotExact, grouped
-from pytest_dp.exact.instrument import Branching
-from pytest_dp.exact.lazy import PLAIN
-from pytest_dp.exact.math_functions import functions_of_draws
-from pytest_dp.limits import FEW, MAX_WORK, ROUNDED, SEVERAL
-from pytest_dp.randomness.branching import Path, Weight, explored
+import numpy as np
+from numpy.random import Generator, RandomState
+
+from pytest_dp.known.choices import Choices, PythonDraws
+from pytest_dp.known.conversions import FLOAT, functions_of_draws
+from pytest_dp.known.enumerated import Distribution, NotExact, grouped
+from pytest_dp.known.lazy import HELD, PLAIN, Lazy
+from pytest_dp.known.numpy_draws import drawn_by_numpy
+from pytest_dp.known.paths import Path, Weight, explored
+from pytest_dp.limits import FEW, MAX_WORK, NESTED, ROUNDED, SEVERAL
+from pytest_dp.outputs.attributes import attributes
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.requests import Request, Site, stack
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call, Made
@@ -22,6 +27,65 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
+
+
+class Branching(Choices):
+    """Answers each draw by a value that takes every possible value on a path or another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._python = PythonDraws(self)
+
+    def draw(self, request: Request) -> Any:
+        """A value that branches.
+
+        Raises CannotInstrument if there is no way to enumerate what is asked for.
+        """
+        kind = request.source.kind
+        if kind is Generator or kind is RandomState:
+            return drawn_by_numpy(self, request)
+        method = getattr(self._python, request.method, None)
+        if method is None:
+            self.refuse(f"{request} is not enumerated")
+        return method(*request.args, **request.keywords)
+
+    def settled(self, output: Any, depth: int = NESTED) -> Any:
+        """An output with a number in place of each draw that it holds.
+
+        Raises CannotInstrument if it holds a draw that has too many values.
+        """
+        if type(output) is Lazy:
+            return output.value(HELD)
+        if isinstance(output, np.ndarray):
+            return self._settled_array(output, depth) if output.dtype.hasobject else output
+        if not depth or isinstance(output, str | bytes | int | float | Raised | None):
+            return output
+        if isinstance(output, list):
+            output[:] = [self.settled(member, depth - 1) for member in output]
+            return output
+        if isinstance(output, tuple | set | frozenset):
+            members = [self.settled(member, depth - 1) for member in output]
+            return type(output)(*members) if hasattr(output, "_fields") else type(output)(members)
+        if isinstance(output, dict):
+            for key, value in output.items():
+                output[key] = self.settled(value, depth - 1)
+            return output
+        for name, value in (attributes(output) or {}).items():
+            settled = self.settled(value, depth - 1)
+            if settled is not value:
+                object.__setattr__(output, name, settled)
+        return output
+
+    def _settled_array(self, output: Any, depth: int) -> Any:
+        """An array of objects; one of numbers, if draws were why it was none."""
+        has_draws = any(type(element) is Lazy for element in output.flat)
+        values = [self.settled(element, depth - 1) for element in output.flat]
+        if has_draws:
+            return np.array(values).reshape(output.shape)
+        for place, value in enumerate(values):
+            output.flat[place] = value
+        return output
+
 
 REJECTION, TOO_MANY, TOO_SLOW = "rejection loop", "too many paths", "runs take too long"
 
@@ -37,7 +101,7 @@ def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WO
     except NotExact as reason:
         if str(reason) != PLAIN:
             raise
-    return _distribution(_Paths(call, data, NAMES), deadline, max_work)  # which takes longer
+    return _distribution(_Paths(call, data, FLOAT), deadline, max_work)  # which takes longer
 
 
 def _distribution(paths: _Paths, deadline: Deadline, max_work: int) -> Distribution:

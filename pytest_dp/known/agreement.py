@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from pytest_dp.analytic.affine import Affine
-from pytest_dp.analytic.comparing import joint, key_of, kinds
-from pytest_dp.analytic.conditioned import log_total, log_weight_apart
-from pytest_dp.analytic.finite import Finite
-from pytest_dp.analytic.linear import independent_rows, linear_of
-from pytest_dp.analytic.outcomes import Outcome, opened
-from pytest_dp.analytic.parts import blocks_of, is_compared, is_random, part_with, parts_of
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence.goodness_of_fit import log_e_value
+from pytest_dp.known.comparing import joint, key_of, kinds
+from pytest_dp.known.conditioned import log_total, log_weight_apart
+from pytest_dp.known.deferred import Affine, Finite
+from pytest_dp.known.linear import independent_rows, linear_of
+from pytest_dp.known.outcomes import Outcome, opened
+from pytest_dp.known.parts import blocks_of, is_compared, is_random, part_with, parts_of
 from pytest_dp.limits import MIN_COUNTED, NEARLY_EQUAL, SEVERAL, STEPS
 from pytest_dp.randomness.laws import INTEGERS, NORMAL, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument

@@ -1,4 +1,4 @@
-"""Functions of numpy on lazy draws: monotone ones, and those that are monotone in parts."""
+"""Functions of numpy on draws and arrays of draws: those that are monotone, at least in parts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 
 def applied(name: str, draw: Any, inputs: list[Any]) -> Any:
@@ -129,3 +130,54 @@ REFLECTED = {
     "float_power": "__rpow__",
 }
 """Methods of the right input, where the left one is a number."""
+
+
+def is_draw(value: Any) -> bool:
+    """Whether something is a deferred number (whose classes import this)."""
+    return getattr(type(value), "_is_draw", False)
+
+
+class DrawArray(np.ndarray):
+    """An array of objects, some of which are draws: functions are applied to each element."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        plain = [np.asarray(x) if isinstance(x, DrawArray) else x for x in inputs]
+        out = keywords.pop("out", None)
+        if method != "__call__" or ufunc.nout != 1 or keywords:
+            return getattr(ufunc, method)(*plain, **keywords)  # by Python's operators
+        result = of_draws(elementwise(ufunc, *plain))
+        if out is None:
+            return result
+        out[0][...] = result
+        return out[0]
+
+
+def of_draws(values: Any) -> Any:
+    """An array of objects as a `DrawArray` if it holds draws, else as one of numbers."""
+    if any(map(is_draw, values.flat)):
+        return values.view(DrawArray)
+    if not values.size:
+        return values.astype(float)
+    return np.array(values.tolist()).reshape(values.shape)
+
+
+def elementwise(function: Callable[..., Any], *inputs: Any) -> Any:
+    """The array of a function of the elements of arrays that are broadcast."""
+    arrays = np.broadcast_arrays(*map(_as_array, inputs))
+    values = np.empty(arrays[0].shape, object)
+    for place in np.ndindex(values.shape):
+        values[place] = function(*(array[place] for array in arrays))
+    return values
+
+
+def _as_array(value: Any) -> npt.NDArray[Any]:
+    if not is_draw(value):
+        return np.asarray(value)
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def objects(value: Any) -> npt.NDArray[np.object_]:
+    """Anything as a plain array of objects, whose numbers are Python's."""
+    return _as_array(value).astype(object)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.analytic.affine import Affine
-from pytest_dp.analytic.finite import Finite, joined
-from pytest_dp.analytic.trace import Trace
-from pytest_dp.analytic.traced import Traced, is_constant, plain_once_refused, simplest
+from pytest_dp.known.deferred import Affine, Finite, joined
+from pytest_dp.known.monotone import COMPARISONS, elementwise, objects
+from pytest_dp.known.trace import Trace, Traced, is_constant, plain_once_refused, simplest
 
 ALLOWED = {
     *(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute),
@@ -26,9 +25,6 @@ LOGICAL = {
     np.logical_not: np.invert,
 }
 """Replacements for functions that would decide each element."""
-COMPARISONS = {
-    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
-}
 LARGEST: dict[Any, tuple[float, bool]] = {
     np.argmax: (1.0, True),
     np.argmin: (-1.0, True),
@@ -66,7 +62,7 @@ class TracedArray(np.ndarray):
         if kind not in "iub" or (narrow and not all(map(_is_bit, self.ravel().tolist()))):
             self.traced.refuse(f"draws are converted to {np.dtype(dtype)}")
         convert = bool if kind == "b" else int
-        return elementwise(self.traced, lambda value: _converted(value, convert), self)
+        return array_of(self.traced, elementwise(lambda value: _converted(value, convert), self))
 
     def round(self, *args: Any, **keywords: Any) -> Any:  # noqa: ARG002
         self.traced.refuse("a draw is rounded")
@@ -105,33 +101,13 @@ def _converted(value: Any, convert: Any) -> Any:
 
 def array_of(trace: Trace, values: Any) -> Any:
     """An array of objects as one that is traced; itself if it has no axes."""
-    if not isinstance(values, np.ndarray):
-        return values
-    if values.dtype != object:
+    if not isinstance(values, np.ndarray) or values.dtype != object:
         return values
     if values.ndim == 0:
         return values.item()
     made = values.view(TracedArray)
     made.traced = trace
     return made
-
-
-def elementwise(trace: Trace, function: Any, *arrays: Any) -> Any:
-    """A function of the elements of arrays that are broadcast."""
-    broadcast = np.broadcast_arrays(*map(objects, arrays))
-    values = np.empty(broadcast[0].shape, dtype=object)
-    for at in np.ndindex(values.shape):
-        values[at] = function(*(array[at] for array in broadcast))
-    return array_of(trace, values)
-
-
-def objects(value: Any) -> npt.NDArray[np.object_]:
-    """Anything as a plain array of objects."""
-    if isinstance(value, Traced):
-        made = np.empty((), dtype=object)
-        made[()] = value
-        return made
-    return np.asarray(value).astype(object)
 
 
 def of_ufunc(trace: Trace, ufunc: Any, method: str, inputs: Any, keywords: dict[str, Any]) -> Any:
@@ -143,7 +119,7 @@ def of_ufunc(trace: Trace, ufunc: Any, method: str, inputs: Any, keywords: dict[
     dtype = keywords.pop("dtype", None)
     if dtype is not None and not keeps(dtype):
         trace.refuse(f"draws are converted to {np.dtype(dtype)}")
-    if method == "__call__" and ufunc in COMPARISONS:
+    if method == "__call__" and ufunc.__name__ in COMPARISONS:
         keywords["dtype"] = object
     plain = [objects(value) if not isinstance(value, slice) else value for value in inputs]
     if method == "at":
@@ -164,7 +140,7 @@ def _written(trace: Trace, place: Any, values: Any) -> Any:
 def of_function(trace: Trace, function: Any, args: Any, keywords: dict[str, Any]) -> Any:
     """A function of numpy; most are called with arrays of objects."""
     if function is np.where and len(args) == 3:
-        return elementwise(trace, _where, *args)
+        return array_of(trace, elementwise(_where, *map(objects, args)))
     if function in {np.round, np.around, np.rint, np.fix, np.trunc}:
         trace.refuse("a draw is rounded")
     if function in LARGEST and len(args) == 1 and not keywords:

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytest_dp.analytic.affine import Affine
-from pytest_dp.analytic.connected import connected
-from pytest_dp.analytic.finite import Finite
-from pytest_dp.analytic.outcomes import Outcome
-from pytest_dp.analytic.trace import Condition
+from pytest_dp.known.deferred import Affine, Finite
+from pytest_dp.known.outcomes import Outcome
+from pytest_dp.known.trace import Condition
 from pytest_dp.limits import MAX_WORK
+
+
+def connected(sets: Sequence[Collection[Hashable]]) -> list[list[int]]:
+    """The numbers of sets that share members, directly or through others, in order (union-find)."""
+    parents = list(range(len(sets)))
+
+    def root(number: int) -> int:
+        while parents[number] != number:
+            parents[number] = parents[parents[number]]
+            number = parents[number]
+        return number
+
+    holders: dict[Hashable, int] = {}
+    for number, members in enumerate(sets):
+        for member in members:
+            holder = root(holders.setdefault(member, number))
+            parents[max(holder, root(number))] = min(holder, root(number))
+    groups: dict[int, list[int]] = {}
+    for number in range(len(sets)):
+        groups.setdefault(root(number), []).append(number)
+    return list(groups.values())
 
 
 @dataclass(frozen=True, slots=True)

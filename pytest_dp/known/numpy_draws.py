@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 
-from pytest_dp.exact.choices import Choices
-from pytest_dp.exact.domains import BITS, EXPONENTIAL, NORMAL, UNIFORM, UNIFORM_ABOVE_0
-from pytest_dp.exact.draw_arrays import is_draw, of_draws
-from pytest_dp.exact.lazy import Lazy
+from pytest_dp.known.choices import Choices
+from pytest_dp.known.lazy import Lazy
+from pytest_dp.known.monotone import is_draw, of_draws
+from pytest_dp.known.open_draw import BITS, EXPONENTIAL, NORMAL, UNIFORM, UNIFORM_ABOVE_0
+from pytest_dp.known.paths import Weight
 from pytest_dp.limits import HUNDREDS, MAX_WORK, NEGLIGIBLE
-from pytest_dp.randomness.branching import Weight
 from pytest_dp.randomness.requests import Request
 
 

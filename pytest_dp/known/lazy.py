@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.exact.draw_arrays import elementwise
-from pytest_dp.exact.numpy_functions import UNARY, applied, unary
-from pytest_dp.exact.open_draw import OpenDraw
+from pytest_dp.known.monotone import UNARY, applied, elementwise, of_draws, unary
+from pytest_dp.known.open_draw import OpenDraw
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.requests import is_diagnostic
 
@@ -269,6 +268,10 @@ class Lazy:
     def __pos__(self) -> Any:
         return self
 
+    def converted(self, kind: type) -> Any:
+        """In a type of Python."""
+        return self.increasing(kind, discrete=kind is int)
+
     def __abs__(self) -> Any:
         return -self if self < 0 else self
 
@@ -318,7 +321,7 @@ class Lazy:
         if method != "__call__" or set(keywords) - {"dtype", "casting", "where"}:
             return getattr(ufunc, method)(*_values(inputs, f"{reason} by {method}"), **keywords)
         if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
-            return elementwise(ufunc, list(inputs))
+            return of_draws(elementwise(ufunc, *inputs))
         plain = [value[()] if isinstance(value, np.ndarray) else value for value in inputs]
         result = applied(ufunc.__name__, self, plain)
         return ufunc(*_values(plain, reason)) if result is NotImplemented else result

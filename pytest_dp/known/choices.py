@@ -1,16 +1,16 @@
-"""The choices between the paths of a run, and the values for which these are made."""
+"""Choices between the paths of a run, and draws of Python that are made of them."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
-from pytest_dp.exact.domains import Domain, Evenly
-from pytest_dp.exact.lazy import Lazy
-from pytest_dp.exact.open_draw import OpenDraw
+from pytest_dp.known.lazy import Lazy
+from pytest_dp.known.open_draw import EXPONENTIAL, NORMAL, UNIFORM, Domain, Evenly, OpenDraw
+from pytest_dp.known.paths import Path, Weight
 from pytest_dp.limits import MANY, NEGLIGIBLE, SEVERAL
-from pytest_dp.randomness.branching import Path, Weight
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
 
 BYTE_WEIGHTS = [Fraction(1, 256)] * 256
@@ -71,3 +71,56 @@ class Choices(Instrument):
         if 8 * count > 2 * SEVERAL:
             self.refuse(f"{8 * count} random bits as bytes")
         return bytes(self.choose(BYTE_WEIGHTS) for _ in range(count))
+
+
+class PythonDraws(random.Random):
+    """The methods of Python's generators, on lazy values.
+
+    Methods that Python writes in terms of uniform and whole numbers are inherited.
+    """
+
+    def __new__(cls, instrument: Choices) -> Self:  # noqa: ARG004
+        return super().__new__(cls)
+
+    def __init__(self, instrument: Choices) -> None:
+        super().__init__(0)
+        self._choices = instrument
+
+    def random(self) -> Any:
+        return self._choices.value_from(UNIFORM)
+
+    def getrandbits(self, k: int, /) -> Any:
+        return self._choices.integer(1 << k) if k else 0
+
+    randbits = getrandbits
+
+    def _randbelow(self, n: int) -> Any:
+        if n <= 0:
+            raise ValueError("Upper bound must be positive.")
+        return self._choices.integer(n)
+
+    randbelow = _randbelow
+
+    def randbytes(self, n: int) -> bytes:
+        return self._choices.random_bytes(n)
+
+    urandom = randbytes
+
+    def token_bytes(self, nbytes: int | None = None) -> bytes:
+        return self.randbytes(32 if nbytes is None else nbytes)
+
+    def token_hex(self, nbytes: int | None = None) -> str:
+        return self.token_bytes(nbytes).hex()
+
+    def token_urlsafe(self, nbytes: int | None = None) -> str:
+        import base64
+
+        return base64.urlsafe_b64encode(self.token_bytes(nbytes)).rstrip(b"=").decode()
+
+    def expovariate(self, lambd: float = 1.0) -> Any:
+        return self._choices.value_from(EXPONENTIAL) / lambd
+
+    def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
+        return mu + self._choices.value_from(NORMAL) * sigma
+
+    normalvariate = gauss

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from pytest_dp.analytic.comparing import Case
-from pytest_dp.analytic.experiments import Cells, Experiment, Moved
 from pytest_dp.arrays import Floats
+from pytest_dp.known.comparing import Case
+from pytest_dp.known.experiments import Cells, Experiment, Moved
 from pytest_dp.limits import EQUAL, MANY, NEGLIGIBLE, STEPS
 from pytest_dp.privacy.conversions import gdp_to_delta
 from pytest_dp.randomness.laws import NORMAL, Law

@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.analytic.affine import Affine
-from pytest_dp.analytic.conditioned import log_total, log_weight, log_weight_apart
-from pytest_dp.analytic.experiments import Experiment, Largest, Table
-from pytest_dp.analytic.finite import Finite, all_cuts, combinations_of
-from pytest_dp.analytic.linear import linear
-from pytest_dp.analytic.mixtures import Component, Mixture
-from pytest_dp.analytic.outcomes import Outcome
-from pytest_dp.analytic.parts import blocks_of, is_compared, part_with, parts_of
+from pytest_dp.known.conditioned import log_total, log_weight, log_weight_apart
+from pytest_dp.known.deferred import Affine, Finite, all_cuts, combinations_of
+from pytest_dp.known.experiments import Component, Experiment, Largest, Mixture, Table
+from pytest_dp.known.linear import linear
+from pytest_dp.known.outcomes import Outcome
+from pytest_dp.known.parts import blocks_of, is_compared, part_with, parts_of
 from pytest_dp.limits import STEPS
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline, OutOfTime

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.analytic.experiments import Different, Experiment, Moved, Tailed
-from pytest_dp.analytic.outcomes import Outcome
 from pytest_dp.arrays import Floats
+from pytest_dp.known.experiments import Different, Experiment, Moved, Tailed
+from pytest_dp.known.outcomes import Outcome
 from pytest_dp.limits import EQUAL, ROUNDED
 from pytest_dp.randomness.laws import (
     EXPONENTIAL,

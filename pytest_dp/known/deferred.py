@@ -1,22 +1,181 @@
-"""Numbers that are sums: a constant, and draws times constants.
-
-A comparison of one draw with constants is a `Finite`; a comparison of several draws is decided at
-once, and the mechanism is run again for the other answer.
-"""
+"""Deferred numbers: sums of draws, and numbers with few values."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partialmethod
+from itertools import product
 from typing import Any
 
-from pytest_dp.analytic.finite import Finite, joined
-from pytest_dp.analytic.trace import Trace
-from pytest_dp.analytic.traced import Traced, is_constant
+import numpy as np
+
+from pytest_dp.known.trace import Trace, Traced, is_constant, simplest
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.laws import INTEGERS, Law
+
+Function = Callable[[Any, Any], Any]
+
+
+def _operators(function: Function) -> tuple[Function, Function]:
+    """A method for an operator with the number on its left, and one with it on its right."""
+    return (
+        lambda self, other: self._combined(other, function),
+        lambda self, other: self._combined(other, lambda right, left: function(left, right)),
+    )
+
+
+class Finite(Traced):
+    """One of few values, depending on the parts of the line that some draws are in.
+
+    `cuts` has for each draw the points between the parts, increasing. `values` has one for each
+    combination of parts, those of the last draw varying fastest.
+    """
+
+    __slots__ = ("cuts", "values")
+
+    def __init__(
+        self, trace: Trace, cuts: Mapping[int, tuple[float, ...]], values: Sequence[Any]
+    ) -> None:
+        super().__init__(trace)
+        self.cuts, self.values = cuts, values
+
+    def plain(self) -> Any:
+        """The value where its draws are, as in a real run."""
+        number = 0
+        for draw, cuts in self.cuts.items():
+            number = number * (len(cuts) + 1) + bisect_left(cuts, self.trace.plain(draw))
+        return self.values[number]
+
+    def simple(self) -> Any:
+        """A constant, if by what was decided before only one value is possible."""
+        if not self.cuts.keys() & self.trace.allowed.keys():
+            return self
+        parts = [
+            [self.trace.probability(draw, cell) > 0 for cell in self.trace.cells(draw, cuts)]
+            for draw, cuts in self.cuts.items()
+        ]
+        possible = {
+            (type(value), value)
+            for value, combination in zip(self.values, product(*parts), strict=True)
+            if all(combination)
+        }
+        return next(iter(possible))[1] if len(possible) == 1 else self
+
+    def decided(self) -> Any:
+        """One of its values from here on; the mechanism is run once for each of them."""
+        if len(self.cuts) == 1:
+            ((draw, cuts),) = self.cuts.items()
+            places: dict[Any, tuple[Any, ...]] = {}
+            for value, cell in zip(self.values, self.trace.cells(draw, cuts), strict=True):
+                places[value] = places.get(value, ()) + cell
+            return list(places)[self.trace.restrict(draw, list(places.values()))]
+        number = 0
+        for draw, cuts in self.cuts.items():
+            cells = self.trace.cells(draw, cuts)
+            number = number * len(cells) + self.trace.restrict(draw, cells)
+        return self.values[number]
+
+    def with_cuts(self, cuts: Mapping[int, tuple[float, ...]]) -> list[Any]:
+        """Its values by finer parts, of more draws."""
+        lengths = [len(self.cuts[draw]) + 1 for draw in self.cuts]
+        parts = []  # of each draw, the coarse parts that its fine parts are in
+        for draw, fine in cuts.items():
+            coarse = self.cuts.get(draw, ())
+            parts.append([bisect_right(coarse, start) for start in (-math.inf, *fine)])
+        order = list(cuts)
+        positions = [order.index(draw) for draw in self.cuts]
+        values = []
+        for combination in product(*parts):
+            number = 0
+            for position, length in zip(positions, lengths, strict=True):
+                number = number * length + combination[position]
+            values.append(self.values[number])
+        return values
+
+    def map(self, function: Callable[[Any], Any]) -> Any:
+        return Finite(self.trace, self.cuts, tuple(map(function, self.values))).simple()
+
+    def _combined(self, other: Any, function: Function) -> Any:
+        """A function of the number and another one."""
+        other = simplest(other)
+        if isinstance(other, Finite):
+            return joined(self.trace, function, self, other)
+        if isinstance(other, Traced):
+            return function(self.decided(), other)
+        if is_constant(other):
+            return self.map(lambda value: function(value, other))
+        return NotImplemented
+
+    __add__, __radd__ = _operators(operator.add)
+    __sub__, __rsub__ = _operators(operator.sub)
+    __mul__, __rmul__ = _operators(operator.mul)
+    __truediv__, __rtruediv__ = _operators(operator.truediv)
+    __floordiv__, __rfloordiv__ = _operators(operator.floordiv)
+    __mod__, __rmod__ = _operators(operator.mod)
+    __and__, __rand__ = _operators(operator.and_)
+    __or__, __ror__ = _operators(operator.or_)
+    __xor__, __rxor__ = _operators(operator.xor)
+    __lt__, __gt__ = _operators(operator.lt)
+    __le__, __ge__ = _operators(operator.le)
+
+    def __bool__(self) -> bool:
+        truth = self.map(bool)
+        return bool(truth.decided()) if isinstance(truth, Finite) else bool(truth)
+
+    def __invert__(self) -> Any:
+        return self.map(lambda value: not value if isinstance(value, bool | np.bool_) else ~value)
+
+    def __neg__(self) -> Any:
+        return self.map(operator.neg)
+
+    def __abs__(self) -> Any:
+        return self.map(abs)
+
+    def converted(self, kind: type) -> Any:
+        return self.map(kind)
+
+    def __int__(self) -> int:
+        return int(self.decided())
+
+    __index__ = __trunc__ = __int__
+
+    def __float__(self) -> float:
+        return float(self.decided())
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self.map(lambda value: round(value, digits))
+
+    def __eq__(self, other: object) -> Any:
+        return True if other is self else self._combined(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        return False if other is self else self._combined(other, operator.ne)
+
+
+def all_cuts(numbers: Iterable[Finite]) -> dict[int, tuple[float, ...]]:
+    """By draw, the points at which any of several numbers changes."""
+    cuts: dict[int, tuple[float, ...]] = {}
+    for number in numbers:
+        for draw, points in number.cuts.items():
+            cuts[draw] = tuple(sorted({*cuts.get(draw, ()), *points}))
+    return cuts
+
+
+def combinations_of(cuts: Mapping[int, tuple[float, ...]]) -> int:
+    """How many combinations of parts of the line draws have between their cuts."""
+    return math.prod(len(points) + 1 for points in cuts.values())
+
+
+def joined(trace: Trace, function: Callable[..., Any], *numbers: Finite) -> Any:
+    """A function of several numbers."""
+    cuts = all_cuts(numbers)
+    if combinations_of(cuts) > MAX_WORK // 2:
+        trace.refuse(f"a value depends on more than {(MAX_WORK // 2):,} combinations of draws")
+    values = [number.with_cuts(cuts) for number in numbers]
+    return Finite(trace, cuts, tuple(map(function, *values))).simple()
 
 
 class Affine(Traced):
@@ -49,6 +208,9 @@ class Affine(Traced):
         return all(law.lattice for law in self.laws) and all(
             float(number).is_integer() for number in numbers
         )
+
+    def converted(self, kind: type) -> Any:
+        return self if kind is float or self.is_whole else kind(self)
 
     def __round__(self, digits: int | None = None) -> Any:
         return self if self.is_whole else super().__round__(digits)
