@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from pytest_dp.datasets.arrays import Array
-from pytest_dp.datasets.builtin import FrozenSet, List, Set, Tuple
-from pytest_dp.datasets.columns import Columns, String
+from pytest_dp.datasets.builtin import Columns, FrozenSet, List, Set, String, Tuple
 from pytest_dp.datasets.conversion import kind_of, only_in, rebuilt, records_of
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import key
-from pytest_dp.datasets.frames import DataFrame, Series
-from pytest_dp.datasets.records import ends_first, is_real
-from pytest_dp.datasets.tables import ArrowTable, PolarsFrame, PolarsSeries
+from pytest_dp.datasets.libraries import (
+    ArrowTable,
+    DataFrame,
+    NumpyArray,
+    PolarsFrame,
+    PolarsSeries,
+    Series,
+)
+from pytest_dp.datasets.ordering import ends_first, is_real
 from pytest_dp.datasets.types import register
 
 __all__ = [
@@ -25,4 +29,4 @@ __all__ = [
 ]
 
 register(List(), Tuple(), Set(), FrozenSet(), String(), Columns())
-register(Array(), DataFrame(), Series(), PolarsFrame(), PolarsSeries(), ArrowTable())
+register(NumpyArray(), DataFrame(), Series(), PolarsFrame(), PolarsSeries(), ArrowTable())

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from math import isclose
 from typing import Any
 
-from pytest_dp.datasets.columns import column_lengths
+from pytest_dp.datasets.builtin import column_lengths
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import equality_key
 from pytest_dp.datasets.types import DataType, Kind, type_of

@@ -11,8 +11,8 @@ from typing import Any
 from pytest_dp.datasets.conversion import kind_of, records_of
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import equality_key, key
-from pytest_dp.datasets.interleaving import in_turn
 from pytest_dp.datasets.neighbours import Pair, Relation
+from pytest_dp.datasets.ordering import in_turn
 from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import MAX_PAIRS, STEPS
@@ -36,6 +36,9 @@ class OfFunction(Relation):
     def neighbors(self) -> Any:
         return self.function
 
+    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
+        return f"neighbours by {self.called}"
+
 
 class Neighbours(OfFunction):
     """``function(D)`` returns or yields the neighbours of D."""
@@ -54,9 +57,6 @@ class Neighbours(OfFunction):
                 return ""
             taken.append(f"{len(neighbours)}")
         return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
-
-    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
-        return f"neighbours by {self.called}"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
         """The dataset with what the function yields, `MAX_PAIRS` at most."""
@@ -116,9 +116,6 @@ class Predicate(OfFunction):
             else f"{self.called} says no"
         )
 
-    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
-        return f"neighbours by {self.called}"
-
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         """Pairs that differ in one record, as far as the function accepts them.
 
@@ -135,10 +132,11 @@ class Predicate(OfFunction):
     def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
         """The pairs that are neighbours, until too many in a row are not."""
         refused = 0
-        for pair in pairs:
-            if not self.fault(pair.d1, pair.d2):
+        for candidate in pairs:
+            pair = self.pair(candidate.d1, candidate.d2)
+            if pair:
                 refused = 0
-                yield Pair(pair.d1, pair.d2, self.difference(pair.d1, pair.d2))
+                yield pair
             elif (refused := refused + 1) == STEPS:
                 return
 

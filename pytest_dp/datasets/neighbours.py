@@ -47,6 +47,7 @@ class Pair:
         return WithParams(self.d1, self.params), WithParams(self.d2, self.params)
 
     def reversed(self) -> Pair:
+        """D' and D."""
         words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
         difference = self.opposite or " ".join(words)
         return replace(
@@ -114,6 +115,12 @@ class Relation(ABC):
     @abstractmethod
     def difference(self, d1: Any, d2: Any) -> str:
         """How D' differs from D, for neighbours."""
+
+    def pair(self, d1: Any, d2: Any) -> Pair | None:
+        """Two inputs as a pair, if they are neighbours."""
+        if self.fault(d1, d2):
+            return None
+        return Pair(d1, d2, self.difference(d1, d2), self.difference(d2, d1))
 
     @abstractmethod
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:

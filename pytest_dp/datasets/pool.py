@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_dp.datasets.conversion import rebuilt
 from pytest_dp.datasets.equality import digest, equality_key, key
-from pytest_dp.datasets.records import ends_first
+from pytest_dp.datasets.ordering import ends_first
 from pytest_dp.datasets.types import DataType, type_of
 
 Positions = tuple[int, ...]
@@ -33,7 +33,7 @@ class Pool:
         self._native = len(self.records)
         self._first: dict[Hashable, int] = {}
         self.same = [self._entered(record, at) for at, record in enumerate(self.records)]
-        self._distinct: list[int] = []
+        self._rank: dict[int, int] = {}
 
     def _entered(self, record: Any, at: int) -> int:
         same = equality_key if self.unique else key  # as in a set itself
@@ -48,13 +48,13 @@ class Pool:
         return at
 
     @property
-    def distinct(self) -> list[int]:
-        """The first position of each distinct record, smallest and largest ahead."""
-        if len(self._distinct) != len(self._first):
+    def rank(self) -> dict[int, int]:
+        """The first position of each distinct record, smallest and largest ahead; and how far."""
+        if len(self._rank) != len(self._first):
             seen = list(self._first.values())
             orders = ends_first([self.records[at] for at in seen])
-            self._distinct = [seen[order] for order in orders]
-        return self._distinct
+            self._rank = {seen[order]: rank for rank, order in enumerate(orders)}
+        return self._rank
 
     @property
     def unique(self) -> bool:

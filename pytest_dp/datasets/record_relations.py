@@ -12,17 +12,25 @@ from typing import Any, ClassVar
 
 from pytest_dp.datasets.conversion import kind_of, length, no_dataset, null_of, records_of
 from pytest_dp.datasets.equality import equality_key, key
-from pytest_dp.datasets.interleaving import diagonally, in_turn
-from pytest_dp.datasets.members import Member, Records, Units, addable, exchanged
 from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
+from pytest_dp.datasets.ordering import diagonally, in_turn
 from pytest_dp.datasets.pool import Pool, Positions
-from pytest_dp.datasets.steps import Step, counted, in_words, surplus, too_far
-from pytest_dp.datasets.units import grouped, name_of, owners, too_many
+from pytest_dp.datasets.units import (
+    Member,
+    Members,
+    Move,
+    Step,
+    counted,
+    exchanged,
+    grouped,
+    in_words,
+    name_of,
+    owners,
+    surplus,
+)
 from pytest_dp.declaration import Neighbors
 
 Keys = tuple[Hashable, ...]
-Move = tuple[Positions, Step, Keys, Keys]
-"""A neighbour's positions, what was done, and the keys of what left and of what came in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,7 @@ class OfRecords(Relation):
     """How many units may differ at most; so many do where neighbours are derived."""
 
     keeps_length: ClassVar[bool] = False
+    verbs: ClassVar[tuple[str, str]] = ("removed", "added")
     needs: ClassVar[str]
     """What examples have to hold for a pair to follow from them."""
 
@@ -57,13 +66,23 @@ class OfRecords(Relation):
         of_any = replace(self, group=other.group, rows=other.rows)
         return of_any == other and rows >= (other.rows or math.inf)
 
+    def _differing(self, record: str, rows: str, records: str = "records") -> str:
+        """What differs, by whether there are units, and groups of them."""
+        if self.group > 1:
+            return f"at most {self.group} {'units' if self.unit is not None else records}"
+        return record if self.unit is None else rows
+
+    # What keeps two inputs from being neighbours
+
     def check(self, dataset: Any) -> str:
         if self.unit is None:
             return ""
         _, units = self._real(dataset)  # raises if the records have none
-        return too_many(units, self.unit, self.rows)
-
-    # What makes two inputs neighbours
+        for positions in grouped(units).values():
+            if self.rows is not None and len(positions) > self.rows:
+                name = name_of(self.unit, units[positions[0]])
+                return f"{name} has {len(positions):,} rows, more than rows={self.rows}"
+        return ""
 
     def fault(self, d1: Any, d2: Any) -> str:
         for name, dataset in (("D", d1), ("D'", d2)):
@@ -79,33 +98,45 @@ class OfRecords(Relation):
             return steps
         if not steps:
             return "they hold the same records"
-        return "" if len(steps) <= self.group else too_far(steps)
+        return "" if len(steps) <= self.group else self._too_far(steps)
 
     def difference(self, d1: Any, d2: Any) -> str:
         steps = self._between(d1, d2)
-        return steps if isinstance(steps, str) else in_words(steps)
+        return steps if isinstance(steps, str) else in_words(steps, self.verbs)
 
     def _between(self, d1: Any, d2: Any) -> list[Step] | str:
         """The least steps that lead from D to D', or why none do.
 
         Records that are equal are one, unless nothing else differs: 1 and True, 0.0 and -0.0.
         """
-        return self._steps_between(d1, d2, equality_key) or self._steps_between(d1, d2, key)
-
-    def _steps_between(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step] | str:
         if self.keeps_length and length(d1) != length(d2):
             return f"D has {counted(length(d1))} and D' {counted(length(d2))}"
+        return self._steps(self._changed(d1, d2, equality_key)) or self._steps(
+            self._changed(d1, d2, key)
+        )
+
+    def _changed(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step]:
+        """The units of which D and D' hold different rows."""
         rows1, rows2 = self._rows(d1, same), self._rows(d2, same)
         if self.unit is None:
-            counts1, counts2 = (rows.get(None, _NO_ROWS)[0] for rows in (rows1, rows2))
-            return self._record_steps((counts1 - counts2).total(), (counts2 - counts1).total())
-        changed: list[tuple[str, int, int]] = []
+            counts1, counts2 = rows1.get(None, _NO_ROWS)[0], rows2.get(None, _NO_ROWS)[0]
+            gone, new = (counts1 - counts2).total(), (counts2 - counts1).total()
+            return [Step()] * gone + [Step(rows=0, by_rows=1)] * new
+        changed = []
         for unit in {**rows1, **rows2}:
             counts1, name1 = rows1.get(unit, _NO_ROWS)
             counts2, name2 = rows2.get(unit, _NO_ROWS)
             if counts1 != counts2:
-                changed.append((name1 or name2, counts1.total(), counts2.total()))
-        return self._unit_steps(changed)
+                changed.append(Step(name1, counts1.total(), name2, counts2.total()))
+        return changed
+
+    def _steps(self, changed: list[Step]) -> list[Step] | str:
+        """The steps that change these units; by default, units come and go as a whole."""
+        for step in changed:
+            if step.rows and step.by_rows:
+                rows = f"{step.rows} rows in D and {step.by_rows} in D'"
+                return f"{step.unit} has {rows}, not all of the same"
+        return changed
 
     def _rows(
         self, dataset: Any, same: Callable[[Any], Hashable]
@@ -135,13 +166,18 @@ class OfRecords(Relation):
         """The position of the null record, where there is one."""
         return None
 
-    @abstractmethod
-    def _record_steps(self, only1: int, only2: int) -> list[Step] | str:
-        """The steps between datasets with so many records only in D, and only in D'."""
+    def _too_far(self, steps: Sequence[Step]) -> str:
+        """What to say of datasets that more steps lie between than are allowed."""
+        if steps[0].name:
+            shown = ", ".join(step.name for step in steps[:3])
+            return f"{len(steps)} units differ: {shown}{', ...' if len(steps) > 3 else ''}"
+        gone, new = sum(step.rows for step in steps), sum(step.by_rows for step in steps)
+        return surplus(gone, new) + ", null records apart" * self.keeps_length
 
-    @abstractmethod
-    def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
-        """The steps between datasets of which these units differ: name, rows in D and in D'."""
+    def pair_of(self, d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
+        """A pair with what was done, in words."""
+        back = [step.reversed() for step in steps]
+        return Pair(d1, d2, in_words(steps, self.verbs), in_words(back, self.verbs))
 
     # The neighbours of a dataset
 
@@ -157,7 +193,7 @@ class OfRecords(Relation):
                 seen.add(content)
                 d2 = pool.dataset(moved)
                 if key(d2) != key(d1):  # a new record may turn into one that is there: 1 into 1.0
-                    yield pair_of(d1, d2, steps)
+                    yield self.pair_of(d1, d2, steps)
 
     def moves(
         self, pool: Pool, positions: Positions, sources: Sequence[Positions]
@@ -177,9 +213,9 @@ class OfRecords(Relation):
                 return
             known: set[tuple[Keys, Keys]] = set()
             yield from in_turn(
-                walk(moved, left - 1, (*done, step), (*out, *leave), (*into, *come))
-                for moved, step, leave, come in self._moves(units, positions, new)
-                if self._leads_away((*out, *leave), (*into, *come), known)
+                walk(move.positions, left - 1, (*done, move.step), *keys)
+                for move in self._moves(units, positions, new)
+                if self._leads_away(keys := _changes(move, out, into), known)
             )
 
         return walk(positions, self.group, (), (), ())
@@ -188,73 +224,50 @@ class OfRecords(Relation):
         """The few positions of a large dataset that matter most; with units, all of their rows."""
         return self._units(pool).part(positions)
 
-    def _units(self, pool: Pool) -> Records | Units:
-        null = self._null_in(pool)
-        if self.unit is None:
-            return Records(pool, null)
-        return Units(pool, null, self.unit, self.rows)
+    def _units(self, pool: Pool) -> Members:
+        return Members(pool, self._null_in(pool), self.unit, self.rows)
 
-    def _leads_away(self, out: Keys, into: Keys, known: set[tuple[Keys, Keys]]) -> bool:
+    def _leads_away(self, keys: tuple[Keys, Keys], known: set[tuple[Keys, Keys]]) -> bool:
         """Whether a step leads further away from D, and to no neighbour that was reached before."""
         if self.group == 1:
             return True
+        out, into = keys
         if set(out) & set(into) or (self.unit is not None and len({*out}) < len(out)):
             return False
-        fresh = (out, into) not in known
-        known.add((out, into))
+        fresh = keys not in known
+        known.add(keys)
         return fresh
 
     @abstractmethod
-    def _moves(
-        self, units: Records | Units, positions: Positions, new: Sequence[Member]
-    ) -> Iterator[Move]:
+    def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
         """One step away."""
 
 
-class _Appearing(OfRecords):
-    """Records that come and go by themselves, or are null while they are away."""
-
-    __slots__ = ()
-    verbs: ClassVar[tuple[str, str]]
-
-    def _record_steps(self, only1: int, only2: int) -> list[Step] | str:
-        return [Step(self.verbs[0])] * only1 + [Step(self.verbs[1])] * only2
-
-    def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
-        for name, rows1, rows2 in changed:
-            if rows1 and rows2:
-                return f"{name} has {rows1} rows in D and {rows2} in D', not all of the same"
-        return [
-            Step(self.verbs[0], name, rows1) if rows1 else Step(self.verbs[1], name, rows2)
-            for name, rows1, rows2 in changed
-        ]
+def _changes(move: Move, out: Keys, into: Keys) -> tuple[Keys, Keys]:
+    """The keys of all that left, and of all that came in, with one move more."""
+    left, came = move.left, move.came
+    if left and came and left.key == came.key:  # other rows of its own
+        return (*out, left.key), into
+    return (*out, left.key) if left else out, (*into, came.key) if came else into
 
 
-class AddRemoveOne(_Appearing):
+class AddRemoveOne(OfRecords):
     """One record more, or one less; or all rows of one unit."""
 
     __slots__ = ()
     name = "add_remove_one"
-    verbs = ("removed", "added")
     example = "([1, 0], [1])"
     needs = "a record"
 
     @property
     def required(self) -> str:
-        what = _differing(self, "exactly one record", "all rows of exactly one unit", "records")
+        what = self._differing("exactly one record", "all rows of exactly one unit")
         return f"D' is D with {what} removed or added, in any order"
 
-    def _moves(
-        self, units: Records | Units, positions: Positions, new: Sequence[Member]
-    ) -> Iterator[Move]:
+    def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
         rounds = units.rounds(positions)
-        removed = (
-            _left("removed", member, exchanged(positions, member.at)) for member in chain(*rounds)
-        )
-        added = (
-            _came("added", member, (*positions, *member.at))
-            for member in addable(units, rounds, new)
-        )
+        removed = (Move(exchanged(positions, unit.at), left=unit) for unit in chain(*rounds))
+        added = (Move((*positions, *unit.at), came=unit) for unit in units.addable(rounds, new))
         return in_turn((removed, added))
 
 
@@ -268,39 +281,30 @@ class ReplaceOne(OfRecords):
 
     @property
     def required(self) -> str:
-        what = _differing(self, "exactly one of them", "the rows of exactly one of them", "of them")
+        what = self._differing("exactly one of them", "the rows of exactly one of them", "of them")
         many = "records" if self.unit is None else "units"
         return f"D and D' have as many {many} and {what} differs, in any order"
 
-    def _record_steps(self, only1: int, only2: int) -> list[Step] | str:
-        return [Step("replaced")] * only1 if only1 == only2 else surplus(only1, only2)
+    def _steps(self, changed: list[Step]) -> list[Step] | str:
+        gone = [step for step in changed if not step.by_rows]
+        new = [step for step in changed if not step.rows]
+        if len(gone) != len(new):
+            return surplus(len(gone), len(new), "record" if self.unit is None else "unit")
+        replaced = [step for step in changed if step.rows and step.by_rows]
+        both = zip(gone, new, strict=True)
+        return replaced + [Step(a.unit, a.rows, b.by, b.by_rows) for a, b in both]
 
-    def _unit_steps(self, changed: Sequence[tuple[str, int, int]]) -> list[Step] | str:
-        replaced = [Step("replaced", name, n, "", m) for name, n, m in changed if n and m]
-        left = [(name, n) for name, n, m in changed if not m]
-        came = [(name, m) for name, n, m in changed if not n]
-        if len(left) != len(came):
-            return surplus(len(left), len(came), "unit")
-        return replaced + [Step("replaced", *a, *b) for a, b in zip(left, came, strict=True)]
-
-    def _moves(
-        self, units: Records | Units, positions: Positions, new: Sequence[Member]
-    ) -> Iterator[Move]:
+    def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
         rounds = units.rounds(positions)
         if self.unit is None:
-            new = addable(units, rounds, new)
+            new = units.addable(rounds, new)
         for leaving, offered in chain.from_iterable(diagonally(members, new) for members in rounds):
             for coming in units.instead(leaving, offered, positions):
-                step = Step("replaced", leaving.name)
-                if leaving.name:
-                    by = "" if coming.key == leaving.key else coming.name
-                    step = Step("replaced", leaving.name, len(leaving.at), by, len(coming.at))
-                into = (coming.key,) if coming.key != leaving.key else ()
-                yield exchanged(positions, leaving.at, coming.at), step, (leaving.key,), into
+                yield Move(exchanged(positions, leaving.at, coming.at), leaving, coming)
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaceSpecial(_Appearing):
+class ReplaceSpecial(OfRecords):
     """One record is the null record; or all rows of one unit are."""
 
     null: Neighbors | None = None
@@ -314,7 +318,7 @@ class ReplaceSpecial(_Appearing):
 
     @property
     def required(self) -> str:
-        what = _differing(self, "exactly one record", "all rows of exactly one unit", "records")
+        what = self._differing("exactly one record", "all rows of exactly one unit")
         return f"D' is D with {what} turned into the null record, or back"
 
     def _record(self) -> dict[str, Any]:
@@ -329,45 +333,22 @@ class ReplaceSpecial(_Appearing):
     def _null_in(self, pool: Pool) -> int:
         return pool.add(self._null(pool.example))
 
-    def _moves(
-        self, units: Records | Units, positions: Positions, new: Sequence[Member]
-    ) -> Iterator[Move]:
+    def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
         pool = units.pool
         null = self._null_in(pool)
         blank = tuple(index for index, at in enumerate(positions) if pool.same[at] == null)
         rounds = units.rounds(positions)
         nulled = (
-            _left("nulled", member, exchanged(positions, member.at, (null,) * len(member.at)))
-            for member in chain(*rounds)
-            if not pool.unique or (len(member.at) == 1 and not blank)
+            Move(exchanged(positions, unit.at, (null,) * len(unit.at)), left=unit)
+            for unit in chain(*rounds)
+            if not pool.unique or (len(unit.at) == 1 and not blank)
         )
         restored = (
-            _came("restored", member, exchanged(positions, blank[: len(member.at)], member.at))
-            for member in addable(units, rounds, new)
-            if len(member.at) <= len(blank)
+            Move(exchanged(positions, blank[: len(unit.at)], unit.at), came=unit)
+            for unit in units.addable(rounds, new)
+            if len(unit.at) <= len(blank)
         )
         return in_turn((nulled, restored))
-
-
-def _left(verb: str, member: Member, positions: Positions) -> Move:
-    """A move to positions that a member has left."""
-    return positions, Step(verb, member.name, len(member.at)), (member.key,), ()
-
-
-def _came(verb: str, member: Member, positions: Positions) -> Move:
-    """A move to positions with one member more."""
-    return positions, Step(verb, member.name, len(member.at)), (), (member.key,)
-
-
-def pair_of(d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
-    """A pair with what was done, in words."""
-    return Pair(d1, d2, in_words(steps), in_words([step.reversed() for step in steps]))
-
-
-def _differing(relation: OfRecords, record: str, rows: str, records: str) -> str:
-    if relation.group > 1:
-        return f"at most {relation.group} {'units' if relation.unit is not None else records}"
-    return record if relation.unit is None else rows
 
 
 _NO_NULL = object()

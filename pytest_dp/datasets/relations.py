@@ -1,16 +1,21 @@
-"""All relations between neighbours, by their names in a claim."""
+"""All relations between neighbours, by their names in a claim; those of vectors and of values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pytest_dp.datasets.conversion import kind_of, rebuilt, records_of
+from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.function_relations import Neighbours, OfFunction, Predicate, of_function
-from pytest_dp.datasets.neighbours import Pair, Relation, WithParams
-from pytest_dp.datasets.query_relations import AllQueries, OneQuery
+from pytest_dp.datasets.neighbours import Pair, Relation, WithParams, different_kinds
+from pytest_dp.datasets.ordering import is_real
 from pytest_dp.datasets.record_relations import AddRemoveOne, OfRecords, ReplaceOne, ReplaceSpecial
-from pytest_dp.declaration import Values
+from pytest_dp.datasets.types import type_of
+from pytest_dp.declaration import Queries, Values
+from pytest_dp.errors import ClaimError
+from pytest_dp.limits import EQUAL
 
 __all__ = [
     "RELATIONS",
@@ -29,6 +34,113 @@ __all__ = [
     "WithParams",
     "of_function",
 ]
+
+
+class OfQueries(Relation):
+    """Vectors of the answers of counting queries."""
+
+    __slots__ = ()
+    of = Queries
+
+    def fault(self, d1: Any, d2: Any) -> str:
+        for name, value in (("D", d1), ("D'", d2)):
+            data = type_of(value)
+            if data is None or not data.vector:
+                return f"{name} is of type {type(value).__name__}, which is no vector"
+            wrong = [answer for answer in records_of(value) if not is_real(answer)]
+            if wrong:
+                return f"{name} holds {describe(wrong[0])}, which is no number"
+        if kind_of(d1) != kind_of(d2):
+            return different_kinds(d1, d2)
+        if len(d1) != len(d2):
+            return f"their lengths are {len(d1)} and {len(d2)}"
+        moved = _moves(d1, d2)
+        if not any(moved):
+            return "no answer differs"
+        at = max(range(len(moved)), key=moved.__getitem__)
+        too_far = f"the answer at index {at} differs by {moved[at]:g}"
+        return self._too_many(moved) or (too_far if moved[at] > 1 + EQUAL else "")
+
+    def _too_many(self, moved: list[float]) -> str:  # noqa: ARG002
+        """What is wrong with the number of answers that differ."""
+        return ""
+
+    def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
+        answers = records_of(dataset)
+        d1 = rebuilt(dataset, answers)
+        seen = {key(d1)}
+        for steps in self._steps(len(answers)):
+            moved = [answer + step for answer, step in zip(answers, steps, strict=True)]
+            try:
+                d2 = rebuilt(dataset, moved)
+            except ClaimError:  # such as -1 in an array of unsigned integers
+                continue
+            pair = None if key(d2) in seen else self.pair(d1, d2)  # not always: inf + 1 is inf
+            if pair:
+                seen.add(key(d2))
+                yield pair
+
+    def _steps(self, n: int) -> Iterator[list[int]]:
+        """By what the answers of a neighbour differ, for each one."""
+        for at in range(n):
+            for step in (1, -1):
+                yield [step * (index == at) for index in range(n)]
+
+
+class OneQuery(OfQueries):
+    """One answer moves."""
+
+    __slots__ = ()
+    name = "one_query"
+    example = "([1, 1], [2, 1])"
+
+    @property
+    def required(self) -> str:
+        return (
+            "D and D' are vectors of numbers, of one length, and exactly one answer differs, by at "
+            "most 1"
+        )
+
+    def _too_many(self, moved: list[float]) -> str:
+        n = sum(map(bool, moved))
+        return "" if n == 1 else f"{n} answers differ"
+
+    def difference(self, d1: Any, d2: Any) -> str:
+        return f"one answer moved by {max(_moves(d1, d2)):g}"
+
+
+class AllQueries(OfQueries):
+    """Any of the answers move."""
+
+    __slots__ = ()
+    name = "all_queries"
+    example = "([1, 1], [2, 2])"
+
+    @property
+    def required(self) -> str:
+        return (
+            "D and D' are vectors of numbers, of one length, and each answer differs by at most 1"
+        )
+
+    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
+        return "every answer may move by 1"
+
+    def _steps(self, n: int) -> Iterator[list[int]]:
+        half = n // 2
+        for step in (1, -1):
+            yield [step] * n
+            yield [step] * half + [-step] * (n - half)
+        for steps in super()._steps(n):
+            yield steps
+            at = next(index for index, step in enumerate(steps) if step)
+            yield [steps[at] if index == at else -steps[at] for index in range(n)]
+
+
+def _moves(d1: Any, d2: Any) -> list[float]:
+    """By how much each answer differs."""
+    answers = zip(records_of(d1), records_of(d2), strict=False)
+    # The smaller from the larger: unsigned integers would wrap around, and inf - inf is NaN.
+    return [max(a, b) - min(a, b) if a != b else 0.0 for a, b in answers]
 
 
 class AnyTwo(Relation):

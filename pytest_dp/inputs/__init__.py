@@ -132,12 +132,9 @@ def _queries(queries: Queries, relation: Relation) -> list[Pair]:
                 f"Invalid length {describe(length)} in {describe(queries)}. "
                 "Allowed: whole numbers above 0, such as queries(5, 10)."
             )
-        fitting = [two for two in _patterns(int(length)) if not relation.fault(*two)]
-        if not fitting:
-            fitting = [(pair.d1, pair.d2) for pair in relation.pairs([1] * int(length))]
-        for d1, d2 in fitting:
-            pair = Pair(d1, d2, relation.difference(d1, d2))
-            pairs.setdefault(frozenset((tuple(d1), tuple(d2))), pair)
+        fitting = [pair for two in _patterns(int(length)) if (pair := relation.pair(*two))]
+        for pair in fitting or relation.pairs([1] * int(length)):
+            pairs.setdefault(frozenset((tuple(pair.d1), tuple(pair.d2))), pair)
     if not pairs:
         raise ClaimError(f"{describe(queries)} has no neighbours by {relation}: write others.")
     return list(pairs.values())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_dp.datasets import is_real, key, kind_of, records_of
-from pytest_dp.datasets.interleaving import in_turn
+from pytest_dp.datasets.ordering import in_turn
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.limits import DOZENS, SEVERAL
 

@@ -10,12 +10,12 @@ from typing import Any
 from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.conversion import joined_as, length, no_dataset
 from pytest_dp.datasets.equality import digest
-from pytest_dp.datasets.interleaving import in_turn
+from pytest_dp.datasets.ordering import in_turn
 from pytest_dp.datasets.pool import Pool, Positions
-from pytest_dp.datasets.record_relations import AddRemoveOne, pair_of
+from pytest_dp.datasets.record_relations import AddRemoveOne
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate, Relation
-from pytest_dp.datasets.steps import Step
 from pytest_dp.datasets.types import Kind
+from pytest_dp.datasets.units import Step
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds, Examples
 from pytest_dp.limits import MANY, MAX_PAIRS, MILLION, SEVERAL
@@ -144,7 +144,7 @@ def _new_pairs(
                 return
             seen.add(both)
             records += len(moved)
-            yield pair_of(d1, pool.dataset(moved), steps)
+            yield relation.pair_of(d1, pool.dataset(moved), steps)
 
 
 def _neighbours(

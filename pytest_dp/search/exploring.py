@@ -81,8 +81,8 @@ class Explorer:
         for start in self._context.pairs[:SEVERAL]:
             walk = self.space.walk(start.d1, candidate.data)
             inputs = None if walk is None else boundary(walk, self.screen.behaviour_of)
-            if inputs is not None and not self.relation.fault(*inputs):
-                pair = Pair(*inputs, self.relation.difference(*inputs))
+            pair = None if inputs is None else self.relation.pair(*inputs)
+            if pair is not None:
                 pair = self._with_origin(pair, candidate)
                 return pair if self.screen.rank(pair) is not None else None
         return None

@@ -93,25 +93,25 @@ def _columns(pair: Pair) -> Columns:
 
 def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]:
     """Smaller pairs of neighbours; those that are much smaller come first."""
-    smaller: Iterator[Rows] = iter(())
+    rows: Iterator[Rows] = iter(())
     if isinstance(relation, OfRecords):
         records = PairRecords.of(pair)
         # Where records are only replaced, the mechanism may rely on their number.
         fewer = _fewer(records) if isinstance(relation, AddRemoveOne) else ()
-        smaller = chain(fewer, _simpler(records, columns))
+        rows = chain(fewer, _simpler(records, columns))
     elif relation.of is Queries:  # the order matters, and the length is part of the claim
         answers = records_of(pair.d1), records_of(pair.d2)
-        smaller = _simpler_answers(*answers)
-    for rows1, rows2 in smaller:
+        rows = _simpler_answers(*answers)
+    for rows1, rows2 in rows:
         try:
             d1, d2 = rebuilt(pair.d1, rows1), rebuilt(pair.d2, rows2)
         except (TypeError, ValueError, OverflowError):  # such as 0 in a column of dates
             continue
         if relation.of is Queries and counts(pair.d1, pair.d2) and not counts(d1, d2):
             continue
-        if not relation.fault(d1, d2):
-            difference = relation.difference(d1, d2)
-            yield replace(pair, d1=d1, d2=d2, difference=difference, opposite="")
+        smaller = relation.pair(d1, d2)
+        if smaller:
+            yield replace(smaller, params=pair.params, origin=pair.origin, beyond=pair.beyond)
 
 
 def counts(*vectors: Any) -> bool:

@@ -19,7 +19,7 @@ from neighbours import ADD_REMOVE, REPLACE, content, fault, numbers, pairs, plai
 from pytest_dp import ClaimError, add_remove_one
 from pytest_dp.claim import expand
 from pytest_dp.datasets import ends_first, key
-from pytest_dp.datasets.records import representatives
+from pytest_dp.datasets.ordering import representatives
 from pytest_dp.inputs import MAX_PAIRS, Pair, describe, source_of
 
 

@@ -1,0 +1,271 @@
+"""Datasets of numpy, pandas, polars and PyArrow.
+
+The first axis of an array is that of its records; those of structured arrays are tuples. The index
+of pandas is no data: what is made has a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.types import OfLibrary
+
+
+class NumpyArray(OfLibrary):
+    """An array, of at least one dimension."""
+
+    library, class_name = "numpy", "ndarray"
+    name, brackets, vector = "array", ("array([", "])"), True
+
+    def fits(self, value: Any) -> bool:
+        return bool(value.ndim)
+
+    def detail(self, value: Any) -> Any:
+        return value.shape[1:]
+
+    def form(self, value: Any) -> Any:
+        return str(value.dtype.descr), value.shape[1:]
+
+    def content(self, value: Any) -> str:
+        """The type of the numbers: joining others would convert them."""
+        family = "number" if value.dtype.kind in "iufc" else value.dtype.kind
+        return str(value.dtype) if family == "V" else str(family)
+
+    def columns(self, value: Any) -> list[Any] | None:
+        return list(value.dtype.names) if value.dtype.names and value.ndim == 1 else None
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.tolist())
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return self.module.concatenate(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        # NumPy takes an empty list of indices for one of floats.
+        return rows[list(positions)] if positions else rows[:0].copy()
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        numpy = self.module
+        shape = (len(records), *example.shape[1:])
+        if example.dtype.kind == "O":
+            made = numpy.empty(shape, dtype=object)
+            for at, record in enumerate(records):
+                made[at] = record
+            return made
+        if example.dtype.kind in "US" and len(records):  # as wide as the longest text
+            return numpy.array(list(records), dtype=example.dtype.kind).reshape(shape)
+        return numpy.array(list(records), dtype=example.dtype).reshape(shape)
+
+    def missing(self, example: Any) -> Any:
+        numpy = self.module
+        missing = numpy.empty(example.shape[1:], dtype=example.dtype)
+        _blank(missing, numpy)
+        return missing.tolist()
+
+    def words(self, detail: Any) -> str:
+        return f"an array with records of shape {detail}"
+
+
+def _blank(array: Any, numpy: Any) -> None:
+    """Fill an array with missing values."""
+    if array.dtype.names:
+        for name in array.dtype.names:
+            _blank(array[name], numpy)
+    elif array.dtype.kind in "fcMmO":
+        value = {"M": "NaT", "m": "NaT", "O": None}.get(array.dtype.kind, numpy.nan)
+        array[...] = value
+    else:
+        raise TypeError(f"the dtype {array.dtype} has none")
+
+
+class _Pandas(OfLibrary):
+    library = "pandas"
+
+    def form(self, value: Any) -> Any:
+        index = value.index
+        labels = repr(index) if isinstance(index, self.module.RangeIndex) else list(index)
+        dtypes = value.dtypes if value.ndim > 1 else [value.dtype]
+        return self.detail(value), list(map(repr, dtypes)), repr(index.dtype), labels
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return self.module.concat(datasets, ignore_index=True)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows.iloc[list(positions)].reset_index(drop=True)
+
+    def _missing(self, dtype: Any) -> Any:
+        with suppress(TypeError, ValueError):
+            cell = self.module.Series([None], dtype=dtype)
+            if cell.isna().all() and cell.dtype == dtype:
+                return cell.tolist()[0]
+        raise TypeError(f"the dtype {dtype} has none")
+
+
+class DataFrame(_Pandas):
+    """A data frame."""
+
+    class_name = "DataFrame"
+    name, brackets = "DataFrame", ("DataFrame(", ")")
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.columns)
+
+    def records(self, value: Any) -> list[Any]:
+        columns = [value.iloc[:, at].tolist() for at in range(len(value.columns))]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(value)
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        pandas = self.module
+        columns = [
+            pandas.Series([record[at] for record in records], dtype=dtype)
+            for at, dtype in enumerate(example.dtypes)
+        ]
+        if not columns:
+            return pandas.DataFrame(index=range(len(records)))
+        made = pandas.concat(columns, axis=1)
+        made.columns = example.columns
+        return made
+
+    def missing(self, example: Any) -> Any:
+        return tuple(self._missing(dtype) for dtype in example.dtypes)
+
+    def words(self, detail: Any) -> str:
+        return f"a data frame with the columns {describe(list(detail))}"
+
+
+class Series(_Pandas):
+    """A series."""
+
+    class_name = "Series"
+    name, brackets, vector = "Series", ("Series([", "])"), True
+
+    def detail(self, value: Any) -> Any:
+        return value.name
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.tolist())
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        return self.module.Series(list(records), dtype=example.dtype, name=example.name)
+
+    def missing(self, example: Any) -> Any:
+        return self._missing(example.dtype)
+
+    def words(self, detail: Any) -> str:
+        return "a Series" if detail is None else f"a Series named {detail!r}"
+
+
+class _Polars(OfLibrary):
+    library = "polars"
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return self.module.concat(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows[list(positions)] if positions else rows.clear()
+
+
+class PolarsFrame(_Polars):
+    """A data frame of polars."""
+
+    class_name = "DataFrame"
+    name, brackets = "pl.DataFrame", ("pl.DataFrame(", ")")
+
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
+
+    def content(self, value: Any) -> str:
+        return str(value.schema)
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.columns)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.rows())
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        columns = [
+            self.module.Series(name, [record[at] for record in records], dtype=dtype, strict=True)
+            for at, (name, dtype) in enumerate(example.schema.items())
+        ]
+        return self.module.DataFrame(columns)
+
+    def missing(self, example: Any) -> Any:
+        return (None,) * example.width
+
+    def words(self, detail: Any) -> str:
+        return f"a polars data frame with the columns {describe(list(detail))}"
+
+
+class PolarsSeries(_Polars):
+    """A series of polars."""
+
+    class_name = "Series"
+    name, brackets, vector = "pl.Series", ("pl.Series([", "])"), True
+
+    def detail(self, value: Any) -> Any:
+        return value.name
+
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
+
+    def content(self, value: Any) -> str:
+        return str(value.dtype)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.to_list())
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        return self.module.Series(example.name, list(records), dtype=example.dtype, strict=True)
+
+    def missing(self, example: Any) -> Any:  # noqa: ARG002
+        return None
+
+    def words(self, detail: Any) -> str:
+        return f"a polars Series named {detail!r}" if detail else "a polars Series"
+
+
+class ArrowTable(OfLibrary):
+    """A table of PyArrow."""
+
+    library, class_name = "pyarrow", "Table"
+    name, brackets = "pa.Table", ("pa.table(", ")")
+
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
+
+    def content(self, value: Any) -> str:
+        return str(value.schema.remove_metadata())
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.column_names)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(zip(*(column.to_pylist() for column in value.columns), strict=True))
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return self.module.concat_tables(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows.take(self.module.array(positions, type=self.module.int64()))
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        columns = []
+        for at, field in enumerate(example.schema):
+            cells = [record[at] for record in records]
+            if None in cells and not field.nullable:
+                raise ValueError(field)
+            columns.append(self.module.array(cells, type=field.type))
+        return self.module.Table.from_arrays(columns, schema=example.schema)
+
+    def missing(self, example: Any) -> Any:
+        full = [field.name for field in example.schema if not field.nullable]
+        if full:
+            raise TypeError(f"the column {full[0]!r} has none")
+        return (None,) * example.num_columns
+
+    def words(self, detail: Any) -> str:
+        return f"a PyArrow table with the columns {describe(list(detail))}"
