@@ -42,9 +42,9 @@ from pytest_dp.outputs.event_search import Rank
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.streams import Purpose
 
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what is spent before the last step: given by the paper."""

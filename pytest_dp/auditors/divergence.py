@@ -16,7 +16,7 @@ from pytest_dp.evidence.divergence_bounds import best_bet
 from pytest_dp.limits import THOUSAND
 from pytest_dp.privacy import Renyi
 from pytest_dp.results.result import Distance
-from pytest_dp.sampling.keys import Purpose
+from pytest_dp.sampling.streams import Purpose
 
 
 def count(context: Context, pool: Pool, arm: Arm, alpha: float) -> Distance | None:

@@ -30,10 +30,9 @@ from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
 from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.result import Counterexample
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import stream
+from pytest_dp.sampling.streams import Purpose, stream
 
 RESERVED_FOR_RERUNS = 0.06
 """Share of the runs in pairs that is set aside for those which are run again on a copy, to see that

@@ -25,8 +25,8 @@ from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.streams import Purpose
 
 Law = TypeVar("Law")
 

@@ -24,8 +24,8 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, concatenated, tabulate
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.streams import Purpose
 
 BLIND = (
     "nothing that was tried tells the two inputs of any pair apart, so a leak may have gone "

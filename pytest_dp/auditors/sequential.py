@@ -20,8 +20,8 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.limits import COUPLED_SHARE, RESERVE
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.sampling.streams import Purpose
 
 
 def audit(context: Context) -> AuditResult:

@@ -16,8 +16,8 @@ from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import MAX_SECONDS, SAMPLES_SHARE, THOUSAND, TIME_SHARE
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.sampling.streams import Purpose
 from pytest_dp.search.shrinking import shrunk
 
 

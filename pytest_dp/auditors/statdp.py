@@ -30,8 +30,8 @@ from pytest_dp.evidence.counts import Bound, classical
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import SHOWN_OUTPUTS, THOUSAND
 from pytest_dp.results.result import Verdict
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.streams import Purpose
 
 
 def audit(context: Context) -> AuditResult:

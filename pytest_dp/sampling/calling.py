@@ -24,8 +24,8 @@ from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.randomness.stand_ins import end_if_forked, process_number
 from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import shared_noise
-from pytest_dp.sampling.captured import NO_GENERATORS, Captured, find
 from pytest_dp.sampling.copies import CannotCopy, Pristine
+from pytest_dp.sampling.generators import NO_GENERATORS, Captured, find
 from pytest_dp.sampling.reuse import held, is_reused
 
 

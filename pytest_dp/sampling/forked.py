@@ -32,13 +32,12 @@ from pytest_dp.arrays import Outputs, joined
 from pytest_dp.limits import HUNG_SECONDS, MOMENT
 from pytest_dp.reach import GENERATORS
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import reseed
 from pytest_dp.sampling.chunks import Chunk, Input, pickled
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.keys import Purpose
+from pytest_dp.sampling.generators import reseed
 from pytest_dp.sampling.runner import Runner
-from pytest_dp.sampling.streams import stream
+from pytest_dp.sampling.streams import Purpose, stream
 
 HANGS = "it does not return in a process that was forked, as where it waits for a thread"
 STANDARD = range(3)

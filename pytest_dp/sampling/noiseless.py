@@ -21,7 +21,8 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.streams import seeded, stream
+from pytest_dp.sampling.generators import seeded
+from pytest_dp.sampling.streams import stream
 
 
 def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:

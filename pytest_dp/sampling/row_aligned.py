@@ -27,9 +27,9 @@ from pytest_dp.randomness.modules import NUMPY, PYTHONS, functions_replaced
 from pytest_dp.randomness.requests import RNG, Source
 from pytest_dp.randomness.stand_ins import Instrument, drawn_past_methods, stand_in
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import state_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple, Runs
+from pytest_dp.sampling.generators import Runs, state_of
+from pytest_dp.sampling.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple
 from pytest_dp.sampling.streams import child
 
 ROW_CHILD = 1_000
@@ -208,11 +208,11 @@ def try_row_aligned(
     calls: Sequence[tuple[Call, Any]],
     sequence: np.random.SeedSequence,
     deadline: Deadline,
-    count: int = 2 * TRIAL_RUNS,
+    count: int,
 ) -> None:
     """Try whether two inputs ask for the same noise, and draws use only their rows of it.
 
-    As `coupling.try_coupling`, by calls of `count` draws.
+    As `per_run.try_per_run`, by calls of `count` draws.
     """
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     logs = [Log(sequence, count) for _ in calls]

@@ -9,10 +9,11 @@ from pytest_dp import clocks
 from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Done, Input
-from pytest_dp.sampling.coupling import draw_shared
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.streams import seeded, stream
+from pytest_dp.sampling.generators import seeded
+from pytest_dp.sampling.per_run import CannotCouple, draw_per_run
+from pytest_dp.sampling.row_aligned import draw_row_aligned
+from pytest_dp.sampling.streams import stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Runner:
     copies: bool = False
     """Whether every run gets a copy of its input, as the mechanism changes what it is given."""
     idle: frozenset[int] = frozenset()
-    """Sources of random numbers that a trial found unused; see `per_run.Runs`."""
+    """Sources of random numbers that a trial found unused; see `generators.Runs`."""
     seconds_a_run: float | None = None
     """Measured so far."""
 
@@ -80,7 +81,10 @@ class Runner:
         started = clocks.seconds()
         if chunk.shared:
             with interruptible(deadline, self.seconds_a_run):
-                outputs, noise = draw_shared(used, dataset.live, chunk.count, sequence, self.idle)
+                if used.size is None:
+                    outputs = draw_per_run(used, dataset.live, chunk.count, sequence, self.idle)
+                else:
+                    outputs, noise = draw_row_aligned(used, dataset.live, chunk.count, sequence)
         else:
             with seeded(sequence, call.captured) as generator:
                 started = clocks.seconds()

@@ -5,15 +5,47 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import random
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from enum import IntEnum, unique
 from typing import Any
 
 import numpy as np
-from numpy.random import mtrand
 
-from pytest_dp.sampling.captured import Captured
+
+@unique
+class Purpose(IntEnum):
+    """What samples are drawn for: the first part of the key of each stream of random numbers.
+
+    No two purposes have random numbers in common, as their keys begin with another number.
+    """
+
+    TRIAL = 0
+    """To see how a mechanism draws its random numbers."""
+    SEARCH = 1
+    """To learn attacks from, and to rank pairs."""
+    TEST = 2
+    """To be tested: none of them was ever searched."""
+    CHOICE = 3
+    """To place the threshold of an attack."""
+    POWER = 4
+    """To estimate the power of an attack."""
+    BET = 5
+    """To be bet on."""
+    RESTART = 6
+    """To be bet on anew, after random numbers turned out not to be shared."""
+    PAIRED_TEST = 7
+    """To be tested in pairs, with the same random numbers on both inputs."""
+    DIVERGENCE = 8
+    """To bound a divergence."""
+    SMALLER = 9
+    """To be bet on, on smaller pairs; each pair gets the same random numbers."""
+    COPY = 10
+    """To be drawn by copies of the mechanism that start afresh."""
+    ANALYSED = 11
+    """To check what was traced."""
+    HIDDEN = 12
+    """For generators that are found nowhere but in the memory of a process."""
+    OBSERVE = 13
+    """To see which code an input runs."""
 
 
 def claim_seed(name: str, mechanism: Any) -> int:
@@ -52,42 +84,3 @@ def stream(seed: int, *key: int) -> np.random.SeedSequence:
 def child(sequence: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
     """What ``sequence.spawn`` gives as number `number`, in a third of the time."""
     return np.random.SeedSequence(sequence.entropy, spawn_key=(*sequence.spawn_key, number))
-
-
-_SPARE: list[np.random.MT19937] = []
-"""Bit generators that stand in for that of ``np.random``, and are in no use now."""
-
-
-@contextmanager
-def seeded(sequence: np.random.SeedSequence, captured: Captured) -> Iterator[np.random.Generator]:
-    """A generator for the mechanism, with all other reachable randomness seeded meanwhile.
-
-    ``np.random``, ``random`` and the `captured` generators draw from streams of their own and get
-    their earlier state back at the end.
-    """
-    injected, numpy_global, python_global = (child(sequence, k) for k in range(3))
-    reseeded = captured.reseeded(child(sequence, 3)) if captured.generators else nullcontext()
-    python_state = random.getstate()
-    with reseeded, _numpy_seeded(numpy_global.generate_state(4)):
-        random.seed(int.from_bytes(python_global.generate_state(4).tobytes(), "little"))
-        try:
-            yield np.random.default_rng(injected)
-        finally:
-            random.setstate(python_state)
-
-
-@contextmanager
-def _numpy_seeded(seed: Any) -> Iterator[None]:
-    """Let ``np.random`` draw from another bit generator: to write back 624 words takes longer."""
-    earlier = mtrand.get_bit_generator()
-    before = np.random.get_state(legacy=False)  # noqa: NPY002
-    spare = _SPARE.pop() if _SPARE else np.random.MT19937(0)
-    mtrand.set_bit_generator(spare)
-    np.random.seed(seed)  # noqa: NPY002
-    try:
-        yield
-    finally:
-        mtrand.set_bit_generator(earlier)  # as it was, but for half a pair of normal draws
-        if before["has_gauss"]:
-            np.random.set_state(before)  # noqa: NPY002
-        _SPARE.append(spare)

@@ -21,17 +21,18 @@ from pytest_dp.outputs.outcome import Raised, all_raised, same
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Chunk, Input, at_a_time
 from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.coupling import try_coupling
 from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.first_states import first_state
 from pytest_dp.sampling.forked import Origin, files_read
-from pytest_dp.sampling.keys import Purpose
+from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.noiseless import noiseless
-from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, Runs
+from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
+from pytest_dp.sampling.row_aligned import try_row_aligned
 from pytest_dp.sampling.runner import Runner
-from pytest_dp.sampling.streams import stream
-from pytest_dp.sampling.twister import GLOBAL
+from pytest_dp.sampling.streams import Purpose, stream
 
+TRIAL_KEY = (Purpose.TRIAL, 0, 0)
+"""Key of the streams on which mechanisms are tried."""
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 """A number in a note, with its unit if that is of time."""
 
@@ -45,7 +46,6 @@ class Subject:
     """
 
     def __init__(self, call: Call, seed: int) -> None:
-        GLOBAL.forget()
         self._pristine = Pristine((call.mechanism, call.params))
         self._first, self._as_first = first_state(call.mechanism, self._pristine), False
         call = replace(call, pristine=self._pristine, made=Made())
@@ -177,15 +177,16 @@ class Subject:
 
             def restart(number: int) -> None:
                 runs.restart(streams[number])
-                starts[:] = runs.starts()
+                if number == count - 1:
+                    starts[:] = runs.states()
 
-            restart(0)
+            restart(count - 1)
             started = clocks.seconds()
             with interruptible(deadline, None):
                 outputs = used.draw(dataset.live, count, runs.rng, restart)
             if used.made is self.call.made:
                 self._count(used.made.runs - made, clocks.seconds() - started)
-            return outputs, bool(runs.ends(starts))
+            return outputs, bool(runs.used_since(starts))
 
     def can_couple(
         self, input1: Input, input2: Input, deadline: Deadline, rows: int | None = None
@@ -203,7 +204,7 @@ class Subject:
             call, datasets = self._copied(input1, input2)
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(self.runner.on(call, dataset), dataset.live) for dataset in datasets]
-                idle = try_coupling(calls, self.seed, deadline, rows)
+                idle = self._try_coupling(calls, deadline, rows)
         except (CannotCopy, CannotCouple) as reason:
             refused = str(reason)
         finally:
@@ -218,6 +219,20 @@ class Subject:
         if refused != NOTHING_RANDOM:
             self.note(f"random numbers are not shared between inputs, as {refused}")
         return False
+
+    def _try_coupling(
+        self, calls: list[tuple[Call, Any]], deadline: Deadline, rows: int | None
+    ) -> frozenset[int]:
+        """Try whether draws on two inputs may be shared; which sources need no restart.
+
+        Each input comes with a call of a copy. Raises CannotCouple if draws may not be shared, and
+        OutOfTime if the deadline passes first.
+        """
+        if self.call.size is None:
+            return try_per_run(calls, stream(self.seed, *TRIAL_KEY), deadline)
+        rows = rows or 2 * TRIAL_RUNS
+        try_row_aligned(calls, stream(self.seed, *TRIAL_KEY, rows), deadline, rows)
+        return frozenset()
 
     def noiseless(self, data: Any, privacy_param: str | None) -> Any:
         """The answer without noise, or None; only of mechanisms that replay and have some."""

@@ -26,11 +26,11 @@ from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import processes
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import NO_GENERATORS
 from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
 from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise
+from pytest_dp.sampling.generators import NO_GENERATORS
 from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
 from pytest_dp.sampling.pickling import cloudpickle, dumps
 from pytest_dp.sampling.runner import Runner

@@ -7,7 +7,6 @@ that what differs between two inputs is due to these.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,12 +23,11 @@ from pytest_dp.limits import NESTED, NOTICED_SECONDS, SEVERAL, SLOW, THOUSAND
 from pytest_dp.outputs.columns import as_float
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.captured import Captured, reseed, restore, state_of
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.keys import Purpose
-from pytest_dp.sampling.streams import child, stream
+from pytest_dp.sampling.generators import Runs
+from pytest_dp.sampling.streams import Purpose, stream
 from pytest_dp.search.coverage import Step, Tracer
 from pytest_dp.search.sizes import is_too_large
 
@@ -83,7 +81,7 @@ class Observer:
     """
 
     def __init__(self, call: Call, seed: int, clock: Clock) -> None:
-        self._clock = clock
+        self._clock, self._sequence = clock, stream(seed, Purpose.OBSERVE)
         self._observations: dict[Any, Observation | None] = {}
         self._tracer = Tracer()
         self._quickest, self._waits = math.inf, False
@@ -91,7 +89,6 @@ class Observer:
         try:
             copy, _ = Pristine((call.mechanism, call.params)).fresh()
             self.call = call.of(*copy)
-            self._streams = _Streams(seed, self.call.captured)
         except CannotCopy:  # then nothing can be observed
             pass
 
@@ -117,13 +114,13 @@ class Observer:
         assert self.call is not None
         copies, outputs = Input(data), []
         steps: set[Step] = set()
-        with self._streams.entered():
-            if is_too_large(data, lambda smaller: self._run(Input(smaller), 0)):
+        with Runs(self._sequence, 2, self.call.captured, frozenset()) as streams:
+            if is_too_large(data, lambda smaller: self._run(Input(smaller), streams, 0)):
                 return None
             for number in range(2):
                 started = clocks.seconds()
                 try:
-                    outputs.append(self._run(copies, number))
+                    outputs.append(self._run(copies, streams, number))
                 except OutOfTime:
                     return None
                 except (ClaimError, MechanismError) as error:
@@ -140,7 +137,7 @@ class Observer:
         noise = tuple(float(f"{distance:.3g}") for distance in apart[:SEVERAL])
         return Observation(frozenset(steps), forms, noise, numbers[0], float(np.mean(apart)))
 
-    def _run(self, data: Input, number: int) -> Any:
+    def _run(self, data: Input, streams: Runs, number: int) -> Any:
         """An output, on the stream of this number.
 
         Raises OutOfTime if it takes too long, by the processor's clock as far as the mechanism does
@@ -151,7 +148,8 @@ class Observer:
         for times in (1, 2, 4):
             before = clocks.processor_seconds()
             try:
-                return self._run_within(seconds * times, data.fresh(), number)
+                streams.restart(number)
+                return self._run_within(seconds * times, data.fresh(), streams.rng)
             except OutOfTime:
                 is_slow = clocks.processor_seconds() - before >= 0.8 * seconds
                 if is_slow or self._waits or self._clock.remaining < seconds:
@@ -159,10 +157,9 @@ class Observer:
         self._waits = True  # the mechanism itself waits, as for an answer: no further attempts
         raise OutOfTime
 
-    def _run_within(self, seconds: float, data: Any, number: int) -> Any:
+    def _run_within(self, seconds: float, data: Any, generator: np.random.Generator) -> Any:
         call = self.call
         assert call is not None
-        generator = self._streams.restarted(number)
         with (
             np.errstate(all="ignore"),
             interruptible(Deadline(seconds), None),
@@ -171,37 +168,6 @@ class Observer:
             if call.size is None:
                 return call.draw(data, 1, generator)[0]
             return call.rows(data, 2, generator)[0]
-
-
-class _Streams:
-    """The same few streams for every observation, for all sources of random numbers."""
-
-    def __init__(self, seed: int, captured: Captured) -> None:
-        global_sources = np.random.mtrand._rand, random._inst  # noqa: SLF001
-        self._sources = (*global_sources, *captured.generators)
-        self._seed = seed
-        self._starts: dict[int, list[Any]] = {}
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Restore the states of all sources in the end."""
-        before = [state_of(source) for source in self._sources]
-        try:
-            yield
-        finally:
-            for source, state in zip(self._sources, before, strict=True):
-                restore(source, state)
-
-    def restarted(self, number: int) -> np.random.Generator:
-        """A generator at the start of a stream, where all other sources are put as well."""
-        sequence = stream(self._seed, Purpose.OBSERVE, number)
-        if number not in self._starts:
-            for at, source in enumerate(self._sources, 1):
-                reseed(source, child(sequence, at))
-            self._starts[number] = [state_of(source) for source in self._sources]
-        for source, state in zip(self._sources, self._starts[number], strict=True):
-            restore(source, state)
-        return np.random.default_rng(sequence)
 
 
 def _form(output: Any) -> tuple[str, Any]:

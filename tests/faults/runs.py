@@ -25,6 +25,14 @@ FAULTS = (
         STREAMS + "test_seeds_come_from_name_and_source",
     ),
     Fault(
+        "use-of-a-source-unseen",
+        "sampling/generators.py",
+        "untouched: bool = self._spare.random_raw() == _UNTOUCHED",
+        "untouched = True",
+        "Runs that draw on numpy's global generator are taken for functions of their stream.",
+        "unit/test_sampling_coupled.py::test_a_source_that_is_used_is_not_idle",
+    ),
+    Fault(
         "time-out-swallowed",
         "sampling/deadline.py",
         '            raise OutOfTime(up.stack if is_hung else "") from None',

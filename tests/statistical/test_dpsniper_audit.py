@@ -13,7 +13,7 @@ from sniping import AT_THEIR_CLAIM, consistent, run, sniped
 from benchmarks import vectorized
 from pytest_dp import DPSniper, queries
 from pytest_dp.evidence import clopper_pearson, ratio
-from pytest_dp.sampling.keys import Purpose
+from pytest_dp.sampling.streams import Purpose
 
 ALPHA = 0.2
 """Large, as then fewer audits tell a bound that fails twice as often as it may."""

@@ -19,9 +19,9 @@ from pytest_dp.evidence import paired, ratio
 from pytest_dp.evidence.counts import SHOWN_AT, Counts
 from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.sampling.streams import Purpose
 
 ALPHA = 0.1
 

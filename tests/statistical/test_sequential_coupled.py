@@ -13,8 +13,8 @@ from playing import run
 from pytest_dp import MechanismError, Sequential, audit
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.limits import COUPLED_SHARE
-from pytest_dp.sampling.keys import Purpose
 from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.sampling.streams import Purpose
 from pytest_dp.settings import SEARCHES
 
 ALPHA = 0.05

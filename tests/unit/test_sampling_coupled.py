@@ -12,12 +12,11 @@ import pytest
 from coupling import KEPT, KEY, Owner, Pair, assert_independent, data_dependent, legacy_gauss
 
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling import captured
+from pytest_dp.sampling import generators
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.per_run import Runs
+from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import stream
-from pytest_dp.sampling.twister import GLOBAL
 
 pytestmark = pytest.mark.slow
 
@@ -139,13 +138,13 @@ def test_kept_generators_are_restarted_and_put_back(make):
     mechanism = make()
     pair = Pair(mechanism)
     (source,) = pair.sampler.call.captured.generators
-    before = str(captured.state_of(source))
+    before = str(generators.state_of(source))
     assert pair.can_couple()
     x, y = pair.draw()
     assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
     assert len(set(x)) == 2_000
     assert_independent(x, y)
-    assert str(captured.state_of(source)) == before
+    assert str(generators.state_of(source)) == before
 
 
 def test_global_generators_are_put_back():
@@ -187,7 +186,7 @@ def test_unshared_draws_are_what_they_were():
 
 def test_every_source_has_a_stream_of_its_own():
     keeper = Owner(np.random.default_rng(1))
-    with Runs(stream(1, *KEY), 50, captured.find(keeper), frozenset()) as runs:
+    with Runs(stream(1, *KEY), 50, generators.find(keeper), frozenset()) as runs:
         drawn = []
         for run in [*range(50), 7]:
             runs.restart(run)
@@ -204,10 +203,9 @@ def test_a_source_that_is_used_is_not_idle(kept):
     try:
         np.random.seed(1)
         np.random.normal(size=1 if kept else 2)
-        GLOBAL.forget()
         before = np.random.get_state(legacy=False)
         for use in (np.random.normal, np.random.random, random.random):
-            with Runs(stream(1, *KEY), 4, captured.Captured((), ()), frozenset({1, 2})) as runs:
+            with Runs(stream(1, *KEY), 4, generators.Captured((), ()), frozenset({1, 2})) as runs:
                 runs.restart(0)
                 runs.rng.random()
                 assert runs.are_idle()

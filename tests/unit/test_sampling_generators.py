@@ -15,10 +15,10 @@ import pytest
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
 from pytest_dp.errors import ClaimError
-from pytest_dp.sampling import captured
+from pytest_dp.sampling import generators
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.per_run import Runs
+from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.sampler import Draw
 
 pytestmark = pytest.mark.slow
@@ -199,7 +199,7 @@ KEEPERS = [
 def test_kept_generators_are_found_reseeded_and_restored(mechanism):
     some = sampler(mechanism)
     (generator,) = some.call.captured.generators
-    before = str(captured.state_of(generator))
+    before = str(generators.state_of(generator))
     given = Input([1])
     first = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]
     again = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]
@@ -207,7 +207,7 @@ def test_kept_generators_are_found_reseeded_and_restored(mechanism):
     assert first == again
     assert not set(first) & set(other)
     assert len(set(first)) == 100
-    assert str(captured.state_of(generator)) == before
+    assert str(generators.state_of(generator)) == before
     assert "reseeded" in some.notes[0]
     some.warm_up(given, Deadline(30))
     assert some.replayable
@@ -216,7 +216,7 @@ def test_kept_generators_are_found_reseeded_and_restored(mechanism):
 def test_kept_generators_are_left_alone_until_they_are_needed():
     keeper = Keeper()
     sequence, state = keeper.rng.bit_generator.seed_seq, str(keeper.rng.bit_generator.state)
-    kept = captured.find(keeper)
+    kept = generators.find(keeper)
     entered = Runs(np.random.SeedSequence(1), 3, kept, frozenset())
     assert keeper.rng.bit_generator.seed_seq is sequence
     with entered as runs:
@@ -245,7 +245,7 @@ def test_search_for_generators_is_in_one_order_whatever_the_hash_seed(tmp_path):
     script = tmp_path / "several.py"
     script.write_text(
         "import numpy as np\n"
-        "from pytest_dp.sampling.captured import find\n"
+        "from pytest_dp.sampling.generators import find\n"
         + "".join(f"{name} = np.random.default_rng(0)\n" for name in "abcdefgh")
         + "def mechanism(data):\n    return ("
         + " + ".join(f"{name}.random()" for name in "abcdefgh")
@@ -275,14 +275,14 @@ def test_objects_that_refuse_inspection_do_no_harm():
     def mechanism(data):
         return (refuses is None) + kept.random()
 
-    assert len(captured.find(mechanism).generators) == 1
+    assert len(generators.find(mechanism).generators) == 1
 
 
 def test_a_generator_beside_much_data_is_found():
     keeper = Keeper()
     keeper.table = [[i] for i in range(30_000)]
     keeper.numbers = list(range(100_000))
-    assert len(captured.find(keeper, {}).generators) == 1
+    assert len(generators.find(keeper, {}).generators) == 1
 
 
 class Node:
@@ -314,7 +314,7 @@ def graph(kind, size=30_000):
 def seconds_to_find(mechanism):
     def once():
         started = time.process_time()
-        captured.find(mechanism, {})
+        generators.find(mechanism, {})
         return time.process_time() - started
 
     return min(once() for _ in range(5))
@@ -343,7 +343,7 @@ def test_what_others_wrote_does_not_keep_own_generators_from_being_found():
     first, compiled, last = np.random.default_rng(1), graph(Foreign), np.random.default_rng(2)
     deep = [[[[[[[[last]]]]]]]]
     compiled.py_func = lambda data: first.random()
-    found = captured.find(lambda data: compiled(data) + deep[0][0][0][0][0][0][0][0].random())
+    found = generators.find(lambda data: compiled(data) + deep[0][0][0][0][0][0][0][0].random())
     assert {id(one) for one in found.generators} == {id(first), id(last)}
 
 
@@ -353,10 +353,10 @@ def test_a_generator_in_an_installed_package_is_found():
     outer = Foreign()
     outer.inner = Foreign()
     outer.inner.rng = np.random.default_rng(3)
-    assert captured.find(lambda data: outer.inner.rng.random()).generators == (outer.inner.rng,)
+    assert generators.find(lambda data: outer.inner.rng.random()).generators == (outer.inner.rng,)
 
 
 def test_globals_and_system_entropy_are_not_hidden_generators():
     source = random.SystemRandom()
     module = np.random.mtrand._rand
-    assert not captured.find(lambda data: (source.random(), module.random())).generators
+    assert not generators.find(lambda data: (source.random(), module.random())).generators

@@ -17,11 +17,11 @@ import pytest
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
 import pytest_dp
-from pytest_dp.sampling import captured
+from pytest_dp.sampling import generators
 from pytest_dp.sampling.chunks import Chunk, Input, cut
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.keys import Purpose
-from pytest_dp.sampling.streams import claim_seed, seeded, stream
+from pytest_dp.sampling.generators import seeded
+from pytest_dp.sampling.streams import Purpose, claim_seed, stream
 
 
 class Connection:
@@ -108,7 +108,7 @@ def test_seeds_do_not_depend_on_the_process(tmp_path):
 def test_no_two_chunks_share_random_numbers():
     """Every key, of every length, gives its own streams: of generators, global or captured."""
     keeper = Keeper()
-    kept = captured.find(keeper)
+    kept = generators.find(keeper)
     lengths = [(k,) for k in range(6)]
     lengths += [(*key, k) for key in lengths for k in range(6)]
     lengths += [(*key, k) for key in lengths if len(key) == 2 for k in range(5)]
@@ -135,13 +135,13 @@ def test_global_generators_go_on_as_if_nothing_had_been_seeded(drawn):
     bits = np.random.get_bit_generator()
     expected = seed() + normals(3)
     before = seed()
-    with seeded(stream(1, 2), captured.NO_GENERATORS):
+    with seeded(stream(1, 2), generators.NO_GENERATORS):
         some = normals(2)
-        with seeded(stream(1, 3), captured.NO_GENERATORS):
+        with seeded(stream(1, 3), generators.NO_GENERATORS):
             normals(1)
         more = normals(2)
     assert before + normals(3) == expected
-    with seeded(stream(1, 2), captured.NO_GENERATORS):
+    with seeded(stream(1, 2), generators.NO_GENERATORS):
         assert normals(4) == some + more
     assert np.random.get_bit_generator() is bits
 
