@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
+
+from pytest_dp.datasets.equality import key
 
 
 def fields_of(record: Any) -> dict[Hashable, Any]:
@@ -30,3 +32,12 @@ def with_field(record: Any, name: Any, value: Any) -> Any:
     if isinstance(record, list | tuple):
         return type(record)([*record[:name], value, *record[name + 1 :]])
     return value
+
+
+def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
+    """The distinct values of records, by the names, or places, of their fields and by content."""
+    columns: dict[Hashable, dict[Hashable, Any]] = {}
+    for record in records:
+        for name, value in fields_of(record).items():
+            columns.setdefault(name, {}).setdefault(key(value), value)
+    return columns

@@ -17,7 +17,7 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import Derived, by_function, derived, leading
 from pytest_dp.inputs.examples import EVERYTHING, Patterns
 from pytest_dp.inputs.resolving import resolve, resolve_pairs
-from pytest_dp.inputs.sources import Bounded, PairSource, Remaining
+from pytest_dp.inputs.sources import PairSource, Proposing, marked
 from pytest_dp.inputs.stated import stated_pair
 from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import MAX_PAIRS
@@ -54,7 +54,8 @@ def source_of(
     if pairs.given and not params:
         bounds = pairs.bounds
         first = [pair for pair in known if not bounds.beyond(pair)]
-        following = Bounded(Remaining(chain(known, pairs.rest)), bounds, wanted=beyond)
+        rest = marked(chain(known, pairs.rest), bounds, wanted=beyond)
+        following = Proposing("the examples", lambda _: rest)
         is_all = bounds is EVERYTHING and not pairs.note
         return PairSource([*first, *pairs.given], [following] * (not is_all), bounds=bounds)
     # Hypothesis is loaded by now.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 from pytest_dp.datasets import describe, is_real, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.equality import equality_key
-from pytest_dp.datasets.fields import fields_of
+from pytest_dp.datasets.fields import columns_of, fields_of
 from pytest_dp.datasets.record_relations import OfRecords
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.datasets.types import type_of
@@ -163,11 +163,7 @@ class Examples:
     @cached_property
     def _columns(self) -> dict[Hashable, dict[Hashable, Any]]:
         """All values of the examples by the name, or the place, of a field, and by content."""
-        columns: dict[Hashable, dict[Hashable, Any]] = {}
-        for entry in chain(*self._datasets):
-            for name, value in entry.row.items():
-                columns.setdefault(name, {}).setdefault(entry.contents[name], value)
-        return columns
+        return columns_of(entry.row for entry in self._known.values())
 
     def _named(self, record: Any) -> dict[Hashable, Any]:
         """The values of a record by their names, or places; those of frames by their columns."""

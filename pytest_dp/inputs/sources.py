@@ -52,70 +52,58 @@ class Drawer(Proposer, Protocol):
         ...
 
 
-class Bounded:
-    """Marks pairs of another proposer that are beyond what the claim gives.
+@dataclass(frozen=True, slots=True)
+class Proposing:
+    """A proposer by its name and the function that proposes."""
 
-    `wanted` is whether these are proposed at all.
+    name: str
+    propose: Callable[[Sequence[Tried]], Iterable[Pair]]
+
+
+def name_of(proposer: Proposer) -> str:
+    """A proposer's name, or that of its class."""
+    return str(getattr(proposer, "name", type(proposer).__name__))
+
+
+def sieved(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]) -> Proposing:
+    """What a proposer proposes, as far as it passes each of the sieves."""
+
+    def propose(past: Sequence[Tried]) -> Iterable[Pair]:
+        pairs = proposer.propose(past)
+        for sieve in sieves:
+            pairs = sieve(pairs)
+        return pairs
+
+    return Proposing(name_of(proposer), propose)
+
+
+def marked(pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool) -> Iterator[Pair]:
+    """The pairs, each saying what of it is beyond what the claim gives, if these are wanted."""
+    for pair in pairs:
+        beyond = bounds.beyond(pair)
+        if wanted or not beyond:
+            yield replace(pair, beyond=beyond, origin=pair.origin if beyond else "")
+
+
+def checked(
+    pairs: Iterable[Pair], relation: Relation | None, inside: Callable[..., bool] | None
+) -> Iterator[Pair]:
+    """The pairs of neighbours that the claim speaks of, until too many in a row are not.
+
+    `inside` tells whether it speaks of D and D'; None where it does of all neighbours.
     """
-
-    def __init__(self, proposer: Proposer, bounds: Bounds, *, wanted: bool) -> None:
-        self._proposer, self._bounds, self._wanted = proposer, bounds, wanted
-        self.name: str = getattr(proposer, "name", type(proposer).__name__)
-
-    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
-        """Its pairs, each saying what of it is beyond."""
-        for pair in self._proposer.propose(past):
-            beyond = self._bounds.beyond(pair)
-            if self._wanted or not beyond:
-                yield replace(pair, beyond=beyond, origin=pair.origin if beyond else "")
-
-
-class Remaining:
-    """Proposes what is left of a given sequence of pairs."""
-
-    name = "the examples"
-
-    def __init__(self, pairs: Iterator[Pair]) -> None:
-        self._pairs = pairs
-
-    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
-        """What is left of them."""
-        return self._pairs
-
-
-class Checked:
-    """What a proposer proposes, without pairs that the claim promises nothing for.
-
-    `inside` tells whether a pair is among the inputs that the claim speaks of.
-    """
-
-    def __init__(
-        self,
-        proposer: Proposer,
-        relation: Relation,
-        inside: Callable[[Pair], bool] = lambda pair: True,  # noqa: ARG005
-    ) -> None:
-        self._inside = inside
-        self.name: str = getattr(proposer, "name", type(proposer).__name__)
-        self._proposer, self._relation = proposer, relation
-
-    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:
-        """Those that are neighbours, of inputs that the relation takes."""
-        refused = 0
-        for pair in self._proposer.propose(past):
-            if self._fits(pair):
-                refused = 0
-                yield pair
-            else:
-                refused += 1
-            if refused >= IN_VAIN:
-                return
-
-    def _fits(self, pair: Pair) -> bool:
+    refused = 0
+    for pair in pairs:
         try:
-            return self._inside(pair) and not self._relation.fault(pair.d1, pair.d2)
+            fits = inside is None or inside(pair.d1, pair.d2)
+            fits = fits and (relation is None or not relation.fault(pair.d1, pair.d2))
         except ClaimError:  # such as records that nobody owns, under unit=
-            return False
+            fits = False
+        refused = 0 if fits else refused + 1
+        if fits:
+            yield pair
+        elif refused >= IN_VAIN:
+            return
 
 
 class PairSource:
@@ -160,8 +148,7 @@ class PairSource:
             if pair is not None:
                 self._waiting.append((proposer, proposed))
                 self.pairs.append(pair)
-                name: str = getattr(proposer, "name", type(proposer).__name__)
-                self.proposed_by[name] += 1
+                self.proposed_by[name_of(proposer)] += 1
                 return pair
         return None
 

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import kind_of
-from pytest_dp.datasets.relations import OfRecords, Pair
+from pytest_dp.datasets.relations import OfRecords
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.inputs.sources import Bounded, Checked, PairSource, Proposer
+from pytest_dp.inputs.sources import PairSource, Proposer, checked, marked, sieved
 from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.constants import constants_of
-from pytest_dp.search.exploring import Explorer
-from pytest_dp.search.from_strategies import MutatedPairs, Sifted
-from pytest_dp.search.mutation import Mutation
+from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs
 from pytest_dp.search.observing import Clock
-from pytest_dp.search.options import Options
-from pytest_dp.search.proposing import Placing, Timed, corner_cases, with_constants
 from pytest_dp.search.screening import SearchContext
 from pytest_dp.search.shrinking import counts
-from pytest_dp.search.spaces import Space
+from pytest_dp.search.spaces import Options, Space, Vectors
 from pytest_dp.search.tables import Tables
-from pytest_dp.search.vectors import Vectors
 from pytest_dp.settings import Settings
 
 __all__ = ["constants_of", "searched"]
-
-
-def _checked(promise: Promise, proposers: Iterable[Proposer]) -> list[Proposer]:
-    """The same, but for pairs that are no neighbours by the claim."""
-    relation = promise.relation
-    if relation is None:
-        return list(proposers)
-
-    def inside_claim(pair: Pair) -> bool:
-        return not isinstance(promise.inputs, Queries) or counts(pair.d1, pair.d2)
-
-    return [Checked(proposer, relation, inside_claim) for proposer in proposers]
-
-
-def _exploring(explorer: Explorer) -> dict[str, Proposer]:
-    """What proposes pairs of inputs that are alike, by the name of the option that asks for it."""
-    return {
-        "constants": Placing(explorer, "constants of the code", with_constants),
-        "patterns": Placing(explorer, "corner cases", corner_cases),
-        "mutation": Mutation(explorer),
-    }
 
 
 def searched(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
@@ -54,30 +29,34 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
 
     The inputs of the promise are looked up. Copies of the mechanism are run a few times.
     """
+    relation, bounds = promise.relation, source.bounds
+    inside = counts if isinstance(promise.inputs, Queries) else None
+    neighbours = partial(checked, relation=relation, inside=inside)
     names = [option for option in settings.search if isinstance(option, str)]
-    users = _checked(promise, (option for option in settings.search if not isinstance(option, str)))
-    given, generated, bounds = source.given, source.generated, source.bounds
+    users = [sieved(own, neighbours) for own in settings.search if not isinstance(own, str)]
     if not names:
-        return PairSource(given, [*users, *source.proposers], generated, bounds)
+        proposers = [*users, *source.proposers]
+        return PairSource(source.given, proposers, source.generated, bounds)
     clock = Clock(SEARCH_TIME * settings.max_seconds)
     seed = settings.seed or 0
-    context = SearchContext(call, given, bounds.holds, clock, seed)
-    proposers: dict[str, Proposer] = {}
+    context = SearchContext(call, source.given, bounds.holds, clock, seed)
+    found: dict[str, Proposer] = {}
     untried: Callable[[], list[str]] = list
-    space = None if generated else _space(promise, source)
-    if generated is not None:
-        proposers["mutation"] = MutatedPairs(generated, context, seed)
-    elif space is not None and promise.relation is not None:
-        explorer = Explorer(space, promise.relation, context)
-        proposers = _exploring(explorer)
-        untried = explorer.untried
-    chosen = _checked(promise, (proposers[name] for name in proposers if name in names))
-    wanted = settings.beyond != "off"
-    bounded = [Bounded(proposer, bounds, wanted=wanted) for proposer in chosen]
-    sifted = [Sifted(proposer, context) for proposer in source.proposers]
-    ours: list[Proposer] = [*bounded, *sifted]
-    timed = [Timed(proposer, clock) for proposer in ours]
-    return PairSource(given, [*users, *timed], generated, bounds, untried)
+    if source.generated is not None:
+        found["mutation"] = mutated_pairs(source.generated, context, seed)
+    elif relation is not None and (space := _space(promise, source)):
+        explorer = Explorer(space, relation, context)
+        found, untried = explorer.proposers, explorer.untried
+    inside_claim = partial(marked, bounds=bounds, wanted=settings.beyond != "off")
+    timed = [
+        *(
+            sieved(found[name], neighbours, inside_claim, clock.timed)
+            for name in found
+            if name in names
+        ),
+        *(sieved(proposer, Sieve(context), clock.timed) for proposer in source.proposers),
+    ]
+    return PairSource(source.given, [*users, *timed], source.generated, bounds, untried)
 
 
 def _space(promise: Promise, source: PairSource) -> Space | None:

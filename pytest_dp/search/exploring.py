@@ -1,91 +1,246 @@
-"""Walks through a space of inputs, from those of the claim towards those with new behaviour."""
+"""Walks through a space of inputs, from those of the claim towards those with new behaviour.
+
+Corner cases, constants of the code, mutations: each is a way to propose pairs, and a screen chooses
+among them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
+from random import Random
+from typing import Any
 
 from pytest_dp.datasets.relations import Pair, Relation
-from pytest_dp.limits import FEW, MANY, SEVERAL
-from pytest_dp.search.bisection import boundary
+from pytest_dp.inputs.sources import Drawer, Proposer, Proposing, Tried
+from pytest_dp.limits import DOZENS, FEW, MANY, PATIENCE, SEVERAL
 from pytest_dp.search.constants import Constant, constants_of, corner_values
 from pytest_dp.search.screening import KNOWN, Screen, SearchContext
-from pytest_dp.search.spaces import Candidate, Space
+from pytest_dp.search.spaces import Candidate, Space, Walk, choice
+
+MAX_INSERTED_INTO = 8
+"""Inputs with new behaviour into which constants are put: behind one condition, there may be
+another. Measured."""
+PAST_SHARE = 0.25
+"""Share of mutations that are of pairs of the past; the others are of inputs with new behaviour.
+Measured."""
 
 
 class Explorer:
-    """Finds pairs around candidates of a space.
-
-    `tried` has the constants of which an input was looked at.
-    """
+    """Proposes pairs around inputs of a space; `proposers` are by the options that ask for them."""
 
     def __init__(self, space: Space, relation: Relation, context: SearchContext) -> None:
-        self.space, self.relation = space, relation
-        self.tried: set[Constant] = set()
-        self._context, self.rng = context, context.rng
+        self._space, self._relation, self._context = space, relation, context
+        self._rng = context.rng
+        self._tried: set[Constant] = set()
+        """Constants of which an input was looked at."""
+        self._dry = self._inserted_into = 0
+        constants, corners = self._around(self._with_constants), self._around(self._corner_cases)
+        self.proposers: dict[str, Proposer] = {
+            "constants": Proposing("constants of the code", lambda _: constants),
+            "patterns": Proposing("corner cases", lambda _: corners),
+            "mutation": Proposing("mutation", self._mutations),
+        }
 
     @property
-    def screen(self) -> Screen:
-        """The behaviours that are known so far."""
+    def _screen(self) -> Screen:
         return self._context.screen
 
     @cached_property
-    def constants(self) -> list[Constant]:
-        """Constants of the mechanism's code."""
+    def _constants(self) -> list[Constant]:
         return constants_of(self._context.call.mechanism, self._context.call.params)
 
     def untried(self) -> list[str]:
         """The constants in comparisons that were not tried, with their places."""
-        left = [c for c in self.constants if c.decides and c not in self.tried]
+        left = [c for c in self._constants if c.decides and c not in self._tried]
         return [f"{c.value!r} ({c.origin.removeprefix('a constant in ')})" for c in left]
 
-    @cached_property
-    def corners(self) -> list[Constant]:
-        """Ordinary corner values."""
-        return corner_values()
+    # Inputs to look at
 
-    def neighbours(self, candidate: Candidate) -> Iterator[Pair]:
-        """A candidate with its neighbours: two in order, which differ most, then others."""
-        pairs = self.relation.pairs(candidate.data, self.space.records)
-        yield from (self._with_origin(pair, candidate) for pair in islice(pairs, 2))
-        others = list(islice(pairs, MANY))
-        for at in self.rng.permutation(len(others)).tolist():
-            yield self._with_origin(others[at], candidate)
+    def _corner_cases(self) -> Iterator[Candidate]:
+        """Inputs at which code that knows nothing of them may still go wrong."""
+        return self._space.corners(corner_values())
 
-    def pairs(self, candidate: Candidate) -> Iterator[Pair]:
+    def _with_constants(self) -> Iterator[Candidate]:
+        """Inputs with each constant of the code, or a value just below or above; with several."""
+        for constant in self._constants:
+            for candidate in self._space.placed(constant):
+                yield candidate
+                self._tried.add(constant)
+        for _ in range(PATIENCE if self._constants else 0):
+            yield self._space.combined(self._constants, self._rng)
+
+    def _inserted(self) -> Iterator[Candidate]:
+        """Each input with new behaviour, with constants of the code put into it."""
+        new_inputs = self._screen.new_inputs
+        while self._inserted_into < min(len(new_inputs), MAX_INSERTED_INTO):
+            self._inserted_into += 1
+            for constant in self._constants[: DOZENS // 2]:
+                data = new_inputs[self._inserted_into - 1]
+                yield from self._space.inserted(data, constant, self._rng)
+
+    # Pairs around them
+
+    def _around(self, candidates: Callable[[], Iterator[Candidate]]) -> Iterator[Pair]:
+        """A few pairs with the first candidates, then pairs around those with new behaviour."""
+        for candidate in islice(candidates(), 2):
+            pairs = (
+                pair
+                for pair in self._neighbours(candidate)
+                if self._screen.blind or self._screen.rank(pair) is not None
+            )
+            yield from islice(pairs, 1)
+        yield from self._new_pairs(candidates())
+
+    def _new_pairs(self, candidates: Iterable[Candidate]) -> Iterator[Pair]:
+        """Pairs around candidates, as long as they can be looked at."""
+        for candidate in candidates:
+            if self._screen.blind:
+                return
+            yield from self._pairs(candidate)
+
+    def _mutations(self, past: Sequence[Tried]) -> Iterator[Pair]:
+        """Pairs around mutations with new behaviour, or with outputs farther apart than others'."""
+        parents = [data for pair in hopeful(past) for data in (pair.d1, pair.d2)]
+        constants = [*self._constants, *corner_values()]
+        screen = self._screen
+        while self._dry < patience(screen) and not screen.blind:
+            yield from self._new_pairs(self._inserted())
+            self._dry += 1
+            from_past = not screen.new_inputs or (parents and self._rng.random() < PAST_SHARE)
+            parent = choice(parents if from_past else screen.new_inputs, self._rng)
+            candidate = self._space.mutated(parent, constants, self._rng)
+            for pair in self._pairs(candidate):
+                self._dry = 0
+                parents.append(candidate.data)
+                yield pair
+
+    def _pairs(self, candidate: Candidate) -> Iterator[Pair]:
         """Pairs around a candidate with new behaviour; else one, if it is of any interest."""
-        if self.screen.is_new(candidate.data):
-            yield from self._pairs_around(candidate)
+        if self._screen.is_new(candidate.data):
+            boundary_pair = self._boundary_pair(candidate)
+            if boundary_pair is not None:
+                yield boundary_pair
+            yield from self._best_neighbours(candidate)
             return
-        for pair in islice(self.neighbours(candidate), 1):
-            rank = self.screen.rank(pair)
+        for pair in islice(self._neighbours(candidate), 1):
+            rank = self._screen.rank(pair)
             if rank is not None and rank < KNOWN:
                 yield pair
 
-    def _pairs_around(self, candidate: Candidate) -> Iterator[Pair]:
-        """A pair where the candidate's behaviour begins, and pairs of it with its neighbours."""
-        boundary_pair = self._boundary_pair(candidate)
-        if boundary_pair is not None:
-            yield boundary_pair
+    def _best_neighbours(self, candidate: Candidate) -> list[Pair]:
         ranked: list[tuple[int, int, Pair]] = []
-        for pair in islice(self.neighbours(candidate), 2 * FEW):
-            rank = self.screen.rank(pair)
+        for pair in islice(self._neighbours(candidate), 2 * FEW):
+            rank = self._screen.rank(pair)
             if rank is not None:
                 ranked.append((rank, len(ranked), pair))
-        yield from (pair for _, _, pair in sorted(ranked)[:2])
+        return [pair for _, _, pair in sorted(ranked)[:2]]
+
+    def _neighbours(self, candidate: Candidate) -> Iterator[Pair]:
+        """A candidate with its neighbours: two in order, which differ most, then others."""
+        pairs = self._relation.pairs(candidate.data, self._space.records)
+        yield from (with_origin(pair, candidate) for pair in islice(pairs, 2))
+        others = list(islice(pairs, MANY))
+        for at in self._rng.permutation(len(others)).tolist():
+            yield with_origin(others[at], candidate)
 
     def _boundary_pair(self, candidate: Candidate) -> Pair | None:
         """Two neighbours, between an input of the claim and the candidate, that differ."""
         for start in self._context.pairs[:SEVERAL]:
-            walk = self.space.walk(start.d1, candidate.data)
-            inputs = None if walk is None else boundary(walk, self.screen.behaviour_of)
-            pair = None if inputs is None else self.relation.pair(*inputs)
+            walk = self._space.walk(start.d1, candidate.data)
+            inputs = None if walk is None else boundary(walk, self._screen.behaviour_of)
+            pair = None if inputs is None else self._relation.pair(*inputs)
             if pair is not None:
-                pair = self._with_origin(pair, candidate)
-                return pair if self.screen.rank(pair) is not None else None
+                ranked = self._screen.rank(pair) is not None
+                return with_origin(pair, candidate) if ranked else None
         return None
 
-    def _with_origin(self, pair: Pair, candidate: Candidate) -> Pair:
-        return replace(pair, origin=candidate.origin_of(pair.d1, pair.d2))
+
+def with_origin(pair: Pair, candidate: Candidate) -> Pair:
+    """A pair that says which candidate it was found around."""
+    return replace(pair, origin=candidate.origin_of(pair.d1, pair.d2))
+
+
+def boundary(walk: Walk, behaviour_of: Callable[[Any], Hashable | None]) -> tuple[Any, Any] | None:
+    """Two inputs next to each other, of which only the former behaves like the start of a walk.
+
+    The walk's last input does not behave like the first. Inputs with equal keys of `behaviour_of`
+    behave alike; the key None ends the search. About ``log2`` of all inputs are looked at, and
+    there may be other such places.
+    """
+    low, high = 0, walk.inputs - 1
+    behaviour_at_start = behaviour_of(walk.at(low))
+    while high - low > 1:
+        middle = (low + high) // 2
+        behaviour = behaviour_of(walk.at(middle))
+        if behaviour is None:
+            return None
+        if behaviour == behaviour_at_start:
+            low = middle
+        else:
+            high = middle
+    return (walk.at(low), walk.at(high)) if high else None
+
+
+def patience(screen: Screen) -> int:
+    """How many inputs in a row may show nothing new until a search ends.
+
+    Behind each input with new behaviour, there may be more.
+    """
+    return min(PATIENCE + 30 * len(screen.new_inputs), 10 * PATIENCE)
+
+
+def hopeful(past: Sequence[Tried]) -> list[Pair]:
+    """The pairs that a bet may gain most on."""
+    ordered = sorted(past, key=lambda tried: -tried.hope)
+    return [tried.pair for tried in ordered[: SEVERAL // 2]]
+
+
+class Sieve:
+    """Lets pairs pass, but most of those with known behaviour."""
+
+    def __init__(self, context: SearchContext) -> None:
+        self._context = context
+        self._dry = self._known = 0
+
+    def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """The pairs that pass, until many in a row showed nothing new."""
+        screen = self._context.screen
+        for pair in pairs:
+            rank = KNOWN if screen.blind else screen.rank(pair)
+            self._dry = 0 if rank is not None and rank < KNOWN else self._dry + 1
+            if self._dry > patience(screen) and screen.sees:
+                return
+            if rank is not None and (rank < KNOWN or not screen.sees or self._is_due()):
+                yield pair
+
+    def _is_due(self) -> bool:
+        """Whether a pair that shows nothing new is proposed all the same."""
+        is_due = self._known < SEVERAL // 2 and self._dry >= DOZENS * self._known
+        self._known += is_due
+        return is_due
+
+
+def mutated_pairs(drawer: Drawer, context: SearchContext, seed: int) -> Proposing:
+    """Mutations of drawn pairs, inside of what their strategy can yield."""
+    random, new_pairs = Random(seed), list[Pair]()
+    dry = 0
+
+    def propose(past: Sequence[Tried]) -> Iterator[Pair]:
+        """Pairs with new behaviour, or with outputs farther apart than those of others."""
+        nonlocal dry
+        screen, hoped = context.screen, hopeful(past)
+        while dry <= patience(screen) and not screen.blind:
+            dry += 1
+            from_past = not new_pairs or random.random() < PAST_SHARE
+            parents = hoped if from_past else new_pairs[-(SEVERAL // 2) :]
+            pair = drawer.mutated(random.choice(parents), random)
+            rank = None if pair is None else screen.rank(pair)
+            if pair is not None and rank is not None and rank < KNOWN:
+                dry = 0
+                new_pairs.append(pair)
+                yield pair
+
+    return Proposing("mutation", propose)

@@ -7,11 +7,11 @@ that what differs between two inputs is due to these.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.streams import Purpose, stream
 from pytest_dp.search.coverage import Step, Tracer
 from pytest_dp.search.sizes import is_too_large
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,16 @@ class Clock:
             yield
         finally:
             self._seconds, self._since = self.remaining, math.inf
+
+    def timed(self, items: Iterable[T]) -> Iterator[T]:
+        """The same, made while the clock is running."""
+        iterator, done = iter(items), object()
+        while True:
+            with self.running():
+                item: Any = next(iterator, done)
+            if item is done:
+                return
+            yield item
 
 
 class Observer:

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
-from pytest_dp.datasets.fields import fields_of, with_field
+from pytest_dp.datasets.fields import columns_of, fields_of, with_field
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
 from pytest_dp.outputs.columns import as_float
@@ -68,7 +68,9 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks) -> Pair:
     answer no to everything once there is no more time.
     """
     seen: set[Hashable] = set()
-    columns = _columns(pair) if isinstance(relation, OfRecords) else {}
+    columns: Columns = {}
+    if isinstance(relation, OfRecords):
+        columns = columns_of(chain(records_of(pair.d1), records_of(pair.d2)))
     while True:
         for smaller in _smaller(pair, relation, columns):
             content = key(smaller.d1), key(smaller.d2)
@@ -79,16 +81,6 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks) -> Pair:
                     break
         else:
             return pair
-
-
-def _columns(pair: Pair) -> Columns:
-    """All values that the records of a pair hold."""
-    rows = [*records_of(pair.d1), *records_of(pair.d2)]
-    columns: Columns = {}
-    for row in rows:
-        for name, value in fields_of(row).items():
-            columns.setdefault(name, {}).setdefault(key(value), value)
-    return columns
 
 
 def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.datasets import is_real, key, rebuilt, records_of
-from pytest_dp.datasets.fields import fields_of, with_field
+from pytest_dp.datasets.fields import columns_of, fields_of, with_field
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import COPIES, LONG_DATASET, SEVERAL
 from pytest_dp.search.constants import Constant
-from pytest_dp.search.spaces import Candidate, Walk, beside, choice, described
+from pytest_dp.search.spaces import Candidate, Space, Walk, any_of, beside, choice, described
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _Column:
         return int(mutated) if self.kind == "whole" else mutated
 
 
-class Tables:
+class Tables(Space):
     """Datasets of the type of the first example, made of records like those of all examples.
 
     At least one of the examples has a record.
@@ -72,11 +72,8 @@ class Tables:
             for record in records:
                 distinct.setdefault(key(record), record)
         self.records = list(distinct.values())
-        cells: dict[Hashable, list[Any]] = {}
-        for record in self.records:
-            for name, value in fields_of(record).items():
-                cells.setdefault(name, []).append(value)
-        self._columns = {name: _column(values) for name, values in cells.items()}
+        cells = columns_of(self.records)
+        self._columns = {name: _column(list(values.values())) for name, values in cells.items()}
         self._names = list(self._columns)
         self._relation = relation
 
@@ -92,7 +89,7 @@ class Tables:
 
     def _alike(self) -> Iterator[Candidate]:
         """Corner cases without constants: datasets of equal records, or of records with a value."""
-        base, records = self._examples[-1], self.records[:SEVERAL]
+        base, records = self._examples[-1], list(self.records[:SEVERAL])
         for times in (0, 1, *COPIES):
             for record in records if times else records[:1]:
                 text = "repeated" if times > 1 else "all of it" if times else "left out"
@@ -192,16 +189,15 @@ class Tables:
             steps = _removing_and_adding(before, after)
         else:
             return None
-        return _Datasets(self._like, steps)
+        return Walk(len(steps), lambda step: rebuilt(self._like, steps[step]))
 
     def _with_constant(
         self, records: list[Any], constants: Sequence[Constant], rng: np.random.Generator
     ) -> tuple[list[Any], tuple[Any, ...]]:
         place, constant = choice(self._names, rng), choice(constants, rng)
-        values = self._columns[place].beside(constant)
-        if not values:
+        value = any_of(self._columns[place].beside(constant), rng)
+        if value is None:
             return records, ()
-        value = values[0] if rng.random() < 0.5 else choice(values, rng)
         at = int(rng.integers(len(records)))
         changed = self._changed(records[at], place, value)
         if rng.random() < 0.5:
@@ -232,19 +228,6 @@ class Tables:
         return [self._changed(record, at, value) for record in records]
 
 
-class _Datasets:
-    """Datasets of records, each a neighbour of the next."""
-
-    def __init__(self, like: Any, steps: Sequence[Sequence[Any]]) -> None:
-        self._like, self._steps = like, steps
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def __getitem__(self, step: int) -> Any:
-        return rebuilt(self._like, self._steps[step])
-
-
 def _removing_and_adding(before: list[Any], after: list[Any]) -> list[list[Any]]:
     """Datasets in a row: records are removed that are too many, then missing ones are added."""
     missing = Counter(map(key, after))
@@ -263,12 +246,10 @@ def _removing_and_adding(before: list[Any], after: list[Any]) -> list[list[Any]]
     return [*removing, *([*shared, *added[: i + 1]] for i in range(len(added)))]
 
 
-def _column(values: Sequence[Any]) -> _Column:
-    numbers = sorted({value for value in values if is_real(value)})
-    distinct = list({key(value): value for value in values}.values())
-    if not all(map(is_real, distinct)) or any(isinstance(v, bool) for v in values):
-        text = all(isinstance(value, str) for value in distinct)
-        return _Column(distinct, "text" if text else "")
+def _column(values: list[Any]) -> _Column:
+    if not all(is_real(value) and not isinstance(value, bool) for value in values):
+        return _Column(values, "text" if all(isinstance(value, str) for value in values) else "")
+    numbers = sorted(set(values))
     if {0, 1}.issuperset(numbers):  # flags, which hardly any code clips
         return _Column(numbers, "")
     whole = all(isinstance(value, int) for value in numbers)

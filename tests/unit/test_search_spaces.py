@@ -11,11 +11,10 @@ import pytest
 
 from pytest_dp.datasets.fields import fields_of
 from pytest_dp.datasets.relations import RELATIONS
-from pytest_dp.search.bisection import boundary
 from pytest_dp.search.constants import Constant
-from pytest_dp.search.spaces import Candidate, beside
+from pytest_dp.search.exploring import boundary
+from pytest_dp.search.spaces import Candidate, Vectors, beside
 from pytest_dp.search.tables import Tables
-from pytest_dp.search.vectors import Vectors
 
 
 @dataclass
@@ -55,7 +54,7 @@ def test_vectors_hold_a_constant_everywhere_once_and_as_their_sum():
 
 def test_a_way_between_vectors_is_one_of_neighbours():
     way = Vectors([3]).walk([1, 1, 1], [4, 1, -1])
-    steps = [way[i] for i in range(len(way))]
+    steps = [way.at(step) for step in range(way.inputs)]
     assert (steps[0], steps[-1]) == ([1, 1, 1], [4, 1, -1])
     assert all(not ALL.fault(a, b) for a, b in itertools.pairwise(steps))
 
@@ -63,7 +62,7 @@ def test_a_way_between_vectors_is_one_of_neighbours():
 @pytest.mark.parametrize(("relation", "end"), [(ADD, [9, 7, 3]), (REPLACE, [9, 2])])
 def test_a_way_between_datasets_is_one_of_neighbours(relation, end):
     way = Tables([[1, 2], [7, 9]], relation).walk([1, 2], end)
-    steps = [way[i] for i in range(len(way))]
+    steps = [way.at(step) for step in range(way.inputs)]
     assert steps[0] == [1, 2]
     assert sorted(steps[-1]) == sorted(end)
     assert all(not relation.fault(a, b) for a, b in itertools.pairwise(steps))
