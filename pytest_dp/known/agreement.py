@@ -18,9 +18,10 @@ from numpy.random import default_rng
 
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence.goodness_of_fit import log_e_value
+from pytest_dp.known.affine import Affine
 from pytest_dp.known.comparing import joint, key_of, kinds
 from pytest_dp.known.conditioned import log_total, log_weight_apart
-from pytest_dp.known.deferred import Affine, Finite
+from pytest_dp.known.finite import Finite
 from pytest_dp.known.linear import independent_rows, linear_of
 from pytest_dp.known.outcomes import Outcome, opened
 from pytest_dp.known.parts import blocks_of, is_compared, is_random, part_with, parts_of
@@ -147,6 +148,10 @@ def _finite(outcome: Outcome, block: Sequence[int], rows: list[list[Any]]) -> fl
     counts: Counter[Hashable] = Counter(tuple(key_of(row[at]) for at in block) for row in rows)
     observed = np.array([counts.pop(key, 0) for key in probabilities])
     p = np.array(list(probabilities.values()))
+    rare = (
+        p < NEARLY_EQUAL
+    )  # one by one, values that hardly ever come would cost more than they show
+    p, observed = (np.append(of[~rare], of[rare].sum()) for of in (p, observed))
     return log_e_value(observed, p / p.sum(), counts.total(), 0.0)
 
 

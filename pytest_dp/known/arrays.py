@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.known.deferred import Affine, Finite, joined
-from pytest_dp.known.monotone import COMPARISONS, elementwise, objects
+from pytest_dp.known.affine import Affine
+from pytest_dp.known.finite import Finite, joined
+from pytest_dp.known.monotone import (
+    COMPARISONS,
+    IN_PARTS,
+    UNARY,
+    applied,
+    elementwise,
+    is_draw,
+    objects,
+)
 from pytest_dp.known.trace import Trace, Traced, is_constant, plain_once_refused, simplest
 
 ALLOWED = {
@@ -61,11 +71,11 @@ class TracedArray(np.ndarray):
         narrow = kind in "iu" and np.dtype(dtype).itemsize < 8
         if kind not in "iub" or (narrow and not all(map(_is_bit, self.ravel().tolist()))):
             self.traced.refuse(f"draws are converted to {np.dtype(dtype)}")
-        convert = bool if kind == "b" else int
-        return array_of(self.traced, elementwise(lambda value: _converted(value, convert), self))
+        to = bool if kind == "b" else int
+        return array_of(self.traced, elementwise(lambda value: _converted(value, to), self))
 
-    def round(self, *args: Any, **keywords: Any) -> Any:  # noqa: ARG002
-        self.traced.refuse("a draw is rounded")
+    def round(self, *args: Any, **keywords: Any) -> Any:
+        return np.round(self, *args, **keywords)
 
     def argmax(self, *args: Any, **keywords: Any) -> Any:
         return np.argmax(self, *args, **keywords)
@@ -94,9 +104,9 @@ def _is_bit(value: Any) -> bool:
     return all(isinstance(element, bool) for element in values)
 
 
-def _converted(value: Any, convert: Any) -> Any:
-    value = simplest(value)
-    return value.map(convert) if isinstance(value, Finite) else convert(value)
+def _converted(value: Any, kind: type) -> Any:
+    value = simplest(value) if isinstance(value, Affine) else value
+    return value.converted(kind) if is_draw(value) else kind(value)
 
 
 def array_of(trace: Trace, values: Any) -> Any:
@@ -114,6 +124,8 @@ def of_ufunc(trace: Trace, ufunc: Any, method: str, inputs: Any, keywords: dict[
     """An elementwise function, or a sum by one."""
     ufunc = LOGICAL.get(ufunc, ufunc)
     if ufunc not in ALLOWED:
+        if method == "__call__" and not keywords and ufunc.__name__ in UNARY | IN_PARTS.keys():
+            return array_of(trace, elementwise(partial(_applied, ufunc), *map(objects, inputs)))
         trace.refuse(f"np.{ufunc.__name__} of a draw is no sum of draws")
     out = keywords.pop("out", ())
     dtype = keywords.pop("dtype", None)
@@ -141,8 +153,10 @@ def of_function(trace: Trace, function: Any, args: Any, keywords: dict[str, Any]
     """A function of numpy; most are called with arrays of objects."""
     if function is np.where and len(args) == 3:
         return array_of(trace, elementwise(_where, *map(objects, args)))
-    if function in {np.round, np.around, np.rint, np.fix, np.trunc}:
-        trace.refuse("a draw is rounded")
+    if function in {np.round, np.around, np.fix}:
+        plainly = np.trunc if function is np.fix else partial(np.round, **keywords)
+        values = elementwise(lambda x, *by: _applied(plainly, x, *by), *map(objects, args))
+        return array_of(trace, values)
     if function in LARGEST and len(args) == 1 and not keywords:
         values = objects(args[0])
         sign, wants_index = LARGEST[function]
@@ -179,6 +193,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
     return value
+
+
+def _applied(function: Any, value: Any, *args: Any) -> Any:
+    """A function of numpy that is monotone, at least in parts."""
+    if isinstance(value, Finite):
+        return value.map(lambda each: function(each, *args))
+    if not is_draw(value):
+        return function(value, *args)
+    monotone = value.monotone() if isinstance(value, Affine) else value
+    if isinstance(function, np.ufunc):
+        return applied(function.__name__, monotone, [monotone])
+    return monotone.increasing(lambda x: function(x, *args), discrete=True)
 
 
 def _where(condition: Any, if_true: Any, if_false: Any) -> Any:

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.known.affine import Affine
 from pytest_dp.known.conditioned import log_total, log_weight, log_weight_apart
-from pytest_dp.known.deferred import Affine, Finite, all_cuts, combinations_of
 from pytest_dp.known.experiments import Component, Experiment, Largest, Mixture, Table
+from pytest_dp.known.finite import Finite, all_cuts, combinations_of
 from pytest_dp.known.linear import linear
 from pytest_dp.known.outcomes import Outcome
 from pytest_dp.known.parts import blocks_of, is_compared, part_with, parts_of
-from pytest_dp.limits import STEPS
+from pytest_dp.limits import NEGLIGIBLE, STEPS
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
@@ -184,9 +185,15 @@ def _table(ours: Sequence[Outcome], theirs: Sequence[Outcome], block: Sequence[i
     Where a kind has several outcomes, they are weighted by the probabilities of their conditions.
     """
     weighted = len(ours) > 1 or len(theirs) > 1
-    p, q = (_probabilities(outcomes, block, weighted) for outcomes in (ours, theirs))
-    keys = list(dict.fromkeys([*p, *q]))
-    return Table(*(np.array([table.get(key, 0.0) for key in keys]) for table in (p, q)))
+    tables = [_probabilities(outcomes, block, weighted) for outcomes in (ours, theirs)]
+    keys = list(dict.fromkeys(key for table in tables for key in table))
+    endless = any(
+        isinstance(leaf, Finite) and leaf.cuts.keys() & outcome.cut_off
+        for outcome in (*ours, *theirs)
+        for leaf in outcome.leaves
+    )
+    p, q = (np.array([table.get(key, 0.0) for key in keys]) for table in tables)
+    return Table(p, q, NEGLIGIBLE if endless else 0.0)
 
 
 def _probabilities(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pytest_dp.known.deferred import Affine
+from pytest_dp.known.affine import Affine
 from pytest_dp.known.lazy import Lazy
 from pytest_dp.known.monotone import INCREASING, LOWEST
 from pytest_dp.known.trace import Traced
@@ -28,7 +28,7 @@ def functions_of_draws() -> Replacements:
 def _taking_draws(function: Callable[..., Any], lowest: float | None) -> Callable[..., Any]:
     @functools.wraps(function)
     def apply(x: Any, *base: Any) -> Any:
-        if type(x) is not Lazy:
+        if not isinstance(x, Lazy | Traced):
             return function(x, *base)
         return x.through(lambda value: function(value, *base), lowest)
 

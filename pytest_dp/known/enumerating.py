@@ -9,13 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator, RandomState
 
-from pytest_dp.known.choices import Choices, PythonDraws
+from pytest_dp.known.branching import Branching
 from pytest_dp.known.conversions import FLOAT, functions_of_draws
 from pytest_dp.known.enumerated import Distribution, NotExact, grouped
 from pytest_dp.known.lazy import HELD, PLAIN, Lazy
-from pytest_dp.known.numpy_draws import drawn_by_numpy
 from pytest_dp.known.paths import Path, Weight, explored
 from pytest_dp.limits import FEW, MAX_WORK, NESTED, ROUNDED, SEVERAL
 from pytest_dp.outputs.attributes import attributes
@@ -28,66 +26,46 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
 
-
-class Branching(Choices):
-    """Answers each draw by a value that takes every possible value on a path or another."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._python = PythonDraws(self)
-
-    def draw(self, request: Request) -> Any:
-        """A value that branches.
-
-        Raises CannotInstrument if there is no way to enumerate what is asked for.
-        """
-        kind = request.source.kind
-        if kind is Generator or kind is RandomState:
-            return drawn_by_numpy(self, request)
-        method = getattr(self._python, request.method, None)
-        if method is None:
-            self.refuse(f"{request} is not enumerated")
-        return method(*request.args, **request.keywords)
-
-    def settled(self, output: Any, depth: int = NESTED) -> Any:
-        """An output with a number in place of each draw that it holds.
-
-        Raises CannotInstrument if it holds a draw that has too many values.
-        """
-        if type(output) is Lazy:
-            return output.value(HELD)
-        if isinstance(output, np.ndarray):
-            return self._settled_array(output, depth) if output.dtype.hasobject else output
-        if not depth or isinstance(output, str | bytes | int | float | Raised | None):
-            return output
-        if isinstance(output, list):
-            output[:] = [self.settled(member, depth - 1) for member in output]
-            return output
-        if isinstance(output, tuple | set | frozenset):
-            members = [self.settled(member, depth - 1) for member in output]
-            return type(output)(*members) if hasattr(output, "_fields") else type(output)(members)
-        if isinstance(output, dict):
-            for key, value in output.items():
-                output[key] = self.settled(value, depth - 1)
-            return output
-        for name, value in (attributes(output) or {}).items():
-            settled = self.settled(value, depth - 1)
-            if settled is not value:
-                object.__setattr__(output, name, settled)
-        return output
-
-    def _settled_array(self, output: Any, depth: int) -> Any:
-        """An array of objects; one of numbers, if draws were why it was none."""
-        has_draws = any(type(element) is Lazy for element in output.flat)
-        values = [self.settled(element, depth - 1) for element in output.flat]
-        if has_draws:
-            return np.array(values).reshape(output.shape)
-        for place, value in enumerate(values):
-            output.flat[place] = value
-        return output
-
-
 REJECTION, TOO_MANY, TOO_SLOW = "rejection loop", "too many paths", "runs take too long"
+
+
+def settled(output: Any, depth: int = NESTED) -> Any:
+    """An output with a number in place of each draw that it holds.
+
+    Raises CannotInstrument if it holds a draw that has too many values.
+    """
+    if type(output) is Lazy:
+        return output.value(HELD)
+    if isinstance(output, np.ndarray):
+        return _settled_array(output, depth) if output.dtype.hasobject else output
+    if not depth or isinstance(output, str | bytes | int | float | Raised | None):
+        return output
+    if isinstance(output, list):
+        output[:] = [settled(member, depth - 1) for member in output]
+        return output
+    if isinstance(output, tuple | set | frozenset):
+        members = [settled(member, depth - 1) for member in output]
+        return type(output)(*members) if hasattr(output, "_fields") else type(output)(members)
+    if isinstance(output, dict):
+        for key, value in output.items():
+            output[key] = settled(value, depth - 1)
+        return output
+    for name, value in (attributes(output) or {}).items():
+        member = settled(value, depth - 1)
+        if member is not value:
+            object.__setattr__(output, name, member)
+    return output
+
+
+def _settled_array(output: Any, depth: int) -> Any:
+    """An array of objects; one of numbers, if draws were why it was none."""
+    has_draws = any(type(element) is Lazy for element in output.flat)
+    values = [settled(element, depth - 1) for element in output.flat]
+    if has_draws:
+        return np.array(values).reshape(output.shape)
+    for place, value in enumerate(values):
+        output.flat[place] = value
+    return output
 
 
 def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WORK) -> Distribution:
@@ -153,7 +131,7 @@ class _Paths:
         try:
             output = run_copy(self.call, self.data, instrument, self.names)
             if not instrument.abandoned and not instrument.refusal:
-                output = instrument.settled(output)
+                output = settled(output)
         except CannotInstrument:
             if not instrument.abandoned:
                 raise

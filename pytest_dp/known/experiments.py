@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from pytest_dp.arrays import Floats
+from pytest_dp.known.affine import Affine
 from pytest_dp.known.conditioned import log_weight
-from pytest_dp.known.deferred import Affine
 from pytest_dp.known.outcomes import Outcome
 from pytest_dp.known.parts import Part
 from pytest_dp.known.trace import EVERYWHERE
@@ -131,10 +131,12 @@ class Table:
 
     p: Floats
     q: Floats
+    left_out: float = 0.0
+    """Probability up to which values are left out: of draws whose tails were not followed."""
 
     def largest(self) -> Largest:
         """By all values that either can have."""
-        possible = (self.p > 0) | (self.q > 0)
+        possible = (self.p > self.left_out) | (self.q > self.left_out)
         with np.errstate(divide="ignore"):
             loss = np.log(self.p[possible]) - np.log(self.q[possible])
         if not loss.size:

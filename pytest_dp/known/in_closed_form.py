@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.known import Excess, larger
@@ -31,11 +30,15 @@ class PairInClosedForm:
     outcomes: tuple[list[Outcome], list[Outcome]]
     cases: list[Case]
     largest: Largest
-    basis: ClassVar[str] = ""
 
     @property
     def mode(self) -> Mode:
         return "numerical" if math.isinf(self.largest.error) else "analytic"
+
+    @property
+    def basis(self) -> str:
+        tables = [e for case in self.cases for e in case.experiments if isinstance(e, Table)]
+        return "all but a probability of 1e-15" if any(t.left_out for t in tables) else ""
 
     @property
     def value(self) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.known.monotone import UNARY, applied, elementwise, of_draws, unary
-from pytest_dp.known.open_draw import OpenDraw
+from pytest_dp.known.open_draw import Draw
+from pytest_dp.known.trace import Traced
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.requests import is_diagnostic
 
@@ -64,13 +64,13 @@ class Lazy:
     _is_draw = True
 
     def __init__(
-        self, draw: OpenDraw, function: Function = _identity, *, discrete: bool = False
+        self, draw: Draw, function: Function = _identity, *, discrete: bool = False
     ) -> None:
         self._draw, self._function, self.discrete = draw, function, discrete
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return type(self._function(self._draw.domain.value(self._draw.start)))
+        return type(self.ends()[0])
 
     def __deepcopy__(self, memo: Any) -> Lazy:
         return self
@@ -87,8 +87,7 @@ class Lazy:
     def _settled(self, reason: str) -> Any:
         """A number as in a real run, which is not enumerated any more."""
         self._draw.chooser.note(reason)
-        self._draw.settle()
-        return self.ends()[0]
+        return self.plain()
 
     def of_type(self, kind: type) -> Lazy:
         """A whole number in another type: one of Python, or one of numpy."""
@@ -99,25 +98,15 @@ class Lazy:
 
         Where it has many, the mechanism cannot be enumerated, for the `reason` given.
         """
-        draw, function = self._draw, self._function
         while True:
-            if draw.chooser.is_over():  # perhaps by the last split, which then changed nothing
+            if self._draw.chooser.is_over():  # perhaps by the last split, which changed nothing
                 return self._settled(reason)
-            at_start, at_end = draw.ends(function)
+            at_start, at_end = self.ends()
             if at_start == at_end:
                 return at_start
-            if not self.discrete or (draw.is_whole and abs(at_end - at_start) > 8 * MAX_WORK):
+            if not self.discrete or (self._draw.is_whole and abs(at_end - at_start) > 8 * MAX_WORK):
                 return self._settled(reason)
-            if draw.split_again():
-                continue
-            low, high = sorted((at_start, at_end))
-            middle = function(draw.domain.value(draw.domain.middle(draw.start, draw.stop)))
-            count = draw.stop - draw.start
-            if low <= middle < high:
-                draw.holds(partial(_is_at_most, function, middle))
-            else:
-                draw.holds(partial(_is_below, function, high))
-            if draw.stop - draw.start == count:
+            if not self._draw.parted(self._function):
                 return self._settled("a draw that may not be a number")
 
     def __hash__(self) -> int:
@@ -150,10 +139,14 @@ class Lazy:
             return NotImplemented
         if other is self:  # as sorting does
             return by(0, 0)
+        if isinstance(other, Traced):
+            return NotImplemented
         if type(other) is Lazy:
             other = other.value(COMPARED)
         function = self._function
         holds = self._draw.holds(lambda x: by(function(x), other))
+        if not isinstance(holds, bool):
+            return holds
         is_numpy = isinstance(other, np.generic) or issubclass(self.__class__, np.generic)
         return np.bool_(holds) if is_numpy else holds
 
@@ -168,23 +161,33 @@ class Lazy:
         if not isinstance(other, int | float | np.number):
             return False
         below = self < other
-        return type(below)(False) if below else self <= other
+        if not below:
+            return self <= other
+        return np.bool_(False) if isinstance(below, np.bool_) else False
 
     def __ne__(self, other: object) -> Any:
         equal = self == other
-        return equal if equal is NotImplemented else type(equal)(not equal)
+        if equal is NotImplemented:
+            return equal
+        return np.bool_(not equal) if isinstance(equal, np.bool_) else not equal
 
     def increasing(self, function: Function, *, discrete: bool = False) -> Lazy:
         """A monotone function of it; `discrete` if that has few values."""
         inner, draw = self._function, self._draw
         result = Lazy(draw, lambda x: function(inner(x)), discrete=self.discrete or discrete)
-        at_start, at_end = result.ends()  # raises what it would, as for a division by 0
-        # An end may be NaN, such as infinity times 0 at the end of a logarithm: it is split off.
-        if at_start != at_start and draw.stop - draw.start > 1:
-            draw.apart(draw.start)
-        if at_end != at_end and draw.stop - draw.start > 1:
-            draw.apart(draw.stop - 1)
+        # This raises what it would, as for a division by 0. An end may be NaN, such as infinity
+        # times 0 at the end of a logarithm: it is split off.
+        draw.split_off(*(end != end for end in result.ends()))
         return result
+
+    def simplest(self) -> Any:
+        """The same number by its values, if there are few; nothing is decided."""
+        return self._draw.few_values(self._function) if self.discrete else self
+
+    def plain(self) -> Any:
+        """Its value as in a real run, once this one is refused."""
+        self._draw.settle()
+        return self.ends()[0]
 
     def combined(self, by: Operator, other: Any, *, left: bool = True) -> Any:
         """An operation with a number, or a draw of few values, on its right, or on its left."""
@@ -334,14 +337,6 @@ class Lazy:
 def _values(inputs: Iterable[Any], reason: str) -> list[Any]:
     """Inputs of a function, with a number in place of each draw."""
     return [value.value(reason) if type(value) is Lazy else value for value in inputs]
-
-
-def _is_at_most(function: Function, bound: Any, x: Any) -> Any:
-    return function(x) <= bound
-
-
-def _is_below(function: Function, bound: Any, x: Any) -> Any:
-    return function(x) < bound
 
 
 def _if_finite(function: Function) -> Function:

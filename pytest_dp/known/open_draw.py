@@ -118,16 +118,14 @@ class Smooth:
 
     @property
     def first(self) -> int:
-        return _number(self.lowest)
+        return number_of(self.lowest)
 
     @property
     def last(self) -> int:
-        return _number(self.highest) + 1
+        return number_of(self.highest) + 1
 
     def value(self, number: int) -> Any:
-        """The float with a number: its bits, as a whole number that increases with the float."""
-        size = float(struct.unpack("<d", struct.pack("<q", abs(number)))[0])
-        return size if number >= 0 else -size
+        return float_of(number)
 
     def mass(self, start: int, stop: int) -> Weight:
         """By the distribution function, or its complement on the right; or by the density.
@@ -151,7 +149,14 @@ class Smooth:
         return min(middle, stop - 1)
 
 
-def _number(value: float) -> int:
+def float_of(number: int) -> float:
+    """The float with a number: its bits, as a whole number that increases with the float."""
+    size = float(struct.unpack("<d", struct.pack("<q", abs(number)))[0])
+    return size if number >= 0 else -size
+
+
+def number_of(value: float) -> int:
+    """The number of a float."""
     bits = int(struct.unpack("<q", struct.pack("<d", abs(value)))[0])
     return bits if value >= 0 else -bits
 
@@ -190,6 +195,39 @@ class Chooser(Protocol):
 
     def is_over(self) -> bool:
         """Whether nothing more is enumerated in this run."""
+
+
+class Draw(Protocol):
+    """A draw of a run, as far as functions of it ask for it."""
+
+    @property
+    def chooser(self) -> Any:
+        """The instrument."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number itself."""
+
+    def ends(self, function: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """A function of the smallest and of the largest possible value."""
+
+    def holds(self, condition: Callable[[Any], Any]) -> Any:
+        """Whether a condition on the value holds, which it does from a number on, or up to one."""
+
+    def settle(self) -> None:
+        """Become one number, as in a run that is refused."""
+
+    def parted(self, function: Callable[[Any], Any]) -> bool:
+        """Decide in which part it is; False if there is no way to do so."""
+
+    def split_off(self, first: bool, last: bool) -> None:
+        """Split off the first, or the last, of the possible numbers, or both."""
+
+    def few_values(self, function: Callable[[Any], Any]) -> Any:
+        """A function with few values, as a number that may be any of them."""
+
+    def residue(self, modulus: int) -> int | None:
+        """The remainder of a whole number, if there are few."""
 
 
 class OpenDraw:
@@ -231,16 +269,32 @@ class OpenDraw:
         self.start = self.domain.middle(self.start, self.stop)
         self.stop = self.start + 1
 
-    def split_again(self) -> bool:
-        """Split the draw as in an earlier run that began like this one; whether there was one."""
-        before = self.chooser.so_far()
-        if before not in self.chooser.splits:
-            return False
-        self._first_part(before)
-        return True
+    def parted(self, function: Callable[[Any], Any]) -> bool:
+        """Split the draw where a function has about half of its mass; False if it cannot be."""
+        before, count = self.chooser.so_far(), self.stop - self.start
+        if before in self.chooser.splits:  # an earlier run began like this one
+            self._first_part(before)
+            return True
+        low, high = sorted(self.ends(function))
+        middle = function(self.domain.value(self.domain.middle(self.start, self.stop)))
+        if low <= middle < high:
+            self.holds(lambda x: function(x) <= middle)
+        else:
+            self.holds(lambda x: function(x) < high)
+        return self.stop - self.start < count
 
-    def apart(self, number: int) -> None:
-        """Split off the first, or the last, of the possible numbers."""
+    def split_off(self, first: bool, last: bool) -> None:
+        """Split off the first, or the last, of the possible numbers, or both."""
+        if first and self.stop - self.start > 1:
+            self._apart(self.start)
+        if last and self.stop - self.start > 1:
+            self._apart(self.stop - 1)
+
+    def few_values(self, function: Callable[[Any], Any]) -> Any:
+        """Not here, where each value becomes a branch."""
+        raise NotImplementedError
+
+    def _apart(self, number: int) -> None:
         share = self.domain.mass(number, number + 1) / self.domain.mass(self.start, self.stop)
         if self._choose([1 - share, share]):
             self.start, self.stop = number, number + 1

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.known.affine import Affine
 from pytest_dp.known.arrays import TracedArray, array_of, of_function, of_ufunc
-from pytest_dp.known.conversions import FLOAT, INT
-from pytest_dp.known.deferred import Affine, Finite
-from pytest_dp.known.monotone import elementwise, objects
-from pytest_dp.known.paths import Path, explored
+from pytest_dp.known.branching import Branching
+from pytest_dp.known.conversions import FLOAT, INT, functions_of_draws
+from pytest_dp.known.finite import Finite
+from pytest_dp.known.lazy import Lazy
+from pytest_dp.known.monotone import elementwise, is_draw, objects
+from pytest_dp.known.open_draw import UNIFORM as UNIFORM_FLOATS
+from pytest_dp.known.open_draw import Domain
+from pytest_dp.known.paths import Path, Weight, explored
 from pytest_dp.known.trace import Condition, Interval, Trace, Traced, simplest
 from pytest_dp.limits import STEPS, THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.catalogue import Standard, kind_of, size_of
-from pytest_dp.randomness.laws import UNIFORM, Law
+from pytest_dp.randomness.laws import INTEGERS, UNIFORM, Law
 from pytest_dp.randomness.requests import Request
-from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
+from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
@@ -30,16 +36,15 @@ WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
 """Types of draws that do not round what is drawn."""
 
 
-class Tracer(Instrument):
-    """Answers draws by traced numbers of their laws; `trace` is that of the run under way."""
+class Tracer(Branching):
+    """Answers draws by traced numbers of their laws, or else by branches.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.start(Path())
+    `trace` is that of the run under way.
+    """
 
     def start(self, path: Path) -> None:
         """Trace a new run, which takes this path."""
-        self.refusal = ""
+        super().start(path)
         self.trace = Trace(path, self, of_ufunc, of_function)
 
     def draw(self, request: Request) -> Any:
@@ -54,7 +59,7 @@ class Tracer(Instrument):
             self.refuse(f"draws are converted to {np.dtype(arguments['dtype'])}")
         standard_of = kind_of(request).standard
         if standard_of is None:
-            self.refuse(f"draws of {request.method} are not traced")
+            return super().draw(request)
         try:
             standard = standard_of(arguments)
         except TypeError:
@@ -62,6 +67,23 @@ class Tracer(Instrument):
         if any(isinstance(value, Traced | TracedArray) for value in standard[1:2]):
             self.refuse("the scale of a draw depends on another draw")
         return self._traced(standard, size_of(request))
+
+    def choose(self, weights: Sequence[Weight]) -> int:
+        """By a draw that is uniform, and is in one of as many intervals."""
+        draw = self.trace.new(Law(UNIFORM))
+        cuts = list(itertools.accumulate(map(float, weights[:-1])))
+        return self.trace.restrict(draw, self.trace.cells(draw, cuts))
+
+    def give_up(self) -> NoReturn:
+        self.refuse("a draw has endless values, which are branches")
+
+    def integer(self, count: int, low: int = 0) -> Any:
+        return Affine(self.trace, {self.trace.new(Law(INTEGERS, count)): 1.0}, float(low))
+
+    def value_from(self, domain: Domain) -> Any:
+        if domain is not UNIFORM_FLOATS:
+            self.refuse("a draw of Python's generators that is not traced")
+        return Affine(self.trace, {self.trace.new(Law(UNIFORM)): 1.0}, 0.0)
 
     def _traced(self, standard: Standard, size: Any) -> Any:
         law, scale, loc = standard
@@ -102,6 +124,8 @@ class Outcome:
     allowed: Mapping[int, tuple[Interval, ...]]
     """Where draws lie on this path; others may be anywhere."""
     conditions: tuple[Condition, ...]
+    cut_off: frozenset[int] = frozenset()
+    """Draws with endless values, whose tails are left out where they are negligible."""
 
 
 def outcomes_of(
@@ -127,7 +151,7 @@ def outcomes_of(
         return outcome
 
     outcomes = []
-    with instrumented(tracer, deadline):
+    with instrumented(tracer, deadline), functions_of_draws().in_place():
         for _, outcome, left in explored(run):
             outcomes.append(outcome)
             if not left:
@@ -146,6 +170,8 @@ def _outcome(trace: Trace, output: Any) -> Outcome:
     leaves: list[Any] = []
     structure = opened(output, leaves)
     leaves = [simplest(leaf) for leaf in leaves]
+    if any(type(leaf) is Lazy for leaf in leaves):
+        raise CannotInstrument("a function of a draw is released that is no sum of draws")
     while True:
         shared = {draw for leaf in leaves if isinstance(leaf, Affine) for draw in leaf.terms}
         shared |= {draw for condition in trace.conditions for draw in condition.terms}
@@ -160,12 +186,20 @@ def _outcome(trace: Trace, output: Any) -> Outcome:
             leaf = leaves[at].simple()
             leaves[at] = leaf.decided() if isinstance(leaf, Finite) else leaf
     return Outcome(
-        structure, tuple(leaves), trace.laws, dict(trace.allowed), tuple(trace.conditions)
+        structure,
+        tuple(leaves),
+        trace.laws,
+        dict(trace.allowed),
+        tuple(trace.conditions),
+        frozenset(trace.cut_off),
     )
 
 
 def opened(output: Any, leaves: list[Any]) -> Hashable:
     """The structure of an output, whose numbers are added to `leaves`."""
+    if is_draw(output):
+        leaves.append(output)
+        return "number"
     if isinstance(output, np.ndarray):
         if output.dtype.kind == "f":
             leaves += output.ravel().tolist()
@@ -181,9 +215,6 @@ def opened(output: Any, leaves: list[Any]) -> Hashable:
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
         fields = (getattr(output, field.name) for field in dataclasses.fields(output))
         return (type(output).__qualname__, *(opened(value, leaves) for value in fields))
-    if isinstance(output, Traced):
-        leaves.append(output)
-        return "number"
     if isinstance(output, np.generic):
         output = output.item()
     if not isinstance(output, bool | int | float | complex | str | bytes | None):
@@ -194,6 +225,7 @@ def opened(output: Any, leaves: list[Any]) -> Hashable:
 
 def _as_float(element: Any) -> Any:
     """An element of an array, whose numbers are all of one type."""
+    element = simplest(element)
     if isinstance(element, Finite):
         return element.map(_as_float)
     return float(element) if isinstance(element, bool | int) and abs(element) < 2**53 else element

@@ -6,7 +6,8 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytest_dp.known.deferred import Affine, Finite
+from pytest_dp.known.affine import Affine
+from pytest_dp.known.finite import Finite
 from pytest_dp.known.outcomes import Outcome
 from pytest_dp.known.trace import Condition
 from pytest_dp.limits import MAX_WORK

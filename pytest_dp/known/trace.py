@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.random import Generator
 
+from pytest_dp.known.monotone import is_draw
 from pytest_dp.known.paths import Path
 from pytest_dp.limits import MANY, THOUSAND
 from pytest_dp.randomness.laws import Law
@@ -37,7 +38,8 @@ class Trace:
 
     The path chooses the answer of each comparison, and the instrument is refused what cannot be
     traced. `laws` are those of the draws, by their numbers. `allowed` says where draws lie on this
-    path; others may be anywhere. Each of `conditions` is on several draws. `of_ufunc` and
+    path; others may be anywhere. Each of `conditions` is on several draws. `cut_off` has draws with
+    endless values, of which some were told apart as far as tails are not negligible. `of_ufunc` and
     `of_function` say what functions of numpy do with traced numbers.
     """
 
@@ -54,6 +56,7 @@ class Trace:
         self.laws: list[Law] = []
         self.allowed: dict[int, tuple[Interval, ...]] = {}
         self.conditions: list[Condition] = []
+        self.cut_off: set[int] = set()
 
     def refuse(self, reason: str) -> NoReturn:
         """Give up what is being traced."""
@@ -100,15 +103,18 @@ class Trace:
         total = math.fsum(weights)
         if not total > 0:
             self.refuse("it goes a way of which the probability is too small for floats")
-        number = self.path.choose([weight / total for weight in weights])
+        number = self._choose([weight / total for weight in weights])
         self.allowed[draw] = choices[number]
         return number
 
+    def _choose(self, weights: Sequence[float]) -> int:
+        if len(self.path.taken) >= THOUSAND:
+            self.refuse(f"it compares draws more than {THOUSAND:,} times")
+        return self.path.choose(weights)
+
     def compare(self, terms: Mapping[int, float], constant: float) -> bool:
         """Decide whether a sum of several draws is above 0."""
-        if len(self.conditions) >= THOUSAND:
-            self.refuse(f"it compares draws more than {THOUSAND:,} times")
-        above = self.path.choose([0.5, 0.5]) == 0
+        above = self._choose([0.5, 0.5]) == 0
         sign = 1.0 if above else -1.0
         self.require({draw: sign * by for draw, by in terms.items()}, sign * constant)
         return above
@@ -120,17 +126,18 @@ class Trace:
 
 def is_constant(value: Any) -> bool:
     """Whether a value is a plain number."""
-    return isinstance(value, bool | int | float | np.generic) and not isinstance(value, np.void)
+    plain = isinstance(value, bool | int | float | np.generic) and not isinstance(value, np.void)
+    return plain and not is_draw(value)
 
 
 def simplest(value: Any) -> Any:
     """A number by its values, if it is traced and has few; nothing is decided."""
-    return value.simplest() if isinstance(value, Traced) else value
+    return value.simplest() if is_draw(value) else value
 
 
 def plain(value: Any) -> Any:
     """The same, with numbers as in a real run in place of those that are traced."""
-    if isinstance(value, Traced):
+    if is_draw(value):
         return value.plain()
     if isinstance(value, np.ndarray) and value.dtype == object:
         return np.array([plain(element) for element in value.flat]).reshape(value.shape)
@@ -169,6 +176,9 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "__array_ufunc__": lambda _, ufunc, method, *inputs, **keywords: getattr(ufunc, method)(
         *inputs, **keywords
     ),
+    "__reduce_ex__": lambda number, protocol: number.__reduce_ex__(protocol),
+    "converted": lambda number, kind: kind(number),
+    "through": lambda number, function, _: function(number),
     "__array_function__": lambda _, function, __, args, keywords: function(*args, **keywords),
     **{
         name: lambda self, *args, name=name, **keywords: getattr(self, name)(*args, **keywords)
@@ -234,8 +244,12 @@ class Traced:
         return self
 
     def converted(self, kind: type) -> Any:
-        """In a type of Python; as a plain number where that cannot be traced."""
-        return kind(self)
+        """In a type of Python."""
+        raise NotImplementedError
+
+    def through(self, function: Callable[[Any], Any], lowest: float | None) -> Any:
+        """An increasing function of Python, such as ``math.log``, defined from `lowest` on."""
+        raise NotImplementedError
 
     def __pos__(self) -> Any:
         return self
@@ -263,6 +277,9 @@ class Traced:
         return str(self)
 
     __repr__ = __str__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self._refuse("a draw is pickled")
 
     def __copy__(self) -> Any:
         return self

@@ -23,30 +23,19 @@ def response(x, rng, eps):
     return x if rng.random() < p else 1 - x
 
 
-def four_values(x, rng, eps):
-    p = np.full(4, 1 / (math.exp(eps) + 3))
-    p[x] *= math.exp(eps)
-    return int(np.searchsorted(np.cumsum(p), rng.random()))
-
-
-def unary(x, rng, eps):
-    bits = np.arange(3) == x
-    return tuple((bits ^ (rng.random(3) > 1 / (1 + math.exp(-eps / 2)))).tolist())
-
-
 def truncated_geometric(x, rng, eps):  # as diffprivlib draws it
     u = (rng.random() - 0.5) * (1 + math.exp(-eps))
     sign = -1 if u < 0 else 1
     return min(max(x + sign * math.floor(-np.log(sign * u) / eps), 0), 3)
 
 
-MECHANISMS = (response, four_values, unary, truncated_geometric)
+MECHANISMS = (response, truncated_geometric)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.__name__)
 @pytest.mark.parametrize("audits", [1, pytest.param(16, marks=pytest.mark.nightly)])
 def test_false_alarms_right_at_the_claim(mechanism, audits):
-    """Were a third of all audits red, one of five times these four would not notice.
+    """Were a third of all audits red, half of the times these two would not notice.
 
     What bets can win against any law that the claim allows is computed in `test_bets_computed`.
     """
@@ -60,21 +49,11 @@ def test_false_alarms_right_at_the_claim(mechanism, audits):
     assert red <= most(audits, ALPHA)
 
 
-@pytest.mark.spot(4)
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.__name__)
-def test_wrong_ones_are_found(mechanism):
-    result = audit(
-        mechanism,
-        eps=1.0,
-        params={"eps": 1.5},
-        pairs=[(0, 1)],
-        seed=1,
-        n_jobs=1,
-        max_samples=40_000,
-    )
+def test_wrong_ones_are_found():
+    keywords = {"params": {"eps": 1.5}, "pairs": [(0, 1)], "seed": 1, "max_samples": 40_000}
+    result = audit(response, eps=1.0, n_jobs=1, **keywords)
     assert result.violated
-    if result.estimate is not None:
-        assert result.estimate.value == pytest.approx(1.5, abs=1e-9)
+    assert result.estimate.value == pytest.approx(1.5, abs=1e-9)
 
 
 def unseen(x):
@@ -98,21 +77,15 @@ def checks_its_generator(x, rng):
     return x if rng.random() < 0.75 else 1 - x
 
 
-def test_what_only_enumerated_runs_raise_is_named():
-    result = audit(checks_its_generator, eps=1.2, pairs=[(0, 1)], n_jobs=1, seed=1)
-    assert result.verdict == "no violation"
-    assert result.estimate is None
-    assert result.not_exact.startswith("enumerated, it raises TypeError: no generator of numpy")
-
-
 def raises_in_a_rare_way(x, rng):
     if rng.random() < 1e-5:
         checks_its_generator(x, rng)
     return x if rng.random() < 0.75 else 1 - x
 
 
-def test_that_is_so_however_seldom():
+def test_what_only_enumerated_runs_raise_is_named_however_seldom():
     result = audit(raises_in_a_rare_way, eps=1.2, pairs=[(0, 1)], n_jobs=1, seed=1)
+    assert result.verdict == "no violation"
     assert result.estimate is None
     assert result.not_exact.startswith("enumerated, it raises TypeError")
 
@@ -143,16 +116,16 @@ def test_a_loss_that_no_run_can_show_is_not_called_exact():
 def test_random_programs_are_distributed_as_enumerated():
     compared = []
     rng = np.random.default_rng(5)
-    for seed in range(5_000, 5_060):
+    for seed in range(5_000, 5_025):
         mechanism = compiled(program(seed))
         try:
             distribution = known(mechanism, 1)
         except NotExact:
             continue
-        p, outside = compare(distribution, [mechanism(1, rng) for _ in range(1_500)])
+        p, outside = compare(distribution, [mechanism(1, rng) for _ in range(1_000)])
         assert not outside, seed
         compared.append(p)
-    assert len(compared) > 40
+    assert len(compared) > 15
     assert min(compared) > 1e-4 / len(compared)
 
 

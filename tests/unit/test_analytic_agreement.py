@@ -54,7 +54,12 @@ def clipped(x, rng):
     return max(0.0, x + rng.laplace())
 
 
+def rounded_too(x, rng):
+    return [round(x + rng.laplace()), bool(rng.choice(2, p=[0.25, 0.75])), x + rng.laplace()]
+
+
 KINDS = [
+    (rounded_too, 1),
     *((mechanism, [0.0, 1.0, 2.0, 3.0]) for mechanism in TRACED),
     (geometric, 4),
     (gaussian_sums, 1),
@@ -120,6 +125,13 @@ def test_other_coins_do_not():
 
     assert evidence_against(traced(coins, 0), outputs(coins, 0)) < REFUTED
     assert evidence_against(traced(coins, 0), outputs(alike, 0)) >= REFUTED
+
+
+def test_other_rounded_draws_do_not():
+    def wider(x, rng):
+        return [round(x + rng.laplace(scale=1.5)), *rounded_too(x, rng)[1:]]
+
+    assert evidence_against(traced(rounded_too, 1), outputs(wider, 1)) >= REFUTED
 
 
 def test_other_ways_do_not():

@@ -10,12 +10,12 @@ import pytest
 from exact import call_of
 from test_analytic import cases, loss
 
+from pytest_dp.known import profiles
 from pytest_dp.known.comparing import Case, largest_of
 from pytest_dp.known.experiments import Moved
 from pytest_dp.known.outcomes import outcomes_of
 from pytest_dp.known.profiles import profile
 from pytest_dp.randomness.laws import LAPLACE, Law
-from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.randomness.tape import Tape
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.instrumented import run_instrumented
@@ -98,20 +98,12 @@ def test_losses_by_brute_force(mechanism):
     assert loss(mechanism, OTHER, ONE) == pytest.approx(-losses.min(), rel=1e-9)
 
 
-def test_prefix_sums_of_ten():
-    def sums(x, rng):
-        return np.cumsum(np.asarray(x) + rng.laplace(scale=10, size=10))
-
-    assert loss(sums, [0] * 10, [1] * 10) == pytest.approx(1.0, rel=1e-10)
-    assert loss(sums, [0] * 10, [0] * 9 + [1]) == pytest.approx(0.1, rel=1e-10)
-
-
 def test_profile_of_several_laplace_draws():
     def vector(x, rng):
         return np.array(x) + rng.laplace(size=3)
 
     rng = np.random.default_rng(3)
-    noise = rng.laplace(size=(1_000_000, 3))
+    noise = rng.laplace(size=(200_000, 3))
     d2 = np.array([0.5, -0.3, 1.0])
     losses = (np.abs(noise - d2) - np.abs(noise)).sum(axis=1)
     known = cases(vector, [0, 0, 0], d2.tolist())
@@ -145,28 +137,6 @@ def test_no_false_infinity_by_rounding():
     assert loss(thirds, 1.0, 1.1) == pytest.approx(1e8 / 3 / 1e6, rel=1e-6)
 
 
-def test_coins_are_independent():
-    def unary(value, rng):
-        bits = np.arange(30) == value
-        flip = rng.random(30) < 0.25
-        return np.where(flip, ~bits, bits).astype(np.int8)
-
-    def logical(value, rng):
-        bits = np.arange(30) == value
-        return np.logical_xor(rng.random(30) < 0.25, bits)
-
-    def permanent(value, rng):
-        coins = rng.integers(2, size=30)
-        kept = np.where(rng.random(30) < 0.5, coins, np.arange(30) == value)
-        return rng.random(30) < np.where(kept == 1, 0.7, 0.2)
-
-    assert loss(unary, 3, 7) == pytest.approx(2 * math.log(3), rel=1e-12)
-    assert loss(logical, 3, 7) == pytest.approx(2 * math.log(3), rel=1e-12)
-    one, zero = 0.75 * 0.7 + 0.25 * 0.2, 0.25 * 0.7 + 0.75 * 0.2
-    expected = math.log(one / zero) + math.log((1 - zero) / (1 - one))
-    assert loss(permanent, 3, 7) == pytest.approx(expected, rel=1e-12)
-
-
 def test_coins_and_sums_of_the_same_draws_are_not_taken_for_independent():
     def both(x, rng):
         noise = rng.laplace(size=2)
@@ -177,16 +147,6 @@ def test_coins_and_sums_of_the_same_draws_are_not_taken_for_independent():
     # a sum of 0.5 has a sign of its draw that only one of the inputs allows
     low, high = profile(cases(lambda x, rng: rng.laplace() > x, 0, 1), forward=True).delta(0.0)
     assert low <= 0.5 - math.exp(-1) / 2 <= high
-
-
-def test_several_outputs_of_a_compared_draw_are_refused():
-    def clipped(x, rng):
-        noise = rng.laplace(size=2)
-        total = noise.sum() + x
-        return [total, noise[0]] if noise[0] > 1 else [total, noise[1]]
-
-    with pytest.raises(CannotInstrument, match="several ways lead"):
-        loss(clipped, 0, 1)
 
 
 def moved(*shifts):
@@ -201,11 +161,12 @@ def test_equal_parts_are_put_together_as_distinct_ones_are(eps):
     assert together == pytest.approx(one_by_one, abs=1e-9)
 
 
-def test_of_very_many_parts_the_smallest_are_bounded():
-    shifts = [0.3, *(1e-4 * (1 + k) for k in range(64))]
+def test_of_very_many_parts_the_smallest_are_bounded(monkeypatch):
+    monkeypatch.setattr(profiles, "MANY", 4)
+    shifts = [0.3, *(1e-3 * (1 + k) for k in range(6))]
     every = profile(moved(*shifts), forward=True)
     lower, upper = every.delta(0.25)
-    least, most = profile(moved(*shifts[:1], *shifts[-60:]), forward=True).delta(0.25)
+    least, most = profile(moved(*shifts[:1], *shifts[-3:]), forward=True).delta(0.25)
     assert least - 1e-3 <= lower <= upper
     assert upper >= most - 1e-3
     assert upper < every.delta(0.24)[1] < 1

@@ -125,7 +125,7 @@ def density(answers, y):
 
 def test_a_released_answer_by_quadrature():
     one, other = [0, 1], [1, 0]
-    grid = [-30.0, -20.0, -3.0, -1.0, 0.0, 0.5, 1.0, 2.0, 4.0, 20.0, 30.0]
+    grid = [-30.0, -3.0, 0.0, 0.5, 1.0, 4.0, 30.0]
     ratios = [math.log(density(one, y) / density(other, y)) for y in grid]
     none = math.log(probability(one, 2) / probability(other, 2))
     largest = largest_of(cases(released, one, other))
@@ -185,32 +185,6 @@ def test_branches_on_one_draw():
     folded = math.log(1.0 / math.exp(-1.0))
     far = math.log(2 / (math.e + 1 / math.e))
     assert loss(absolute, 0, 1, searched=True) == pytest.approx(max(folded, -far), abs=1e-6)
-
-
-def chain(x, rng):
-    first, second, third, fourth = rng.laplace(size=4)
-    return first + x > second, second > third, third > fourth
-
-
-def endless(x, rng):
-    while rng.laplace() + rng.laplace() < x:
-        pass
-    return 0
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "reason"),
-    [
-        (chain, "more than one way"),
-        (endless, "more than 1,000 times"),
-        (lambda x, rng: rng.geometric(0.5) + rng.geometric(0.5) > x, "integer draws are compared"),
-        (lambda x, rng: 1 / 0, "ZeroDivisionError"),
-        (lambda x, rng: x + rng.geometric(0.5) if rng.random() < 0.5 else 1, "whole numbers that"),
-    ],
-)
-def test_refusals(mechanism, reason):
-    with pytest.raises(CannotInstrument, match=reason):
-        loss(mechanism, 0, 1)
 
 
 def test_too_many_ways():

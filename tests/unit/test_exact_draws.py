@@ -17,7 +17,6 @@ from exact import distribution, probabilities
 from scipy import stats
 
 from pytest_dp.known import choices
-from pytest_dp.known.enumerated import NotExact
 
 TOLERANCE = 1e-12
 
@@ -34,15 +33,9 @@ SAMPLE = [0, 1, 2]
 ORDERS = [(a, b, c) for a in SAMPLE for b in SAMPLE for c in SAMPLE if len({a, b, c}) == 3]
 
 
-def shuffled(rng):
+def shuffled(shuffle):
     values = [0, 1, 2]
-    rng.shuffle(values)
-    return tuple(values)
-
-
-def python_shuffled():
-    values = [0, 1, 2]
-    random.shuffle(values)
+    shuffle(values)
     return tuple(values)
 
 
@@ -66,19 +59,17 @@ DISCRETE = {
         },
     ),
     "permutation": (lambda x, rng: tuple(rng.permutation(3).tolist()), evenly(ORDERS)),
-    "shuffle": (lambda x, rng: shuffled(rng), evenly(ORDERS)),
+    "shuffle": (lambda x, rng: shuffled(rng.shuffle), evenly(ORDERS)),
     "legacy bytes": (lambda x: np.random.bytes(1)[0] % 4, evenly(range(4))),
     "random.randrange": (lambda x: random.randrange(0, 9, 3), evenly([0, 3, 6])),
-    "random.choice": (lambda x: random.choice("abc"), evenly("abc")),
     "random.choices": (lambda x: random.choices([5, 6], [1, 3])[0], {5: 0.25, 6: 0.75}),
     "random.sample": (lambda x: tuple(random.sample(SAMPLE, 3)), evenly(ORDERS)),
-    "random.shuffle": (lambda x: python_shuffled(), evenly(ORDERS)),
+    "random.shuffle": (lambda x: shuffled(random.shuffle), evenly(ORDERS)),
     "random.getrandbits": (lambda x: random.getrandbits(3), evenly(range(8))),
     "many bits": (lambda x: random.getrandbits(64) % 4, evenly(range(4))),
     "the highest bits": (lambda x: random.getrandbits(64) >> 62, evenly(range(4))),
     "the lowest bit": (lambda x: secrets.randbits(32) & 1, evenly([0, 1])),
     "secrets.randbelow": (lambda x: secrets.randbelow(10**9) < 10**8, {True: 0.1, False: 0.9}),
-    "secrets.choice": (lambda x: secrets.choice([7, 8]), evenly([7, 8])),
     "token_bytes": (lambda x: secrets.token_bytes(1)[0] // 128, evenly([0, 1])),
     "os.urandom": (lambda x: os.urandom(1)[0] & 3, evenly(range(4))),
     "SystemRandom": (lambda x: random.SystemRandom().randint(1, 6), evenly(range(1, 7))),
@@ -245,11 +236,6 @@ def test_paths_that_are_given_up_are_counted(monkeypatch):
     assert known.residual == 0.5
 
 
-def test_too_many_paths():
-    with pytest.raises(NotExact, match="too many paths"):
-        distribution(lambda x, rng: tuple(rng.integers(2, size=40).tolist()))
-
-
 def test_narrow_intervals_keep_their_digits():
     for low in (-4.0, 0.0, 0.3, 3.0):
         width = 2.0**-20
@@ -304,8 +290,3 @@ def test_inputs_that_are_changed_are_new_in_each_run():
         return tuple(x)
 
     assert probabilities(appends, [7]) == {(7, 0): 0.5, (7, 1): 0.5}
-
-
-def test_whole_numbers_that_may_overflow_are_refused():
-    with pytest.raises(NotExact, match="whole numbers of type uint8"):
-        distribution(lambda x, rng: rng.integers(256, dtype=np.uint8) + np.uint8(1))

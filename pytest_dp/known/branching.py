@@ -1,4 +1,4 @@
-"""Draws of numpy's generators, as lazy values or as branches.
+"""Draws as lazy values or as branches: those of numpy's generators, and the instrument for all.
 
 Methods that turn one uniform number into one draw are computed as numpy computes them; those that
 reject (normal, exponential) by their distribution functions.
@@ -14,10 +14,9 @@ from math import exp, lgamma, log, log1p
 from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.random import Generator, RandomState
 
-from pytest_dp.known.choices import Choices
-from pytest_dp.known.lazy import Lazy
+from pytest_dp.known.choices import Choices, PythonDraws
 from pytest_dp.known.monotone import is_draw, of_draws
 from pytest_dp.known.open_draw import BITS, EXPONENTIAL, NORMAL, UNIFORM, UNIFORM_ABOVE_0
 from pytest_dp.known.paths import Weight
@@ -55,7 +54,7 @@ def _broadcast(
     choices: Choices, scalar: Callable[..., Any], arguments: dict[str, Any], size: Any
 ) -> Any:
     """A draw, or an array of draws with parameters that are broadcast."""
-    if any(type(value) is Lazy for value in arguments.values()):
+    if any(map(is_draw, arguments.values())):
         choices.refuse("the parameter of a draw is a draw")
     arrays = {name: np.asarray(value) for name, value in arguments.items()}
     if size is None and not any(array.ndim for array in arrays.values()):
@@ -292,3 +291,24 @@ WITH_LISTS: dict[str, Callable[..., Any]] = {
     "bytes": _bytes,
 }
 """Methods that take, or return, something else than numbers of one distribution."""
+
+
+class Branching(Choices):
+    """Answers each draw by a value that takes every possible value on a path or another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._python = PythonDraws(self)
+
+    def draw(self, request: Request) -> Any:
+        """A value that branches.
+
+        Raises CannotInstrument if there is no way to enumerate what is asked for.
+        """
+        kind = request.source.kind
+        if kind is Generator or kind is RandomState:
+            return drawn_by_numpy(self, request)
+        method = getattr(self._python, request.method, None)
+        if method is None:
+            self.refuse(f"{request} is not enumerated")
+        return method(*request.args, **request.keywords)
