@@ -16,8 +16,14 @@ def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
     return smallest(caught, eps, eps + 1.0, eps + MAX_EXCESS)
 
 
-def smallest(caught: Callable[[float], bool], low: float, high: float, limit: float) -> float:
-    """The smallest number above `low` that is caught, to a ten-thousandth.
+def smallest(
+    caught: Callable[[float], bool],
+    low: float,
+    high: float,
+    limit: float,
+    relative: float = 1e-4,
+) -> float:
+    """The smallest number above `low` that is caught, by default to a ten-thousandth.
 
     It is looked for up to `high`, then twice as far each time. It is infinite if nothing is caught
     before that is beyond `limit`.
@@ -26,7 +32,7 @@ def smallest(caught: Callable[[float], bool], low: float, high: float, limit: fl
         if high > limit:
             return math.inf
         low, high = high, 2 * high
-    return bracket(caught, low, high, relative=1e-4)[1]
+    return bracket(caught, low, high, relative=relative)[1]
 
 
 def bracket(
@@ -49,30 +55,3 @@ def bracket(
 def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
     """The first integer in [low, high] for which `holds` (false, then true); high if none does."""
     return low + bisect_left(range(low, high), True, key=holds)
-
-
-def crossing(rising: Callable[[int], float], high: int, guess: float, step: int) -> float:
-    """Where `rising` leaves the values up to 0: not above 0 at 0, above 0 at `high`.
-
-    The whole part is the last integer with a value up to 0, the fraction is interpolated. From
-    `guess`, go towards the root in growing steps; once it is caught between two values,
-    interpolate, with a bisection in every third turn against one-sided convergence.
-    """
-    low, at_low, at_high = 0, rising(0), rising(high)
-    near_low = near_high = False
-    x, turn = round(guess), 0
-    while high - low > 1:
-        x = min(max(x, low + 1), high - 1)
-        value = rising(x)
-        if value > 0:
-            high, at_high, near_high = x, value, True
-        else:
-            low, at_low, near_low = x, value, True
-        if near_low and near_high:
-            turn += 1
-            share = 0.5 if turn % 3 == 0 else -at_low / (at_high - at_low)
-            x = low + round(share * (high - low))
-        else:
-            x = high - step if near_high else low + step
-            step *= 4
-    return low + min(-at_low / (at_high - at_low), 0.999999)

@@ -8,7 +8,6 @@ discreteness of the binomial can only make them wider than they need to be.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from scipy.special import betainccinv, betaincinv
 
@@ -66,11 +65,6 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
     return math.log(likelier / rarer)
 
 
-def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
-    """The smallest alpha at which `eps_lower` exceeds `eps`, rounded up."""
-    return _smallest_level(lambda alpha: eps_lower(c1, n1, c2, n2, alpha) > eps)
-
-
 def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> float:
     """Lower confidence bound on δ at a given ε; 0.0 says that the counts prove nothing."""
     check_finite(eps)
@@ -88,19 +82,14 @@ def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha:
 
 def claim_p_value(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee) -> float:
     """The smallest alpha at which `claim_lower` exceeds the claim, rounded up."""
-    return _smallest_level(
-        lambda alpha: claim_lower(c1, n1, c2, n2, guarantee, alpha) > guarantee.claimed
-    )
-
-
-def _smallest_level(reaches: Callable[[float], bool]) -> float:
-    # On a scale of powers of ten; below 1e-300 the exact value is of no interest.
-    if not reaches(1 - 1e-12):
-        return 1.0
-    if reaches(10**-300.0):
-        return float(10**-300.0)
 
     def reached(exponent: float) -> bool:
-        return reaches(min(10**exponent, 1 - 1e-12))
+        alpha = min(10**exponent, 1 - 1e-12)
+        return claim_lower(c1, n1, c2, n2, guarantee, alpha) > guarantee.claimed
 
+    # On a scale of powers of ten; below 1e-300 the exact value is of no interest.
+    if not reached(0.0):
+        return 1.0
+    if reached(-300.0):
+        return 1e-300
     return float(10 ** bracket(reached, -300.0, 0.0, width=300 * 2.0**-40)[1])

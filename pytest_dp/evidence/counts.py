@@ -9,7 +9,15 @@ import math
 from dataclasses import dataclass
 
 from pytest_dp.evidence import clopper_pearson
-from pytest_dp.evidence.event_test import SHOWN_AT, SPREAD, EventTest, event_test
+from pytest_dp.evidence.event_test import (
+    SHOWN_AT,
+    SPREAD,
+    Apart,
+    EventTest,
+    InPairs,
+    event_test,
+    unlucky,
+)
 from pytest_dp.privacy import Guarantee
 
 ATTAINED = 0.95
@@ -42,10 +50,11 @@ class Counts:
         return self.c1, self.n1, self.c2, self.n2
 
     @property
-    def in_pairs(self) -> tuple[int, int, int]:
-        """Pairs with both outputs in the event, only the likelier, only the other."""
-        both = self.both or 0
-        return both, self.c1 - both, self.c2 - both
+    def seen(self) -> Apart | InPairs:
+        """What tests go by."""
+        if self.both is None:
+            return Apart(*self.four)
+        return InPairs(self.both, self.c1 - self.both, self.c2 - self.both, self.n1)
 
     @property
     def apart(self) -> tuple[float, float, float, float]:
@@ -99,10 +108,7 @@ class Bound:
     @property
     def loss(self) -> tuple[float, float]:
         """Two-sided confidence interval of what the event shows of the parameter."""
-        counts, test = self.counts, event_test(self.guarantee)
-        if counts.both is not None:
-            return test.paired_interval(*counts.in_pairs, counts.n1, self.alpha)
-        return test.interval(*counts.four, self.alpha)
+        return event_test(self.guarantee).interval(self.counts.seen, self.alpha)
 
     @property
     def intervals(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -123,20 +129,16 @@ class Bound:
         counts, test = self.counts, event_test(self.guarantee)
         if not counts.common:
             return 1.0
-        if counts.both is not None:
-            return test.paired_p_value(*counts.in_pairs, counts.n1, SHOWN_AT)
-        return test.informal_p_value(counts.four, counts.equal, counts.common)
+        seen = counts.seen
+        if isinstance(seen, InPairs):
+            return test.p_value(seen, SHOWN_AT)
+        return test.informal_p_value(seen, counts.equal, counts.common)
 
 
 def sharp(kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
     """What the bound on both probabilities at once proves, for paired or independent outputs."""
-    test = event_test(guarantee)
-    if counts.both is not None:
-        pairs = *counts.in_pairs, counts.n1, alpha
-        bound, p = test.paired_lower(*pairs), test.paired_p_value(*pairs)
-    else:
-        independent = *counts.four, alpha
-        bound, p = test.lower(*independent), test.p_value(*independent)
+    test, seen = event_test(guarantee), counts.seen
+    bound, p = test.lower(seen, alpha), test.p_value(seen, alpha)
     return Bound(kind, counts, guarantee, alpha, bound, p)
 
 
@@ -166,11 +168,11 @@ def resolution(counts: Counts, guarantee: Guarantee, alpha: float, c: float | No
     Of an attack that has nearly the mechanism's full loss, the likelier side is seldom above one
     half. The test gets 99 %, which leaves a share for the search to fail.
     """
-    test = event_test(guarantee)
+    test, claimed = event_test(guarantee), guarantee.claimed
     if c is not None:
         return test.smallest(
             lambda loss: (min(c * math.exp(loss), 1.0), c),
-            lambda loss: _expected_as_published(c, loss, counts, guarantee, alpha),
+            lambda loss: _expected_as_published(c, loss, counts, guarantee, alpha) > claimed,
         )
     p1, n1, n2 = min(counts.c1 / counts.n1, 0.5), counts.n1, counts.n2
 
@@ -179,17 +181,18 @@ def resolution(counts: Counts, guarantee: Guarantee, alpha: float, c: float | No
             return test.expected(p1, n1, p1 * math.exp(-loss), n2, alpha)
         return _expected_in_pairs(p1, p1 * math.exp(-ATTAINED * loss), counts, test, alpha)
 
-    return test.smallest(lambda loss: (p1, p1 * math.exp(-loss)), expected)
+    return test.smallest(
+        lambda loss: (p1, p1 * math.exp(-loss)), lambda loss: expected(loss) > claimed
+    )
 
 
 def _expected_as_published(
     c: float, loss: float, counts: Counts, guarantee: Guarantee, alpha: float
 ) -> float:
-    p1 = min(c * math.exp(0.9 * loss), 1.0)
-    low = p1 - SPREAD * math.sqrt(p1 * (1 - p1) / counts.n1)
-    high = c + SPREAD * math.sqrt(c * (1 - c) / counts.n2)
-    hits = max(int(low * counts.n1), 0), min(math.ceil(high * counts.n2), counts.n2)
-    return clopper_pearson.claim_lower(hits[0], counts.n1, hits[1], counts.n2, guarantee, alpha)
+    n1, n2 = counts.n1, counts.n2
+    low, high = unlucky(min(c * math.exp(0.9 * loss), 1.0), n1, c, n2)
+    hits = max(int(low * n1), 0), min(math.ceil(high * n2), n2)
+    return clopper_pearson.claim_lower(hits[0], n1, hits[1], n2, guarantee, alpha)
 
 
 def _expected_in_pairs(

@@ -1,13 +1,13 @@
 """Tests of any guarantee, and bounds on its parameter, from the counts of one event.
 
-A claim of ε alone bounds the ratio of two probabilities: there are sharp bounds on that ratio
-(`pytest_dp.evidence.ratio`, `pytest_dp.evidence.paired`) and the tests of the papers. For any other
-claim, what two probabilities p1 and p2 show of its parameter rises with p1 and falls with p2, and
-the confidence regions of the same two modules hold for both probabilities at once. So the least
-that any point of such a region shows is a bound, and the largest p-value of the points that the
-claim allows is a p-value: docs/proofs/bounds-on-any-claim.md. The weights then follow the boundary
-of what the claim allows, and pairs also need the probability that any of both outputs is in the
-event, which gets a small share of alpha.
+What two probabilities p1 and p2 show of a claim's parameter rises with p1 and falls with p2, and
+the confidence regions of `pytest_dp.evidence.region` hold for both at once. So the least that any
+point of a region shows is a bound, and the largest p-value of the points that the claim allows is a
+p-value: docs/proofs/bounds-on-any-claim.md. Weights follow the boundary of what the claim allows.
+
+A claim of ε alone is the simplest case: it bounds the ratio of the probabilities, of which bounds
+may be negative, and which does not depend on how often any output of a pair is in the event. It has
+the tests of the papers beside these.
 """
 
 from __future__ import annotations
@@ -15,34 +15,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtr
 
-from pytest_dp.arrays import Floats
-from pytest_dp.bisection import MAX_EXCESS, smallest, smallest_loss
-from pytest_dp.evidence import (
-    clopper_pearson,
-    combined,
-    likelihood_ratio,
-    paired,
-    ratio,
-    region,
-    statdp,
-)
-from pytest_dp.evidence.boundary import boundary
-from pytest_dp.evidence.probability_region import (
-    ANY_SHARE,
-    ProbabilityRegion,
-    independent_region,
-    largest_p_value,
-    paired_region,
-    probabilities,
-)
-from pytest_dp.evidence.validation import check_level
+from pytest_dp.arrays import Bools, Floats
+from pytest_dp.bisection import MAX_EXCESS, smallest
+from pytest_dp.evidence import boundary, clopper_pearson, region, statdp
+from pytest_dp.evidence.region import BETA, LOG_MARGIN, MIN_LEVEL
+from pytest_dp.evidence.validation import check_count, check_level
 from pytest_dp.privacy import Guarantee
 
+ANY_SHARE = 0.02
+"""Share of alpha for a lower bound on how often any output of a pair is in the event; the rest is
+for what tells the two apart. Larger: less for that; smaller: the bound on the sum is too low. By
+hand; it changes little of what is shown."""
 MANY = 1e6
 """Runs at which probabilities are compared with 0 and 1 where errors are compared: any large number
 would do."""
@@ -55,10 +44,49 @@ all bounds are lower than what is then expected. It is the normal quantile of 99
 errors."""
 
 
+class Apart(NamedTuple):
+    """Independent outputs in an event, and in all, on the likelier input and on the other."""
+
+    c1: int
+    n1: int
+    c2: int
+    n2: int
+
+    @property
+    def swapped(self) -> Apart:
+        return Apart(self.c2, self.n2, self.c1, self.n1)
+
+
+class InPairs(NamedTuple):
+    """Pairs of outputs with the same random numbers; pairs are independent of each other."""
+
+    both: int
+    only1: int
+    """Pairs with only the output on the likelier input in the event."""
+    only2: int
+    pairs: int
+
+    @property
+    def apart(self) -> Apart:
+        """The same counts without the pairs."""
+        return Apart(self.both + self.only1, self.pairs, self.both + self.only2, self.pairs)
+
+    @property
+    def swapped(self) -> InPairs:
+        return self._replace(only1=self.only2, only2=self.only1)
+
+
 def event_test(guarantee: Guarantee) -> EventTest:
     """How counts of an event are held against a claim; only this asks which kind of claim it is."""
-    eps = guarantee.largest_ratio
-    return EventTest(guarantee) if eps is None else RatioTest(guarantee, eps)
+    return (EventTest if guarantee.largest_ratio is None else RatioTest)(guarantee)
+
+
+def unlucky(p1: float, n1: int, p2: float, n2: int) -> tuple[float, float]:
+    """Two frequencies that show less than independent samples do, nearly always."""
+    return (
+        p1 - SPREAD * math.sqrt(p1 * (1 - p1) / n1),
+        p2 + SPREAD * math.sqrt(p2 * (1 - p2) / n2),
+    )
 
 
 @dataclass(frozen=True)
@@ -67,81 +95,119 @@ class EventTest:
 
     guarantee: Guarantee
     """The claim, with what it fixes, such as δ."""
+    any_share: ClassVar[float] = ANY_SHARE
+    follows: ClassVar[bool] = False
+    """Whether the weights follow what is bounded wherever it is looked at."""
 
-    def lower(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-        """Lower confidence bound on the parameter of the guarantee; `-inf` if `c1` is 0.
+    def lower(self, seen: Apart | InPairs, alpha: float) -> float:
+        """Lower confidence bound on the parameter; `-inf` if the event was not seen.
 
         It exceeds the claim if its `p_value` is at most `alpha`; the claim matters elsewhere too,
         as the bound is made to be sharp there. It may be negative, which says nothing but how far
         it is from showing anything.
         """
-        return self._least(independent_region(c1, n1, c2, n2, self.guarantee, alpha))
+        grid = self._grid(seen, alpha)
+        if grid is None:
+            return -math.inf
+        return float(self._proved(*grid.corner(*grid.frontier())).min(initial=math.inf))
 
-    def p_value(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
+    def p_value(self, seen: Apart | InPairs, alpha: float) -> float:
         """A valid p-value of the claim: the largest over all probabilities that it allows.
 
-        It is sharpest around `alpha`, which must be fixed before the counts are seen.
+        It is sharpest around `alpha`, which must be fixed before the counts are seen, and 1.0
+        instead of anything above 0.5.
         """
-        known = independent_region(c1, n1, c2, n2, self.guarantee, alpha)
-        return largest_p_value(known, self.guarantee, alpha)
+        grid = self._grid(seen, alpha)
+        score = 0.0 if grid is None else grid.smallest_score(self._allows)
+        if not score > 0:
+            return 1.0
+        share = self.any_share if isinstance(seen, InPairs) else 0.0
+        return float((BETA * (1 - share) + share) * alpha + ndtr(-score))
 
-    def interval(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> tuple[float, float]:
+    def interval(self, seen: Apart | InPairs, alpha: float) -> tuple[float, float]:
         """Two-sided confidence interval of what the event shows of the parameter."""
-        return self.lower(c1, n1, c2, n2, alpha / 2), self._highest(c1, n1, c2, n2, alpha)
+        share = alpha / 4
+        c1, n1, c2, n2 = seen.apart if isinstance(seen, InPairs) else seen
+        ends = clopper_pearson.upper(c1, n1, share), clopper_pearson.lower(c2, n2, share)
+        return self.lower(seen, alpha / 2), float(self.shows(*ends))
+
+    def _grid(self, seen: Apart | InPairs, alpha: float) -> region.Grid | None:
+        """The region of both probabilities; None if nothing can be proved."""
+        check_level("alpha", alpha)
+        if isinstance(seen, Apart):
+            check_count("c1", seen.c1, seen.n1)
+            check_count("c2", seen.c2, seen.n2)
+            if seen.c1 == 0 or alpha < MIN_LEVEL:
+                return None
+            return region.ApartGrid(*seen, self.variances, alpha)
+        both, only1, only2, pairs = seen
+        for name, count in seen._asdict().items():
+            check_count(name, count, pairs)
+        check_count("both + only1 + only2", both + only1 + only2, pairs)
+        if both + only1 == 0 or alpha < MIN_LEVEL:
+            return None
+        least = 1.0
+        if self.any_share:
+            least = clopper_pearson.lower(both + only1 + only2, pairs, self.any_share * alpha)
+        return region.PairsGrid(both, only1, only2, least, (1 - self.any_share) * alpha)
 
     def predicted(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
     ) -> Floats:
-        """About the median of `lower` over samples: for choosing between events, proves nothing."""
+        """About the median of `lower` over samples: for choosing between events, proves nothing.
+
+        Of independent outputs; probabilities, or estimates of them, and runs are broadcast. The
+        distance to what the event shows is about right to a few percent if 10 outputs of the first
+        input are expected, and to 15 percent if 3 are.
+        """
         check_level("alpha", alpha)
-        arrays = (np.asarray(x, dtype=np.float64) for x in (p1, n1, p2, n2))
-        chance1, runs1, chance2, runs2 = np.broadcast_arrays(*arrays)
-        edge, z = boundary(self.guarantee), region.critical(alpha)
+        chance1, runs1, chance2, runs2 = _broadcast(p1, n1, p2, n2)
+        z = region.critical(alpha)
 
         def odds(at1: Floats, at2: Floats) -> Floats:
-            variance1, variance2 = edge.variances(at1, runs1, at2, runs2)
-            plain = ratio.variance(at1, runs1) + ratio.variance(at2, runs2)
-            squared: Floats = variance2 / variance1 * ratio.tilt(z, plain)
+            variance1, variance2 = self.variances(at1, runs1, at2, runs2)
+            plain = region.variance(at1, runs1) + region.variance(at2, runs2)
+            squared: Floats = variance2 / variance1 * region.tilt(z, plain)
             return squared
 
-        smallest = region.predicted(
-            (chance1, chance2), (runs1, runs2), alpha, self.shows, odds, True
-        )
-        return np.where(chance1 > 0, smallest, -np.inf)
-
-    def paired_lower(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
-        """`lower` for outputs that come in pairs, which are independent of each other.
-
-        `only1` counts pairs with only the output on the first input in the event.
-        """
-        return self._least(paired_region(both, only1, only2, pairs, alpha))
-
-    def paired_p_value(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
-        known = paired_region(both, only1, only2, pairs, alpha)
-        p = largest_p_value(known, self.guarantee, (1 - ANY_SHARE) * alpha)
-        return p + ANY_SHARE * alpha if p < 1 else 1.0
-
-    def paired_interval(
-        self, both: int, only1: int, only2: int, pairs: int, alpha: float
-    ) -> tuple[float, float]:
-        highest = self._highest(both + only1, pairs, both + only2, pairs, alpha)
-        return self.paired_lower(both, only1, only2, pairs, alpha / 2), highest
+        estimates, runs = (chance1, chance2), (runs1, runs2)
+        found = region.predicted(estimates, runs, alpha, self.shows, odds, not self.follows)
+        return np.where(chance1 > 0, found, -np.inf)
 
     def paired_predicted(
         self, p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
     ) -> Floats:
+        """The same of outputs in pairs; `both` is the probability of both outputs in the event."""
         check_level("alpha", alpha)
-        arrays = (np.asarray(x, dtype=np.float64) for x in (p1, p2, both, pairs))
-        chance1, chance2, common, runs = np.broadcast_arrays(*arrays)
-        alone, known, any_of_both = paired.shares(chance1, chance2, common, runs)
-        hits = runs * np.minimum(any_of_both, 1.0)
-        least = betaincinv(np.maximum(hits, 1e-300), runs - hits + 1, ANY_SHARE * alpha)
+        chance1, chance2, common, runs = _broadcast(p1, p2, both, pairs)
+        common = np.minimum(common, np.minimum(chance1, chance2))
+        any_of_both = np.maximum(chance1 + chance2 - common, 1e-300)
+        q, b = (chance1 - common) / np.maximum(chance1, 1e-300), (chance2 - common) / any_of_both
+        least: Floats = np.ones(())
+        if self.any_share:
+            hits = runs * np.minimum(any_of_both, 1.0)
+            shape = np.maximum(hits, 1e-300), runs - hits + 1
+            least = np.asarray(betaincinv(*shape, self.any_share * alpha), np.float64)
 
-        def loss(q: Floats, b: Floats) -> Floats:
-            return self.shows(*probabilities(least, q, b))
+        def shown(q: Floats, b: Floats) -> Floats:
+            return self.shows(*region.of_pairs(least, q, b))
 
-        smallest = region.predicted(alone, known, (1 - ANY_SHARE) * alpha, loss, paired.odds, True)
-        return np.where(chance1 > 0, smallest, -np.inf)
+        found = region.predicted(
+            (q, b),
+            (runs * chance1, runs * any_of_both),
+            (1 - self.any_share) * alpha,
+            shown,
+            region.odds_of_pairs,
+            not self.follows,
+        )
+        return np.where(chance1 > 0, found, -np.inf)
+
+    def expected(self, p1: float, n1: int, p2: float, n2: int, alpha: float) -> float:
+        """A bound that independent samples exceed nearly always."""
+        low, high = unlucky(p1, n1, p2, n2)
+        if low <= 0 or high >= 1:
+            return -math.inf
+        return float(self.predicted(low, n1, high, n2, alpha))
 
     def classical(self, c1: int, c2: int, runs: int, alpha: float) -> tuple[float, float]:
         """The bound and the p-value by which StatDP decides, at half of alpha each.
@@ -149,57 +215,65 @@ class EventTest:
         StatDP's test looks in both directions. It knows no δ: for other claims than ε alone, both
         directions are tested with the bound on both probabilities, which is at least as good.
         """
-        counts = max(c1, c2), runs, min(c1, c2), runs, alpha / 2
+        counts = Apart(max(c1, c2), runs, min(c1, c2), runs), alpha / 2
         return self.lower(*counts), min(1.0, 2 * self.p_value(*counts))
 
-    def informal_p_value(
-        self, four: tuple[int, int, int, int], equal: tuple[int, int], common: int
-    ) -> float:
-        """A p-value to show beside a bound, of counts as in `Counts`."""
-        del equal, common
-        return self.p_value(*four, SHOWN_AT)
+    def classical_refutes(self, p1: float, p2: float, runs: int, alpha: float) -> bool:
+        """Whether `classical` nearly always refutes the claim, by an event with these chances.
+
+        `alpha` is the level of each of the tests that `classical` combines.
+        """
+        return self.expected(p1, runs, p2, runs, alpha) > self.guarantee.claimed
 
     def classical_runs(self, p1: float, p2: float, alpha: float, limit: int) -> int | None:
-        """Runs on each input by which `classical` nearly always refutes the claim; None: too many.
-
-        p1 and p2 are the probabilities of the event; `alpha` is the level of each of the tests that
-        `classical` combines.
-        """
-        runs = 100
-        while runs <= limit:
-            if self.expected(p1, runs, p2, runs, alpha) > self.guarantee.claimed:
-                return runs
-            runs = 3 * runs // 2
-        return None
+        """Runs on each input by which `classical_refutes`, to 2 %; None if more than the limit."""
+        runs = smallest(
+            lambda runs: self.classical_refutes(p1, p2, math.ceil(runs), alpha),
+            0.0,
+            100.0,
+            float(limit),
+            relative=0.02,
+        )
+        return math.ceil(runs) if runs <= limit else None
 
     def classical_resolution(self, p1: float, runs: int, alpha: float) -> float:
-        """The smallest parameter that `classical` would have caught; `alpha` is that of each test.
+        """The smallest parameter that `classical` would have caught; `alpha` that of each test.
 
         By an event that has the probability p1 on the likelier input.
         """
         return self.smallest(
             lambda loss: (p1, p1 * math.exp(-loss)),
-            lambda loss: self.expected(p1, runs, p1 * math.exp(-loss), runs, alpha),
+            lambda loss: self.classical_refutes(p1, p1 * math.exp(-loss), runs, alpha),
         )
 
     def smallest(
         self,
         probabilities: Callable[[float], tuple[float, float]],
-        expected: Callable[[float], float],
+        refuted: Callable[[float], bool],
     ) -> float:
-        """What an event shows at the smallest loss at which more than the claim is expected."""
-        claimed = self.guarantee.claimed
-        loss = smallest(lambda loss: expected(loss) > claimed, 0.0, 1.0, MAX_EXCESS)
+        """What an event with such probabilities shows at the smallest loss that is refuted."""
+        limit = MAX_EXCESS + (self.guarantee.largest_ratio or 0.0)
+        loss = smallest(refuted, 0.0, 1.0, limit)
         return math.inf if math.isinf(loss) else float(self.shows(*probabilities(loss)))
 
+    def informal_p_value(self, seen: Apart, equal: tuple[int, int], common: int) -> float:  # noqa: ARG002
+        """A p-value to show beside a bound; StatDP's, of as many runs on both, if there is one."""
+        return self.p_value(seen, SHOWN_AT)
+
     def score(self, c1: ArrayLike, c2: ArrayLike, runs: int) -> Floats:
-        """Rank many events at once by their evidence against the claim (`likelihood_ratio`)."""
-        return likelihood_ratio.score(c1, c2, runs, self.guarantee)
+        """Rank many events at once by their evidence against the claim: log likelihood ratios."""
+        return boundary.score(c1, c2, runs, self.guarantee)
 
     def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
         """What either frequency adds, by one run, to the standard error of what an event shows."""
-        v1, v2 = boundary(self.guarantee).variances(p1, MANY, p2, MANY)
-        return np.sqrt(MANY * v1), np.sqrt(MANY * v2)
+        v1, v2 = self.variances(np.maximum(p1, 1e-12), MANY, np.maximum(p2, 1e-12), MANY)
+        return np.sqrt(MANY * v1) + 1e-12, np.sqrt(MANY * v2) + 1e-12
+
+    def variances(
+        self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike
+    ) -> tuple[Floats, Floats]:
+        """How much frequencies, of so many runs, add to the error of what an event shows."""
+        return boundary.boundary(self.guarantee).variances(p1, n1, p2, n2)
 
     def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
         """What probabilities show of the parameter, rounded down.
@@ -208,103 +282,79 @@ class EventTest:
         the distance from showing anything.
         """
         chance1, chance2 = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.log(np.maximum(chance1 - self.guarantee.delta, 0.0)) - np.log(chance2)
+        ratios = _log_ratio(np.maximum(chance1 - self.guarantee.delta, 0.0), chance2)
         proved = self.guarantee.shown_by(np.maximum(chance1, chance2), chance2)
         return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
 
-    def expected(self, p1: float, n1: int, p2: float, n2: int, alpha: float) -> float:
-        """A bound that independent samples exceed nearly always."""
-        low = p1 - SPREAD * math.sqrt(p1 * (1 - p1) / n1)
-        high = p2 + SPREAD * math.sqrt(p2 * (1 - p2) / n2)
-        if low <= 0 or high >= 1:
-            return -math.inf
-        return float(self.predicted(low, n1, high, n2, alpha))
+    def _proved(self, p1: Floats, p2: Floats) -> Floats:
+        """What the corners of cells prove: rounded down."""
+        return self.shows(p1, p2)
 
-    def _highest(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-        share = alpha / 4
-        ends = clopper_pearson.upper(c1, n1, share), clopper_pearson.lower(c2, n2, share)
-        return float(self.shows(*ends))
-
-    def _least(self, known: ProbabilityRegion | None) -> float:
-        """What any point of the region shows at least; `-inf` if there is no region."""
-        if known is None:
-            return -math.inf
-        return float(self.shows(*known.corner(*known.grid.frontier())).min(initial=math.inf))
+    def _allows(self, p1: Floats, p2: Floats) -> Bools:
+        """Whether the claim allows such corners of cells."""
+        allowed: Bools = p1 <= self.guarantee.largest_probability(p2)
+        return allowed
 
 
-@dataclass(frozen=True)
 class RatioTest(EventTest):
-    """For claims of ε alone, the same by sharper bounds on the log ratio of both probabilities."""
+    """For claims of ε alone: the log ratio of both probabilities, and the tests of the papers."""
 
-    eps: float
+    any_share = 0.0
+    follows = True
 
-    def lower(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-        return ratio.eps_lower(c1, n1, c2, n2, alpha)
+    @property
+    def eps(self) -> float:
+        return self.guarantee.claimed
 
-    def p_value(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-        return ratio.p_value(c1, n1, c2, n2, self.eps, alpha)
-
-    def interval(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> tuple[float, float]:
-        return ratio.interval(c1, n1, c2, n2, alpha)
-
-    def predicted(
-        self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
-    ) -> Floats:
-        return ratio.predicted(p1, n1, p2, n2, alpha)
-
-    def paired_lower(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
-        del pairs  # those with neither output in the event say nothing about a ratio
-        return paired.eps_lower(both, only1, only2, alpha)
-
-    def paired_p_value(self, both: int, only1: int, only2: int, pairs: int, alpha: float) -> float:
-        del pairs
-        return paired.p_value(both, only1, only2, self.eps, alpha)
-
-    def paired_interval(
-        self, both: int, only1: int, only2: int, pairs: int, alpha: float
-    ) -> tuple[float, float]:
-        del pairs
-        return paired.interval(both, only1, only2, alpha)
-
-    def paired_predicted(
-        self, p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
-    ) -> Floats:
-        return paired.predicted(p1, p2, both, pairs, alpha)
+    def interval(self, seen: Apart | InPairs, alpha: float) -> tuple[float, float]:
+        return self.lower(seen, alpha / 2), -self.lower(seen.swapped, alpha / 2)
 
     def classical(self, c1: int, c2: int, runs: int, alpha: float) -> tuple[float, float]:
-        p_value = combined.p_value(c1, c2, runs, self.eps)
-        return combined.eps_lower(c1, c2, runs, alpha), p_value
+        """By StatDP's test and DP-Sniper's bound, each at half of alpha (Bonferroni).
 
-    def informal_p_value(
-        self, four: tuple[int, int, int, int], equal: tuple[int, int], common: int
-    ) -> float:
-        del four
+        They use the same counts in different ways; neither is always the stronger. Which input is
+        called first must not depend on the counts, as the bound looks in one direction only.
+        """
+        counts = Apart(c1, runs, c2, runs)
+        lower = max(
+            statdp.eps_lower(c1, c2, runs, alpha / 2),
+            clopper_pearson.eps_lower(*counts, alpha / 2),
+        )
+        published = clopper_pearson.claim_p_value(*counts, self.guarantee)
+        return lower, min(1.0, 2 * statdp.p_value_both(c1, c2, runs, self.eps), 2 * published)
+
+    def classical_refutes(self, p1: float, p2: float, runs: int, alpha: float) -> bool:
+        low, high = unlucky(p1, runs, p2, runs)
+        c1, c2 = max(math.floor(low * runs), 0), min(math.ceil(high * runs), runs)
+        return c1 > c2 and statdp.log_p_value_both(c1, c2, runs, self.eps) <= math.log(alpha)
+
+    def informal_p_value(self, seen: Apart, equal: tuple[int, int], common: int) -> float:  # noqa: ARG002
         return statdp.p_value_both(*equal, common, self.eps)
-
-    def classical_runs(self, p1: float, p2: float, alpha: float, limit: int) -> int | None:
-        limit = max(limit, 1)
-        return statdp.runs_for_power(p1, p2, self.eps, alpha, power=0.999, limit=limit)
-
-    def classical_resolution(self, p1: float, runs: int, alpha: float) -> float:
-        return statdp.smallest_eps(p1, runs, self.eps, alpha, power=0.99)
-
-    def smallest(
-        self,
-        probabilities: Callable[[float], tuple[float, float]],
-        expected: Callable[[float], float],
-    ) -> float:
-        del probabilities  # whose log ratio is the loss itself
-        return smallest_loss(lambda loss: expected(loss) > self.eps, self.eps)
 
     def score(self, c1: ArrayLike, c2: ArrayLike, runs: int) -> Floats:
         return statdp.score(c1, c2, runs, self.eps)
 
-    def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
-        s1, s2 = (np.sqrt((1 - p) / np.maximum(p, 1e-12)) + 1e-12 for p in (p1, p2))
-        return s1, s2
+    def variances(
+        self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike
+    ) -> tuple[Floats, Floats]:
+        return region.variance(np.asarray(p1), n1), region.variance(np.asarray(p2), n2)
 
     def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios: Floats = np.log(np.asarray(p1, float)) - np.log(np.asarray(p2, float))
-        return ratios
+        return _log_ratio(np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64))
+
+    def _proved(self, p1: Floats, p2: Floats) -> Floats:
+        return self.shows(p1, p2) - LOG_MARGIN
+
+    def _allows(self, p1: Floats, p2: Floats) -> Bools:
+        allowed: Bools = self._proved(p1, p2) <= self.eps
+        return allowed
+
+
+def _log_ratio(p1: Floats, p2: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = np.log(p1) - np.log(p2)
+    return ratio
+
+
+def _broadcast(*values: ArrayLike) -> tuple[Floats, ...]:
+    return tuple(np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in values)))

@@ -1,13 +1,14 @@
-"""Confidence regions for two parameters, each seen in a binomial count; the smallest loss there.
+"""Confidence regions for both probabilities of an event.
 
 Given `c1 ~ Bin(n1, x1)` and `c2 ~ Bin(n2, x2)`, independent, or the first given the second where
-`n1` depends on it, this bounds a loss, such as a log ratio, that rises with x1 and falls with x2.
-The tails of both counts become normal scores Z1 and Z2, which are added with weights of the point
-(x1, x2) to a score S. The points with small Z1, Z2 and S are a confidence region; the square of all
-points is cut into cells, and a cell that may have a point in the region counts with its smallest
-loss.
+`n1` depends on it, this bounds whatever rises with x1 and falls with x2. The tails of both counts
+become normal scores Z1 and Z2, which are added with weights of the point (x1, x2) to a score S. The
+points with small Z1, Z2 and S are a confidence region; the square of all points is cut into cells,
+and a cell that may have a point in the region counts with the corner that shows least.
 
-The proof is in docs/proofs/ratio-bound.md.
+Two Clopper-Pearson bounds at half of alpha each let both frequencies err at their worst at the same
+time; here their errors are added as independent ones are. Proofs: docs/proofs/ratio-bound.md and
+docs/proofs/paired-bound.md.
 """
 
 from __future__ import annotations
@@ -57,6 +58,17 @@ only. By hand."""
 _STRIPE = 16
 """The same, where every column is searched."""
 
+_TILT = 0.5
+"""Limit to the exponent of the weights' correction, which is too coarse for few counts. Larger:
+weights far from the best for rare events; smaller: less correction. No weights are invalid. By
+hand."""
+
+DOWN, UP = 1 - 1e-15, 1 + 1e-15
+"""Factors that round a product down and up: a few units in the last place of a double."""
+
+Variances = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], tuple[Floats, Floats]]
+"""What the frequencies of p1 in n1 runs, and of p2 in n2, add to the error of what they show."""
+
 Indices = NDArray[np.intp]
 
 
@@ -89,6 +101,10 @@ class Grid(ABC):
         """The last lines of blocks."""
         rows, columns = self.cells
         return np.minimum(i + size, rows), np.minimum(j + size, columns)
+
+    @abstractmethod
+    def corner(self, i: Indices, j: Indices) -> tuple[Floats, Floats]:
+        """Of each cell, the smallest p1 and the largest p2: the probabilities that show least."""
 
     @abstractmethod
     def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
@@ -125,45 +141,38 @@ class Grid(ABC):
             first_row[waiting[reached]] = start + inside.argmax(axis=0)[reached]
         return first_row[first_row >= 0], np.flatnonzero(first_row >= 0)
 
-    def largest_p_value(
-        self, allowed: Callable[[Indices, Indices, int], Bools], alpha: float
-    ) -> float:
-        """Of all points in blocks that are allowed by a hypothesis; 1.0 instead of over 0.5."""
-        score = self._smallest(objective=self.score, allowed=allowed, sample=(0, 1))
-        return BETA * alpha + float(ndtr(-score)) if score > 0 else 1.0
+    def smallest_score(self, allowed: Callable[[Floats, Floats], Bools]) -> float:
+        """The smallest bound on S in cells that may have a point that a hypothesis allows.
 
-    def _smallest(
-        self,
-        objective: Callable[[Indices, Indices, int], Floats],
-        allowed: Callable[[Indices, Indices, int], Bools],
-        sample: tuple[int, int],
-    ) -> float:
-        """The smallest objective among the allowed cells; inf if there are none.
-
-        Blocks are halved until they are cells. The objective of a block is at most that of its
-        cells, and a block with an allowed cell is allowed, so that the others can be dropped. To
-        have values early, one cell of each block is looked at: in its first (0) or last (1) row and
-        column.
+        `allowed` says so of probabilities p1 and p2. Infinite if there is no such cell. Blocks are
+        halved until they are cells; those whose bound is above that of some cell are dropped.
         """
         rows, columns = self.cells
+        every = np.arange(columns)
+        # In each column the allowed cells come first: bisection finds how many there are.
+        low, high = np.zeros(columns, np.intp), np.full(columns, rows)
+        while (low < high).any():
+            middle = np.minimum((low + high) // 2, rows - 1)
+            inside = allowed(*self.corner(middle, every)) & (low < high)
+            low, high = np.where(inside, middle + 1, low), np.where(inside, high, middle)
+            high = np.maximum(low, high)
         i, j = (
-            corner.ravel()
-            for corner in np.meshgrid(
+            start.ravel()
+            for start in np.meshgrid(
                 np.arange(0, rows, _BLOCK), np.arange(0, columns, _BLOCK), indexing="ij"
             )
         )
         best, size = math.inf, _BLOCK
         while True:
-            inside = allowed(i, j, size)
+            inside = i < low[self.ends(i, j, size)[1] - 1]
             i, j = i[inside], j[inside]
-            values = objective(i, j, size)
+            bounds = self.score(i, j, size)
             if size == 1:
-                return min(best, float(values.min(initial=math.inf)))
-            end_i, end_j = self.ends(i, j, size)
-            at = (end_i - 1 if sample[0] else i), (end_j - 1 if sample[1] else j)
-            sampled = objective(*at, 1)[allowed(*at, 1)]
-            best = min(best, float(sampled.min(initial=math.inf)))
-            i, j = i[values < best], j[values < best]
+                return min(best, float(bounds.min(initial=math.inf)))
+            # To drop much early, the last cell of the first row of each block is looked at.
+            last = self.ends(i, j, size)[1] - 1
+            best = min(best, float(self.score(i, last, 1).min(initial=math.inf)))
+            i, j = i[bounds < best], j[bounds < best]
             size //= 2
             i = np.concatenate((i, i, i + size, i + size))
             j = np.concatenate((j, j + size, j, j + size))
@@ -171,20 +180,81 @@ class Grid(ABC):
             i, j = i[exist], j[exist]
 
 
-class Ratios(Grid):
-    """Grid lines for a log ratio."""
+class ApartGrid(Grid):
+    """The region of (p1, p2) for independent outputs."""
 
-    @abstractmethod
-    def log_ratio(self, i: Indices, j: Indices, size: int) -> Floats:
-        """The smallest log ratio in each block."""
+    def __init__(
+        self, c1: int, n1: int, c2: int, n2: int, variances: Variances, alpha: float
+    ) -> None:
+        super().__init__(c1, n1, c2, n2, alpha)
+        p1, p2 = self.axis1.at, self.axis2.at
+        with np.errstate(divide="ignore"):
+            self.variance1, self.variance2 = variances(p1, n1, p2, n2)
+            self.plain1, self.plain2 = variance(p1, n1), variance(p2, n2)
 
-    def eps_lower(self) -> float:
-        """The smallest log ratio in the region."""
-        return self._smallest(objective=self.log_ratio, allowed=self.allows, sample=(1, 0))
+    def corner(self, i: Indices, j: Indices) -> tuple[Floats, Floats]:
+        return self.axis1.at[i], self.axis2.at[j + 1]
 
-    def p_value(self, eps: float, alpha: float) -> float:
-        """The p-value of all points whose log ratio is `eps` or less; 1.0 if it is above 0.5."""
-        return self.largest_p_value(lambda i, j, size: self.log_ratio(i, j, size) <= eps, alpha)
+    def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
+        end_i, end_j = self.ends(i, j, size)
+        with np.errstate(over="ignore"):
+            least = self.variance2[end_j] / self.variance1[i]
+            most = self.variance2[j] / self.variance1[end_i]
+        return (
+            least * tilt(self.z, self.plain1[end_i] + self.plain2[end_j]),
+            most * tilt(self.z, self.plain1[i] + self.plain2[j]),
+        )
+
+
+class PairsGrid(Grid):
+    """The region of (q, b) for outputs in pairs, which share their random numbers.
+
+    Given N, how many pairs have any output in the event, ``only2 ~ Bin(N, b)``; given that too,
+    ``only1 ~ Bin(N - only2, q)``. `least` is a lower bound on how often any output of a pair is in
+    the event: that an event is a random part of another one cannot raise what it shows.
+    """
+
+    def __init__(self, both: int, only1: int, only2: int, least: float, alpha: float) -> None:
+        super().__init__(only1, only1 + both, only2, only1 + both + only2, alpha)
+        self.least = np.asarray(least)
+        q, b = self.axis1.at, self.axis2.at
+        with np.errstate(divide="ignore"):
+            self.variance1, self.variance2 = q * (1 - q), b / (1 - b) ** 2
+
+    def corner(self, i: Indices, j: Indices) -> tuple[Floats, Floats]:
+        p1, p2 = of_pairs(self.least, self.axis1.at[i], self.axis2.at[j + 1])
+        return p1 * DOWN, np.minimum(p2 * UP, 1.0)
+
+    def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
+        end_i, end_j = self.ends(i, j, size)
+        first, last = self.variance1[i], self.variance1[end_i]
+        peak = (self.axis1.at[i] < 0.5) & (self.axis1.at[end_i] > 0.5)
+        most = np.where(peak, 0.25, np.maximum(first, last))
+        return self.variance2[j] / most, self.variance2[end_j] / np.minimum(first, last)
+
+
+def of_pairs(any_of_both: Floats, q: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The probabilities of the event on both inputs, from the parameters of pairs."""
+    return any_of_both * (1 - b), any_of_both * ((1 - q) * (1 - b) + b)
+
+
+def odds_of_pairs(q: Floats, b: Floats) -> Floats:
+    """The square of the ratio of both weights, at points."""
+    with np.errstate(divide="ignore"):
+        odds: Floats = b / (1 - b) ** 2 / (q * (1 - q))
+    return odds
+
+
+def variance(p: Floats, runs: ArrayLike) -> Floats:
+    """The variance of a log frequency, to first order."""
+    variance: Floats = (1 - p) / (np.asarray(runs) * p)
+    return variance
+
+
+def tilt(z: float, variance: Floats) -> Floats:
+    """The correction to `(w2 / w1)²` for skewness, given the variance of the log ratio."""
+    factor: Floats = np.exp(2 * np.minimum(z / 6 * np.sqrt(variance), _TILT))
+    return factor
 
 
 def critical(alpha: float) -> float:

@@ -31,12 +31,6 @@ def check_delta(delta: float) -> None:
         raise ValueError(f"Invalid delta, {delta!r}: it must be at least 0 and below 1.")
 
 
-def check_probability(name: str, probability: float) -> None:
-    """Raise ValueError unless `probability` lies in [0, 1]."""
-    if not 0 <= probability <= 1:
-        raise ValueError(f"Invalid {name}, {probability!r}: it must lie between 0 and 1.")
-
-
 def check_level(name: str, level: float) -> None:
     """Raise ValueError unless `level` lies in (0, 1)."""
     if not 0 < level < 1:

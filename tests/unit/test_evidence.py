@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from pytest_dp.evidence import clopper_pearson, combined, statdp
+from pytest_dp.evidence import clopper_pearson, statdp
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP
 
 pytestmark = pytest.mark.slow
@@ -188,82 +189,44 @@ def test_score_orders_events_as_the_p_value_does():
 # planning
 
 
-def exact_power(p1: float, p2: float, runs: int, eps: float, alpha: float) -> float:
-    total, c2 = 0.0, -1
-    for c1 in range(runs + 1):  # what is rejected at c1 is rejected at all larger ones
-        while c2 < runs and 2 * statdp.p_value(c1, c2 + 1, runs, eps) <= alpha:
-            c2 += 1
-        total += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(c2, runs, p2)
-    return float(total)
-
-
-@pytest.mark.parametrize(
-    ("p1", "p2", "runs", "eps", "alpha"),
-    [
-        (0.5, 0.05, 60, 1.0, 0.05),
-        (0.5, 0.05, 150, 1.0, 1e-4),
-        (0.9, 0.2, 300, 1.0, 1e-6),
-        (0.9, 0.2, 300, 0.5, 1e-6),
-        (0.3, 0.0, 120, 2.0, 0.01),
-        (1.0, 0.2, 80, 1.0, 0.05),
-        (0.05, 0.001, 400, 1.0, 0.05),
-    ],
-)
-def test_power_against_enumeration(p1, p2, runs, eps, alpha):
-    expected = exact_power(p1, p2, runs, eps, alpha)
-    assert statdp.power(p1, p2, runs, eps, alpha) == pytest.approx(expected, abs=0.01)
-
-
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("p1", "p2", "eps", "alpha"),
     [
         (0.5, 0.08, 1.0, 1e-6),
         (0.02, 0.002, 1.0, 0.05),
+        (0.9, 0.2, 0.5, 1e-6),
         (1.0, 0.0, 1.0, 1e-6),
-        (0.5, 0.4, 0.1, 0.05),
     ],
 )
-def test_runs_for_power_is_the_turning_point(p1, p2, eps, alpha):
-    runs = statdp.runs_for_power(p1, p2, eps, alpha)
-    assert runs is not None
-    assert statdp.power(p1, p2, runs, eps, alpha) >= 0.95
-    assert statdp.power(p1, p2, int(0.95 * runs), eps, alpha) < 0.95
-    assert statdp.runs_for_power(p1, p2, eps, alpha, limit=int(0.9 * runs)) is None
+def test_runs_that_are_planned_nearly_always_refute_and_few_less_need_not(p1, p2, eps, alpha):
+    """By the sum over all counts of what StatDP's test rejects."""
+    test = event_test(ApproximateDP(eps))
+    runs = test.classical_runs(p1, p2, alpha, 10**6)
+
+    def power(runs):
+        total, c2 = 0.0, -1
+        first, last = (int(q) for q in stats.binom.ppf((1e-6, 1 - 1e-6), runs, p1))
+        for c1 in range(first, last + 1):  # what is rejected at c1 is rejected at all larger ones
+            while c2 < runs and statdp.p_value_both(c1, c2 + 1, runs, eps) <= alpha:
+                c2 += 1
+            total += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(c2, runs, p2)
+        return float(total)
+
+    assert power(runs) > 0.97
+    assert power(runs * 3 // 4) < 0.99
+    assert test.classical_runs(p1, p2, alpha, runs // 2) is None
+    if p2:
+        loss = test.classical_resolution(p1, runs, alpha)
+        assert loss == pytest.approx(math.log(p1 / p2), rel=0.05)
 
 
-def test_runs_for_power_gives_up_where_nothing_is_broken():
-    assert statdp.runs_for_power(0.5, 0.5, 1.0, 0.05) is None
-    assert statdp.runs_for_power(0.0, 0.0, 1.0, 0.05) is None
-    assert statdp.runs_for_power(0.5, 0.5 * math.exp(-1.0), 1.0, 0.05) is None
-    assert statdp.runs_for_power(0.5, 0.18, 1.0, 1e-6, limit=1) is None
-
-
-def test_smallest_eps_is_the_turning_point():
-    for p1, runs, eps, alpha in [
-        (0.5, 2_000, 1.0, 1e-6),
-        (0.01, 50_000, 0.1, 0.05),
-        (1.0, 99, 1, 0.05),
-    ]:
-        loss = statdp.smallest_eps(p1, runs, eps, alpha)
-        assert loss > eps
-        assert statdp.power(p1, p1 * math.exp(-loss), runs, eps, alpha) >= 0.95
-        assert statdp.power(p1, p1 * math.exp(-0.99 * loss), runs, eps, alpha) < 0.95
-
-
-def test_smallest_eps_is_infinite_when_nothing_could_be_caught():
-    assert statdp.smallest_eps(0.0, 1_000, 1.0, 0.05) == math.inf
-    assert statdp.smallest_eps(0.5, 3, 1.0, 0.05) == math.inf
-    assert statdp.smallest_eps(1e-4, 1_000, 1.0, 1e-6) == math.inf
-
-
-def test_power_at_the_corners():
-    for p1 in (0.0, 1e-9, 0.5, 1.0):
-        for p2 in (0.0, 0.5, 1.0):
-            for runs in (1, 2, 7):
-                assert 0.0 <= statdp.power(p1, p2, runs, 0.5, 0.05) <= 1.0
-    assert statdp.power(1.0, 0.0, 1_000, 1.0, 1e-6) == pytest.approx(1.0)
-    assert statdp.power(0.0, 0.0, 1_000, 1.0, 1e-6) == 0.0
+def test_where_nothing_could_be_caught_none_is_planned():
+    test = event_test(ApproximateDP(1.0))
+    assert test.classical_runs(0.5, 0.5, 0.05, 10**6) is None
+    assert test.classical_runs(0.5, 0.5 * math.exp(-1.0), 0.05, 10**6) is None
+    assert test.classical_runs(0.5, 0.18, 1e-6, 1) is None
+    for p1, runs in ((0.0, 1_000), (0.5, 3), (1e-4, 1_000)):
+        assert test.classical_resolution(p1, runs, 1e-6) == math.inf
 
 
 # Clopper-Pearson
@@ -284,9 +247,8 @@ def test_clopper_pearson_solves_its_defining_equations(count, runs, alpha):
 
 
 def test_counts_that_show_nothing_are_no_evidence_against_eps_0():
-    assert clopper_pearson.p_value(0, 100, 50, 100, 0.0) == 1.0
-    assert clopper_pearson.p_value(90, 100, 10, 100, 0.0) < 1e-12
     claim = ApproximateDP(0.0, 0.1)
+    assert clopper_pearson.claim_p_value(0, 100, 50, 100, claim.at(0.0)) == 1.0
     assert clopper_pearson.claim_p_value(50, 100, 45, 100, claim) == 1.0
     assert clopper_pearson.claim_p_value(90, 100, 10, 100, claim) < 1e-10
 
@@ -332,11 +294,6 @@ def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
         (lambda: statdp.eps_lower(1, 1, 5, 0.0), "Invalid alpha, 0.0"),
         (lambda: statdp.score([1, 2], [1], 5, 1.0), "one shape"),
         (lambda: statdp.score([1], [1], 5, math.nan), "Invalid eps, nan"),
-        (lambda: statdp.power(1.2, 0.1, 5, 1.0, 0.05), "Invalid p1, 1.2"),
-        (lambda: statdp.power(0.2, math.nan, 5, 1.0, 0.05), "Invalid p2, nan"),
-        (lambda: statdp.runs_for_power(0.2, 0.1, 1.0, 0.05, power=1.0), "Invalid power, 1.0"),
-        (lambda: statdp.runs_for_power(0.2, 0.1, 1.0, 0.05, limit=0), "Invalid runs, 0"),
-        (lambda: statdp.smallest_eps(0.2, 5, 1.0, 2.0), "Invalid alpha, 2.0"),
         (lambda: clopper_pearson.interval(6, 5, 0.05), "Invalid count, 6"),
         (lambda: clopper_pearson.lower(1, 5, 1.0), "Invalid alpha, 1.0"),
         (lambda: clopper_pearson.upper(1, 5, math.nan), "Invalid alpha, nan"),
@@ -348,14 +305,17 @@ def test_impossible_arguments_are_named(call, message):
         call()
 
 
+# both tests of the papers together
+
+
 @pytest.mark.parametrize("runs", [8, 15])
-def test_the_combined_p_value_is_valid_and_agrees_with_its_bound(runs):
+def test_the_classical_p_value_is_valid_and_agrees_with_its_bound(runs):
     counts = np.arange(runs + 1)
     both = [(a, b) for a in range(runs + 1) for b in range(runs + 1)]
     levels = (0.3, 0.01)
-    bounds = {alpha: [combined.eps_lower(*c, runs, alpha) for c in both] for alpha in levels}
     for eps in (0.1, 1.0, 3.0):
-        p_values = np.array([combined.p_value(*c, runs, eps) for c in both])
+        test = event_test(ApproximateDP(eps))
+        p_values = np.array([test.classical(*c, runs, 0.5)[1] for c in both])
         for p2 in (0.01, 0.1, 0.3, math.exp(-eps)):
             for p1 in (math.exp(eps) * p2, p2, math.exp(-eps) * p2):
                 if p1 > 1:
@@ -366,13 +326,14 @@ def test_the_combined_p_value_is_valid_and_agrees_with_its_bound(runs):
                     assert chance[p_values <= level].sum() <= level * (1 + 1e-9)
         for alpha in levels:
             clear = np.abs(p_values - alpha) > 1e-6
-            rejected = np.array(bounds[alpha]) >= eps
+            rejected = np.array([test.classical(*c, runs, alpha)[0] for c in both]) >= eps
             assert (rejected == (p_values <= alpha))[clear].all()
 
 
-def test_the_combined_bound_is_at_least_what_either_test_says_at_half_alpha():
+def test_the_classical_bound_is_the_larger_of_both_at_half_alpha():
+    test = event_test(ApproximateDP(1.0))
     for c1, c2 in ((900, 100), (1000, 0), (40, 2), (10, 10)):
-        bound = combined.eps_lower(c1, c2, 1000, 1e-6)
-        assert bound >= statdp.eps_lower(c1, c2, 1000, 5e-7)
-        assert bound >= clopper_pearson.eps_lower(c1, 1000, c2, 1000, 5e-7)
-    assert combined.p_value(1000, 0, 1000, 1.0) < 1e-100
+        published = clopper_pearson.eps_lower(c1, 1000, c2, 1000, 5e-7)
+        bound = test.classical(c1, c2, 1000, 1e-6)[0]
+        assert bound == max(statdp.eps_lower(c1, c2, 1000, 5e-7), published)
+    assert test.classical(1000, 0, 1000, 0.5)[1] < 1e-100

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from scipy.optimize import brentq
 
-from pytest_dp.evidence import clopper_pearson, combined, paired, ratio
+from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence.counts import (
     NO_COUNTS,
     Bound,
@@ -18,7 +18,7 @@ from pytest_dp.evidence.counts import (
     resolution,
     sharp,
 )
-from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.event_test import Apart, InPairs, event_test
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,
@@ -83,21 +83,15 @@ def test_claims_of_other_kinds_are_refuted_if_the_bound_exceeds_them(prove, coun
     assert not answers[-1]
 
 
-def shown_p_value(counts, claim):
-    if counts.both is not None:
-        return event_test(claim).paired_p_value(*counts.in_pairs, counts.n1, 1e-3)
-    return event_test(claim).p_value(*counts.four, 1e-3)
-
-
 def test_a_profile_is_refuted_as_the_guarantee_that_it_describes():
     mu, profile = CLAIMS[2], CLAIMS[5]
     assert sharp("event", APART, profile, 1e-3).lower > 2
     assert sharp("event", APART, profile, 1e-3).p_value < 1e-3
     near = PrivacyProfile(mu.at(1.2).delta_at)
     for counts in (APART, IN_PAIRS):
-        p_value = shown_p_value(counts, near)
-        assert p_value == pytest.approx(shown_p_value(counts, mu.at(1.2)), rel=0.02)
-        assert p_value > 1e-3
+        p, exact = (event_test(claim).p_value(counts.seen, 1e-3) for claim in (near, mu.at(1.2)))
+        assert p == pytest.approx(exact, rel=0.02)
+        assert p > 1e-3
 
 
 def test_delta_at_the_claimed_eps():
@@ -111,13 +105,19 @@ def test_delta_at_the_claimed_eps():
 
 
 def test_each_proof_is_by_the_bound_of_its_name():
-    assert sharp("", APART, PURE, 0.01).lower == ratio.eps_lower(620, 1_000, 240, 1_000, 0.01)
-    assert sharp("", IN_PAIRS, PURE, 0.01).lower == paired.eps_lower(230, 390, 10, 0.01)
+    for counts, seen in (
+        (APART, Apart(620, 1_000, 240, 1_000)),
+        (IN_PAIRS, InPairs(230, 390, 10, 1_000)),
+    ):
+        assert sharp("", counts, PURE, 0.01).lower == event_test(PURE).lower(seen, 0.01)
     for claim in CLAIMS[:2]:
         published = clopper_pearson.eps_lower(620, 1_000, 240, 1_000, 0.01, claim.delta)
         assert as_published("", APART, claim, 0.01).lower == published
         assert sharp("", APART, claim, 0.01).eps_clopper_pearson == published
-    assert classical("", APART, PURE, 0.01).lower == combined.eps_lower(620, 240, 1_000, 0.01)
+    assert (
+        classical("", APART, PURE, 0.01).lower
+        == event_test(PURE).classical(620, 240, 1_000, 0.01)[0]
+    )
 
 
 @pytest.mark.parametrize("claim", CLAIMS[:5], ids=str)
@@ -134,8 +134,7 @@ def test_turned_around_twice_is_the_same(counts):
     other = counts.swapped()
     assert other.four == (*counts.four[2:], *counts.four[:2])
     assert other.equal == counts.equal[::-1]
-    both, first, second = counts.in_pairs
-    assert other.in_pairs == (both, second, first)
+    assert other.seen == counts.seen.swapped
     assert other.swapped() == counts
 
 

@@ -1,212 +1,445 @@
-"""What counts show of any claim: against single points, other bounds and itself."""
+"""What counts show of any claim: against single points, other bounds, exact cases and itself."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_dp.evidence import clopper_pearson, paired, ratio
+from pytest_dp.evidence import clopper_pearson, region
 from pytest_dp.evidence.boundary import boundary
-from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.event_test import ANY_SHARE, Apart, InPairs, event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
 pytestmark = pytest.mark.slow
 
 PURE = ApproximateDP(1.0)
 CLAIMS = [
+    PURE,
     ApproximateDP(0.0, 0.1),
-    ApproximateDP(0.3, 1e-6),
     ApproximateDP(0.5, 0.05),
     GaussianDP(0.7),
     ZeroConcentratedDP(0.25),
     RenyiDP(((2.0, 0.5),)),
 ]
-COUNTS = [
-    (12, 30, 4, 50),
-    (300, 1_000, 100, 1_000),
-    (700, 1_000, 300, 1_000),
-    (100, 100, 20, 100),
-    (60, 1_000, 0, 1_000),
-    (60_000, 100_000, 90_000, 200_000),
+APART = [
+    Apart(12, 30, 4, 50),
+    Apart(700, 1_000, 300, 1_000),
+    Apart(100, 100, 20, 100),
+    Apart(60, 1_000, 0, 1_000),
+    Apart(60_000, 100_000, 90_000, 200_000),
+    Apart(500, 1_000, 2, 100_000_000),
 ]
+PAIRS = [
+    InPairs(0, 1, 0, 2),
+    InPairs(0, 40, 7, 80),
+    InPairs(3, 0, 5, 100),
+    InPairs(100, 12, 30, 142),
+    InPairs(45_000, 5_000, 30, 90_000),
+    InPairs(100_000_000, 500, 0, 200_000_000),
+]
+of_claims = pytest.mark.parametrize("claim", CLAIMS, ids=str)
 
 
-def of(claim):
-    return str(claim)
+def frequencies(seen, least=0.0):
+    c1, n1, c2, n2 = seen.apart if isinstance(seen, InPairs) else seen
+    return np.array(c1 / n1), np.array(max(c2, least) / n2)
+
+
+def best_of(seen, claim):
+    """What an event shows whose probabilities are its frequencies, half a hit at least."""
+    return float(event_test(claim).shows(*frequencies(seen, 0.5)))
+
+
+def plain_bound(seen, alpha):
+    """Two Clopper-Pearson bounds, not raised to 0."""
+    c1, n1, c2, n2 = seen
+    low = clopper_pearson.lower(c1, n1, alpha / 2)
+    return math.log(low) - math.log(clopper_pearson.upper(c2, n2, alpha / 2))
 
 
 # the smallest over a continuum, against single points
 
 
-def on_points(counts, claim, alpha, p1, p2):
-    """Z1, Z2 and S by the definition, and m and the critical value."""
-    c1, n1, c2, n2 = counts
-    m, z = stats.norm.isf(0.0025 * alpha), stats.norm.isf(0.99 * alpha)
+def apart_at(seen, claim, alpha, p1, p2):
+    """Z1, Z2 and the weights of points, by the definition."""
+    c1, n1, c2, n2 = seen
     z1 = stats.norm.isf(stats.binom.sf(c1 - 1, n1, p1))
     z2 = stats.norm.isf(stats.binom.cdf(c2, n2, p2))
-    w1, w2 = (np.sqrt(v) for v in boundary(claim).variances(p1, n1, p2, n2))
-    plain = np.sqrt((1 - p1) / (n1 * p1) + (1 - p2) / (n2 * p2))
-    w2 = w2 * np.exp(np.minimum(z / 6 * plain, 0.5))
+    plain = (1 - p1) / (n1 * p1), (1 - p2) / (n2 * p2)
+    v1, v2 = plain if claim == PURE else boundary(claim).variances(p1, n1, p2, n2)
+    tilt = np.exp(np.minimum(stats.norm.isf(0.99 * alpha) / 6 * np.sqrt(sum(plain)), 0.5))
+    return z1, z2, np.sqrt(v1), np.sqrt(v2) * tilt
+
+
+def pairs_at(seen, q, b):
+    z1 = stats.norm.isf(stats.binom.sf(seen.only1 - 1, seen.only1 + seen.both, q))
+    z2 = stats.norm.isf(stats.binom.cdf(seen.only2, seen.only1 + seen.both + seen.only2, b))
+    return z1, z2, np.sqrt(q * (1 - q)), np.sqrt(b) / (1 - b)
+
+
+def scores(alpha, z1, z2, w1, w2):
+    """S, and whether a point is in the region if its S is small enough."""
+    m = stats.norm.isf(0.0025 * alpha)
     score = (w1 * np.maximum(z1, -m) + w2 * np.maximum(z2, -m)) / np.hypot(w1, w2)
-    return z1, z2, score, m, z
+    return score, (z1 < m) & (z2 < m)
 
 
-def scattered(c1, n1, c2, n2, m):
-    """Points near the edge of the confidence region, and anywhere in it."""
-    u, v = stats.norm.cdf(np.random.default_rng(c1 + n2).uniform(-m, m, (2, 6_000)))
-    p1 = stats.beta.ppf(u, c1, n1 - c1 + 1)
-    p2 = stats.beta.ppf(v, c2 + 1, max(n2 - c2, 1))
-    inside = (p1 > 0) & (p1 < 1) & (p2 > 0) & (p2 < 1)
-    return p1[inside], p2[inside]
+def on_points(seen, claim, alpha, points=8_000):
+    """Scores of points near the edge of the region or anywhere in it, and what they show."""
+    m = stats.norm.isf(0.0025 * alpha)
+    u, v = stats.norm.cdf(np.random.default_rng(seen[0]).uniform(-m, m, (2, points)))
+    apart = isinstance(seen, Apart)
+    c1, n1, c2, n2 = seen
+    if not apart:
+        c1, n1, c2, n2 = seen.only1, seen.only1 + seen.both, seen.only2, sum(seen[:3])
+    x1 = stats.beta.ppf(u, max(c1, 0.01), n1 - c1 + 1)
+    x2 = stats.beta.ppf(v, c2 + 1, max(n2 - c2, 1))
+    inside = (x1 > 1e-200) & (x1 < 1) & (x2 > 0) & (x2 < 1)
+    x1, x2 = x1[inside], x2[inside]
+    if apart:
+        return *scores(alpha, *apart_at(seen, claim, alpha, x1, x2)), event_test(claim).shows(
+            x1, x2
+        )
+    share = 0.0 if claim == PURE else ANY_SHARE
+    least = clopper_pearson.lower(n2, seen.pairs, share * alpha) if share else 1.0
+    p1, p2 = least * (1 - x2), least * ((1 - x1) * (1 - x2) + x2)
+    found = scores((1 - share) * alpha, *pairs_at(seen, x1, x2))
+    return *found, event_test(claim).shows(p1, p2)
 
 
-@pytest.mark.spot(3)
-@pytest.mark.parametrize("k", range(len(COUNTS)))
-@pytest.mark.parametrize("claim", CLAIMS, ids=of)
-def test_no_point_contradicts_the_bound_or_the_p_value(k, claim):
-    """All counts against every claim, and all claims at either alpha."""
-    counts, alpha = COUNTS[k], (0.3, 1e-9)[(k + CLAIMS.index(claim)) % 2]
-    p1, p2 = scattered(*counts, m=stats.norm.isf(0.0025 * alpha))
-    z1, z2, score, m, z = on_points(counts, claim, alpha, p1, p2)
-    possible = (z1 < m) & (z2 < m)
-    values = event_test(claim).shows(p1, p2)
-    bound = event_test(claim).lower(*counts, alpha)
-    kept = values[possible & (score < z)]
+EACH = [
+    (seen, claim, (0.3, 1e-9)[(k + j) % 2])
+    for k, seen in enumerate(APART + PAIRS)
+    for j, claim in enumerate(CLAIMS)
+    if j == 0 or (j + k) % 3 == 0
+]
+
+
+@pytest.mark.parametrize(("seen", "claim", "alpha"), EACH, ids=str)
+def test_no_point_contradicts_the_bound_or_the_p_value(seen, claim, alpha):
+    """All counts against claims of every kind, at either alpha."""
+    score, possible, values = on_points(seen, claim, alpha)
+    share = ANY_SHARE if isinstance(seen, InPairs) and claim != PURE else 0.0
+    level = (1 - share) * alpha
+    bound = event_test(claim).lower(seen, alpha)
+    kept = values[possible & (score < stats.norm.isf(0.99 * level))]
     assert bound <= kept.min()
-    c1, n1, c2, n2 = counts
-    best = float(event_test(claim).shows(np.array(c1 / n1 - 1e-9), np.array((c2 + 0.5) / n2)))
-    slack = best - bound if bound > 0 else 1.0
-    assert max(kept.min(), 0) - max(bound, 0) <= 0.08 * slack + 0.02
+    if not math.isfinite(best_of(seen, claim)):
+        return
+    # The points come close to the edge, and so does the bound.
+    slack = max(best_of(seen, claim) - bound, 0.05)
+    floor = -math.inf if claim == PURE else 0
+    assert max(kept.min(), floor) - max(bound, floor) <= 0.08 * slack + 0.02
     for value in (bound - 0.5 * slack, bound + 0.05 * slack, bound + 0.5 * slack):
-        if value > 0.01:
+        if value > 0.01 or claim == PURE:
             tried = claim.at(value)
-            p = event_test(tried).p_value(*counts, alpha)
-            score = on_points(counts, tried, alpha, p1, p2)[2]
+            p = event_test(tried).p_value(seen, alpha)
+            if isinstance(seen, Apart) and claim != PURE:  # whose weights follow the claim
+                score, possible, values = on_points(seen, tried, alpha)
             worst = score[possible & (values <= value)].min(initial=np.inf)
-            assert p >= 0.01 * alpha + stats.norm.sf(worst) or p == 1.0
+            assert p >= share * alpha + 0.01 * level + stats.norm.sf(worst) or p == 1.0
 
 
-@pytest.mark.spot(2)
+@pytest.mark.parametrize("seen", [APART[0], APART[4], PAIRS[1], PAIRS[4], PAIRS[5]], ids=str)
+@pytest.mark.parametrize("size", [1, 8, 64])
+def test_blocks_bound_the_points_in_them(seen, size):
+    rng, alpha = np.random.default_rng(size), 0.05
+    test = event_test(PURE)
+    grid = test._grid(seen, alpha)
+    i, j = (rng.integers(0, cells, 400) for cells in grid.cells)
+    i[:100] = np.maximum(np.searchsorted(grid.axis1.at, 0.5) - rng.integers(1, size + 1, 100), 0)
+    end_i, end_j = grid.ends(i, j, size)
+    for share, other in rng.random((10, 2, 400)):
+        x1 = grid.axis1.at[i] * (1 - share) + grid.axis1.at[end_i] * share
+        x1[:100] = 0.5
+        x2 = grid.axis2.at[j] * (1 - other) + grid.axis2.at[end_j] * other
+        with np.errstate(all="ignore"):
+            apart = isinstance(seen, Apart)
+            z1, z2, w1, w2 = (
+                apart_at(seen, PURE, alpha, x1, x2) if apart else pairs_at(seen, x1, x2)
+            )
+            score, _ = scores(alpha, z1, z2, w1, w2)
+            low, high = grid.odds(i, j, size)
+            p1, p2 = (x1, x2) if apart else (1 - x2, (1 - x1) * (1 - x2) + x2)
+            least = test._proved(*grid.corner(i, end_j - 1))
+            inside = (grid.axis1.at[i] <= x1) & (x1 <= grid.axis1.at[end_i])
+            inside &= (x1 < 1) & (x1 > 0) & (x2 > 0) & (x2 < 1)
+            assert (low <= (w2 / w1) ** 2 * (1 + 1e-9))[inside].all()
+            assert ((w2 / w1) ** 2 <= high * (1 + 1e-9))[inside].all()
+            assert (least <= np.log(p1 / p2))[inside].all()
+            positive = inside & (grid.score(i, j, size) > 0)
+            assert (grid.score(i, j, size) <= score)[positive].all()
+
+
+@pytest.mark.parametrize("seen", [InPairs(50, 30, 10, 90), InPairs(0, 10**9, 3, 10**10), APART[0]])
+def test_ratios_are_rounded_downwards(seen):
+    test = event_test(PURE)
+    grid = test._grid(seen, 0.05)
+    k = np.arange(1, min(grid.cells) - 200, 5)
+    with localcontext(prec=40):
+        for at, rounded in zip(k, test._proved(*grid.corner(k, k)), strict=True):
+            x1, x2 = Decimal(float(grid.axis1.at[at])), Decimal(float(grid.axis2.at[at + 1]))
+            exact = x1.ln() - x2.ln()
+            if isinstance(seen, InPairs):
+                exact = (1 - x2).ln() - (1 - x1 * (1 - x2)).ln()
+            assert 1e-13 < exact - Decimal(float(rounded)) < 2e-12
+
+
+def test_scores_are_rounded_downwards():
+    grid = event_test(PURE)._grid(InPairs(50, 30, 10, 90), 0.05)
+    exact = stats.norm.isf(stats.binom.cdf(10, 90, grid.axis2.at))
+    inner = np.abs(exact) < 3
+    assert 5e-8 < (exact - grid.axis2.z)[inner].min() < 2e-7
+
+
+def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
+    monkeypatch.setattr(region.PairsGrid, "score", lambda grid, i, j, size: np.full(len(i), grid.z))
+    seen = InPairs(50, 40, 10, 100)
+    assert math.isfinite(event_test(PURE).lower(seen, 0.1))
+    assert event_test(ApproximateDP(0.0)).p_value(seen, 0.1) == pytest.approx(0.1, rel=1e-12)
+
+
+# p-value and bound belong together
+
+
+@of_claims
+@pytest.mark.parametrize(
+    ("seen", "alpha"),
+    [(seen, (0.4, 1e-12)[k % 2]) for k, seen in enumerate([*APART[:5], PAIRS[1], PAIRS[4]])],
+    ids=str,
+)
 @pytest.mark.usefixtures("coarse")
-@pytest.mark.parametrize(("counts", "alpha"), list(zip(COUNTS, [0.4, 1e-12] * 3, strict=True)))
-@pytest.mark.parametrize("claim", CLAIMS, ids=of)
-def test_p_value_passes_alpha_where_the_bound_is(counts, claim, alpha):
+def test_p_value_passes_alpha_where_the_bound_is(seen, claim, alpha):
     """What is allowed under ρ is known to a few 1e-4."""
-    both = 3 * min(counts[0], counts[2]) // 4
-    split = both, counts[0] - both, counts[2] - both, 2 * counts[3]
-    for prefix, given in (("", counts), ("paired_", split)):
-
-        def at(tried, what, prefix=prefix, given=given):
-            return getattr(event_test(tried), prefix + what)(*given, alpha)
-
-        first, answers = at(claim, "lower"), []
-        for value in (0.5 * first, 0.9 * first, first, 1.1 * first, 1.5 * first, claim.claimed):
-            tried = claim.at(max(value, 0.001))
-            bound, p = at(tried, "lower"), at(tried, "p_value")
-            assert p >= 0.01 * alpha
-            if abs(bound - tried.claimed) > 1e-3 * tried.claimed:
-                assert (p <= alpha) == (bound > tried.claimed)
-                answers.append(p <= alpha)
-        if first > 0.002:
-            assert answers[0]
-        assert not all(answers)
+    first, answers = event_test(claim).lower(seen, alpha), []
+    for value in (0.5 * first, 0.9 * first, first, 1.1 * first, 1.5 * first, claim.claimed):
+        tried = claim.at(max(value, 0.001))
+        bound, p = event_test(tried).lower(seen, alpha), event_test(tried).p_value(seen, alpha)
+        assert p >= 0.01 * alpha
+        if abs(bound - tried.claimed) > 1e-3 * tried.claimed:
+            assert (p <= alpha) == (bound > tried.claimed)
+            answers.append(p <= alpha)
+    if first > 0.002:
+        assert answers[0]
+    assert not all(answers)
 
 
-# for eps alone nothing is new
+@pytest.mark.parametrize("seen", [*APART, *PAIRS], ids=str)
+@pytest.mark.parametrize("alpha", [0.5, 1e-12])
+def test_p_value_of_a_ratio_rises_and_passes_alpha_exactly_at_the_bound(seen, alpha):
+    bound = event_test(PURE).lower(seen, alpha)
+    assert math.isfinite(bound)
+    slack = best_of(seen, PURE) - bound
+    shares = np.array([-2, -0.01, -1e-9, 1e-9, 0.01, 0.5, 1, 1.3, 2])
+    distances = np.sort(np.append(shares * slack, (-30, 30)))
+    by_eps = np.array([event_test(PURE.at(bound + x)).p_value(seen, alpha) for x in distances])
+    assert (by_eps[distances < 0] <= alpha).all()
+    assert (by_eps[distances > 0] >= alpha * (1 - 1e-9)).all()
+    assert (np.diff(by_eps) >= 0).all()
+    assert by_eps[0] >= 0.01 * alpha
+    assert by_eps[-1] == 1.0
 
 
-@pytest.mark.parametrize("alpha", [0.2, 1e-6])
-def test_of_eps_alone_they_are_the_bounds_on_the_ratio(alpha):
-    counts, split = (300, 1_000, 90, 2_000), (80, 220, 10, 1_000)
-    assert event_test(PURE).lower(*counts, alpha) == ratio.eps_lower(*counts, alpha)
-    assert event_test(PURE).p_value(*counts, alpha) == ratio.p_value(*counts, 1.0, alpha)
-    assert event_test(PURE).paired_lower(*split, alpha) == paired.eps_lower(*split[:3], alpha)
-    assert event_test(PURE).paired_p_value(*split, alpha) == paired.p_value(*split[:3], 1.0, alpha)
-    chances = np.array([0.3, 0.5]), 1_000, np.array([0.1, 0.05]), 2_000
-    theirs = ratio.predicted(*chances, alpha)
-    assert (event_test(PURE).predicted(*chances, alpha) == theirs).all()
-    together = np.array([0.3, 0.5]), np.array([0.1, 0.05]), np.array([0.09, 0.04]), 1_000
-    theirs = paired.predicted(*together, alpha)
-    assert (event_test(PURE).paired_predicted(*together, alpha) == theirs).all()
+COUNTS = st.tuples(st.integers(1, 400), st.integers(0, 400), st.integers(1, 400))
+ALPHAS = st.sampled_from([0.4, 0.01, 1e-6])
 
 
-@pytest.mark.parametrize("counts", COUNTS)
-def test_a_tiny_delta_costs_nothing(counts):
-    tiny = ApproximateDP(1.0, 1e-12)
-    straight = ratio.eps_lower(*counts, 1e-6)
-    if counts[0] / counts[1] + counts[2] / counts[3] < 1:  # else the complement shows more
-        found = max(event_test(tiny).lower(*counts, 1e-6), 0)
-        assert found == pytest.approx(max(straight, 0), abs=2e-3)
+@settings(max_examples=15)
+@given(COUNTS, ALPHAS, st.booleans())
+def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha, in_pairs):
+    c1, c2, more = counts
+    lower, runs = event_test(PURE).lower, c1 + c2 + more
+    seen = InPairs(more - 1, c1, c2, runs) if in_pairs else Apart(c1, runs, c2, runs + more)
+    first, second = ("only1", "only2") if in_pairs else ("c1", "c2")
+    bound = lower(seen, alpha)
+    tolerance = 0.01 * (best_of(seen, PURE) - bound)  # the grid moves with the counts
+    assert lower(seen._replace(**{first: c1 + 1}), alpha) >= bound - tolerance
+    assert lower(seen._replace(**{second: c2 + 1}), alpha) <= bound + tolerance
+    low, high = event_test(PURE).interval(seen, alpha)
+    assert low == lower(seen, alpha / 2) <= bound
+    assert low < math.log(frequencies(seen)[0] / max(float(frequencies(seen)[1]), 1e-300)) < high
+    assert event_test(PURE).interval(seen.swapped, alpha) == (-high, -low)
+
+
+def test_interval_of_an_event_that_never_came_is_everything():
+    found = event_test(PURE).interval(Apart(0, 10, 0, 10), 0.1)
+    assert found == (-math.inf, math.inf)
+    low, high = event_test(GaussianDP(1.0)).interval(Apart(60, 100, 30, 100), 0.1)
+    assert low == event_test(GaussianDP(1.0)).lower(Apart(60, 100, 30, 100), 0.05)
+    far = clopper_pearson.upper(60, 100, 0.025), clopper_pearson.lower(30, 100, 0.025)
+    assert high == pytest.approx(stats.norm.ppf(far[0]) - stats.norm.ppf(far[1]))
 
 
 # sharpness
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=of)
-@pytest.mark.parametrize("counts", [COUNTS[1], COUNTS[2], (7_000, 10_000, 3_000, 10_000)])
-def test_slack_as_a_share_of_two_clopper_pearson_bounds(counts, claim):
-    c1, n1, c2, n2 = counts
-    best = float(event_test(claim).shows(np.array(c1 / n1), np.array(c2 / n2)))
-    ours = best - event_test(claim).lower(*counts, 1e-6)
-    published = clopper_pearson.claim_lower(*counts, claim, 1e-6)
+@pytest.mark.parametrize(
+    ("seen", "alpha", "share"),
+    [
+        (Apart(90_000, 3_000_000, 90_000, 3_000_000), 0.1, 0.57),
+        (Apart(90_000, 3_000_000, 90_000, 3_000_000), 1e-6, 0.70),
+        (Apart(30, 1_000, 10, 1_000), 0.1, 0.63),
+        (Apart(30, 1_000, 10, 1_000), 1e-6, 0.73),
+        (Apart(5, 1_000, 5, 1_000), 0.1, 0.71),
+    ],
+)
+def test_slack_of_a_ratio_as_a_share_of_two_clopper_pearson_bounds(seen, alpha, share):
+    ours = best_of(seen, PURE) - event_test(PURE).lower(seen, alpha)
+    assert 0 < ours <= share * (best_of(seen, PURE) - plain_bound(seen, alpha))
+
+
+@of_claims
+@pytest.mark.parametrize("seen", [Apart(300, 1_000, 100, 1_000), Apart(7_000, 10**4, 3_000, 10**4)])
+def test_slack_as_a_share_of_two_clopper_pearson_bounds(seen, claim):
+    ours = best_of(seen, claim) - event_test(claim).lower(seen, 1e-6)
+    published = clopper_pearson.claim_lower(*seen, claim, 1e-6)
     if published > 0:
-        assert 0.6 < ours / (best - published) < 0.9
+        assert 0.6 < ours / (best_of(seen, claim) - published) < 0.9
     else:
-        assert ours < best
+        assert ours < best_of(seen, claim)
 
 
-@pytest.mark.parametrize("claim", [GaussianDP(0.1), ZeroConcentratedDP(0.005)], ids=of)
+def test_never_below_clopper_pearson_where_that_proves_anything():
+    rng = np.random.default_rng(2)
+    compared = 0
+    while compared < 40:
+        n1, n2 = (int(10 ** rng.uniform(0, 6)) for _ in range(2))
+        c1, c2 = (int(n ** rng.uniform(0, 1)) for n in (n1, n2))
+        c1, c2 = (n - c + 1 if rng.random() < 0.2 else c for n, c in ((n1, c1), (n2, c2)))
+        seen, alpha = Apart(c1, n1, c2 - (c2 == 1), n2), float(10 ** rng.uniform(-12, -0.3))
+        if plain_bound(seen, alpha) > 0:
+            compared += 1
+            assert event_test(PURE).lower(seen, alpha) > plain_bound(seen, alpha), seen
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1e-9])
+@pytest.mark.parametrize(
+    ("both", "only1", "most"),
+    [(300, 100, 1.09), (300_000, 1_000, 1.035), (500, 5_000, 1.06), (10**6, 10**6, 1.01)],
+)
+def test_nested_events_cost_little_more_than_clopper_pearson_on_the_share(both, only1, most, alpha):
+    seen = InPairs(both, only1, 0, 2 * (both + only1))
+    known = -math.log1p(-clopper_pearson.lower(only1, only1 + both, alpha))  # if b is 0 for sure
+    slack = best_of(seen, PURE) - event_test(PURE).lower(seen, alpha)
+    assert 1 < slack / (best_of(seen, PURE) - known) <= most
+
+
+@pytest.mark.parametrize(
+    ("both", "only1", "only2", "least"), [(50, 10, 2, 0.87), (10**6, 10_300, 10_000, 0.98)]
+)
+def test_at_zero_about_as_sure_as_mcnemar_s_test(both, only1, only2, least):
+    alpha = stats.binom.sf(only1 - 1, only1 + only2, 0.5)
+    ours = event_test(ApproximateDP(0.0)).p_value(InPairs(both, only1, only2, 10**7), alpha)
+    assert least * stats.norm.isf(alpha) <= stats.norm.isf(ours) <= stats.norm.isf(alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 1e-6])
+@pytest.mark.parametrize(
+    ("runs", "p1", "p2", "most"), [(1_000, 0.3, 0.1, 1.07), (10**8, 0.99, 0.98, 1.001)]
+)
+def test_no_worse_than_independent_samples_where_pairs_are_independent(runs, p1, p2, most, alpha):
+    both = round(runs * p1 * p2)
+    seen = InPairs(both, round(runs * p1) - both, round(runs * p2) - both, runs)
+    slack, apart = (
+        math.log(p1 / p2) - event_test(PURE).lower(counts, alpha) for counts in (seen, seen.apart)
+    )
+    assert 0.97 <= slack / apart <= most
+
+
+@pytest.mark.parametrize("seen", APART[:5], ids=str)
+def test_a_tiny_delta_costs_nothing(seen):
+    straight = event_test(PURE).lower(seen, 1e-6)
+    if sum(frequencies(seen)) < 1:  # else the complement shows more
+        found = max(event_test(ApproximateDP(1.0, 1e-12)).lower(seen, 1e-6), 0)
+        assert found == pytest.approx(max(straight, 0), abs=2e-3)
+
+
+@pytest.mark.parametrize("claim", [GaussianDP(0.1), ZeroConcentratedDP(0.005)], ids=str)
 def test_pairs_that_agree_leave_little_doubt(claim):
     """Two nested events with few outputs between them, as of noise that is shared."""
-    together = event_test(claim).paired_lower(50_000, 4_000, 0, 100_000, 1e-6)
-    apart = event_test(claim).lower(54_000, 100_000, 50_000, 100_000, 1e-6)
-    best = float(event_test(claim).shows(np.array(0.54), np.array(0.5)))
-    # In units of µ: what is left of the distance to what the event shows.
-    left = [math.sqrt(best) - math.sqrt(value) for value in (together, apart)]
-    if claim.parameter == "mu":
-        left = [best - together, best - apart]
-    assert left[0] < 0.45 * left[1]
+    seen = InPairs(50_000, 4_000, 0, 100_000)
+    together, apart = (event_test(claim).lower(counts, 1e-6) for counts in (seen, seen.apart))
+    best = best_of(seen, claim)
+    if claim.parameter == "rho":  # in units of µ: what is left of the distance to the best
+        best, together, apart = (math.sqrt(value) for value in (best, together, apart))
+    assert best - together < 0.45 * (best - apart)
 
 
 def test_outputs_outside_count_for_what_is_rare():
     """Of the same counts among more pairs, less is shown of µ, and less of ε beside a δ."""
     for claim in (GaussianDP(1.0), ApproximateDP(1.0, 1e-3)):
         bounds = [
-            event_test(claim).paired_lower(50, 150, 0, pairs, 1e-3)
+            event_test(claim).lower(InPairs(50, 150, 0, pairs), 1e-3)
             for pairs in (200, 300, 10**4, 10**6)
         ]
         assert bounds == sorted(bounds, reverse=True) or claim.parameter == "mu"
         assert bounds[-1] < bounds[1]
 
 
+def test_no_hits_of_the_second_input_leave_poisson_s_limit():
+    """With p1 as good as known, the bound is that of a single Clopper-Pearson bound on p2."""
+    bound = event_test(PURE).lower(Apart(50_000_000, 100_000_000, 0, 10_000), 0.05)
+    assert bound == pytest.approx(math.log(0.5 * 10_000 / -math.log(0.05)), abs=0.01)
+    bound = event_test(PURE).lower(Apart(40, 10_000, 50_000_000, 100_000_000), 0.05)
+    assert bound == pytest.approx(math.log(2 * clopper_pearson.lower(40, 10_000, 0.05)), abs=0.01)
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e-60, 1e-200])
+def test_tiny_levels_cost_no_more_than_their_standard_errors(alpha):
+    bound = event_test(PURE).lower(Apart(100_000, 1_000_000, 50_000, 1_000_000), alpha)
+    error = math.sqrt(0.9 / 100_000 + 0.95 / 50_000)
+    assert math.log(2) - bound == pytest.approx(stats.norm.isf(alpha) * error, rel=0.06)
+
+
 # prediction
 
 
-@pytest.mark.spot(4)
-@pytest.mark.parametrize("claim", CLAIMS, ids=of)
-@pytest.mark.parametrize("counts", [COUNTS[1], COUNTS[2], COUNTS[5]])
-@pytest.mark.parametrize("alpha", [0.1, 1e-6])
-def test_prediction_against_the_bound_at_the_expected_counts(counts, claim, alpha):
-    c1, n1, c2, n2 = counts
-    best = float(event_test(claim).shows(np.array(c1 / n1), np.array(c2 / n2)))
-    bound = event_test(claim).lower(*counts, alpha)
+@of_claims
+@pytest.mark.parametrize(("k", "alpha"), [(0, 0.1), (1, 1e-6), (2, 0.1), (2, 1e-6)])
+def test_prediction_against_the_bound_at_the_expected_counts(k, claim, alpha):
+    seen = (Apart(300, 1_000, 100, 1_000), APART[1], APART[4])[k]
+    c1, n1, c2, n2 = seen
+    best, bound = best_of(seen, claim), event_test(claim).lower(seen, alpha)
     predicted = event_test(claim).predicted(c1 / n1, n1, c2 / n2, n2, alpha)
     # Rougher for ε where the complement shows about as much as the event.
-    share = 0.1 if claim.eps is None or c1 + c2 < n1 else 0.25
+    share = 0.05 if claim == PURE else 0.1 if claim.eps is None or c1 + c2 < n1 else 0.25
     assert predicted == pytest.approx(bound, abs=share * (best - bound) + 1e-3)
     both = 3 * min(c1, c2) // 4
-    bound = event_test(claim).paired_lower(both, c1 - both, c2 - both, n2, alpha)
+    seen = InPairs(both, c1 - both, c2 - both, n2)
+    best, bound = best_of(seen, claim), event_test(claim).lower(seen, alpha)
     predicted = event_test(claim).paired_predicted(c1 / n2, c2 / n2, both / n2, n2, alpha)
-    best = float(event_test(claim).shows(np.array(c1 / n2), np.array(c2 / n2)))
     # The weights of pairs follow ε, whatever the claim: the bound may be lower elsewhere.
-    assert predicted == pytest.approx(bound, abs=0.6 * abs(best - bound) + 2e-3)
+    share = 0.03 if claim == PURE else 0.6
+    assert predicted == pytest.approx(bound, abs=share * abs(best - bound) + 2e-3)
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=of)
+@pytest.mark.parametrize("alpha", [0.1, 1e-6])
+@pytest.mark.parametrize(
+    ("n1", "p1", "n2", "p2"),
+    [
+        (10**8, 0.01, 10**8, 0.005),
+        (1_000_000, 0.5, 10_000, 0.4),
+        (1_000, 0.3, 1_000, 0.0),
+        (1_000, 0.01, 1_000, 0.01),
+        (1_000, 0.003, 1_000, 0.0),
+        (10**8, 3e-8, 10_000, 0.3),
+    ],
+)
+def test_prediction_of_a_ratio_for_few_and_many_hits(n1, p1, n2, p2, alpha):
+    seen = Apart(round(n1 * p1), n1, round(n2 * p2), n2)
+    slack = best_of(seen, PURE) - event_test(PURE).lower(seen, alpha)
+    found = best_of(seen, PURE) - float(event_test(PURE).predicted(p1, n1, p2, n2, alpha))
+    assert found == pytest.approx(slack, rel=0.05 if seen.c1 >= 10 else 0.15)
+
+
+@of_claims
 def test_prediction_broadcasts_and_knows_its_limits(claim):
     p1, p2 = np.meshgrid([0.0, 1e-9, 0.3, 1.0], [1e-12, 0.2, 1.0])
     with warnings.catch_warnings():
@@ -224,61 +457,72 @@ def test_prediction_broadcasts_and_knows_its_limits(claim):
 # corners
 
 
-@pytest.mark.spot(3)
 @pytest.mark.usefixtures("coarse")
-@pytest.mark.parametrize("claim", CLAIMS, ids=of)
+@of_claims
 @pytest.mark.parametrize("alpha", [0.9, 0.05, 1e-200])
 def test_corners_give_bounds_without_a_warning(claim, alpha):
+    every = [
+        Apart(c1, n1, c2, n2)
+        for n1, n2 in ((1, 1), (1, 1_000_000), (1_000_000, 1), (40, 40))
+        for c1 in {0, 1, n1 - 1, n1}
+        for c2 in {0, 1, n2 - 1, n2}
+    ]
+    splits = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 37, 0), (40, 0, 0))
+    every += [InPairs(*split, 40) for split in splits]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for n1, n2 in ((1, 1), (1, 1_000_000), (1_000_000, 1), (40, 40)):
-            for c1 in {0, 1, n1 - 1, n1}:
-                for c2 in {0, 1, n2 - 1, n2}:
-                    bound = event_test(claim).lower(c1, n1, c2, n2, alpha)
-                    p = event_test(claim).p_value(c1, n1, c2, n2, alpha)
-                    assert not math.isnan(bound)
-                    assert 0 < p <= 1
-                    assert (bound > claim.claimed) == (p <= alpha), (c1, n1, c2, n2, bound, p)
-        for split in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 37, 0), (40, 0, 0)):
-            bound = event_test(claim).paired_lower(*split, 40, alpha)
-            p = event_test(claim).paired_p_value(*split, 40, alpha)
+        for seen in every:
+            bound = event_test(claim).lower(seen, alpha)
+            p = event_test(claim).p_value(seen, alpha)
             assert not math.isnan(bound)
-            assert (bound > claim.claimed) == (p <= alpha)
+            assert 0 < p <= 1
+            assert (bound > claim.claimed) == (p <= alpha), (seen, bound, p)
 
 
-def test_nothing_is_proved_without_hits_or_below_the_smallest_level():
-    claim = GaussianDP(1.0)
-    assert event_test(claim).lower(0, 10, 0, 10, 0.1) == -math.inf
-    assert event_test(claim).p_value(0, 10, 0, 10, 0.1) == 1.0
-    assert event_test(claim).lower(10, 10, 0, 10, 1e-260) == -math.inf
-    assert event_test(claim).paired_lower(0, 0, 3, 10, 0.1) == -math.inf
-    assert event_test(claim).paired_p_value(0, 0, 3, 10, 0.1) == 1.0
+def test_nothing_is_proved_without_hits_below_the_smallest_level_or_without_a_grid(monkeypatch):
+    for claim in (PURE, GaussianDP(1.0)):
+        for seen, alpha in (
+            (Apart(0, 10, 3, 10), 0.1),
+            (Apart(10, 10, 0, 10), 1e-260),
+            (InPairs(0, 0, 3, 10), 0.1),
+            (InPairs(5, 4, 0, 10), 1e-260),
+        ):
+            assert event_test(claim).lower(seen, alpha) == -math.inf
+            assert event_test(claim).p_value(seen, alpha) == 1.0
+    for inverse in ("betaincinv", "betainccinv"):
+        monkeypatch.setattr(region, inverse, lambda a, b, u: np.full(np.shape(u), np.nan))
+    for seen in (Apart(50, 100, 10, 100), InPairs(50, 40, 10, 100)):
+        assert event_test(PURE).lower(seen, 0.1) == -math.inf
+        assert event_test(PURE).p_value(seen, 0.1) == 1.0
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda g: event_test(g).lower(11, 10, 0, 10, 0.1), "Invalid c1, 11"),
-        (lambda g: event_test(g).p_value(1, 10, -1, 10, 0.1), "Invalid c2, -1"),
-        (lambda g: event_test(g).lower(1, 10, 0, 10, 1.0), "Invalid alpha, 1.0"),
-        (lambda g: event_test(g).predicted(0.5, 10, 0.1, 10, 0.0), "Invalid alpha, 0.0"),
-        (lambda g: event_test(g).paired_lower(-1, 1, 0, 10, 0.1), "Invalid both, -1"),
-        (
-            lambda g: event_test(g).paired_p_value(5, 5, 1, 10, 0.1),
-            "11: it must lie between 0 and runs",
-        ),
-        (lambda g: event_test(g).paired_predicted(0.5, 0.1, 0.1, 9, 2.0), "Invalid alpha, 2.0"),
+        (lambda test: test.lower(Apart(11, 10, 0, 10), 0.1), "Invalid c1, 11"),
+        (lambda test: test.p_value(Apart(1, 10, -1, 10), 0.1), "Invalid c2, -1"),
+        (lambda test: test.lower(Apart(0, 0, 0, 10), 0.1), "Invalid runs, 0"),
+        (lambda test: test.lower(Apart(1, 10, 0, 10), 1.0), "Invalid alpha, 1.0"),
+        (lambda test: test.interval(Apart(1, 10, 0, 10), math.nan), "Invalid alpha, nan"),
+        (lambda test: test.predicted(0.5, 10, 0.1, 10, 0.0), "Invalid alpha, 0.0"),
+        (lambda test: test.lower(InPairs(-1, 1, 0, 10), 0.1), "Invalid both, -1"),
+        (lambda test: test.lower(InPairs(1, 1, -1, 10), 0.1), "Invalid only2, -1"),
+        (lambda test: test.p_value(InPairs(5, 5, 1, 10), 0.1), "11: it must lie between 0 and"),
+        (lambda test: test.paired_predicted(0.5, 0.1, 0.1, 9, 2.0), "Invalid alpha, 2.0"),
+        (lambda test: test.score([1, 2], [1], 5), "one shape"),
+        (lambda test: test.score([1], [1], 0), "Invalid runs, 0"),
     ],
 )
-def test_impossible_arguments_are_refused(call, message):
+@pytest.mark.parametrize("claim", [PURE, GaussianDP(1.0)], ids=str)
+def test_impossible_arguments_are_refused(call, message, claim):
     with pytest.raises(ValueError, match=message):
-        call(GaussianDP(1.0))
+        call(event_test(claim))
 
 
 # the boundary behind the weights
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=of)
+@pytest.mark.parametrize("claim", CLAIMS[1:], ids=str)
 def test_variances_are_those_of_the_terms(claim):
     """Where the boundary has no corner, on which the weights depend on the place of a knot."""
     edge = boundary(claim)
@@ -295,12 +539,12 @@ def test_variances_are_those_of_the_terms(claim):
     assert edge.largest_probability_at(p2) == pytest.approx(claim.largest_probability(p2), rel=1e-3)
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=of)
+@of_claims
 def test_variances_fall_with_the_probabilities(claim):
     """As the search through blocks of cells takes for granted."""
-    places = np.concatenate([[0.0], np.geomspace(1e-14, 0.5, 400), np.linspace(0.5, 1.0, 200)])
+    places = np.concatenate([np.geomspace(1e-14, 0.5, 400), np.linspace(0.5, 0.999, 200)])
     for runs in (1, 1_000, 10**7):
-        first, second = boundary(claim).variances(places, runs, places, runs)
+        first, second = event_test(claim).variances(places, runs, places, runs)
         assert (np.diff(first) <= 1e-12 * first[:-1]).all()
         assert (np.diff(second) <= 1e-12 * second[:-1]).all()
         assert (first > 0).all()

@@ -69,15 +69,3 @@ def test_score_keeps_shape_and_survives_the_corners(claim):
         0,
         2,
     )
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda g: event_test(g).score([1, 2], [1], 5), "one shape"),
-        (lambda g: event_test(g).score([1], [1], 0), "Invalid runs, 0"),
-    ],
-)
-def test_impossible_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(GaussianDP(1.0))

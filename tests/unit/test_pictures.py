@@ -19,7 +19,7 @@ from pytest_dp.auditors.picturing import (
 )
 from pytest_dp.auditors.pool import Contender, Pool
 from pytest_dp.evidence.counts import Counts, sharp
-from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.event_test import Apart, InPairs, event_test
 from pytest_dp.limits import HUNDREDS, SEVERAL, SHOWN_OUTPUTS
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import LEN, leaf
@@ -207,9 +207,9 @@ def test_evidence_is_the_bound_at_every_level(both):
     test = event_test(BROKEN.claim.promise.guarantee)
     (c1, c2), n = example.counts, 20_000
     bound = (
-        test.lower(c1, n, c2, n, BROKEN.alpha)
+        test.lower(Apart(c1, n, c2, n), BROKEN.alpha)
         if both is None
-        else test.paired_lower(both, c1 - both, c2 - both, n, BROKEN.alpha)
+        else test.lower(InPairs(both, c1 - both, c2 - both, n), BROKEN.alpha)
     )
     assert value == pytest.approx(bound, rel=1e-5)
 
