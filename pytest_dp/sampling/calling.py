@@ -23,10 +23,9 @@ from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.randomness.stand_ins import end_if_forked, process_number
 from pytest_dp.reprs import shown, without_addresses
-from pytest_dp.sampling import shared_noise
+from pytest_dp.sampling import reuse
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.generators import NO_GENERATORS, Captured, find
-from pytest_dp.sampling.reuse import held, is_reused
 
 
 @dataclass(slots=True)
@@ -128,7 +127,7 @@ class Call:
             outputs = self._collect(run_once, count, before, outputs)
             if any(map(is_iterator, set(map(type, outputs)))):  # what later runs gave is used up
                 outputs = self._collect(lambda: read_out(run_once(), _raised), count, before)
-        if is_reused(outputs):
+        if reuse.is_reused(outputs):
             outputs = self._collect(lambda: copy.deepcopy(run_once()), count, before)
         return outputs
 
@@ -190,7 +189,7 @@ class Call:
         # A copy: the next call may reuse the memory.
         if isinstance(outputs, list | tuple):
             outputs = [np.array(o) if isinstance(o, np.ndarray) else o for o in outputs]
-            if outputs and any(isinstance(value, np.ndarray) for value in held(outputs[0])):
+            if outputs and any(isinstance(value, np.ndarray) for value in reuse.held(outputs[0])):
                 outputs = copy.deepcopy(outputs)
         else:
             outputs = np.array(outputs)
@@ -212,8 +211,8 @@ class Call:
         if equal:
             if self.made.constant >= 2:
                 return
-        elif count > THOUSAND < self.made.runs or not shared_noise.look_shared(
-            shared_noise.keys(outputs), self.made.looks
+        elif count > THOUSAND < self.made.runs or not reuse.look_shared(
+            reuse.keys(outputs), self.made.looks
         ):
             return
         # By what further calls return, as these were what raised the suspicion.
@@ -225,7 +224,7 @@ class Call:
         if equal:
             shared = all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])
         else:
-            shared = shared_noise.are_shared([shared_noise.keys(call) for call in calls])
+            shared = reuse.are_shared([reuse.keys(call) for call in calls])
         self.made.constant += equal
         self.made.looks += not equal
         if shared:

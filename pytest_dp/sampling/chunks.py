@@ -1,22 +1,28 @@
-"""One chunk of work: some runs of the mechanism on one input, with randomness of its own.
+"""Chunks of work: some runs of the mechanism on one input, with randomness of their own.
 
 Chunks are the unit that is shared out between processes. How a draw is cut into chunks, and which
 stream each one uses, depends on nothing but the draw itself, so the outputs are the same whichever
-process runs them.
+process runs them. Groups of chunks are measured where they are drawn: of each chunk, only what the
+guards need remains.
 """
 
 from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import islice, takewhile
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pytest_dp import clocks
-from pytest_dp.arrays import Outputs
-from pytest_dp.limits import CHUNK, MANY, MAX_BYTES
+from pytest_dp.arrays import Outputs, joined
+from pytest_dp.limits import CHUNK, MANY, MAX_BYTES, MOMENT
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.sampling.deadline import Deadline, within
 from pytest_dp.sampling.pickling import dumps
 
 
@@ -141,3 +147,106 @@ def pickled(data: Any) -> bytes:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
     except Exception:  # lambdas, classes of a notebook
         return dumps(data)
+
+
+T = TypeVar("T")
+
+Group = list[Chunk]
+"""Consecutive chunks of a draw, whose outputs are measured together."""
+Work = tuple[Input, list[Group]]
+
+
+def grouped(chunks: list[Chunk], vectorized: bool, limit: int = 8 * CHUNK) -> list[Group]:
+    """Divide the chunks of a draw into groups, several even for small draws.
+
+    No group has more than `limit` runs, unless a single chunk has.
+    """
+    size = 1  # in chunks
+    if chunks and not vectorized:
+        runs = sum(chunk.count for chunk in chunks)
+        size = max(1, min(8 * CHUNK, limit, -(-runs // 16)) // chunks[0].count)
+    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
+
+
+def jobs_of(
+    works: list[Work], n_jobs: int, seconds_a_run: float | None
+) -> list[tuple[int, list[Group]]]:
+    """Cut works into jobs, each with the number of its work: several for every process."""
+    runs = sum(chunk.count for _, groups in works for group in groups for chunk in group)
+    a_job = min(MOMENT / (seconds_a_run or MOMENT), runs / (4 * n_jobs))
+    jobs: list[tuple[int, list[Group]]] = []
+    for index, (_, groups) in enumerate(works):
+        size = a_job
+        for group in groups:
+            if size >= a_job:
+                jobs.append((index, []))
+                size = 0.0
+            jobs[-1][1].append(group)
+            size += sum(chunk.count for chunk in group)
+    return jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of a chunk when its outputs are gone."""
+
+    runs: int
+    """With those whose outputs were only looked at."""
+    seconds: float
+    """Inside the mechanism."""
+    changed_input: bool
+    worked: int = 0
+    """Runs that returned; none in an array, like `raised`."""
+    raised: int = 0
+    streak: int = 0
+    """Runs at the end that raised."""
+    last: Raised | None = None
+    """The last output, if it raised."""
+    noise: bytes | None = None
+    """Of a shared vectorised chunk: a digest, to be the same on every input."""
+    kind: str = ""
+    """Of an array: whether it holds numbers, truths, texts or objects."""
+
+
+_KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
+
+
+def summarised(done: Done) -> Summary:
+    """The summary of a chunk."""
+    outputs = done.outputs
+    cost = done.runs, done.seconds, done.changed_input
+    if isinstance(outputs, np.ndarray):
+        kind = _KINDS.get(outputs.dtype.kind, "objects")
+        return Summary(*cost, noise=done.noise, kind=kind)
+    if Raised not in set(map(type, outputs)):
+        return Summary(*cost, worked=len(outputs), noise=done.noise)
+    raised = [isinstance(output, Raised) for output in outputs]
+    streak = sum(1 for _ in takewhile(bool, reversed(raised)))
+    return Summary(
+        *cost,
+        worked=len(outputs) - sum(raised),
+        raised=sum(raised),
+        streak=streak,
+        last=outputs[-1] if streak else None,
+    )
+
+
+def measured(
+    ran: Iterator[Done],
+    groups: list[Group],
+    function: Callable[[Outputs], T],
+    heed: Callable[[Done], None],
+    deadline: Deadline,
+) -> Iterator[T]:
+    """What the function says of the outputs of each group, as chunks come in.
+
+    `ran` has the chunks of all groups, in order. Each is shown to `heed` first, which may raise.
+    Raises OutOfTime if the deadline passed, and whatever still runs is to be interrupted.
+    """
+    for group in groups:
+        parts: list[Outputs] = []
+        for done in islice(ran, len(group)):
+            heed(done)
+            parts.append(done.outputs)
+        outputs = joined(parts)
+        yield within(deadline.to_the_last(), partial(function, outputs))

@@ -7,6 +7,9 @@ turn starts afresh.
 
 Forked processes hold none of the sockets and pipes that were open before: a mechanism that used
 them there would take answers from the original. It raises instead.
+
+What an audit leaves in a mechanism, such as answers in a cache, is there when the next one begins.
+A verdict must not depend on that: the first state of a mechanism in this process is kept.
 """
 
 from __future__ import annotations
@@ -19,9 +22,13 @@ import signal
 import socket
 import stat
 import sys
+import types
 import warnings
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
@@ -29,11 +36,12 @@ from typing import Any, NoReturn
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
-from pytest_dp.limits import HUNG_SECONDS, MOMENT
+from pytest_dp.clocks import since_1970
+from pytest_dp.limits import HUNG_SECONDS, MILLION, MOMENT, SEVERAL
 from pytest_dp.reach import GENERATORS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Input, pickled
-from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.generators import reseed
 from pytest_dp.sampling.runner import Runner
@@ -274,3 +282,49 @@ def _written_at(file: str) -> float:
         return 0.0
     holds = stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size > 0)
     return found.st_mtime if holds else 0.0  # devices, and what tells of processes, hold nothing
+
+
+@dataclass(slots=True, eq=False)
+class FirstState:
+    """What copies are made of, or processes forked of, as before the first run."""
+
+    pristine: Pristine
+    origin: Origin | None = None
+    since: float = field(default_factory=since_1970)
+
+    def wait(self) -> None:
+        """Let its process wait for the next audits of the mechanism, in place of an older one."""
+        if self not in _WAITING:
+            _WAITING.append(self)
+        while len(_WAITING) > SEVERAL // 2:
+            _WAITING.popleft().end()
+
+    def end(self) -> None:
+        """End its process, if it has one."""
+        origin, self.origin = self.origin, None
+        if origin is not None:
+            origin.close()
+
+
+_WAITING: deque[FirstState] = deque()
+_KNOWN: dict[int, tuple[weakref.ref[Any], FirstState]] = {}
+"""By the identity of a function, or of the object that it is a method of, while that lives."""
+
+
+def first_state(mechanism: Any, pristine: Pristine) -> FirstState:
+    """The first state of a mechanism, which is this one unless it was seen before."""
+    owner = mechanism.__self__ if isinstance(mechanism, types.MethodType) else mechanism
+    known = _KNOWN.get(id(owner))
+    if known is not None and known[0]() is owner:
+        return known[1]
+    state = FirstState(pristine)
+    if pristine.size > MILLION:
+        return state
+
+    def forget(_: Any, number: int = id(owner)) -> None:
+        _KNOWN.pop(number, None)
+        state.end()
+
+    with suppress(TypeError):  # else the next audit takes what it finds for the first state
+        _KNOWN[id(owner)] = weakref.ref(owner, forget), state
+    return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.limits import MOMENT
+from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.randomness.catalogue import kind_of, size_of
 from pytest_dp.randomness.modules import modules_replaced
-from pytest_dp.randomness.requests import RNG
+from pytest_dp.randomness.requests import RNG, Request, plain
 from pytest_dp.randomness.stand_ins import (
     CannotInstrument,
     Instrument,
@@ -20,7 +25,8 @@ from pytest_dp.randomness.stand_ins import (
 )
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, interruptible
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.shadowing import shadow
 
 
@@ -55,16 +61,21 @@ def instrumented(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
 
 
 def run_copy(
-    call: Call, data: Any, instrument: Instrument, names: Mapping[str, Any] | None = None
+    call: Call,
+    data: Any,
+    instrument: Instrument,
+    names: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> Any:
     """The output of one run of a new copy, as `run_instrumented`, with the instrument in place.
 
     An `Input` in place of data is copied faster. Functions of the copy find what `names` has in
-    place of Python's own.
+    place of Python's own, and its parameters are changed to those of `params`.
     """
     item = data if isinstance(data, Input) else Input(data)
     copied, (data,) = call.copy_alone(item.fresh())
-    copied = replace(copied, made=Made())  # no samples, as nothing is drawn
+    # These are no samples, as nothing is drawn.
+    copied = replace(copied, params={**copied.params, **(params or {})}, made=Made())
     if names:
         shadow(copied.mechanism, names)
     generator = stand_in(instrument, RNG)
@@ -75,3 +86,46 @@ def run_copy(
     if drawn_past_methods():
         raise CannotInstrument("compiled code draws from its generator")
     return output
+
+
+def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
+    """The mechanism's answer without noise, or None if it cannot be had.
+
+    StatDP compares outputs with the answer at ε = ∞. Each draw is answered by the centre of its
+    law; where that does not do, and the claim names the parameter that carries ε, it is made
+    infinite. The mechanism must have been seen to depend on its input and its random numbers alone.
+    """
+    attempts: list[dict[str, Any]] = [{}]
+    attempts += [{privacy_param: math.inf}] if privacy_param is not None else []
+    deadline, item = Deadline(10 * MOMENT), Input(data)
+    for changed in attempts:
+        instrument = _NoNoise()
+        try:
+            with instrumented(instrument, deadline):
+                answer, again = (run_copy(call, item, instrument, params=changed) for _ in range(2))
+        except CannotCopy:
+            return None
+        except (CannotInstrument, ClaimError, MechanismError, OutOfTime):
+            continue
+        answered = answer is not None and not isinstance(answer, Raised)
+        if answered and same(answer, again) and (changed or not instrument.refusal):
+            return answer
+    return None
+
+
+class _NoNoise(Instrument):
+    """Noise that is at its centre; where it has none, plain noise, the same in every audit."""
+
+    def plain(self, kind: type) -> Any:
+        return self._plain.setdefault(kind, plain(kind, bytes(32)))
+
+    def draw(self, request: Request) -> Any:
+        """The centre."""
+        standard_of = kind_of(request).standard
+        if standard_of is not None:
+            law, scale, location = standard_of(request.arguments)
+            if law.family.centre is not None:
+                centre = location + np.multiply(scale, law.family.centre(law.parameter))
+                size = size_of(request)
+                return centre if size is None else np.broadcast_to(centre, size).astype(float)
+        return self.refuse(f"no noiseless value of {request.method}")

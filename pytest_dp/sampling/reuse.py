@@ -1,16 +1,22 @@
-"""Outputs that a later run changes: the same array or list again, filled anew.
+"""Outputs that share what they should not: memory that a later run fills anew, or their noise.
 
-Such outputs have to be copied as they come, or all of them show what the last run gave.
+The same array or list again has to be copied as it comes, or all outputs show what the last run
+gave. Noise that draws of one vectorised call share makes one run out of two: ``np.repeat(noise,
+2)``, ``np.tile``, a shuffled copy and antithetic noise (z and -z) all look right row by row. Rows
+that agree by chance, as those of few values do, tell themselves apart: their values come any number
+of times, and in other calls as well.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pytest_dp.limits import SEVERAL, THOUSAND
 from pytest_dp.outputs.attributes import attributes, opens
@@ -97,3 +103,75 @@ def never_changes(obj: Any) -> bool:
         return True
     by_identity = kind.__hash__ is object.__hash__  # and its attributes may change
     return not by_identity and all(map(never_changes, (attributes(obj) or {}).values()))
+
+
+Keys = npt.NDArray[np.float64]
+
+MAX_EQUAL_SHARE = 1 / (1 + 2 * math.sqrt(2 / 3))
+"""Of values that come k - 1, k, or k + 1 times, the share that come k times, at most."""
+
+
+def keys(outputs: Any) -> Keys:
+    """A number for every row, equal for equal rows."""
+    try:
+        table = np.asarray(outputs, dtype=np.float64)
+    except (TypeError, ValueError):  # of other types, or of several lengths
+        return np.array([hash(repr(output)) for output in outputs], np.float64)
+    table = np.nan_to_num(table.reshape(len(table), -1))
+    weights = np.random.default_rng(0).random(table.shape[1])
+    sums: Keys = (table * weights).sum(axis=1)
+    return sums
+
+
+def look_shared(row_keys: Keys, looks: int = 0) -> bool:
+    """Whether values come in twos, threes, ..., more evenly than independent rows would.
+
+    Of independent rows with any distribution, there are hardly many values that come k times and
+    few that come k - 1 or k + 1 times: how often a value comes is about a Poisson variable, and of
+    these three numbers the middle one has at most the share `MAX_EQUAL_SHARE`, whatever their
+    means. That it has a far larger one is seldom chance, and after `looks` that found nothing it
+    has to be rarer.
+    """
+    chance = (1e-3) * 0.01**looks
+    return any(_evenness(values) < chance for values in _values_and_distances(row_keys))
+
+
+def are_shared(calls: list[Keys]) -> bool:
+    """Whether rows of the same call agree far more often than rows of different ones."""
+    sizes = [len(call) for call in calls]
+    for values in _values_and_distances(np.concatenate(calls)):
+        together = _pairs(values)
+        within = sum(_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
+        if within >= 2 * SEVERAL and 2 * within > together:
+            return True
+    return False
+
+
+def _values_and_distances(row_keys: Keys) -> list[Keys]:
+    """Values, and their distances from the middle, as numbers that can be compared."""
+    apart = row_keys - row_keys.mean()
+    spread = float(np.abs(apart).max()) or 1.0
+    rounded = np.round(apart / spread, 9)
+    return [rounded, np.abs(rounded)]
+
+
+def _evenness(values: Keys) -> float:
+    """A bound on the probability that as many values come k times, of those that nearly do.
+
+    Chernoff's for binomial counts; workers need not load SciPy for it.
+    """
+    times = np.bincount(np.unique(values, return_counts=True)[1])
+    k = int(times[2:].argmax()) + 2 if len(times) > 2 else 0
+    if not k:
+        return 1.0
+    near = int(times[k - 1 : k + 2].sum())
+    share = times[k] / near
+    if share <= MAX_EQUAL_SHARE:
+        return 1.0
+    rest = (1 - share) * math.log((1 - share) / (1 - MAX_EQUAL_SHARE)) if share < 1 else 0.0
+    return math.exp(-near * (share * math.log(share / MAX_EQUAL_SHARE) + rest))
+
+
+def _pairs(values: Keys) -> int:
+    counts = np.unique(values, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())

@@ -16,13 +16,24 @@ from pytest_dp.limits import CHUNK, NOTICED_SECONDS, RUNS, SEVERAL, START_WORKER
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import Chunk, Done, Input, cut
+from pytest_dp.sampling.chunks import (
+    Chunk,
+    Done,
+    Group,
+    Input,
+    Summary,
+    Work,
+    cut,
+    grouped,
+    jobs_of,
+    measured,
+    summarised,
+)
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.measuring import Group, Summary, Work, grouped, measured, summarised
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE
-from pytest_dp.sampling.sharing import Comparison, jobs_of
+from pytest_dp.sampling.sharing import OUT_OF_REACH, CannotShare, Comparison
 from pytest_dp.sampling.subject import Subject
 
 T = TypeVar("T")
@@ -155,7 +166,7 @@ class Sampler(Subject):
             if packed is not None:
                 try:
                     return self._in_workers(*packed, works, function, deadline)
-                except workers.CannotShare as reason:
+                except CannotShare as reason:
                     self.n_jobs = 1
                     self.note(str(reason))
         return self._in_process(works, function, deadline)
@@ -204,11 +215,12 @@ class Sampler(Subject):
                     self.replayable &= comparison.local.replays
                     comparison.check(shared.trial)
                 chunks = chain.from_iterable(groups)
-                ran = list(zip(chunks, shared.summaries, strict=False))  # it may end early
+                # A job may end early.
+                ran = list(zip(chunks, shared.summaries, shared.fingerprints, strict=False))
                 seen = partial(comparison.was_seen, replayable=self.replayable)
-                if any(seen(summary.fingerprint, chunk) for chunk, summary in ran):
-                    raise workers.CannotShare(workers.OUT_OF_REACH)
-                for chunk, summary in ran:
+                if any(seen(fingerprint, chunk) for chunk, _, fingerprint in ran):
+                    raise CannotShare(OUT_OF_REACH)
+                for chunk, summary, _ in ran:
                     self._account(works[index][0], chunk, summary)
                 if shared.error is not None:
                     raise shared.error

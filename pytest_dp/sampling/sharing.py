@@ -8,31 +8,94 @@ show bytes at most, are told by what they give: a trial in each process, and wha
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
 
-from pytest_dp.limits import MOMENT
+import numpy as np
+
+from pytest_dp.arrays import Outputs
+from pytest_dp.reprs import shown
 from pytest_dp.sampling.chunks import Chunk
-from pytest_dp.sampling.fingerprint import COINCIDENCE_SURPRISE, Fingerprint
-from pytest_dp.sampling.measuring import Group, Work
-from pytest_dp.sampling.workers import OUT_OF_REACH, CannotShare, Trial
+
+OUT_OF_REACH = (
+    "keeps a random generator out of reach, which copies itself into every worker process with the "
+    "same state: audited in one process"
+)
 
 
-def jobs_of(
-    works: list[Work], n_jobs: int, seconds_a_run: float | None
-) -> list[tuple[int, list[Group]]]:
-    """Cut works into jobs, each with the number of its work: several for every process."""
-    runs = sum(chunk.count for _, groups in works for group in groups for chunk in group)
-    a_job = min(MOMENT / (seconds_a_run or MOMENT), runs / (4 * n_jobs))
-    jobs: list[tuple[int, list[Group]]] = []
-    for index, (_, groups) in enumerate(works):
-        size = a_job
-        for group in groups:
-            if size >= a_job:
-                jobs.append((index, []))
-                size = 0.0
-            jobs[-1][1].append(group)
-            size += sum(chunk.count for chunk in group)
-    return jobs
+class CannotShare(Exception):  # noqa: N818  a way out, not an error
+    """The work has to be done in one process; the message says why."""
+
+
+COINCIDENCE_SURPRISE = 14.0
+"""Derived: the negative logarithm of the chance, one in a million, of a coincidence that is taken
+for a copied generator."""
+UNIQUE_SURPRISE = COINCIDENCE_SURPRISE + 2 * math.log(1e9)
+"""Surprise of outputs that tell a chunk from a billion others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What some outputs look like."""
+
+    digest: bytes
+    surprise: float
+    """How unlikely the same outputs would be by chance, as a negative logarithm."""
+
+
+def fingerprint(outputs: Outputs) -> Fingerprint:
+    """The fingerprint of as many outputs as it takes; the outputs alone decide how many."""
+    texts: list[str] = []
+    for look in (32, 128, 512):
+        texts += map(_text, outputs[len(texts) : look])
+        if len(texts) < look or _surprise_of_values(texts) >= UNIQUE_SURPRISE:
+            break
+    return Fingerprint(digest(texts), surprise(texts))
+
+
+def _text(output: Any) -> str:
+    if isinstance(output, np.ndarray) and output.dtype.kind in "biufc":  # its repr is slow
+        rest = hashlib.sha256(output.tobytes()).hexdigest()
+        return f"{output.ravel()[:8].tolist()} {rest}"
+    return shown(output)
+
+
+def digest(texts: list[str]) -> bytes:
+    """A digest of texts."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()
+
+
+_LONG_FLOAT = re.compile(r"\.\d{9}")
+
+
+def surprise(texts: list[str]) -> float:
+    """The negative logarithm of the chance that independent outputs read like these again.
+
+    Outputs that show all digits of a float are worth more than their frequency says, as those
+    hardly ever come twice; unless one of them did.
+    """
+    long = sum(n == 1 and bool(_LONG_FLOAT.search(text)) for text, n in Counter(texts).items())
+    return _surprise_of_values(texts) + long * max(0.0, 20.0 - math.log(len(texts) or 1))
+
+
+def _surprise_of_values(texts: list[str]) -> float:
+    """From frequencies alone: no distribution makes the same independent outputs more likely."""
+    return sum(-n * math.log(n / len(texts)) for n in Counter(texts).values())
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The same chunk, run twice in a row by a process that is new to the mechanism."""
+
+    process: str
+    outputs: Fingerprint
+    """Of all outputs of the first run."""
+    replays: bool
+    """Whether the second run gave the same."""
 
 
 class Comparison:
@@ -71,10 +134,10 @@ class Comparison:
             if any(t.outputs == trial.outputs for t in elsewhere):
                 raise CannotShare(OUT_OF_REACH)
 
-    def was_seen(self, fingerprint: Fingerprint | None, chunk: Chunk, replayable: bool) -> bool:
+    def was_seen(self, fingerprint: Fingerprint, chunk: Chunk, replayable: bool) -> bool:
         """Whether another chunk began with the very same outputs, beyond coincidence."""
         enough = COINCIDENCE_SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
-        if fingerprint is None or fingerprint.surprise < enough:
+        if fingerprint.surprise < enough:
             return False
         earlier = self._fingerprints.setdefault(fingerprint.digest, chunk)
         if earlier is chunk:

@@ -22,10 +22,9 @@ from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Chunk, Input, at_a_time
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, interruptible
-from pytest_dp.sampling.first_states import first_state
-from pytest_dp.sampling.forked import Origin, files_read
+from pytest_dp.sampling.forked import Origin, files_read, first_state
 from pytest_dp.sampling.generators import Runs
-from pytest_dp.sampling.noiseless import noiseless
+from pytest_dp.sampling.instrumented import noiseless
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
 from pytest_dp.sampling.row_aligned import try_row_aligned
 from pytest_dp.sampling.runner import Runner
@@ -238,10 +237,7 @@ class Subject:
         """The answer without noise, or None; only of mechanisms that replay and have some."""
         if not self.replayable or not self._draws:
             return None
-        made = self.call.made.runs
-        answer = noiseless(self.call, data, privacy_param)
-        self.runs += self.call.made.runs - made
-        return answer
+        return noiseless(self.call, data, privacy_param)
 
     def afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline

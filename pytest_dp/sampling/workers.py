@@ -26,38 +26,32 @@ from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import processes
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import Chunk, Done, Input
+from pytest_dp.sampling.chunks import (
+    Chunk,
+    Done,
+    Group,
+    Input,
+    Summary,
+    Work,
+    measured,
+    summarised,
+)
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
-from pytest_dp.sampling.fingerprint import Fingerprint, digest, fingerprint, surprise
 from pytest_dp.sampling.generators import NO_GENERATORS
-from pytest_dp.sampling.measuring import Group, Summary, Work, measured, summarised
 from pytest_dp.sampling.pickling import cloudpickle, dumps
 from pytest_dp.sampling.runner import Runner
+from pytest_dp.sampling.sharing import (
+    CannotShare,
+    Fingerprint,
+    Trial,
+    digest,
+    fingerprint,
+    surprise,
+)
 from pytest_dp.whose_code import is_installed
 
-OUT_OF_REACH = (
-    "keeps a random generator out of reach, which copies itself into every worker process with the "
-    "same state: audited in one process"
-)
-
-
 _NO_PROCESSES = "audited in one process, as no others could be started ({})"
-
-
-class CannotShare(Exception):  # noqa: N818  a way out, not an error
-    """The work has to be done in one process; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """The same chunk, run twice in a row by a process that is new to the mechanism."""
-
-    process: str
-    outputs: Fingerprint
-    """Of all outputs of the first run."""
-    replays: bool
-    """Whether the second run gave the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +117,8 @@ class Shared:
     trial: Trial | None
     """None if it could not be run."""
     summaries: list[Summary]
-    """One of every chunk."""
+    fingerprints: list[Fingerprint]
+    """One of every chunk, like these."""
     values: list[Any]
     """What the function said of every group."""
     error: Exception | None = None
@@ -232,13 +227,15 @@ def _run_job(
     deadline = Deadline(until[0] - now, until[1] - now, allowed)
     trial: Trial | None = None
     summaries: list[Summary] = []
+    fingerprints: list[Fingerprint] = []
     values: list[Any] = []
 
     def heed(done: Done) -> None:
-        summaries.append(summarised(done, fingerprint(done.outputs)))
+        summaries.append(summarised(done))
+        fingerprints.append(fingerprint(done.outputs))
 
     if deadline.to_the_last() < 0:  # what hung before would hang again
-        return _pickled(Shared(None, [], [], OutOfTime()))
+        return _pickled(Shared(None, [], [], [], OutOfTime()))
     try:
         with watched(deadline):
             call, trial = _loaded(order, deadline)
@@ -246,12 +243,12 @@ def _run_job(
             chunks = list(itertools.chain.from_iterable(groups))
             ran = order.runner.run(call, dataset, chunks, deadline)
             values.extend(measured(ran, groups, function, heed, deadline))
-        return _pickled(Shared(trial, summaries, values))
+        return _pickled(Shared(trial, summaries, fingerprints, values))
     except CannotShare as reason:
-        return _pickled(Shared(trial, summaries, [], reason))
+        return _pickled(Shared(trial, summaries, fingerprints, [], reason))
     except Exception as error:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-        return _sent_error(Shared(trial, summaries, values, error))
+        return _sent_error(Shared(trial, summaries, fingerprints, values, error))
 
 
 def _sent_error(shared: Shared) -> bytes:

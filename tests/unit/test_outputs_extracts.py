@@ -13,8 +13,7 @@ from pytest_dp.outputs.features import affordable, all_features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import concatenated, tabulate
-from pytest_dp.sampling.chunks import Chunk, at_a_time, cut
-from pytest_dp.sampling.measuring import grouped
+from pytest_dp.sampling.chunks import Chunk, at_a_time, cut, grouped
 
 pytestmark = pytest.mark.slow
 

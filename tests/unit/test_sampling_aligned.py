@@ -9,20 +9,15 @@ import numpy as np
 import pytest
 from coupling import (
     KEY,
-    OTHER,
-    Held,
     Pair,
     assert_independent,
     data_dependent,
-    legacy_gauss,
     rejection_loop,
     vectorized,
 )
 
 from pytest_dp.randomness.catalogue import NUMPY
-from pytest_dp.randomness.requests import GENERATOR, RNG
-from pytest_dp.sampling import row_aligned
-from pytest_dp.sampling.chunks import Input
+from pytest_dp.randomness.requests import GENERATOR
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
@@ -30,61 +25,27 @@ from pytest_dp.sampling.sampler import Draw
 # --- many draws a call ---
 
 
-def rejection_loop_on_its_own(data, rng, size):
+def plain(data, rng, size):
+    return sum(data) + rng.laplace(size=size)
+
+
+def of_wide_noise(data, rng, size):
+    return sum(data) + rng.normal(0.0, np.arange(3) + len(data), (size, 3))[:, 0] / len(data)
+
+
+def rejects_until_all_are_near(data, rng, size):
     noise = rng.laplace(size=size)
     while (far := abs(noise) > 1.0).any():
         noise = np.where(far, rng.laplace(size=size), noise)
     return sum(data) + noise
 
 
-def two_steps(data, rng, size):
-    noise = rng.exponential(2.0, size) - rng.exponential(2.0, size)
-    return sum(data) + noise + rng.laplace(size=(size, 3)).sum(axis=1)
-
-
-def scaled_by_data(data, rng, size):
-    return sum(data) + rng.normal(0.0, np.arange(3) + len(data), (size, 3))[:, 0] / len(data)
-
-
-def geometric(data, rng, size):
-    return sum(data) + rng.geometric(0.1, size) - rng.geometric(0.1, size)
-
-
-def randomized_response(data, rng, size):
-    lies = rng.choice([False, True], size, p=[0.7, 0.3])
-    return sum(data) + lies
-
-
-def spherical(data, rng, size):
-    return rng.multivariate_normal([sum(data), 0.0], [[1.0, 0.5], [0.5, 2.0]], size)[:, 0]
-
-
-def branches(data, rng, size):
-    noise = rng.laplace(size=(size, 2))
-    return sum(data) + np.where(noise[:, 0] > 0, noise[:, 0], noise[:, 1])
-
-
 def one_by_one(data, rng, size):
-    return [sum(data) + rng.laplace() for _ in range(size)]
-
-
-def several_one_by_one(data, rng, size):
     return [sum(data) + max(rng.laplace(), random.random()) for _ in range(size)]
 
 
-def small_arrays_one_by_one(data, rng, size):
+def arrays_one_by_one(data, rng, size):
     return [sum(data) + rng.laplace(size=3).max() for _ in range(size)]
-
-
-SLOW = one_by_one, several_one_by_one, small_arrays_one_by_one
-
-
-def also_np_random(data, rng, size):
-    return sum(data) + rng.laplace(size=size) + np.random.laplace(size=size)
-
-
-def noisy_rows(data, size):
-    return sum(data) + np.random.randn(size, 4).max(axis=1)
 
 
 @pytest.mark.spot(3)
@@ -92,37 +53,30 @@ def noisy_rows(data, size):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        lambda data, rng, size: sum(data) + rng.laplace(size=size),
         lambda data, rng, size: rng.laplace(sum(data), 1.0, size),
         lambda data, rng, size: rng.normal(loc=np.full(size, float(sum(data)))),
         lambda data, rng, size: list(sum(data) + rng.gumbel(size=size)),
-        lambda data, rng, size: sum(data) - np.log(rng.random(size)),
-        two_steps,
-        scaled_by_data,
-        geometric,
-        branches,
-        randomized_response,
-        spherical,
-        rejection_loop_on_its_own,
-        one_by_one,
-        several_one_by_one,
-        small_arrays_one_by_one,
-        also_np_random,
-        noisy_rows,
-        lambda data, size: sum(data) + np.random.laplace(size=size),
-        lambda data, size: np.random.normal(sum(data), 2.0, size),
+        lambda data, rng, size: sum(data) + rng.exponential(2.0, size) - rng.random(size),
+        lambda data, rng, size: sum(data) + rng.laplace(size=(size, 3)).sum(axis=1),
+        lambda data, rng, size: sum(data) + rng.geometric(0.1, size) - rng.geometric(0.1, size),
+        lambda data, rng, size: sum(data) + rng.choice([False, True], size, p=[0.7, 0.3]),
+        lambda data, rng, size: rng.multivariate_normal([sum(data), 0.0], np.eye(2), size)[:, 0],
+        lambda data, rng, size: sum(data) + rng.laplace(size=size) + np.random.laplace(size=size),
+        lambda data, size: sum(data) + np.random.randn(size, 4).max(axis=1),
         lambda data, size: [sum(data) + random.expovariate(1.0) for _ in range(size)],
+        of_wide_noise,
+        rejects_until_all_are_near,
+        one_by_one,
+        arrays_one_by_one,
     ],
 )
-@pytest.mark.parametrize("count", [2_000, 70_000])
+@pytest.mark.parametrize("count", [2_000, 20_000])
 def test_many_draws_a_call_are_shared(mechanism, count):
     pair = vectorized(mechanism)
     assert pair.can_couple()
     assert pair.sampler.notes == []
-    if mechanism in SLOW:
-        count = min(count, 5_000)
     x, y = pair.draw(count)
-    if mechanism is not scaled_by_data:
+    if mechanism is not of_wide_noise:
         assert set(np.round(np.subtract(x, y), 6)) == {1.0}
     assert len(set(x)) >= 2
     assert_independent(x, y)
@@ -136,7 +90,7 @@ def test_many_draws_a_call_are_checked_while_drawing(late):
     def mechanism(data, rng, size):
         calls[0] += 1
         noise = rng.laplace(size=size)
-        if calls[0] > 200:
+        if calls[0] > 40:
             if late == "np.random":
                 np.random.random()
             elif late == "shape":
@@ -150,7 +104,7 @@ def test_many_draws_a_call_are_checked_while_drawing(late):
     pair = vectorized(mechanism)
     assert pair.can_couple()
     with pytest.raises(CannotCouple):
-        pair.draw_batches(200, 100)
+        pair.draw_batches(150, 30)
 
 
 def test_the_noise_of_two_inputs_is_compared_over_several_calls():
@@ -184,28 +138,6 @@ def test_larger_calls_that_are_not_as_small_ones(size_that_mixes):
     pair.draw(64)
     with pytest.raises(CannotCouple, match="noise of others"):
         pair.draw(200_000)
-
-
-@pytest.mark.parametrize(
-    ("on_three", "reason"),
-    [
-        (lambda rng, size: rng.laplace(size=(size, 2))[:, 0], "different noise"),
-        (lambda rng, size: np.repeat(rng.laplace(size=1), size), "first axis"),
-        (lambda rng, size: np.roll(rng.laplace(size=size), 1), "of others"),
-    ],
-)
-def test_a_short_trial_still_refuses(on_three, reason):
-    """Fine on the first pair of inputs, and not on another."""
-
-    def mechanism(data, rng, size):
-        return sum(data) + (on_three(rng, size) if len(data) == 3 else rng.laplace(size=size))
-
-    pair = vectorized(mechanism)
-    assert pair.can_couple()
-    pair.inputs = Input([1, 1, 1]), Input(OTHER)
-    assert not pair.can_couple()
-    (note,) = [note for note in pair.sampler.notes if "not shared" in note]
-    assert reason in note
 
 
 FREE = [name for name, kind in NUMPY.items() if kind.rows == "free"]
@@ -252,31 +184,15 @@ def test_rows_of_noise_do_not_depend_on_later_rows(name):
     assert np.array_equal(getattr(many, name)(*args, size=1_000)[:10], short)
 
 
-def test_the_recorder_passes_for_a_generator():
-    log = row_aligned.Log(np.random.SeedSequence(1), 5)
-    assert isinstance(log.recorder, np.random.Generator)
-    expected = row_aligned.streams_of(np.random.SeedSequence(1))[RNG].main.laplace(size=5)
-    assert (log.recorder.laplace(size=5) == expected).all()
-    assert len(log.digest()) == 32
-
-
 # --- processes ---
 
 
 @pytest.mark.usefixtures("always_share", "stop_workers")
-@pytest.mark.parametrize(
-    ("mechanism", "keywords"),
-    [
-        (data_dependent, {}),
-        (legacy_gauss, {}),
-        (Held(np.random.default_rng(3)), {}),
-        (lambda data, rng, size: sum(data) + rng.laplace(size=size), {"vectorized": "size"}),
-    ],
-)
-def test_one_and_two_processes_give_the_same(mechanism, keywords):
+@pytest.mark.parametrize("keywords", [{}, {"vectorized": "size"}])
+def test_one_and_two_processes_give_the_same(keywords):
     drawn = []
     for n_jobs in (1, 2):
-        pair = Pair(mechanism, n_jobs=n_jobs, **keywords)
+        pair = Pair(plain if keywords else data_dependent, n_jobs=n_jobs, **keywords)
         pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
         assert pair.can_couple()
         drawn.append(pair.draw(40_000 if keywords else 600))
@@ -299,14 +215,13 @@ def test_outputs_that_are_the_same_on_both_inputs_are_no_copies():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("always_share", "stop_workers")
-@pytest.mark.parametrize("keywords", [{}, {"vectorized": "size"}])
-def test_the_reason_comes_back_from_other_processes(keywords):
+def test_the_reason_comes_back_from_other_processes():
     def remembers(data, rng):
         later = hasattr(remembers, "calls")
         remembers.calls = getattr(remembers, "calls", 0) + 1
         return rng.laplace() + (remembers.calls if later and remembers.calls > 2_000 else 0)
 
-    pair = Pair(rejection_loop if keywords else remembers, n_jobs=2, **keywords)
+    pair = Pair(remembers, n_jobs=2)
     pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
-    with pytest.raises(CannotCouple, match="different noise" if keywords else "earlier runs"):
-        pair.draw(20_000)
+    with pytest.raises(CannotCouple, match="earlier runs"):
+        pair.draw(8_000)

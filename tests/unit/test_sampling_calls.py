@@ -3,6 +3,8 @@
 # ruff: noqa: NPY002
 from __future__ import annotations
 
+import math
+import random
 import sys
 import threading
 import time
@@ -15,7 +17,7 @@ from zoo import Broken
 from pytest_dp import audit
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling import shared_noise
+from pytest_dp.sampling import reuse
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.sampler import Draw
@@ -245,8 +247,10 @@ def test_noiseless_answers():
     assert noiseless(lambda d, rng: [x + rng.laplace() for x in d]) == [1, 2]
     assert noiseless(lambda d, rng: sum(d) + rng.laplace(0, 3)) == 3
     assert noiseless(lambda d, rng: np.argmax(np.asarray(d) + rng.exponential(2, len(d)))) == 1
+    assert noiseless(lambda d: sum(d) + np.random.laplace() + random.gauss(0.0, 1.0)) == 3
     by_eps = {"params": {"eps": 1.0}, "privacy_param": "eps"}
-    assert noiseless(lambda d, eps: sum(d) + np.random.laplace(0, 1 / eps), **by_eps) == 3
+    inverted = lambda d, eps: sum(d) - math.log(1.0 - random.random()) / eps  # noqa: E731
+    assert noiseless(inverted, **by_eps) == 3
     by_vector = noiseless(lambda d, rng, size: sum(d) + rng.laplace(size=size), vectorized="size")
     assert by_vector == 3
 
@@ -254,7 +258,7 @@ def test_noiseless_answers():
 @pytest.mark.parametrize(
     "mechanism",
     [
-        lambda d: sum(d) + np.random.laplace(),
+        lambda d: sum(d) + random.random(),
         lambda d, rng: rng.integers(10),
         lambda d, rng: None,
         lambda d, rng: sys.exit(1),
@@ -315,17 +319,17 @@ def test_same(one, other, equal):
 def test_rows_that_agree_by_chance_are_hardly_ever_looked_into_and_never_refused(values):
     rng = np.random.default_rng(values)
     calls = [rng.integers(-values, values + 1, size=200).astype(float) for _ in range(400)]
-    assert sum(map(shared_noise.look_shared, calls)) <= 6
-    assert not any(shared_noise.look_shared(call, 3) for call in calls)
-    assert not any(shared_noise.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
+    assert sum(map(reuse.look_shared, calls)) <= 6
+    assert not any(reuse.look_shared(call, 3) for call in calls)
+    assert not any(reuse.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
 
 
 @pytest.mark.parametrize("looks", [0, 3])
 def test_rows_that_come_in_twos_are_looked_into_however_often_others_were(looks):
     noise = np.random.default_rng(1).laplace(size=100)
-    assert shared_noise.look_shared(np.repeat(noise, 2), looks)
-    assert shared_noise.look_shared(np.concatenate([noise, -noise]), looks)
-    assert shared_noise.look_shared(np.tile(np.round(noise, 3), 3), looks)
+    assert reuse.look_shared(np.repeat(noise, 2), looks)
+    assert reuse.look_shared(np.concatenate([noise, -noise]), looks)
+    assert reuse.look_shared(np.tile(np.round(noise, 3), 3), looks)
 
 
 @pytest.mark.parametrize("rare", [None, "none"])

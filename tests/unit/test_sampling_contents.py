@@ -127,20 +127,29 @@ def test_objects_are_the_same_if_they_hold_the_same():
     assert same(one, other)
 
 
-@pytest.mark.spot(4)
-@pytest.mark.parametrize("length", [10, 1_000, 1_001, None])
-@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"a": (1.0, [it])}])
-def test_an_iterator_that_goes_on_is_known_and_noted(length, wrap):
+def goes_on(length, wrap=lambda it: it):
     def mechanism(data, rng):
         noisy = (sum(data) + rng.laplace() for _ in range(1))
         rest = itertools.repeat(0.0) if length is None else itertools.repeat(0.0, length - 1)
         return wrap(itertools.chain(noisy, rest))
 
-    outputs = Call(mechanism, {}, "rng").draw([1], 3, np.random.default_rng(0))
-    goes_on = length is None or length > 1_000
-    assert [was_cut(output) for output in outputs] == [goes_on] * 3
-    result = audit(mechanism, eps=1.0, pairs=[([1, 1], [1])], max_samples=60, n_jobs=1, margin=None)
-    assert any("first 1,000 elements" in note for note in result.notes) == goes_on
+    return mechanism
+
+
+@pytest.mark.parametrize(
+    ("length", "cut"), [(10, False), (1_000, False), (1_001, True), (None, True)]
+)
+@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"a": (1.0, [it])}])
+def test_an_iterator_that_goes_on_is_known(length, cut, wrap):
+    outputs = Call(goes_on(length, wrap), {}, "rng").draw([1], 3, np.random.default_rng(0))
+    assert [was_cut(output) for output in outputs] == [cut] * 3
+
+
+@pytest.mark.parametrize("length", [1_000, None])
+def test_an_iterator_that_goes_on_is_noted(length):
+    few = {"pairs": [([1, 1], [1])], "max_samples": 60, "n_jobs": 1, "margin": None}
+    notes = audit(goes_on(length), eps=1.0, **few).notes
+    assert any("first 1,000 elements" in note for note in notes) == (length is None)
 
 
 def test_what_an_iterator_raises_after_the_last_element_that_is_read_is_no_output():

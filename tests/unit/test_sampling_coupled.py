@@ -147,18 +147,6 @@ def test_kept_generators_are_restarted_and_put_back(make):
     assert str(generators.state_of(source)) == before
 
 
-def test_global_generators_are_put_back():
-    np.random.seed(3)
-    random.seed(3)
-    expected = np.random.random(), random.random()
-    np.random.seed(3)
-    random.seed(3)
-    pair = Pair(several_sources)
-    assert pair.can_couple()
-    pair.draw(100)
-    assert (np.random.random(), random.random()) == expected
-
-
 def test_different_seeds_keys_and_ways_give_different_outputs():
     pair = Pair(laplace)
     drawn = [
@@ -169,19 +157,6 @@ def test_different_seeds_keys_and_ways_give_different_outputs():
     ]
     assert len({*drawn[0]}.intersection(*[{*other} for other in drawn[2:]])) == 0
     assert pair.draw(50) == drawn[:2]
-
-
-def test_run_r_has_the_same_stream_whatever_ran_before():
-    pair = Pair(laplace)
-    assert pair.sampler.draw([Draw(pair.inputs[0], 1_000, KEY, True)], Deadline(9.0))[0][::-1] == [
-        *reversed(pair.draw(1_000)[0])
-    ]
-
-
-def test_unshared_draws_are_what_they_were():
-    expected = np.random.default_rng(np.random.SeedSequence(1, spawn_key=(4, *KEY, 0, 0)))
-    x, _ = Pair(laplace).draw(16, shared=False)
-    assert x[0] == 2 + expected.laplace()
 
 
 def test_every_source_has_a_stream_of_its_own():
@@ -231,20 +206,6 @@ def test_exceptions_are_outputs_and_do_not_shift_the_streams():
     assert [a for a in x if not isinstance(a, Raised)]
 
 
-def test_reused_memory_is_copied():
-    memory = [0.0]
-
-    def reuses(data, rng):
-        memory[0] = sum(data) + rng.laplace()
-        return memory
-
-    pair = Pair(reuses)
-    assert pair.can_couple()
-    x, y = pair.draw(300)
-    assert {round(a[0] - b[0], 6) for a, b in zip(x, y, strict=True)} == {1.0}
-    assert len({a[0] for a in x}) == 300
-
-
 def test_a_source_that_the_trial_did_not_see_is_restarted_too():
     calls = [0]
 
@@ -256,9 +217,9 @@ def test_a_source_that_the_trial_did_not_see_is_restarted_too():
     pair = Pair(rarely)
     assert pair.can_couple()
     assert 2 in pair.sampler._idle
-    x, y = pair.draw(20_000)
+    x, y = pair.draw(5_000)
     assert x == y
-    assert len(set(x)) == 20_000
+    assert len(set(x)) == 5_000
 
 
 def test_what_others_draw_meanwhile_changes_neither_outputs_nor_their_number():

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import functools
 import os
+import pickle
 import random
 import re
 import secrets
+import subprocess
 import sys
 import types
 from pathlib import Path
 
+import drawing
 import numpy as np
 import pytest
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
@@ -19,8 +22,10 @@ from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 import pytest_dp
 from pytest_dp.sampling import generators
 from pytest_dp.sampling.chunks import Chunk, Input, cut
+from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.generators import seeded
+from pytest_dp.sampling.pickling import cloudpickle, dumps
 from pytest_dp.sampling.streams import Purpose, claim_seed, stream
 
 
@@ -71,6 +76,25 @@ def test_replayable_vectorized():
     assert not some.replayable
 
 
+# --- code that is copied, or travels to a worker ---
+
+
+@pytest.mark.parametrize("in_class", [False, True])
+def test_code_that_is_copied_or_travels_tells_its_file(in_class):
+    """Which cloudpickle leaves out from 3.1.3 on; blame and searches look for it."""
+    mechanism = Keeper().method if in_class else by_name
+    copied, _ = Pristine(mechanism).fresh()
+    module = sys.modules["drawing"]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        sent = pickle.loads(dumps(mechanism))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+    for other in (copied, sent):
+        assert other.__code__ is not mechanism.__code__
+        assert other.__code__.co_filename == drawing.__file__
+
+
 # --- seeds and streams ---
 
 
@@ -89,20 +113,30 @@ def test_seeds_come_from_name_and_source():
     assert claim_seed("a", partials[0]) == claim_seed("a", functools.partial(by_name, x=2))
 
 
-def test_seeds_do_not_depend_on_the_process(tmp_path):
-    import subprocess
+SCRIPT = """
+import numpy as np
+from pytest_dp.sampling.generators import find
+from pytest_dp.sampling.streams import claim_seed
+a, b, c, d, e, f = (np.random.default_rng(0) for _ in range(6))
+def mechanism(data): return sum({source.random() for source in (a, b, c, d, e, f)})
+places = find(mechanism).places
+assert len(places) == 6
+print(places, claim_seed("n", mechanism), claim_seed("n", eval("lambda data: {'a', 'b'}")))
+"""
 
-    script = tmp_path / "seed.py"
-    script.write_text(
-        "from pytest_dp.sampling.streams import claim_seed\n"
-        "def f(data): return {'a', 'b'}\n"
-        "print(claim_seed('n', f), claim_seed('n', eval('lambda data: data + 1')))\n"
-    )
-    runs = {
-        subprocess.run([sys.executable, script], capture_output=True, text=True).stdout
-        for _ in range(2)
+
+def test_seeds_and_the_order_of_generators_do_not_depend_on_the_process(tmp_path):
+    (script := tmp_path / "script.py").write_text(SCRIPT)
+    seen = {
+        subprocess.run(
+            [sys.executable, script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
     }
-    assert len(runs) == 1
+    assert len(seen) == 1
 
 
 def test_no_two_chunks_share_random_numbers():
