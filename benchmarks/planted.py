@@ -15,7 +15,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from benchmarks.common import EPS, Twins, cpu_seconds, progress, red, table
-from benchmarks.planted_libraries import LIBRARIES
 from pytest_dp import add_remove_one, audit
 from pytest_dp.strategies import categories, numbers, tables
 
@@ -213,6 +212,8 @@ def main() -> None:
         progress(f"{rows[-1]}")
     print(table(["bug", "found", "CPU s", "twin red", "CPU s"], rows))
     if options.libraries:
+        from benchmarks.planted_libraries import LIBRARIES  # which load slowly
+
         rows = []
         for name, (mechanism, claim, expected) in LIBRARIES.items():
             before = cpu_seconds()

@@ -61,7 +61,7 @@ def history(
     (claim,) = expand(keywords)
     total = Evidence()
     for night in range(nights):
-        settings = Settings(seed=1_000 * seed + night, n_jobs=1).over(claim.effort)
+        settings = Settings(seed=1_000 * seed + night, jobs=1).over(claim.effort)
         past = Past(evidence=lambda promise, seed, before=total: before)
         result = run(claim, mechanism, settings, "history", past=past)
         total += result.evidence

@@ -14,8 +14,8 @@ from pytest_dp.datasets.relations import (
     Relation,
 )
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
-from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import NUMBERS, PRIVACY, invalid, is_strategy, read
+from pytest_dp.errors import ClaimError, invalid
+from pytest_dp.keywords import NUMBERS, PRIVACY, is_strategy, read
 from pytest_dp.privacy import NOTIONS, Guarantee, guarantee, of_group, smallest
 from pytest_dp.reprs import on_one_line, shortened
 from pytest_dp.settings import NAMES as SETTINGS

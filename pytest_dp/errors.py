@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+from pytest_dp.reprs import on_one_line
+
 
 class PytestDPError(Exception):
     """Base of every error that pytest-dp raises on purpose."""
@@ -40,3 +45,14 @@ class InconclusiveWarning(UserWarning):
     """An audit passed without saying much: too few samples, or outputs that never vary."""
 
     __module__ = "pytest_dp"
+
+
+def invalid(name: str, value: object, allowed: str) -> ClaimError:
+    """The error for a value, saying what is allowed instead."""
+    return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
+
+
+def did_you_mean(asked: object, known: Iterable[str]) -> str:
+    """A question that names the closest of some names; empty if none is close."""
+    close = difflib.get_close_matches(str(asked), known, 1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
-from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import NO_MARGIN, invalid, read_one, unknown
-from pytest_dp.settings import NAMES
+from pytest_dp.errors import ClaimError, did_you_mean, invalid
+from pytest_dp.keywords import unknown
+from pytest_dp.settings import FIELDS, NAMES, NO_MARGIN, read_field
 
 _CI_VARIABLES = {
     "CI": None,  # most of them
@@ -36,8 +34,7 @@ class Profile:
     ----------
     name : str
     values : dict
-        By the names of options: ``margin``, ``max_samples``, ``strict`` and so on; what is left
-        open is not in it.
+        Some of `pytest_dp.settings.FIELDS`; what is left open is not in it.
     """
 
     name: str
@@ -46,8 +43,7 @@ class Profile:
     @property
     def settings(self) -> dict[str, Any]:
         """What it says of audits: some of `pytest_dp.settings.Settings`."""
-        named = {"n_jobs" if name == "jobs" else name: v for name, v in self.values.items()}
-        return {name: v for name, v in named.items() if name in NAMES and name != "seed"}
+        return {name: v for name, v in self.values.items() if name in NAMES and name != "seed"}
 
     @property
     def lifted(self) -> dict[str, Any]:
@@ -85,7 +81,9 @@ def register_profile(name: str, parent: str | None = None, **settings: Any) -> N
         raise invalid("name", name, "Allowed: a name, such as 'release'.")
     values = dict(profile(parent).values) if parent is not None else {}
     for setting, value in settings.items():
-        read = _read(setting, value)
+        if setting not in FIELDS:
+            raise unknown(setting, tuple(FIELDS), "A profile has no setting", "Valid settings")
+        read = read_field(setting, value)
         values.pop(setting, None)
         if read is not None:
             values[setting] = read
@@ -112,11 +110,10 @@ def profile(name: str) -> Profile:
         If there is none.
     """
     if name not in _PROFILES:
-        close = difflib.get_close_matches(str(name), _PROFILES, 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ClaimError(
-            f"There is no profile {name!r}.{hint} Registered: {', '.join(map(repr, _PROFILES))}. "
-            "Others are made by pytest_dp.register_profile in conftest.py."
+            f"There is no profile {name!r}.{did_you_mean(name, _PROFILES)} Registered: "
+            f"{', '.join(map(repr, _PROFILES))}. Others are made by pytest_dp.register_profile in "
+            "conftest.py."
         )
     return _PROFILES[name]
 
@@ -159,42 +156,6 @@ def in_ci() -> bool:
     )
 
 
-def _read(name: str, value: Any) -> Any:
-    """The value of a setting; None if it leaves the choice open."""
-    if name in _OTHERS:
-        return None if value is None else _OTHERS[name](name, value)
-    if name in NAMES and name != "n_jobs":
-        return read_one(name, value)
-    known = [*(name for name in NAMES if name not in ("n_jobs", "seed")), *_OTHERS]
-    raise unknown(name, known, "A profile has no setting", "Valid settings")
-
-
-def _jobs(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise invalid(name, value, "Allowed: a whole number of processes, 1 or more.")
-    return int(value)
-
-
-def _seed(name: str, value: Any) -> str:
-    if value == "random":
-        return "random"
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
-        raise invalid(name, value, "Allowed: a whole number, 0 or more, or 'random'.")
-    return format(int(value), "x")
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise invalid(name, value, "Allowed: True or False.")
-    return value
-
-
-_OTHERS: Mapping[str, Callable[[str, Any], Any]] = {
-    "jobs": _jobs,
-    "seed": _seed,
-    "strict": _flag,
-    "accumulate": _flag,
-}
 _PROFILES: dict[str, Profile] = {}
 _loaded: list[str] = []
 """The name that `load_profile` was given last, if any."""

@@ -1,15 +1,27 @@
-"""How an audit goes about it: by which method, how hard to look, how sure to be."""
+"""How an audit goes about it, and the table of what may be said of that, and where."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from functools import partial
+from importlib.util import find_spec
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+from pytest_dp.errors import ClaimError, did_you_mean, invalid
+
+Check = Callable[[str, Any], Any]
+"""From the name of a field and what is given for it to its value, or a `ClaimError`."""
 
 SEARCHES = ("patterns", "constants", "mutation")
 """What searches for further pairs of inputs by default."""
 BEYOND = ("tell", "fail", "off")
 """What may become of violations beyond what a claim gives."""
+CLASSIFIERS = ("additive", "logistic", "mlp")
+NO_MARGIN = 1.0
+"""The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 
 
 class Method:
@@ -116,7 +128,7 @@ class Settings:
     beyond : {"tell", "fail", "off"}
         What becomes of violations on inputs beyond what the claim gives: told beside the verdict,
         violations as any other, or not looked for.
-    n_jobs : int or None
+    jobs : int or None
         Processes; None for as many as there are cores, where that pays.
     seed : int or None
         None derives it from the claim's id and the mechanism's source.
@@ -131,7 +143,7 @@ class Settings:
     floating_point: bool = False
     search: tuple[Any, ...] = SEARCHES
     beyond: str = "tell"
-    n_jobs: int | None = None
+    jobs: int | None = None
     seed: int | None = None
 
     def over(self, *given: Mapping[str, Any]) -> Settings:
@@ -144,14 +156,190 @@ class Settings:
 
 NAMES = tuple(field.name for field in fields(Settings))
 
-USED_BY: Mapping[str, tuple[str, ...]] = {
-    "features": ("sequential", "dpsniper"),
-    "floating_point": ("sequential", "dpsniper"),
-    "margin": ("sequential",),
-    "search": ("sequential",),
-    "beyond": ("sequential",),
+
+def _between(low: float, high: float, allowed: str) -> Check:
+    def check(name: str, value: Any) -> float:
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not number or not low < value < high:
+            raise invalid(name, value, f"Allowed: {allowed}.")
+        return float(value)
+
+    return check
+
+
+def _probability(example: str) -> Check:
+    return _between(0, 1, f"a probability between 0 and 1, such as {example}")
+
+
+def whole(name: str, value: Any, allowed: str = " above 0, such as 3", least: int = 1) -> int:
+    """A whole number."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise invalid(name, value, f"Allowed: a whole number{allowed}.")
+    return int(value)
+
+
+def choice(name: str, value: Any, choices: Collection[str]) -> str:
+    """One of several words."""
+    if not isinstance(value, str) or value not in choices:
+        hint = did_you_mean(value.lower(), choices) if isinstance(value, str) else ""
+        raise invalid(name, value, f"Valid choices: {', '.join(map(repr, choices))}.{hint}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise invalid(name, value, "Allowed: True or False.")
+    return value
+
+
+def _seed(name: str, value: Any) -> Any:
+    if value == "random":
+        return value
+    return whole(name, value, ", 0 or more, or 'random'; in options hexadecimal, as 8f2c", 0)
+
+
+def _method(name: str, value: Any) -> Method:
+    if isinstance(value, str):
+        return METHODS[choice(name, value, METHODS)]()
+    if not isinstance(value, Method):
+        written = ", ".join(f"{kind.__name__}()" for kind in METHODS.values())
+        choices = ", ".join(map(repr, METHODS))
+        raise invalid(name, value, f"Valid choices: {choices}, or with more to say {written}.")
+    said = {setting: _OF_METHODS[setting](setting, what) for setting, what in value.said().items()}
+    return type(value)(**said)
+
+
+def _classifier(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        if choice(name, value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
+            raise ClaimError(
+                "classifier='mlp' needs scikit-learn, which is not installed. Run: "
+                'pip install "pytest-dp[sklearn]", or write classifier="additive".'
+            )
+        return value
+    lacks = [name for name in ("fit", "predict_proba") if not callable(getattr(value, name, None))]
+    if lacks or isinstance(value, type):
+        raise invalid(name, value, _what_to_write(value, lacks))
+    return value
+
+
+def _what_to_write(value: Any, lacks: list[str]) -> str:
+    """In place of a class, or of an object that lacks what a classifier needs."""
+    name = value.__name__ if isinstance(value, type) else type(value).__name__
+    calibrated = f"sklearn.calibration.CalibratedClassifierCV({name}(...))"
+    if name in ("SVC", "NuSVC"):
+        old = f"{name}(probability=True)"
+        return f"It has no predict_proba. Write {calibrated} or, before scikit-learn 1.9, {old}."
+    if not lacks:
+        return f"It is a class: write {name}()."
+    wrap = lacks == ["predict_proba"] and hasattr(value, "decision_function")
+    return (
+        f"It has no {' and no '.join(lacks)}. Allowed: {', '.join(map(repr, CLASSIFIERS))}, or an "
+        "object with fit(X, y) and predict_proba(X), such as sklearn.linear_model."
+        f"LogisticRegression(){f', or {calibrated}' if wrap else ''}."
+    )
+
+
+def _features(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise invalid(
+            name,
+            value,
+            "Allowed: a function of an output that returns a number or a sequence of numbers, such "
+            "as lambda output: [min(output), max(output)].",
+        )
+    return value
+
+
+def _search(name: str, value: Any) -> tuple[Any, ...]:
+    allowed = (
+        f"Allowed: {', '.join(map(repr, SEARCHES))}, an object with propose(past) that returns "
+        "pairs, or a list of these; () for no search."
+    )
+    asked = (value,) if isinstance(value, str) or hasattr(value, "propose") else value
+    if not isinstance(asked, list | tuple):
+        raise invalid(name, value, allowed)
+    for proposer in asked:
+        if isinstance(proposer, str):
+            choice(name, proposer, SEARCHES)
+        elif isinstance(proposer, type) or not callable(getattr(proposer, "propose", None)):
+            raise invalid(name, value, allowed)
+    return tuple(asked)
+
+
+# Texts of options and ini keys. One that has no such value is left to the check, which says what
+# is allowed.
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _number_or_none(text: str) -> float | str | None:
+    return None if text.lower() == "none" else _number(text)
+
+
+def _whole_number(text: str) -> float | str:
+    number = _number(text.replace("_", "").replace(",", ""))
+    return int(number) if isinstance(number, float) and number.is_integer() else text
+
+
+def _hexadecimal(text: str) -> int | str | None:
+    try:
+        return None if text == "random" else int(text, 16)  # a number is drawn for the run
+    except ValueError:
+        return text
+
+
+class Field(NamedTuple):
+    """What may be said of audits under one name.
+
+    Profiles may say all of it, and claims all that is no matter of one run.
+    """
+
+    check: Check
+    text: Callable[[str], Any] | None = None
+    """From the text of an option or an ini key; None if there is none, or it takes no text."""
+    methods: Collection[str] = tuple(METHODS)
+    """Those that use it."""
+    of_runs: bool = False
+
+
+FIELDS: Mapping[str, Field] = {
+    "alpha": Field(_probability("1e-6"), _number),
+    "max_samples": Field(partial(whole, allowed=" above 0, such as 400_000"), _whole_number),
+    "max_seconds": Field(_between(0, math.inf, "a number of seconds above 0, such as 60"), _number),
+    "margin": Field(
+        _between(1, math.inf, "a number above 1, such as 1.25, or None to use all of the effort"),
+        _number_or_none,
+        ("sequential",),
+    ),
+    "method": Field(_method, str),
+    "features": Field(_features, methods=("sequential", "dpsniper")),
+    "search": Field(_search, methods=("sequential",)),
+    "floating_point": Field(flag, methods=("sequential", "dpsniper")),
+    "beyond": Field(partial(choice, choices=BEYOND), str, ("sequential",)),
+    "jobs": Field(partial(whole, allowed=" of processes, 1 or more"), _whole_number, of_runs=True),
+    "seed": Field(_seed, _hexadecimal, of_runs=True),
+    "strict": Field(flag, of_runs=True),
+    "accumulate": Field(flag, of_runs=True),
 }
-"""Settings that not every method uses."""
+_OF_METHODS: Mapping[str, Check] = {
+    "classifier": _classifier,
+    "coupled": flag,
+    "c": _probability("0.01"),
+}
+
+
+def read_field(name: str, value: Any) -> Any:
+    """The value of a field; None if it leaves the choice open. A margin of None is no margin."""
+    if value is None:
+        return NO_MARGIN if name == "margin" else None
+    return FIELDS[name].check(name, value)
 
 
 def unused(given: Mapping[str, Any], method: str) -> list[str]:
@@ -159,6 +347,6 @@ def unused(given: Mapping[str, Any], method: str) -> list[str]:
     usual = Settings()
     return [
         name
-        for name, methods in USED_BY.items()
-        if name in given and method not in methods and given[name] != getattr(usual, name)
+        for name, field in FIELDS.items()
+        if name in given and method not in field.methods and given[name] != getattr(usual, name)
     ]

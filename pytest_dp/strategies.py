@@ -33,8 +33,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from pytest_dp.declaration import Neighbors
+from pytest_dp.errors import invalid
 from pytest_dp.inputs.pair_strategies import neighbouring
-from pytest_dp.keywords import invalid, read_one
+from pytest_dp.keywords import read_one
 
 __all__ = ["categories", "histograms", "neighbors", "numbers", "records", "tables"]
 

@@ -18,10 +18,9 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.warm_start import note_of
 from pytest_dp.claim import Claim, expand
 from pytest_dp.declaration import dp_claim
-from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.keywords import invalid
 from pytest_dp.limits import BLAME_SECONDS, STEP_TIME
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.evidence import Evidence
@@ -92,7 +91,7 @@ def audit(
         raise invalid("seed", seed, "Allowed: a whole number, 0 or more.")
     if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs < 1):
         raise invalid("n_jobs", n_jobs, "Allowed: a whole number, 1 or more.")
-    settings = Settings(seed=seed, n_jobs=n_jobs).over(claims[0].effort)
+    settings = Settings(seed=seed, jobs=n_jobs).over(claims[0].effort)
     name = f"{getattr(mechanism, '__qualname__', type(mechanism).__qualname__)}[{claims[0].label}]"
     return run(claims[0], mechanism, settings, name)
 

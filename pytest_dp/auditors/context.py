@@ -53,8 +53,8 @@ class Context:
         self.deadline = Deadline(settings.max_seconds)
         self.started = clocks.seconds()
         # Where xdist has shared out the cores already, one process each.
-        n_jobs = settings.n_jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())
-        explicit = settings.n_jobs is not None and n_jobs > 1
+        n_jobs = settings.jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())
+        explicit = settings.jobs is not None and n_jobs > 1
         self.sampler = Sampler(call, self.seed, n_jobs, explicit, progress)
         self.broken: Pair | None = None
 

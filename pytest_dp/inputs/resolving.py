@@ -15,8 +15,8 @@ from typing import Any
 
 from pytest_dp.datasets import describe, kind_of
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import invalid, is_strategy, read_pairs
+from pytest_dp.errors import ClaimError, invalid
+from pytest_dp.keywords import is_strategy, read_pairs
 from pytest_dp.limits import MANY, MAX_PAIRS
 
 

@@ -1,9 +1,9 @@
-"""From options and ini keys to `Settings`."""
+"""From options, ini keys and profiles to the settings of a run."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,11 +12,10 @@ import pytest
 
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import NO_MARGIN, invalid, read_one
 from pytest_dp.plugin.names import PROFILE, asked, ini
 from pytest_dp.plugin.selection import TYPED, command_line
 from pytest_dp.profiles import Profile, chosen, of_ci
-from pytest_dp.settings import Settings
+from pytest_dp.settings import FIELDS, Settings, read_field
 
 
 def configure(config: pytest.Config) -> None:
@@ -24,10 +23,12 @@ def configure(config: pytest.Config) -> None:
     profile = profile_of(config)
     if profile.values:
         config.stash[PROFILE] = profile.name
-    read(config)
+    _of_options(config)
+    _of_file(config)
     strict(config)
     accumulates(config)
-    backend = getattr(config, "workerinput", {}).get("dp_backend") or asked(config, "backend")
+    given = getattr(config, "workerinput", {})
+    backend = given.get("dp_backend") or asked(config, "backend")
     if backend:
         from pytest_dp.plugin.backend import connect
 
@@ -35,12 +36,13 @@ def configure(config: pytest.Config) -> None:
         config.option.dp_backend = cluster.backend
         if asked(config, "jobs") is None:
             config.option.dp_jobs = str(cluster.processes)
-    if getattr(config.option, "dp_seed", None) is None:
-        config.option.dp_seed = ini(config, "seed") or profile.values.get("seed")
-    if getattr(config.option, "dp_seed", None) == "random":
+    seed = asked(config, "seed")
+    if seed is None:
+        seed = profile.values.get("seed")
+    if seed == "random":
         # An xdist worker is given the seed of the run.
-        given = getattr(config, "workerinput", {}).get("dp_seed")
-        config.option.dp_seed = given or format(secrets.randbits(32), "x")
+        seed = given.get("dp_seed") or secrets.randbits(32)
+    config.option.dp_seed = format(seed, "x") if isinstance(seed, int) else seed
 
 
 def settings_of(config: pytest.Config, claim: Claim) -> Settings:
@@ -50,9 +52,7 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     its mechanism costs. Only a profile without a margin beats it in that: a margin saves time, and
     such a profile is for runs that have it.
     """
-    file, command_line = read(config)
-    profile = profile_of(config)
-    settings = Settings().over(profile.settings, file, claim.effort, profile.lifted, command_line)
+    settings = _layered(config, profile_of(config), claim, _of_options(config))
     tells = settings.beyond == "tell"
     return replace(settings, beyond="fail") if tells and strict(config) else settings
 
@@ -71,11 +71,43 @@ def written(
         profile = profile or of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
-    file, added = _parsed(partial(ini, config)), _parsed(options.get)
-    strict = ini(config, "strict")
-    strict = profile.values.get("strict", False) if strict is None else strict
-    settings = Settings().over(profile.settings, file, claim.effort, profile.lifted, added)
-    return settings, strict or "strict" in options
+    settings = _layered(config, profile, claim, _values(options.get, _flag))
+    return settings, "strict" in options or _unless_file_says(config, "strict", profile)
+
+
+def _layered(
+    config: pytest.Config, profile: Profile, claim: Claim, options: Mapping[str, Any]
+) -> Settings:
+    file = _of_file(config)
+    return Settings().over(profile.settings, file, claim.effort, profile.lifted, options)
+
+
+def _of_options(config: pytest.Config) -> dict[str, Any]:
+    return _values(lambda name: getattr(config.option, f"dp_{name}", None), _flag)
+
+
+def _of_file(config: pytest.Config) -> dict[str, Any]:
+    return _values(partial(ini, config), lambda name: f"ini key dp_{name}")
+
+
+def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[str, Any]:
+    """The fields that have a text, as values; those left open are left out."""
+    values = {}
+    for name, field in FIELDS.items():
+        text = given(name) if field.text is not None else None
+        if field.text is None or text is None:
+            continue
+        try:
+            value = read_field(name, field.text(str(text).strip()))
+        except ClaimError as error:
+            raise pytest.UsageError(f"{said_by(name)}: {error}") from None
+        if value is not None:
+            values[name] = value
+    return values
+
+
+def _flag(name: str) -> str:
+    return f"--dp-{name.replace('_', '-')}"
 
 
 def typed_profile(config: pytest.Config) -> str | None:
@@ -83,26 +115,12 @@ def typed_profile(config: pytest.Config) -> str | None:
     return None if "profile" in _not_typed(config) else getattr(config.option, "dp_profile", None)
 
 
-def _parsed(given: Callable[[str], Any]) -> dict[str, Any]:
-    texts = {name: given(name) for name in _PARSERS}
-    values = {
-        _PARSERS[name][0]: _PARSERS[name][1](str(text).strip())
-        for name, text in texts.items()
-        if text is not None
-    }
-    return {setting: value for setting, value in values.items() if value is not None}
-
-
 def _not_typed(config: pytest.Config) -> dict[str, Any]:
     """Our own options, by their names, that somebody else than the command line has set."""
     words = getattr(config, "workerinput", {}).get(TYPED) or command_line(config)
     typed = {word.partition("=")[0] for word in words}
-    values = {}
-    for name in (*_PARSERS, "profile", "strict"):
-        value = getattr(config.option, f"dp_{name}", None)
-        if value and f"--dp-{name.replace('_', '-')}" not in typed:
-            values[name] = value
-    return values
+    values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
+    return {name: value for name, value in values.items() if value and _flag(name) not in typed}
 
 
 def profile_of(config: pytest.Config) -> Profile:
@@ -126,95 +144,12 @@ def accumulates(config: pytest.Config) -> bool:
 
 
 def _switched_on(config: pytest.Config, name: str) -> bool:
-    """The command line can only switch on, and what the ini file says beats the profile."""
+    """The command line can only switch on."""
+    on = getattr(config.option, f"dp_{name}", None)
+    return bool(on) or _unless_file_says(config, name, profile_of(config))
+
+
+def _unless_file_says(config: pytest.Config, name: str, profile: Profile) -> bool:
+    """A switch by the ini file, else by the profile."""
     file = ini(config, name)
-    on = profile_of(config).values.get(name, False) if file is None else file
-    return bool(getattr(config.option, f"dp_{name}", None) or on)
-
-
-def read(config: pytest.Config) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Ini keys and options as values; absent ones left out."""
-    file: dict[str, Any] = {}
-    command_line: dict[str, Any] = {}
-    for name, (setting, parse) in _PARSERS.items():
-        for where, given, label in (
-            (file, ini(config, name), f"ini key dp_{name}"),
-            (
-                command_line,
-                getattr(config.option, f"dp_{name}", None),
-                f"--dp-{name.replace('_', '-')}",
-            ),
-        ):
-            if given is None:
-                continue
-            try:
-                value = parse(str(given).strip())
-            except ClaimError as error:
-                raise pytest.UsageError(f"{label}: {error}") from None
-            if value is not None:
-                where[setting] = value
-    return file, command_line
-
-
-def _number(text: str) -> float | str:
-    """A number; what is none is left to the claim's validation, which says what is allowed."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _whole(text: str) -> float | str:
-    number = _number(text.replace("_", "").replace(",", ""))
-    return int(number) if isinstance(number, float) and number.is_integer() else text
-
-
-def _validated(name: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Parse, then apply the claim's own validation of the keyword of that name."""
-
-    def checked(text: str) -> Any:
-        return read_one(name, parse(text))
-
-    return checked
-
-
-def _margin(text: str) -> float:
-    if text.lower() == "none":
-        return NO_MARGIN
-    margin: float = _validated("margin", _number)(text)
-    return margin
-
-
-def _jobs(text: str) -> int:
-    jobs = _whole(text)
-    if not isinstance(jobs, int) or jobs < 1:
-        raise invalid("jobs", text, "Allowed: a whole number of processes, 1 or more.")
-    return jobs
-
-
-def _seed(text: str) -> int | None:
-    if text == "random":
-        return None  # `configure` puts a number in its place
-    try:
-        seed = int(text, 16)
-    except ValueError:
-        seed = -1
-    if seed < 0:
-        raise invalid(
-            "seed",
-            text,
-            "Allowed: hexadecimal digits as a report shows them, such as 8f2c, or 'random'.",
-        )
-    return seed
-
-
-_PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "method": ("method", _validated("method", str)),
-    "alpha": ("alpha", _validated("alpha", _number)),
-    "max_samples": ("max_samples", _validated("max_samples", _whole)),
-    "max_seconds": ("max_seconds", _validated("max_seconds", _number)),
-    "margin": ("margin", _margin),
-    "beyond": ("beyond", _validated("beyond", str)),
-    "jobs": ("n_jobs", _jobs),
-    "seed": ("seed", _seed),
-}
+    return bool(profile.values.get(name, False) if file is None else file)

@@ -9,13 +9,12 @@ from itertools import pairwise
 from numbers import Real
 from typing import Any
 
-from pytest_dp.errors import ClaimError
+from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
-from pytest_dp.reprs import on_one_line
 
 NOTIONS = ("eps", "rho", "mu", "guarantee")
 """Keywords of which a claim has one."""
@@ -57,10 +56,6 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(f"{name}=" for name in names[:-1]) + f" and {names[-1]}="
 
 
-def _invalid(name: str, value: object, allowed: str) -> ClaimError:
-    return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
@@ -85,7 +80,7 @@ def of_group(read: Guarantee, k: int) -> Guarantee:
 
 def _approximate(eps: Any, delta: Any) -> Guarantee:
     if not _is_number(delta) or not 0 <= delta < 1:
-        raise _invalid("delta", delta, "Allowed: a number from 0 to below 1, such as 1e-6.")
+        raise invalid("delta", delta, "Allowed: a number from 0 to below 1, such as 1e-6.")
     if _is_number(eps) and eps == 0 and delta > 0:
         return ApproximateDP(0.0, float(delta))
     return ApproximateDP(_positive("eps", eps, "1.0", LARGEST_EPS), float(delta))
@@ -99,7 +94,7 @@ def _positive(name: str, value: Any, example: str, limit: float) -> float:
             f"Allowed: a finite number above 0{unit}, such as {example}, and at most {limit:g}: "
             f"{_PROMISES_NOTHING}.{zero}"
         )
-        raise _invalid(name, value, allowed)
+        raise invalid(name, value, allowed)
     return float(value)
 
 
@@ -114,7 +109,7 @@ def _gaussian(mu: Any, _: Any) -> Guarantee:
 def _of_value(value: Any, _: Any) -> Guarantee:
     if not isinstance(value, Guarantee) or type(value) in _BY_NUMBER:
         number = f" Write eps={value!r}." if _is_number(value) else ""
-        raise _invalid(
+        raise invalid(
             "guarantee",
             value,
             "Allowed: RenyiDP({8: 0.5}), PrivacyProfile(f) or TradeOff(g), from pytest_dp; "
@@ -123,9 +118,9 @@ def _of_value(value: Any, _: Any) -> Guarantee:
     if not isinstance(value, RenyiDP | PrivacyProfile | TradeOff):
         return value
     if not isinstance(value.name, str):
-        raise _invalid("name", value.name, "Allowed: text, such as name='PLD(sigma=1, q=.25)'.")
+        raise invalid("name", value.name, "Allowed: text, such as name='PLD(sigma=1, q=.25)'.")
     if value.scale != 1:
-        raise _invalid("scale", value.scale, "Allowed: 1. Change what is promised in its place.")
+        raise invalid("scale", value.scale, "Allowed: 1. Change what is promised in its place.")
     return next(read for kind, read in _VALUES.items() if isinstance(value, kind))(value)
 
 
@@ -138,16 +133,16 @@ def _renyi(given: RenyiDP) -> Guarantee:
     try:
         orders = dict(given.orders)
     except (TypeError, ValueError):
-        raise _invalid("orders", given.orders, allowed) from None
+        raise invalid("orders", given.orders, allowed) from None
     if not orders or not all(map(_is_number, (*orders, *orders.values()))):
-        raise _invalid("orders", orders, allowed)
+        raise invalid("orders", orders, allowed)
     for order, eps in orders.items():
         if not 1 < order < math.inf or not 0 < eps < math.inf:
             more = " Of infinite order it is pure privacy: write eps=." if order == math.inf else ""
             more = " Order 1 alone cannot be claimed." if order == 1 else more
-            raise _invalid("orders", orders, allowed + more)
+            raise invalid("orders", orders, allowed + more)
     if min(orders.values()) > LARGEST_EPS:
-        raise _invalid("orders", orders, allowed)
+        raise invalid("orders", orders, allowed)
     pairs = tuple(sorted((float(order), float(eps)) for order, eps in orders.items()))
     return replace(given, orders=pairs)
 
@@ -220,7 +215,7 @@ def _tradeoff(tradeoff: TradeOff) -> Guarantee:
 
 def _check_callable(given: PrivacyProfile | TradeOff, kind: str) -> None:
     if not callable(given.function):
-        raise _invalid("function", given.function, f"Allowed: a function {kind}.")
+        raise invalid("function", given.function, f"Allowed: a function {kind}.")
 
 
 def _evaluated(given: Guarantee, values: Callable[[], Any]) -> Any:

@@ -248,8 +248,7 @@ def keep(result: Result) -> list[str]:
 
 def _options(result: Result) -> list[str]:
     """Options without which it would be another audit."""
-    from pytest_dp.keywords import NO_MARGIN
-    from pytest_dp.settings import Settings
+    from pytest_dp.settings import NO_MARGIN, Settings
 
     written = Settings().over(result.claim.effort)
     options = []

@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 
+import pytest_dp
+from pytest_dp.claim import expand
+from pytest_dp.plugin.options import accumulates, settings_of, strict
+from pytest_dp.settings import Settings
+
 IMPORTS = (
     "import pytest\nfrom pytest_dp import ClaimError, PrivacyViolation, dp_claim, queries, values, "
     "DPSniper, RenyiDP, Sequential, add_remove_one, replace_one\n"
 )
 
+QUIET = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:unraisableexception")
+"""For runs inside this process: Hypothesis would be loaded again, and garbage collected five times
+at the end of each.
+"""
 QUICK = 'pairs=[([1], [])], vectorized="size", max_samples=2000'
 
 
@@ -44,9 +53,18 @@ class Project:
 
     def run(self, *args: str) -> pytest.RunResult:
         """Run pytest in this process."""
-        # Hypothesis' plugin would load Hypothesis again for each of them.
-        quick = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
-        return self.pytester.runpytest_inprocess(*quick, *args)
+        return self.pytester.runpytest_inprocess(*QUIET, *args)
+
+    def settings(
+        self, *options: str, claim: str = "", ini: str = "", conftest: str = ""
+    ) -> tuple[Settings, bool, bool]:
+        """The settings of a claim with these keywords; if they are strict, and accumulate."""
+        self.ini(ini)
+        self.write("conftest.py", conftest, imports="from pytest_dp import *\n")
+        config = self.pytester.parseconfigure(*QUIET, *options)
+        keywords = eval(f"dict({claim})", vars(pytest_dp))
+        [claimed] = expand({"eps": 1.0, "pairs": [([1], [])], **keywords})
+        return settings_of(config, claimed), strict(config), accumulates(config)
 
     def run_apart(self, *args: str, timeout: float = 90) -> pytest.RunResult:
         """Run pytest in a process of its own."""

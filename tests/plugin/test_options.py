@@ -1,151 +1,63 @@
-"""Options ``--dp-*`` and ini keys ``dp_*``."""
+"""Options ``--dp-*`` and ini keys ``dp_*``: which one holds, and what a run makes of them."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import sys
-from types import SimpleNamespace
 
 import pytest
 from projects import QUICK, laplace
 
-from pytest_dp import DPSniper
+from pytest_dp import DPSniper, Sequential, StatDP
 
-PROBE = """
-@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], vectorized="size"{claim})
-def test_a(dp_check, request):
-    result = dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size))
-    with open("seen", "w") as file:
-        print(result.alpha, result.samples, result.method, result.seed, file=file)
-"""
-
-
-def seen(project, *options: str, claim: str = "", ini: str = "") -> list[str]:
-    """Alpha, samples, method and seed of one audit under these settings."""
-    project.ini(ini)
-    project.write("test_a.py", PROBE.format(claim=f", {claim}" if claim else ""))
-    project.run(*options).assert_outcomes(passed=1)
-    return (project.root / "seen").read_text().split()
-
-
-@pytest.mark.slow
-def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(project):
-    option, claim, ini = "--dp-alpha=0.01", "alpha=0.02", "dp_alpha = 0.03"
-    few = "dp_max_samples = 3000\n"
-    assert seen(project, option, claim=claim, ini=few + ini)[0] == "0.01"
-    assert seen(project, claim=claim, ini=few + ini)[0] == "0.02"
-    assert seen(project, ini=few + ini)[0] == "0.03"
-    assert seen(project, ini=few)[0] == "1e-06"
-
-
-@pytest.mark.spot(2)
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("option", "claim", "ini"),
-    [
-        ("--dp-max-samples=4000", "max_samples=6000", "dp_max_samples = 8_000"),
-        ("--dp-max-samples=4e3", "max_samples=6000", "dp_max_samples = 8,000"),
-    ],
-)
-def test_max_samples(project, option, claim, ini):
-    assert 2000 < int(seen(project, option, claim=claim, ini=ini)[1]) <= 4000
-    assert 4000 < int(seen(project, claim=claim, ini=ini)[1]) <= 6000
-    assert 6000 < int(seen(project, ini=ini)[1]) <= 8000
-
-
-@pytest.mark.slow
-def test_method_and_seed(project):
-    few = "dp_max_samples = 2000\n"
-    assert seen(project, ini=few)[2] == "sequential"
-    assert seen(project, "--dp-method=statdp", ini=few)[2] == "statdp"
-    assert seen(project, ini=few + "dp_method = statdp")[2] == "statdp"
-    assert seen(project, "--dp-seed=8f2c", ini=few + "dp_seed = 1")[3] == str(0x8F2C)
-    assert seen(project, "--dp-seed=0", ini=few)[3] == "0"
-    assert seen(project, ini=few + "dp_seed = ff")[3] == "255"
-
-
-@pytest.fixture
-def stand_in(monkeypatch):
-    """An auditor in DP-Sniper's place, which draws nothing; the claims that it was given."""
-    audited = []
-
-    def audit(context):
-        audited.append(context.claim)
-        return context.result("no violation", lower=0.5, resolution=2.0)
-
-    fake = SimpleNamespace(audit=audit)
-    monkeypatch.setitem(sys.modules, "pytest_dp.auditors.dpsniper", fake)
-    return audited
+FEW = laplace("few", 1.0).replace("2000", "20")
 
 
 @pytest.mark.parametrize(
-    ("option", "claim", "ini", "method"),
+    ("name", "option", "claim", "ini", "expected"),
     [
-        ([], "", "dp_method = dpsniper", "dpsniper"),
-        ([], "method='dpsniper'", "", "dpsniper"),
-        ([], "method='statdp'", "dp_method = dpsniper", "statdp"),
-        ([], "method='sequential'", "dp_method = dpsniper", "sequential"),
-        (["--dp-method=dpsniper"], "method='statdp'", "", "dpsniper"),
-        (["--dp-method=statdp"], "method='dpsniper'", "", "statdp"),
+        ("alpha", "0.01", "alpha=0.02", "0.03", (0.01, 0.02, 0.03, 1e-6)),
+        ("max_samples", "4e3", "max_samples=6000", "8_000", (4000, 6000, 8000, 400_000)),
+        ("max_samples", "4000", "max_samples=6000", "8,000", (4000, 6000, 8000, 400_000)),
+        ("max_seconds", "0.5", "max_seconds=1", "9", (0.5, 1.0, 9.0, 60.0)),
+        ("margin", "none", "margin=2", "3", (1.0, 2.0, 3.0, 1.25)),
+        (
+            "method",
+            "statdp",
+            "method=Sequential(coupled=False)",
+            "dpsniper",
+            (StatDP(), Sequential(coupled=False), DPSniper(), Sequential()),
+        ),
+        ("beyond", "off", "beyond='fail'", "fail", ("off", "fail", "fail", "tell")),
+        ("jobs", "2", "", "3", (2, 3, 3, None)),
+        ("seed", "8f2c", "", "ff", (0x8F2C, 255, 255, None)),
+        ("seed", "0", "", "1", (0, 1, 1, None)),
     ],
 )
-def test_dpsniper_is_reached_from_everywhere(project, stand_in, option, claim, ini, method):
-    few = "dp_max_samples = 2000\n"
-    assert seen(project, *option, claim=claim, ini=few + ini)[2] == method
-    assert len(stand_in) == (method == "dpsniper")
+def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(
+    project, name, option, claim, ini, expected
+):
+    option, ini = f"--dp-{name.replace('_', '-')}={option}", f"dp_{name} = {ini}"
+    settings = (
+        project.settings(option, claim=claim, ini=ini)[0],
+        project.settings(claim=claim, ini=ini)[0],
+        project.settings(ini=ini)[0],
+        project.settings()[0],
+    )
+    assert tuple(getattr(each, name) for each in settings) == expected
 
 
-def test_the_keywords_of_dpsniper_travel_with_a_claim(project, stand_in):
-    given = "method=DPSniper(c=0.01, classifier='logistic'), floating_point=True, features=abs"
-    project.write("test_a.py", laplace("noisy", 1.0, f"eps=1.0, {QUICK}, {given}"))
-    project.run().assert_outcomes(passed=1)
-    seen(project, claim=given)
-    for claim in stand_in:
-        method = DPSniper(c=0.01, classifier="logistic")
-        effort = {"method": method, "floating_point": True, "features": abs}
-        assert claim.effort.items() >= effort.items()
-    assert len(stand_in) == 2
-
-
-def test_keywords_without_a_use_are_noted(project, stand_in):
-    claim = f"eps=1.0, {QUICK}, method=DPSniper(c=0.5), features=float"
-    project.write("test_a.py", laplace("noisy", 1.0, claim))
-    for option, notes in (
-        ("--dp-method=sequential", []),
-        ("--dp-method=statdp", ["method statdp does not use features"]),
-        ("--dp-method=dpsniper", []),
-    ):
-        result = project.run(option, "-v")
-        result.assert_outcomes(passed=1)
-        [[row]] = project.rows(result).values()
-        assert [note for note in row["notes"] if "does not use" in note] == notes
-        assert ("does not use" in result.stdout.str()) == bool(notes)
+def test_an_audit_goes_by_them(project):
+    project.write("test_a.py", laplace("good", 1.0))
+    result = project.run("--dp-alpha=0.01", "--dp-method=statdp", "--dp-seed=8f2c", "-v")
+    result.assert_outcomes(passed=1)
+    [[row]] = project.rows(result).values()
+    assert (row["alpha"], row["method"], row["seed"]) == (0.01, "statdp", "8f2c")
+    assert 1000 < row["samples"] <= 2000
 
 
 @pytest.mark.slow
-def test_max_seconds_limits_the_audit(project):
-    body = """
-    import time
-    @dp_claim(eps=1.0, pairs=[([1], [])]{claim})
-    def slow(d, rng):
-        time.sleep(0.002)
-        return len(d) + rng.laplace()
-    """
-    seconds = {}
-    for claim, options in (("", ["--dp-max-seconds=0.5"]), (", max_seconds=0.5", [])):
-        project.write("test_a.py", body.format(claim=claim))
-        result = project.run(*options)
-        assert result.ret == 0
-        [rows] = project.rows(result).values()
-        seconds[claim] = rows[0]["seconds"]
-    assert all(spent < 1.5 for spent in seconds.values())
-
-
-@pytest.mark.spot(2)
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [[], ["--dp-jobs=2"]])
-def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project, options):
+def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project):
     slow = """
     @dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=1.5)
     def {}(d, rng):
@@ -154,7 +66,7 @@ def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project, options):
     """
     mechanisms = ("good", 0.0005, 1), ("broken", 0.0005, 0.1), ("few", 0.2, 1)
     project.write("test_a.py", "import time", *(slow.format(*facts) for facts in mechanisms))
-    result = project.run("-v", *options)
+    result = project.run("-v")
     counts = {"passed": 1, "failed": 1, "inconclusive": 1, "warnings": 1}
     assert result.parseoutcomes() == counts
     status = [row["status"] for [row] in project.rows(result).values()]
@@ -170,83 +82,68 @@ def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project, options):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (
-            "--dp-method=magic",
-            "Invalid method='magic'. Valid choices: 'sequential', 'statdp', 'dpsniper'.",
-        ),
-        ("--dp-method=sniper", "Invalid method='sniper'. *Did you mean 'dpsniper'?"),
-        ("--dp-alpha=2", "Invalid alpha=2.0. Allowed: a probability between 0 and 1"),
-        ("--dp-alpha=x", "Invalid alpha='x'. Allowed: a probability"),
-        ("--dp-alpha=", "Invalid alpha=''. Allowed: a probability"),
-        ("--dp-max-samples=1.5", "Invalid max_samples='1.5'. Allowed: a whole number above 0"),
-        ("--dp-max-samples=0", "Invalid max_samples=0. Allowed: a whole number above 0"),
-        ("--dp-max-samples=nan", "Invalid max_samples='nan'. Allowed: a whole number"),
-        ("--dp-max-seconds=-1", "Invalid max_seconds=-1.0. Allowed: a number of seconds"),
-        ("--dp-max-seconds=soon", "Invalid max_seconds='soon'. Allowed: a number of seconds"),
-        ("--dp-jobs=0", "Invalid jobs='0'. Allowed: a whole number of processes"),
-        ("--dp-jobs=two", "Invalid jobs='two'. Allowed: a whole number of processes"),
-        ("--dp-seed=xyz", "Invalid seed='xyz'. Allowed: hexadecimal digits"),
-        ("--dp-seed=-1", "Invalid seed='-1'. Allowed: hexadecimal digits"),
-        ("--dp-seed=", "Invalid seed=''. Allowed: hexadecimal digits"),
+        ("method=sniper", "Invalid method='sniper'. .*Did you mean 'dpsniper'?"),
+        ("alpha=2", "Invalid alpha=2.0. Allowed: a probability between 0 and 1"),
+        ("alpha=x", "Invalid alpha='x'. Allowed: a probability"),
+        ("alpha=", "Invalid alpha=''. Allowed: a probability"),
+        ("max-samples=1.5", "Invalid max_samples='1.5'. Allowed: a whole number above 0"),
+        ("max-samples=0", "Invalid max_samples=0. Allowed: a whole number above 0"),
+        ("max-samples=nan", "Invalid max_samples='nan'. Allowed: a whole number"),
+        ("max-seconds=soon", "Invalid max_seconds='soon'. Allowed: a number of seconds"),
+        ("margin=no", "Invalid margin='no'. Allowed: a number above 1"),
+        ("beyond=never", "Invalid beyond='never'. Valid choices: 'tell', 'fail', 'off'"),
+        ("jobs=0", "Invalid jobs=0. Allowed: a whole number of processes"),
+        ("jobs=two", "Invalid jobs='two'. Allowed: a whole number of processes"),
+        ("seed=xyz", "Invalid seed='xyz'. .*, or 'random'; in options hexadecimal, as 8f2c"),
+        ("seed=-1", "Invalid seed=-1. Allowed"),
+        ("profile=nigthly", "There is no profile 'nigthly'. Did you mean 'nightly'?"),
     ],
 )
-def test_bad_values_are_usage_errors_that_say_what_is_allowed(project, option, message):
-    project.write("test_a.py", "def test_plain(): pass", imports="")
-    result = project.run(option)
+def test_a_bad_value_is_a_usage_error_that_says_what_is_allowed(project, option, message):
+    message = re.escape(message).replace(r"\.\*", ".*")
+    with pytest.raises(pytest.UsageError, match=f"--dp-{option.partition('=')[0]}: {message}"):
+        project.settings(f"--dp-{option}")
+    key, _, value = option.replace("-", "_", 1).partition("=") if "=-" not in option else (0, 0, 0)
+    if key:
+        with pytest.raises(pytest.UsageError, match=f"ini key dp_{key}: {message}"):
+            project.settings(ini=f"dp_{key} = {value}")
+
+
+@pytest.mark.parametrize("name", ["accumulate", "strict", "modules"])
+def test_a_switch_of_the_ini_file_that_is_neither(project, name):
+    message = f"ini key dp_{name}: invalid truth value 'maybe'.* Allowed: true or false"
+    with pytest.raises(pytest.UsageError, match=message):
+        project.settings(ini=f"dp_{name} = maybe")
+
+
+def test_a_usage_error_is_shown_as_one(project):
+    result = project.run("--dp-method=magic")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    name = option.partition("=")[0]
-    result.stderr.fnmatch_lines([f"ERROR: {name}: {message}*"])
+    choices = "'sequential', 'statdp', 'dpsniper'."
+    result.stderr.fnmatch_lines(
+        [f"ERROR: --dp-method: Invalid method='magic'. Valid choices: {choices}*"]
+    )
     assert "Traceback" not in result.stderr.str()
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("dp_method = magic", "Invalid method='magic'. Valid choices:"),
-        ("dp_alpha = 7", "Invalid alpha=7.0. Allowed:"),
-        ("dp_alpha =", "Invalid alpha=''. Allowed:"),
-        ("dp_max_samples = many", "Invalid max_samples='many'. Allowed:"),
-        ("dp_max_seconds = 0", "Invalid max_seconds=0.0. Allowed:"),
-        ("dp_jobs = -1", "Invalid jobs='-1'. Allowed:"),
-        ("dp_seed = xyz", "Invalid seed='xyz'. Allowed:"),
-        ("dp_accumulate = maybe", "invalid truth value 'maybe'. Allowed: true or false"),
-        ("dp_strict = maybe", "invalid truth value 'maybe'. Allowed: true or false"),
-        ("dp_modules = perhaps", "invalid truth value 'perhaps'. Allowed: true or false"),
-    ],
-)
-def test_bad_ini_values_are_usage_errors_too(project, line, message):
-    project.ini(line)
-    project.write("test_a.py", "def test_plain(): pass", imports="")
-    result = project.run()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: ini key {line.split()[0]}: {message}*"])
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("ini", "options"), [("", ["--dp-seed=random"]), ("dp_seed=random", [])])
-def test_a_random_seed_is_shown_and_repeats_the_run(project, ini, options):
-    project.ini(ini)
+def test_runs_agree_but_for_a_random_seed_which_is_shown_and_repeats_the_run(project):
     project.write("test_a.py", laplace("good", 1.0))
-    first, second = project.run(*options), project.run(*options)
+    plain = project.run()
+    assert "dp: seed" not in plain.stdout.str()
+    assert project.facts(plain) == project.facts(project.run())
+    project.ini("dp_seed = random")
+    first, second = project.run(), project.run()
     [command] = re.findall(r"repeat this run with (--dp-seed=\w+)", first.stdout.str())
     assert project.facts(first) != project.facts(second)
-    again = project.run(command)
-    assert project.facts(again) == project.facts(first)
+    assert project.facts(first) == project.facts(project.run(command))
 
 
 @pytest.mark.slow
-def test_without_a_seed_the_header_says_nothing_and_runs_agree(project):
-    project.write("test_a.py", laplace("broken", 0.2))
-    first = project.run()
-    assert "dp: seed" not in first.stdout.str()
-    assert project.facts(first) == project.facts(project.run())
-
-
-@pytest.mark.slow
+@pytest.mark.usefixtures("_without_blame")
 def test_the_reproduce_line_of_a_failure_reproduces_it(project):
     project.write(
         "test_a.py",
-        laplace("broken", 0.2),
         f"@pytest.mark.dp_claim(eps=1.0, {QUICK})\n"
         "def test_vendor(dp_check):\n"
         "    noisy = lambda d, rng, size: len(d) + rng.laplace(scale=0.2, size=size)\n"
@@ -254,21 +151,19 @@ def test_the_reproduce_line_of_a_failure_reproduces_it(project):
         "    dp_check(noisy)\n",
     )
     first = project.run()
-    commands = re.findall(r"Reproduce:\s+(?:E\s+)?pytest (.*)", first.stdout.str())
-    assert len(commands) == 2
-    for command in commands:
-        nodeid, seed = shlex.split(command)
-        again = project.run(nodeid, seed)
-        again.assert_outcomes(failed=1)
-        details = [project.facts(run)[nodeid][-1] for run in (first, again)]
-        assert details[0] == details[1]
+    [command] = re.findall(r"Reproduce:\s+(?:E\s+)?pytest (.*)", first.stdout.str())
+    nodeid, seed = shlex.split(command)
+    again = project.run(nodeid, seed)
+    again.assert_outcomes(failed=1)
+    details = [project.facts(run)[nodeid][-1] for run in (first, again)]
+    assert details[0] == details[1]
 
 
-@pytest.mark.parametrize(("ini", "options"), [("", ["--dp-strict"]), ("dp_strict = true", [])])
-def test_strict_fails_inconclusive_audits(project, ini, options):
-    project.ini(ini)
-    project.write("test_a.py", laplace("few", 1.0).replace("2000", "20"), laplace("good", 1.0))
-    result = project.run(*options)
+def test_strict_fails_inconclusive_audits(project):
+    assert project.settings("--dp-strict")[1]
+    assert project.settings(ini="dp_strict = true")[1]
+    project.write("test_a.py", FEW, laplace("good", 1.0))
+    result = project.run("--dp-strict")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         ["E   InconclusiveAudit: inconclusive: could not test eps = 1.0 with *", "few*inconclusive"]
@@ -276,22 +171,22 @@ def test_strict_fails_inconclusive_audits(project, ini, options):
     assert "pytest_dp/" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("marker", [False, True])
 @pytest.mark.parametrize("ini", ["", "filterwarnings = error"])
-def test_inconclusive_audits_warn(project, marker, ini):
-    few = laplace("few", 1.0).replace("2000", "20")
-    if marker:
-        few = (
-            f"@pytest.mark.dp_claim(eps=1.0, {QUICK.replace('2000', '20')})\n"
-            "def test_few(dp_check):\n"
-            "    dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size))\n"
-        )
+def test_inconclusive_audits_warn(project, ini):
     project.ini(ini)
-    project.write("test_a.py", few)
+    project.write(
+        "test_a.py",
+        FEW,
+        f"@pytest.mark.dp_claim(eps=1.0, {QUICK.replace('2000', '20')})\n"
+        "def test_few(dp_check):\n"
+        "    dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size))\n",
+    )
     result = project.run()
-    counts = {"failed": 1} if ini else {"inconclusive": 1, "warnings": 1}
+    counts = {"failed": 2} if ini else {"inconclusive": 2, "warnings": 2}
     assert result.parseoutcomes() == counts
-    result.stdout.fnmatch_lines(["*InconclusiveWarning: test_a.py::*inconclusive: could not test*"])
+    said = "*InconclusiveWarning: test_a.py::{}*inconclusive: could not test*"
+    for name in ("few", "test_few"):
+        result.stdout.fnmatch_lines([said.format(name)])
     assert "pytest_dp/" not in result.stdout.str(), "nothing of ours is shown"
 
 

@@ -12,33 +12,19 @@ from pytest_dp.keywords import KEYWORDS
 from pytest_dp.profiles import profile, register_profile
 from pytest_dp.settings import NAMES, Settings
 
-PROBE = """
-from pytest_dp.plugin.options import accumulates, settings_of, strict
-from pytest_dp.claim import expand
-
-def test_probe(request):
-    [claim] = expand({{"eps": 1.0, "pairs": [([1], [])], {claim}}})
-    settings = settings_of(request.config, claim)
-    with open("seen", "w") as file:
-        print(settings.margin, settings.max_seconds, settings.n_jobs, file=file)
-        print(strict(request.config), accumulates(request.config), settings.seed, file=file)
-"""
-DEFAULT = ["1.25", "60.0", "None", "False", "False", "None"]
-DEV = ["1.5", "20.0", "None", "False", "False", "None"]
+DEFAULT = [1.25, 60.0, None, False, False, None]
+DEV = [1.5, 20.0, None, False, False, None]
 
 
-def seen(project, *options: str, claim: str = "", ini: str = "", conftest: str = "") -> list[str]:
+def seen(project, *options: str, **given: str) -> list:
     """Margin, seconds, processes, strictness, accumulation and seed under these settings."""
-    project.ini(ini)
-    project.write("conftest.py", conftest, imports="from pytest_dp import *\n")
-    project.write("test_a.py", PROBE.format(claim=claim))
-    result = project.run(*options)
-    assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
-    return (project.root / "seen").read_text().split()
+    settings, strict, accumulates = project.settings(*options, **given)
+    effort = [settings.margin, settings.max_seconds, settings.jobs]
+    return [*effort, strict, accumulates, settings.seed]
 
 
 REGISTERED = "register_profile('mine', parent='dev', max_seconds=7, strict=True, jobs=1, seed=255)"
-MINE = ["1.5", "7.0", "1", "True", "False", "255"]
+MINE = [1.5, 7.0, 1, True, False, 255]
 
 
 @pytest.mark.parametrize(
@@ -55,9 +41,9 @@ MINE = ["1.5", "7.0", "1", "True", "False", "255"]
         (["--dp-profile=mine"], "", REGISTERED, MINE),
         ([], "", f"{REGISTERED}; load_profile('mine')", MINE),
         (["--dp-profile=dev"], "", "register_profile('dev')", DEFAULT),
-        (["--dp-profile=mine"], "dp_strict = false", REGISTERED, [*MINE[:3], "False", *MINE[4:]]),
-        (["--dp-profile=mine", "--dp-seed=1"], "dp_seed = 2", REGISTERED, [*MINE[:5], "1"]),
-        (["--dp-profile=mine"], "dp_seed = 2", REGISTERED, [*MINE[:5], "2"]),
+        (["--dp-profile=mine"], "dp_strict = false", REGISTERED, [*MINE[:3], False, *MINE[4:]]),
+        (["--dp-profile=mine", "--dp-seed=1"], "dp_seed = 2", REGISTERED, [*MINE[:5], 1]),
+        (["--dp-profile=mine"], "dp_seed = 2", REGISTERED, [*MINE[:5], 2]),
     ],
 )
 def test_who_chooses_a_profile(project, options, ini, conftest, expected):
@@ -65,33 +51,24 @@ def test_who_chooses_a_profile(project, options, ini, conftest, expected):
 
 
 def test_the_next_run_starts_without_a_profile(project):
-    assert seen(project, conftest="load_profile('dev')") == DEV
+    project.write(
+        "conftest.py", "from pytest_dp import load_profile\nload_profile('dev')", imports=""
+    )
+    assert "dp: profile dev" in project.run("--collect-only").outlines
     assert seen(project) == DEFAULT
 
 
 @pytest.mark.parametrize(
     ("options", "claim", "ini", "margin", "seconds"),
     [
-        (["--dp-profile=dev"], "'max_seconds': 9", "", "1.5", "9.0"),
-        (["--dp-profile=dev"], "'margin': 1.1", "", "1.1", "20.0"),
-        (["--dp-profile=dev"], "'margin': None", "", "1.0", "20.0"),
-        (["--dp-profile=dev"], "", "dp_margin = 1.3", "1.3", "20.0"),
-        (
-            ["--dp-profile=dev", "--dp-margin=1.2"],
-            "'margin': 1.1",
-            "dp_margin = 1.3",
-            "1.2",
-            "20.0",
-        ),
-        (["--dp-profile=nightly"], "", "", "1.0", "60.0"),
-        (
-            ["--dp-profile=nightly"],
-            "'margin': 1.5, 'max_seconds': 9",
-            "dp_margin = 3",
-            "1.0",
-            "9.0",
-        ),
-        (["--dp-profile=nightly", "--dp-margin=2"], "'margin': 1.5", "", "2.0", "60.0"),
+        (["--dp-profile=dev"], "max_seconds=9", "", 1.5, 9.0),
+        (["--dp-profile=dev"], "margin=1.1", "", 1.1, 20.0),
+        (["--dp-profile=dev"], "margin=None", "", 1.0, 20.0),
+        (["--dp-profile=dev"], "", "dp_margin = 1.3", 1.3, 20.0),
+        (["--dp-profile=dev", "--dp-margin=1.2"], "margin=1.1", "dp_margin = 1.3", 1.2, 20.0),
+        (["--dp-profile=nightly"], "", "", 1.0, 60.0),
+        (["--dp-profile=nightly"], "margin=1.5, max_seconds=9", "dp_margin = 3", 1.0, 9.0),
+        (["--dp-profile=nightly", "--dp-margin=2"], "margin=1.5", "", 2.0, 60.0),
     ],
 )
 def test_the_claim_beats_the_profile_but_for_a_margin_that_is_lifted(
@@ -134,22 +111,17 @@ def test_every_setting_of_a_claim_is_tried_above():
     assert list(PROFILED) == [name for name in KEYWORDS if name in NAMES]
 
 
-def test_nightly_draws_a_seed_and_accumulates(project):
-    first, second = (seen(project, "--dp-profile=nightly") for _ in range(2))
-    assert first[4] == "True"
-    assert first[5] != second[5]
-
-
 @pytest.mark.parametrize(
     ("options", "ini", "on"),
     [
-        (["--dp-accumulate"], "", "True"),
-        ([], "dp_accumulate = true", "True"),
-        (["--dp-profile=nightly"], "dp_accumulate = false", "False"),
+        (["--dp-accumulate"], "", True),
+        ([], "dp_accumulate = true", True),
+        (["--dp-profile=nightly"], "", True),
+        (["--dp-profile=nightly"], "dp_accumulate = false", False),
     ],
 )
 def test_accumulation(project, options, ini, on):
-    assert seen(project, *options, ini=ini)[4] == on
+    assert seen(project, *options, ini=ini)[4] is on
 
 
 @pytest.mark.parametrize("variable", ["CI", "TF_BUILD"])
@@ -157,51 +129,47 @@ def test_ci_has_a_profile(project, monkeypatch, variable):
     changed = "register_profile('ci', max_seconds=5)"
     for name in ("CI", "TF_BUILD", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "TEAMCITY_VERSION"):
         monkeypatch.delenv(name, raising=False)
-    assert seen(project, conftest=changed)[1] == "60.0"
     monkeypatch.setenv(variable, "true")
-    assert seen(project, conftest=changed)[1] == "5.0"
-    assert seen(project, ini="dp_profile = default", conftest=changed)[1] == "60.0"
-
-
-def test_by_default_ci_is_no_different(project, monkeypatch):
-    monkeypatch.setenv("CI", "true")
     assert seen(project) == DEFAULT
+    assert seen(project, conftest=changed)[1] == 5.0
+    assert seen(project, ini="dp_profile = default", conftest=changed)[1] == 60.0
+    monkeypatch.delenv(variable)
+    assert seen(project, conftest=changed)[1] == 60.0
 
 
 def test_the_header_shows_what_is_not_usual(project):
-    project.write("test_a.py", "def test_plain(): pass")
-    lines = project.run("--dp-profile=nightly").outlines
-    assert "dp: profile nightly" in lines
-    assert any(re.match(r"dp: seed \w+; repeat this run", line) for line in lines)
+    first, second = (project.run("--dp-profile=nightly").outlines for _ in range(2))
+    assert "dp: profile nightly" in first
+    [drawn], [other] = (
+        [line for line in lines if re.match(r"dp: seed \w+; repeat this run", line)]
+        for lines in (first, second)
+    )
+    assert drawn != other
     assert "dp: profile" not in project.run("--dp-profile=default").stdout.str()
-    assert "dp: profile" not in project.run().stdout.str()
+
+
+PROBE = """
+def test_probe(request):
+    with open("seen", "w") as file:
+        print(request.config.option.dp_profile, request.config.option.dp_seed, file=file)
+"""
 
 
 @pytest.mark.slow
 def test_workers_have_the_profile_and_one_seed(project):
     project.write("conftest.py", "from pytest_dp import load_profile", imports="")
-    project.write("test_a.py", PROBE.format(claim=""))
+    project.write("test_a.py", PROBE)
     result = project.run("-n", "1", "--dp-profile=nightly")
     result.assert_outcomes(passed=1)
-    margin, *_, accumulates, seed = (project.root / "seen").read_text().split()
-    assert (margin, accumulates) == ("1.0", "True")
-    result.stdout.fnmatch_lines([f"dp: seed {int(seed):x}; repeat this run *"])
+    profile, seed = (project.root / "seen").read_text().split()
+    assert profile == "nightly"
+    result.stdout.fnmatch_lines([f"dp: seed {seed}; repeat this run *"])
 
 
-@pytest.mark.parametrize(
-    ("options", "ini", "message"),
-    [
-        (["--dp-profile=nigthly"], "", "--dp-profile: There is no profile 'nigthly'. Did you mean"),
-        ([], "dp_profile = xyz", "ini key dp_profile: There is no profile 'xyz'. Registered: 'de*"),
-    ],
-)
-def test_a_name_that_is_none_is_a_usage_error(project, options, ini, message):
-    project.ini(ini)
-    project.write("test_a.py", "def test_plain(): pass")
-    result = project.run(*options)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {message}*"])
-    assert "Traceback" not in result.stderr.str()
+def test_a_profile_of_the_ini_file_that_is_none_is_a_usage_error(project):
+    message = r"ini key dp_profile: There is no profile 'xyz'\. Registered: 'default', 'dev'"
+    with pytest.raises(pytest.UsageError, match=message):
+        project.settings(ini="dp_profile = xyz")
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def laplace(records, rng, size, scale):
 @pytest.mark.parametrize("scale", [1.0, 0.8])
 def test_an_audit_leaves_its_e_value_where_somebody_collects(scale):
     (claim,) = expand({"eps": 1.0, "pairs": [([1], [])], "params": {"scale": scale}} | FEW)
-    settings = Settings(seed=1, n_jobs=1).over(claim.effort)
+    settings = Settings(seed=1, jobs=1).over(claim.effort)
     collecting = Past(evidence=lambda promise, seed: Evidence())
     result = run(claim, laplace, settings, "some", past=collecting)
     assert result.e_value == pytest.approx(math.exp(result.evidence.log_e_value))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,10 @@ from pytest_dp import (
     PrivacyProfile,
     RenyiDP,
     Sequential,
+    StatDP,
     TradeOff,
     add_remove_one,
+    audit,
     dp_claim,
     queries,
     replace_one,
@@ -24,8 +25,7 @@ from pytest_dp import (
 )
 from pytest_dp.claim import distinct_labels, expand
 from pytest_dp.datasets.relations import AllQueries, AnyTwo
-from pytest_dp.keywords import _READERS, KEYWORDS
-from pytest_dp.settings import Settings
+from pytest_dp.keywords import KEYWORDS
 
 PAIRS = [([0], [])]
 
@@ -85,21 +85,6 @@ def test_a_decorator_without_parentheses_or_keywords_is_refused_when_audited():
 def test_objects_without_attributes_are_refused():
     with pytest.raises(ClaimError, match="takes no attributes"):
         dp_claim(eps=1.0)(len)
-
-
-def test_importing_the_package_costs_nothing():
-    code = (
-        "import sys; before = set(sys.modules)\n"
-        "import pytest_dp; from pytest_dp import dp_claim, queries, values\n"
-        "dp_claim(eps=1.0, inputs=queries(3))(lambda d: d)\n"
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    command = [sys.executable, "-c", code]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    ours = [name for name in loaded if name.startswith("pytest_dp")]
-    assert ours == ["pytest_dp", "pytest_dp.declaration"]
-    heavy = {"numpy", "scipy", "pytest", "hypothesis", "joblib", "inspect", "dataclasses"}
-    assert not heavy & set(loaded)
 
 
 def test_params_give_one_claim_each():
@@ -170,9 +155,7 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({**GOOD, "epsilon": 1}, "no keyword 'epsilon'. Did you mean 'eps'|Valid keywords"),
         ({**GOOD, "neighbours": "one_query"}, "Did you mean 'neighbors'"),
         ({**GOOD, "eps": 0}, "Invalid eps=0. Allowed: a finite number above 0"),
-        ({**GOOD, "eps": -1.0}, "Invalid eps=-1.0"),
         ({**GOOD, "eps": math.nan}, "Invalid eps=nan"),
-        ({**GOOD, "eps": math.inf}, "Invalid eps=inf"),
         ({**GOOD, "eps": True}, "Invalid eps=True"),
         ({**GOOD, "eps": None}, "A claim needs one of eps"),
         ({**GOOD, "eps": "epsilon"}, "refers to a parameter in params="),
@@ -208,11 +191,18 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({**GOOD, "alpha": 0}, "Invalid alpha=0"),
         ({**GOOD, "alpha": 1.0}, "Invalid alpha=1.0"),
         ({**GOOD, "alpha": "1e-6"}, "Invalid alpha='1e-6'"),
-        ({**GOOD, "alpha": math.nan}, "Invalid alpha=nan"),
+        (
+            {**GOOD, "margin": 1},
+            "Invalid margin=1. Allowed: a number above 1, such as 1.25, or None",
+        ),
+        ({**GOOD, "margin": math.inf}, "Invalid margin=inf"),
+        ({**GOOD, "margin": True}, "Invalid margin=True"),
+        ({**GOOD, "search": ["all"]}, "Invalid search='all'. Valid choices: 'patterns'"),
+        ({**GOOD, "search": 3}, "Invalid search=3. Allowed: 'patterns', .* for no search"),
+        ({**GOOD, "beyond": True}, "Invalid beyond=True. Valid choices: 'tell', 'fail', 'off'"),
         ({**GOOD, "max_samples": 0}, "Invalid max_samples=0"),
         ({**GOOD, "max_samples": 1.5}, "Invalid max_samples=1.5"),
         ({**GOOD, "max_seconds": 0}, "Invalid max_seconds=0"),
-        ({**GOOD, "max_seconds": math.nan}, "Invalid max_seconds=nan"),
         ({**GOOD, "max_seconds": math.inf}, "Invalid max_seconds=inf"),
         (
             {**GOOD, "method": "guess"},
@@ -224,28 +214,17 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
             {**GOOD, "method": Sequential(classifier="aditive")},
             "'additive', 'logistic', 'mlp'. Did you mean 'add",
         ),
-        ({**GOOD, "method": Sequential(classifier="MLP")}, "Did you mean 'mlp'"),
-        (
-            {**GOOD, "method": Sequential(classifier="forest")},
-            "Valid choices: 'additive', 'logistic', 'mlp'.$",
-        ),
-        (
-            {**GOOD, "method": Sequential(classifier=abs)},
-            "It has no fit and no predict_proba. Allowed: 'additive'",
-        ),
-        ({**GOOD, "method": Sequential(classifier=int)}, "It has no fit and no predict_proba"),
         ({**GOOD, "features": "max"}, "Invalid features='max'. Allowed: a function of an output"),
-        ({**GOOD, "features": [max, min]}, "Allowed: a function of an output"),
         (
             {**GOOD, "method": DPSniper(c=0)},
             "Invalid c=0. Allowed: a probability between 0 and 1, such as 0.01",
         ),
-        ({**GOOD, "method": DPSniper(c=1)}, "Invalid c=1. Allowed"),
-        ({**GOOD, "method": DPSniper(c=True)}, "Invalid c=True. Allowed"),
-        ({**GOOD, "method": DPSniper(c="0.01")}, "Invalid c='0.01'. Allowed"),
-        ({**GOOD, "method": DPSniper(c=math.nan)}, "Invalid c=nan. Allowed"),
+        (
+            {**GOOD, "method": StatDP},
+            r"or with more to say Sequential\(\), StatDP\(\), DPSniper\(\)\.$",
+        ),
+        ({**GOOD, "method": Sequential(coupled=1)}, "Invalid coupled=1. Allowed: True or False"),
         ({**GOOD, "floating_point": 1}, "Invalid floating_point=1. Allowed: True or False"),
-        ({**GOOD, "floating_point": "yes"}, "Invalid floating_point='yes'"),
         ({**GOOD, "vectorized": 3}, "Allowed: the name of a parameter, such as 'size'"),
         ({**GOOD, "vectorized": "two words"}, "Allowed: the name of a parameter"),
         ({**GOOD, "rng": 1}, "Invalid rng=1"),
@@ -262,23 +241,8 @@ def test_bad_keywords_say_what_is_allowed(keywords, message):
         expand(keywords)
 
 
-def test_every_keyword_has_one_reader():
-    assert list(_READERS) == list(KEYWORDS)
-
-
 def test_every_keyword_of_the_decorator_is_a_keyword_of_audit():
-    import inspect
-
-    from pytest_dp import audit
-
     of_audit = inspect.signature(audit).parameters
     assert set(KEYWORDS) | {"mechanism", "seed", "n_jobs"} == set(of_audit)
     of_claim = inspect.signature(dp_claim).parameters
     assert all(of_audit[name].default == of_claim[name].default for name in {*KEYWORDS})
-
-
-def test_settings_come_from_the_nearest_place():
-    (claim,) = expand({**GOOD, "alpha": 0.01})
-    file, command_line = {"alpha": 0.2, "max_samples": 7}, {"alpha": 0.3}
-    assert Settings().over(file, claim.effort) == Settings(alpha=0.01, max_samples=7)
-    assert Settings().over(file, claim.effort, command_line).alpha == 0.3

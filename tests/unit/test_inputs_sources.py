@@ -61,7 +61,7 @@ def gated(records: list[int], rng: np.random.Generator) -> float:
 def audited(proposer: Listed, **keywords: object) -> tuple[Context, str]:
     (claim,) = expand({"eps": 1.0, "pairs": [([0], [])], **keywords})
     source = PairSource(pairs_of(claim.promise), [proposer])
-    settings = Settings(seed=3, n_jobs=1).over(claim.effort)
+    settings = Settings(seed=3, jobs=1).over(claim.effort)
     context = Context(claim, prepare(gated, claim.arguments), source, settings, "gated")
     return context, sequential.audit(context).verdict
 

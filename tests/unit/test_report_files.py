@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from results import BROKEN, COUNT, FOUND, PASSED, Event, rows
-from sarif_pydantic import Sarif
 
 import pytest_dp
 from pytest_dp.claim import Claim, Promise
@@ -99,6 +98,8 @@ def test_a_result_gives_its_record():
 
 
 def results_of(records, **given) -> list[dict]:
+    from sarif_pydantic import Sarif
+
     text = sarif(records, "0.1.0", **given)
     Sarif.model_validate_json(text, strict=False)
     (run,) = json.loads(text)["runs"]
