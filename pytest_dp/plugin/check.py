@@ -22,7 +22,7 @@ from pytest_dp.plugin.names import AUDITED, CONTENT, MARKER, reports
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.records.code import source_digest
-from pytest_dp.report.junit import properties
+from pytest_dp.report.alarms import properties
 from pytest_dp.report.record import Record
 from pytest_dp.report.violation import headline, violation
 from pytest_dp.sampling.streams import claim_seed

@@ -1,4 +1,4 @@
-"""``dp-claims.json`` in a run of pytest: what it has on record against what the run has found."""
+"""``dp-claims.json`` at the end of a run: it is written, or what no test was about is told."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def register(config: pytest.Config) -> None:
     file = claims_path(config)
     if config.option.collectonly or mode == "off" or (mode == "auto" and not file.exists()):
         return
-    seen = Seen(config)
+    seen = Seen(config, file, update=update)
     config.pluginmanager.register(seen, "dp_claims_seen")
     if not worker:
         config.pluginmanager.register(ClaimsFile(file, seen, update=update), "dp_claims_file")
@@ -58,7 +58,7 @@ class ClaimsFile:
     """Collects what became of all claims, and compares or writes them at the end of the run."""
 
     def __init__(self, file: Path, seen: Seen, *, update: bool) -> None:
-        self.run, self.update = Run(file, seen.tests), update
+        self.run = Run(file, seen.tests, update)
         self.crashed = False
 
     @pytest.hookimpl(optionalhook=True)
@@ -99,18 +99,18 @@ class ClaimsFile:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Compare or write, before reports are written and the end of the run is shown."""
         if session.exitstatus not in _JUDGED:
-            if self.update:
+            if self.run.update:
                 name = self.run.file.name
                 self.run.lines.append(f"{name} is as it was: this run did not end as it should.")
             return
         self.run.stopped = bool(self.crashed or session.shouldstop or session.shouldfail)
         if self.crashed and not self.run.tests:
             self.run.uncollected = True
-        if not self.update and self._about_none(session.config):
+        if not self.run.update and self._about_none(session.config):
             return
-        from pytest_dp.plugin.claims_judged import compare, write
+        from pytest_dp.plugin.claims_judged import conclude
 
-        (write if self.update else compare)(self.run, session)
+        conclude(self.run, session)
 
     def _about_none(self, config: pytest.Config) -> bool:
         """Whether this run was about no claim at all, so that nothing needs to be loaded."""
@@ -118,20 +118,21 @@ class ClaimsFile:
             return False
         try:
             names = list(json.loads(self.run.file.read_text(encoding="utf-8"))["claims"])
-        except Exception:  # what is wrong with it is said by `compare`
+        except Exception:  # what is wrong with it is said by `conclude`
             return False
-        return not any(map(scope(config, self.run.folder), names))
+        return not any(map(scope(config, self.run.file.parent), names))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """What is worth knowing of the claims on record; on GitHub, annotations as well."""
-        if self.run.lines and terminalreporter.config.get_verbosity() >= 0:
+        """What is worth knowing of the claims on record; failures with -q too."""
+        lines = self.run.lines if terminalreporter.config.get_verbosity() >= 0 else []
+        if lines or self.run.failures:
             terminalreporter.write_sep("=", "claims on record")
-            for line in self.run.lines:
-                terminalreporter.write_line(line)
-        if self.run.failures:
-            from pytest_dp.plugin.claims_judged import annotate
-
-            annotate(self.run, terminalreporter)
+        for failure in self.run.failures:
+            terminalreporter.write_line(f"ERROR: {failure.name}", red=True, bold=True)
+            for line in failure.message.splitlines():
+                terminalreporter.write_line(f"  {line}".rstrip())
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 def _reason(word: str, text: str) -> str:

@@ -1,42 +1,40 @@
-"""Which claims a process collects and audits: told to whoever compares them with those on record.
+"""Claims on record where tests are run: each claim's own test fails with what is less.
 
-With xdist that is another process; so all of it is plain values.
+With xdist that is another process than the one that ends the run, which is told in plain values.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dp.errors import PytestDPError
 from pytest_dp.plugin.names import AUDITED, MARKER
 
+if TYPE_CHECKING:
+    from pytest_dp.records.judging import Collected, Judgement
+
 OUTPUT = "dp_claims"
-
-
 _GROUP = re.compile(r"@[^\]@]*$")
 """What xdist appends to an id with ``--dist=loadgroup``."""
 
 
-class Failure(NamedTuple):
-    """What fails: a claim that is less than on record, or the file itself."""
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What no test could fail with: a claim that none was about, or the file itself."""
 
-    kind: str
-    """What became of the claim; empty for the file."""
     name: str
-    """The claim's id; empty for the file."""
-    error: PytestDPError
+    """The claim's id, or the name of the file."""
+    message: str
     file: Path
-    """Where something has changed."""
+    """Where to look."""
     line: int
-    source_line: int | None = None
-    """Where the claim begins."""
 
 
 @dataclass
@@ -47,13 +45,13 @@ class Run:
     """Where claims are on record."""
     tests: dict[str, dict[str, Any]]
     """What was collected, as `Seen` tells it."""
+    update: bool
     audited: dict[str, list[Any]] = field(default_factory=dict)
     """By test, the number of each audit, the entry of its claim, and whether the test expects it to
     be broken."""
     ended: dict[str, str] = field(default_factory=dict)
     """By test, ``"ran"``, or why it did not, in words."""
     failed: set[str] = field(default_factory=set)
-    """Tests that failed for themselves."""
     reported: set[str] = field(default_factory=set)
     """Tests of which there was a report."""
     uncollected: bool = False
@@ -64,32 +62,34 @@ class Run:
     """What is worth knowing at the end."""
     failures: list[Failure] = field(default_factory=list)
 
-    @property
-    def folder(self) -> Path:
-        """What ids are relative to."""
-        return self.file.parent
 
-    def id_of(self, root: Path, nodeid: str) -> str:
-        """The id of a test as in the file, whatever the root of this run is."""
-        from pytest_dp.plugin.failure import relative
+def id_of(file: Path, root: Path, nodeid: str, marks: Collection[str] = ()) -> str:
+    """The id of a test as in the file, whatever the root of this run is."""
+    from pytest_dp.plugin.failure import relative
 
-        path, colons, name = nodeid.partition("::")
-        if "xdist_group" in self.tests.get(nodeid, {}).get("marks", ()):
-            name = _GROUP.sub("", name)
-        return relative(root / path, self.folder) + colons + name
+    path, colons, name = nodeid.partition("::")
+    if "xdist_group" in marks:
+        name = _GROUP.sub("", name)
+    return relative(root / path, file.parent) + colons + name
+
+
+def ids(file: Path, root: Path, tests: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The ids of tests as in the file, by their node ids."""
+    return {nodeid: id_of(file, root, nodeid, test["marks"]) for nodeid, test in tests.items()}
 
 
 class Seen:
-    """The tests with claims of one process, by their ids.
+    """The tests with claims of one process, by their node ids.
 
     Each has ``path`` and ``line``, its ``marks``, the ``entry`` of its claim as far as that is
     known without an audit, and ``state``: "collected", "deselected", or "removed" by something that
     does not say so.
     """
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.config = config
+    def __init__(self, config: pytest.Config, file: Path, *, update: bool) -> None:
+        self.config, self.file, self.update = config, file, update
         self.tests: dict[str, dict[str, Any]] = {}
+        self._recorded: dict[str, Any] | None = None
         self._announced: set[int] = set()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -114,7 +114,7 @@ class Seen:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Send along what was audited."""
+        """Send along what was audited; fail a test whose claim is less than on record."""
         report = yield
         audits = item.stash.get(AUDITED, []) if call.when == "call" else []
         if audits:
@@ -130,13 +130,81 @@ class Seen:
                 expected = result.violated and (passed or result is not raised)
                 entries.append((number, entry, expected))
             report.__dict__["dp_audited"] = entries
+            if report.passed and not hasattr(report, "wasxfail") and not self.update:
+                self._compare(item, report, entries)
         return report
+
+    def _compare(self, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]) -> None:
+        """Let a test that passed fail for the first of its claims that is less than on record."""
+        from pytest_dp.records.judging import judged
+
+        recorded = self._on_record()
+        if recorded is None:
+            return
+        known = ids(self.file, self.config.rootpath, self.tests)
+        if item.nodeid not in known:
+            return
+        for number, entry, expected in audits:
+            name = numbered(known[item.nodeid], number)
+            told = judged(recorded, found(recorded, known.values(), name, entry))
+            if told is not None and told.fails and not expected:
+                hint = f"This is call {number} of dp_check in the test." if number > 1 else ""
+                self._fail(item, report, told, hint)
+                return
+
+    def _on_record(self) -> dict[str, Any] | None:
+        """The entries on record; None if there are none that can be compared with."""
+        from pytest_dp.errors import ClaimsFileError
+        from pytest_dp.records.storing import load
+
+        if self._recorded is None and self.file.exists():
+            with suppress(ClaimsFileError):  # which is told once, at the end of the run
+                self._recorded = load(self.file)
+        return self._recorded
+
+    def _fail(
+        self, item: pytest.Item, report: pytest.TestReport, told: Judgement, hint: str
+    ) -> None:
+        from pytest_dp.errors import WeakenedClaim
+        from pytest_dp.plugin.check import place
+        from pytest_dp.plugin.failure import decorator_source, represent
+        from pytest_dp.records.judging import message
+        from pytest_dp.report.record import Record
+
+        path, start = place(item)
+        wanted = [re.compile(rf"\b{name}\s*=") for name in told.keywords]
+        lines = enumerate(decorator_source(item.path, start), start)
+        line = next((at for at, text in lines if any(p.search(text) for p in wanted)), start)
+        error = WeakenedClaim(message(told, self.file.name, hint))
+        report.outcome = "failed"
+        report.longrepr = represent(error, self.config, item.path, line, start)
+        record = Record.of_error(item.nodeid, path, line, str(error), status="weakened")
+        report.__dict__.setdefault("dp_records", []).append(record.as_dict())
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """From a worker, to the process that started it."""
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output[OUTPUT] = json.dumps(self.tests)
+
+
+def numbered(name: str, number: int) -> str:
+    """The id of one of the audits of a test."""
+    return name if number == 1 else f"{name}#{number}"
+
+
+def found(
+    recorded: Mapping[str, Any],
+    known: Collection[str],
+    name: str,
+    entry: dict[str, Any] | None,
+    hidden: str = "",
+    selected: bool = True,
+) -> Collected:
+    """A claim beside what is on record of it."""
+    from pytest_dp.records.judging import Collected, counterpart
+
+    return Collected(name, entry, hidden, selected, counterpart(recorded, known, name, entry))
 
 
 def _described(item: pytest.Item, state: str) -> dict[str, Any]:

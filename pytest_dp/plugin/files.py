@@ -13,7 +13,7 @@ import pytest
 from pytest_dp.errors import ClaimError
 from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.plugin.names import reports
-from pytest_dp.report.formats import FORMATS, ending
+from pytest_dp.report.files import FORMATS, ending
 from pytest_dp.report.record import Record
 from pytest_dp.writing import write_whole
 

@@ -12,15 +12,8 @@ import pytest
 from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.report import github
 from pytest_dp.report.record import Record
+from pytest_dp.report.statuses import STATUSES
 from pytest_dp.report.text import table, verbose
-
-_COLOURS = {
-    "violated": {"red": True, "bold": True},
-    "error": {"red": True, "bold": True},
-    "inconclusive": {"yellow": True},
-    "beyond": {"yellow": True},
-    "no violation": {"green": True},
-}
 
 
 def records_of(reports: Iterable[pytest.TestReport]) -> list[Record]:
@@ -36,13 +29,13 @@ def show(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
 
     It returns what went wrong with that, which keeps nothing else from being shown.
     """
-    # What a test expects to be broken alarms nobody, here and on GitHub. What is not as on record
-    # is shown by itself.
-    records = [record for record in records if record.status != "weakened"]
+    # What a test expects to be broken alarms nobody, here and on GitHub.
     claims = [record for record in records if not record.expected]
+    audited = [record for record in records if record.status != "weakened"]  # shown by itself
     problems = []
     try:
-        _in_terminal(reporter, records, claims)
+        if audited:
+            _in_terminal(reporter, audited, [record for record in audited if not record.expected])
     except Exception as error:  # the failures above stand, and what is below
         problems.append(f"The table of claims could not be shown: {reason(error)}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
@@ -61,7 +54,7 @@ def _in_terminal(
         width = config.get_terminal_writer().fullwidth
         reporter.write_sep("=", "privacy claims")
         for line, status in table(claims, width):
-            reporter.write_line(line, **_COLOURS.get(status, {}))
+            reporter.write_line(line, **(STATUSES[status].colour if status else {}))
         for line in wrap(_expected(records), width):
             reporter.write_line(line)
     for record in claims:

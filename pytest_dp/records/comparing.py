@@ -21,6 +21,7 @@ from pytest_dp.records.entries import (
 from pytest_dp.settings import SEARCHES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
+_USUAL = Settings()
 
 
 class Change(NamedTuple):
@@ -49,13 +50,9 @@ def changes(old: Entry, new: Entry) -> list[Change]:
     """
     return [
         *_promise(*_of_units(old, new)),
-        *_relation(old.get("relation", {}), new.get("relation", {})),
-        *_group(old.get("group", 1), new.get("group", 1)),
         *_inputs(old, new),
-        *_param_changes("params", old, new),
-        *_param_changes("drawn", old, new),
-        *_composes(old.get("composes", []), new.get("composes", [])),
-        *_effort(old.get("effort", {}), new["effort"]),
+        *_fields(_said(old), _said(new)),
+        *_fields(old.get("effort", {}), new["effort"]),
         *_profile(old, new),
     ]
 
@@ -110,65 +107,27 @@ def _delta(given: Entry, eps: float) -> float:
     return min((delta for at, delta in given["curve"] if at <= eps), default=1.0)
 
 
-def _relation(old: Entry, new: Entry) -> Iterator[Change]:
-    """Compare relations: more rows for each unit are a stronger claim; others have no order."""
-    if old == new:
-        return
-    alike = all(old.get(name) == new.get(name) for name in {*old, *new} - {"rows"})
-    if not old or not new:
-        verdict = STRONGER if not old else WEAKER
-    elif alike:
-        before, after = (float(relation.get("rows", "inf")) for relation in (old, new))
-        verdict = STRONGER if after > before else WEAKER
-    else:
-        verdict = OTHER
-    yield Change("neighbours", _neighbors(old), _neighbors(new), verdict)
-
-
-def _neighbors(given: Mapping[str, Any]) -> str:
-    """As a keyword of a claim."""
-    if not given:
-        return "not stated"
-    said = {name: given[name] for name in ("record", "unit", "rows") if name in given}
-    name = given.get("neighbors")
-    return f"neighbors={Neighbors(str(name), **said) if said else repr(name)}"
-
-
-def _group(old: int, new: int) -> Iterator[Change]:
-    """A larger group is a stronger claim."""
-    if old != new:
-        yield Change("group", str(old), str(new), STRONGER if new > old else WEAKER)
-
-
 def _inputs(old: Entry, new: Entry) -> Iterator[Change]:
     before, after = old.get("examples"), new.get("examples")
     if before is None or after is None:
         if old.get("inputs") != new.get("inputs"):
             yield Change("inputs", _source(old), _source(new), OTHER)
         return
-    lost, gained = _difference(before, after), _difference(after, before)
-    if not lost and not gained:
-        return
-    count = f"{len(before)} example{'s' * (len(before) != 1)}"
+    lost, gained = _missing(before, after), _missing(after, before)
     if lost and gained:
         yield Change("inputs", _abbreviated(lost), _abbreviated(gained), OTHER)
     elif lost:
-        yield Change("inputs", count, f"{len(after)}, without {_abbreviated(lost)}", WEAKER)
-    else:
-        yield Change("inputs", count, f"{len(after)}, with {_abbreviated(gained)}", STRONGER)
+        said = f"{len(after)}, without {_abbreviated(lost)}"
+        yield Change("inputs", _counted(before), said, WEAKER)
+    elif gained:
+        said = f"{len(after)}, with {_abbreviated(gained)}"
+        yield Change("inputs", _counted(before), said, STRONGER)
 
 
-def _difference(texts: list[str], others: list[str]) -> list[str]:
-    """Those of some examples that are not among others."""
-    left = Counter(map(content_of, others))
-    missing = []
-    for text in texts:
-        content = content_of(text)
-        if left[content]:
-            left[content] -= 1
-        else:
-            missing.append(text)
-    return missing
+def _missing(texts: list[str], others: list[str]) -> list[str]:
+    """Those of some examples that are not among others, or not as often."""
+    missing = Counter(map(content_of, texts)) - Counter(map(content_of, others))
+    return [text for text in texts if content_of(text) in missing]
 
 
 def _abbreviated(texts: list[str]) -> str:
@@ -176,34 +135,23 @@ def _abbreviated(texts: list[str]) -> str:
     return ", ".join(texts[:2]) + more
 
 
+def _counted(examples: list[str]) -> str:
+    return f"{len(examples)} example{'s' * (len(examples) != 1)}"
+
+
 def _source(given: Entry) -> str:
-    count = len(given.get("examples", ()))
-    return str(given.get("inputs") or f"{count} example{'s' * (count != 1)}")
+    return str(given.get("inputs") or _counted(given.get("examples", [])))
 
 
-def _param_changes(what: str, old: Entry, new: Entry) -> Iterator[Change]:
-    before, after = old.get(what, {}), new.get(what, {})
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            was, now = (str(values.get(name, "not given")) for values in (before, after))
-            yield Change(f"params[{name!r}]", was, now, OTHER)
-
-
-def _composes(old: list[str], new: list[str]) -> Iterator[Change]:
-    if old != new:
-        verdict = STRONGER if not old else WEAKER if not new else OTHER
-        yield Change("composes", ", ".join(old) or "nothing", ", ".join(new) or "nothing", verdict)
-
-
-def _effort(old: Entry, new: Entry) -> Iterator[Change]:
-    usual = Settings()
-    for name in sorted({*old, *new}):
-        otherwise = getattr(usual, name, getattr(usual.method, name, False))
-        before, after = (effort.get(name, otherwise) for effort in (old, new))
-        if before != after:
-            verdict = _EFFORT.get(name, _no_order)(before, after)
-            if verdict:
-                yield Change(name, _value(name, before), _value(name, after), verdict)
+def _said(entry: Entry) -> dict[str, Any]:
+    """What an entry says beside its promise, its inputs and its effort, by keywords."""
+    params = {**entry.get("params", {}), **entry.get("drawn", {})}
+    return {
+        "neighbours": entry.get("relation", {}),
+        "group": entry.get("group", 1),
+        **{f"params[{name!r}]": params[name] for name in sorted(params)},
+        "composes": entry.get("composes", []),
+    }
 
 
 def _profile(old: Entry, new: Entry) -> Iterator[Change]:
@@ -220,22 +168,45 @@ def _profile(old: Entry, new: Entry) -> Iterator[Change]:
         {name: value for name, value in {**effort, **more}.items() if value is not None}
         for effort, more in ((old.get("effort", {}), before), (new["effort"], after))
     )
-    for change in _effort(*efforts):
+    for change in _fields(*efforts):
         yield change._replace(what=f"{change.what} (profile {chosen['profile']!r})")
 
 
-def _value(name: str, value: Any) -> str:
+def _fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    """Compare what is said under each name, by the order of `_ORDERS`; most have none."""
+    for name in dict.fromkeys((*old, *new)):
+        unsaid = None if "[" in name else False
+        usual = getattr(_USUAL, name, getattr(_USUAL.method, name, unsaid))
+        before, after = old.get(name, usual), new.get(name, usual)
+        if before != after:
+            verdict = _ORDERS.get(name, _no_order)(before, after)
+            if verdict:
+                yield Change(name, _text(name, before), _text(name, after), verdict)
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "neighbours":
+        return _neighbors(value)
     if name == "margin" and value == 1.0:
         return "none"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, list | tuple):
-        return ", ".join(value) or "none"
-    return str(value)
+        return ", ".join(value) or ("nothing" if name == "composes" else "none")
+    return "not given" if value is None and "[" in name else str(value)
+
+
+def _neighbors(given: Mapping[str, Any]) -> str:
+    """As a keyword of a claim."""
+    if not given:
+        return "not stated"
+    said = {name: given[name] for name in ("record", "unit", "rows") if name in given}
+    name = given.get("neighbors")
+    return f"neighbors={Neighbors(str(name), **said) if said else repr(name)}"
 
 
 def _rising(before: Any, after: Any) -> str:
-    """The verdict on an effort that looks harder the larger it is.
+    """Of what is stronger, or looks harder, the larger it is.
 
     With a larger alpha less evidence is enough: it finds more, among it more false alarms.
     """
@@ -246,29 +217,40 @@ def _falling(before: Any, after: Any) -> str:
     return _rising(after, before)
 
 
+def _relation(before: Any, after: Any) -> str:
+    """More rows for each unit are a stronger claim; other relations have no order."""
+    if not before or not after:
+        return STRONGER if not before else WEAKER
+    if all(before.get(name) == after.get(name) for name in {*before, *after} - {"rows"}):
+        return _rising(*(float(relation.get("rows", "inf")) for relation in (before, after)))
+    return OTHER
+
+
+def _composes(before: Any, after: Any) -> str:
+    return STRONGER if not before else WEAKER if not after else OTHER
+
+
 def _search(before: Any, after: Any) -> str:
     old, new = (set(SEARCHES if methods is None else methods) for methods in (before, after))
     return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
 
 
 def _beyond(before: Any, after: Any) -> str:
-    usual = Settings().beyond
     rank = {"off": 0, "tell": 1, "fail": 2}
-    return _rising(rank[before or usual], rank[after or usual])
+    return _rising(rank[before or _USUAL.beyond], rank[after or _USUAL.beyond])
 
 
 def _no_order(before: Any, after: Any) -> str:  # noqa: ARG001
     return OTHER
 
 
-_EFFORT: Mapping[str, Callable[[Any, Any], str]] = {
-    "alpha": _rising,
-    "max_samples": _rising,
-    "max_seconds": _rising,
-    "coupled": _rising,
-    "floating_point": _rising,
-    "strict": _rising,
-    "margin": _falling,
+_ORDERS: Mapping[str, Callable[[Any, Any], str]] = {
+    "neighbours": _relation,
+    "group": _rising,
+    "composes": _composes,
     "search": _search,
     "beyond": _beyond,
+    "margin": _falling,
+    **dict.fromkeys(("alpha", "max_samples", "max_seconds"), _rising),
+    **dict.fromkeys(("coupled", "floating_point", "strict"), _rising),
 }

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
 
-from pytest_dp.records.comparing import Change, changes
-from pytest_dp.records.entries import Entry
+from pytest_dp.limits import LINE
+from pytest_dp.records.comparing import WEAKER, Change, changes
+from pytest_dp.records.entries import Entry, promise_text
 
-KEPT, STRONGER, RENAMED = "kept", "stronger", "renamed"
+KEPT, STRONGER, RENAMED = "as on record", "stronger", "renamed"
 WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"
-FAILING = (WEAKENED, HIDDEN, GONE, NEW)
+_FAILING = (WEAKENED, HIDDEN, GONE, NEW)
+_WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+_KEYWORDS = {
+    "promise": ("eps", "delta", "rho", "mu", "guarantee", "composes"),
+    **dict.fromkeys(("neighbours", "group"), ("neighbors",)),
+    **dict.fromkeys(("classifier", "coupled", "c"), ("method",)),
+    "inputs": ("inputs", "pairs"),
+}
+"""By what has changed, the keywords of a claim that may say it; of all else, its own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +33,12 @@ class Collected:
     """As in the file: path and name."""
     entry: Entry | None
     """None where it is not known what is claimed: the test was not run, or the claim is broken."""
-    path: str = ""
-    line: int = 1
     hidden: str = ""
     """Why it is not audited, in words: ``"skipped: too slow"``; empty if it is."""
     selected: bool = True
     """Whether it is judged: a run of some tests says nothing of others."""
+    on_record: str = ""
+    """The id on record that it belongs to, as by `counterpart`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,44 +46,76 @@ class Judgement:
     """What became of a claim."""
 
     kind: str
-    """`KEPT`, `STRONGER`, `RENAMED`, `WEAKENED`, `HIDDEN`, `GONE` or `NEW`."""
     id: str
     """As on record, or else as found."""
     collected: Collected | None = None
-    changes: tuple[Change, ...] = field(default=())
+    changes: tuple[Change, ...] = ()
 
     @property
     def fails(self) -> bool:
-        return self.kind in FAILING
+        return self.kind in _FAILING
+
+    @property
+    def lost(self) -> list[Change]:
+        """What fails a claim: first what is weaker, then what cannot be compared."""
+        lost = [change for change in self.changes if change.loses]
+        return sorted(lost, key=lambda change: change.verdict != WEAKER)
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The keywords of a claim where what has changed may stand."""
+        return tuple(
+            name
+            for change in self.lost[:1]
+            for name in _KEYWORDS.get(change.what, (change.what.partition("[")[0],))
+        )
 
 
-def judge(
-    recorded: Mapping[str, Entry], collected: Iterable[Collected], expected: Callable[[str], bool]
-) -> list[Judgement]:
-    """What became of each claim on record that this run was about, and of each that it found.
+def mechanism_of(name: str) -> str:
+    """An id without what it says of the promise."""
+    return re.sub(r"\[.*\]", "", name, flags=re.DOTALL)
 
-    The entries on record are by their ids; `expected` tells whether this run should have found a
-    claim of that id. Raises ClaimError if something on record is no entry.
+
+def counterpart(
+    recorded: Mapping[str, Entry], known: Collection[str], name: str, entry: Entry | None = None
+) -> str:
+    """The id on record of a claim; empty if there is none.
+
+    `known` are the ids of all tests. The same id; else, as an id tells what is promised, one of
+    the same mechanism that no test has any more; else, as a mechanism may get another name, one
+    of the same source, and rather of the same promise.
     """
-    claims = list(collected)
-    pairs = matched(recorded, claims)
-    judged = []
-    for name, claim in pairs:
-        if claim.selected:
-            judged.append(_judged(name, recorded[name], claim))
-    taken = {name for name, _ in pairs}
-    judged += [Judgement(GONE, name) for name in recorded if name not in taken and expected(name)]
-    known = {claim.id for _, claim in pairs}
-    judged += [
-        Judgement(NEW, claim.id, claim)
-        for claim in claims
-        if claim.id not in known and claim.entry is not None and claim.selected
+    if name in recorded:
+        return name
+    left = sorted(other for other in recorded if other not in known)
+    of_one = [other for other in left if mechanism_of(other) == mechanism_of(name)]
+    new = sorted(
+        other
+        for other in {*known, name}
+        if other not in recorded and mechanism_of(other) == mechanism_of(name)
+    )
+    if new.index(name) < len(of_one):
+        return of_one[new.index(name)]
+    if entry is None:
+        return ""
+    there = set(map(mechanism_of, known))
+    moved = [
+        other
+        for other in left
+        if recorded[other].get("source") == entry["source"] and mechanism_of(other) not in there
     ]
-    return sorted(judged, key=lambda judgement: judgement.id)
+    return min(moved, key=lambda o: recorded[o].get("promise") != entry["promise"], default="")
 
 
-def _judged(name: str, old: Entry, claim: Collected) -> Judgement:
-    new = claim.entry
+def judged(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
+    """What became of a claim; None of one that is not on record and makes no sense either.
+
+    Raises ClaimError if what is on record is no entry.
+    """
+    name, new = claim.on_record, claim.entry
+    if not name:
+        return None if new is None else Judgement(NEW, claim.id, claim)
+    old = recorded[name]
     compared = () if new is None else tuple(changes(old, _filled(new, old)))
     if claim.hidden and claim.hidden.partition(":")[0] != old.get("hidden"):
         return Judgement(HIDDEN, name, claim, compared)
@@ -82,76 +125,38 @@ def _judged(name: str, old: Entry, claim: Collected) -> Judgement:
         return Judgement(RENAMED, name, claim, compared)
     # Those that the ini file leaves out may be what another run is for.
     runs_again = old.get("hidden", "deselected") != "deselected" and not claim.hidden
-    kind = STRONGER if compared or runs_again else KEPT
-    return Judgement(kind, name, claim, compared)
+    return Judgement(STRONGER if compared or runs_again else KEPT, name, claim, compared)
 
 
-def matched(
-    recorded: Mapping[str, Entry], collected: Iterable[Collected]
-) -> list[tuple[str, Collected]]:
-    """Pairs of an id on record and the collected claim that it belongs to.
+def judge(
+    recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
+) -> list[Judgement]:
+    """What became of each claim on record that this run was about, and of each that it found.
 
-    Those of one mechanism, as the rest of an id follows from what is promised; then, as a mechanism
-    may get another name, those of one source. Of several, those first that have most in common.
+    `expected` tells whether this run should have found a claim of that id.
     """
-    claims = {claim.id: claim for claim in collected}
-    left = dict(recorded)
-    pairs: list[tuple[str, Collected]] = []
-    for alike in (_of_one_mechanism, _of_one_source):
-        offered = [
-            (_in_common(name, entry, claim), name, claim.id)
-            for name, entry in left.items()
-            for claim in claims.values()
-            if alike(name, entry, claim)
-        ]
-        for _, name, id_ in sorted(offered, key=lambda offer: (-offer[0], *offer[1:])):
-            if name in left and id_ in claims:
-                del left[name]
-                pairs.append((name, claims.pop(id_)))
-    return pairs
+    found = (judged(recorded, claim) for claim in claims if claim.selected)
+    gone = [Judgement(GONE, name) for name in _unused(recorded, claims) if expected(name)]
+    told = [*(judgement for judgement in found if judgement is not None), *gone]
+    return sorted(told, key=lambda judgement: judgement.id)
 
 
-def mechanism_of(name: str) -> str:
-    """An id without what it says of the promise."""
-    return re.sub(r"\[.*\]", "", name, flags=re.DOTALL)
-
-
-def _of_one_mechanism(name: str, entry: Entry, claim: Collected) -> bool:  # noqa: ARG001
-    same = mechanism_of(name) == mechanism_of(claim.id)
-    return same and (claim.entry is not None or name == claim.id)
-
-
-def _of_one_source(name: str, entry: Entry, claim: Collected) -> bool:  # noqa: ARG001
-    return claim.entry is not None and entry.get("source") == claim.entry["source"]
-
-
-def _in_common(name: str, old: Entry, claim: Collected) -> int:
-    """How similar two entries are; what they say counts for more than the id."""
-    new = claim.entry
-    if new is None:
-        return 0
-    same = [key for key in {*old, *new} if old.get(key) == new.get(key)]
-    one_notion = bool(old.get("promise", {}).keys() == new["promise"].keys())
-    return 2 * len(same) + 3 * int(one_notion) + int(name == claim.id)
+def _unused(recorded: Mapping[str, Entry], claims: Sequence[Collected]) -> list[str]:
+    used = {claim.on_record for claim in claims}
+    return [name for name in recorded if name not in used]
 
 
 def updated(
-    recorded: Mapping[str, Entry], collected: Iterable[Collected], expected: Callable[[str], bool]
+    recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> dict[str, Entry]:
     """The entries after a run: those it found anew, without what is gone; all others stay."""
-    claims = list(collected)
-    pairs = matched(recorded, claims)
-    earlier = {claim.id: recorded[name] for name, claim in pairs}
-    taken = {name for name, _ in pairs}
-    entries = {
-        name: entry for name, entry in recorded.items() if name not in taken and not expected(name)
-    }
-    for name, claim in pairs:
-        if claim.entry is None or not claim.selected:
-            entries[name] = _marked(recorded[name], claim) if claim.selected else recorded[name]
+    entries = {name: recorded[name] for name in _unused(recorded, claims) if not expected(name)}
     for claim in claims:
+        old = recorded.get(claim.on_record, {})
         if claim.entry is not None and claim.selected:
-            entries[claim.id] = _marked(_filled(claim.entry, earlier.get(claim.id, {})), claim)
+            entries[claim.id] = _marked(_filled(claim.entry, old), claim)
+        elif old:
+            entries[claim.on_record] = _marked(old, claim) if claim.selected else old
     return entries
 
 
@@ -165,3 +170,81 @@ def _filled(new: Entry, old: Entry) -> Entry:
 def _marked(entry: Entry, claim: Collected) -> Entry:
     entry = {name: value for name, value in entry.items() if name not in ("hidden", "chosen")}
     return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry
+
+
+def message(judgement: Judgement, file: str, hint: str = "") -> str:
+    """Why a claim fails: in one line, then what has changed, then what to do.
+
+    `hint` is what else is known, as a sentence.
+    """
+    room = " " * len("WeakenedClaim: ")  # which comes before it
+    lines = wrap(room + _headline(judgement, file), LINE, **_WHOLE_WORDS)
+    lines[0] = lines[0].strip()
+    details = [*_renamed(judgement), *_table(judgement.changes)]
+    if details:
+        lines += ["", *details]
+    if hint:
+        lines += ["", *wrap(hint, LINE, **_WHOLE_WORDS)]
+    return "\n".join(
+        [*lines, "", f"If that is meant:  pytest --dp-claims=update  and commit {file}."]
+    )
+
+
+def _headline(judgement: Judgement, file: str) -> str:
+    collected = judgement.collected
+    if collected is None:
+        return f"gone: no test is about this claim, which {file} has on record"
+    if judgement.kind == HIDDEN:
+        return f"not audited ({collected.hidden}); {file} has it on record"
+    if judgement.kind == NEW and collected.entry is not None:
+        promise = promise_text(collected.entry["promise"])
+        return f"not on record: {file} has no such claim ({promise})"
+    lost = judgement.lost
+    is_less = "is less than" if lost[0].verdict == WEAKER else "is not what"
+    more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+    return f"{_short_text(lost[0])}{more} {is_less} {file} has on record"
+
+
+def _short_text(change: Change) -> str:
+    if change.what == "promise":
+        return f"{change.before} -> {change.after}"
+    return str(change)
+
+
+def _renamed(judgement: Judgement) -> list[str]:
+    collected = judgement.collected
+    if collected is None or mechanism_of(judgement.id) == mechanism_of(collected.id):
+        return []
+    return [f"  renamed: {judgement.id}", f"       to: {collected.id}"]
+
+
+def _table(changed: Sequence[Change]) -> list[str]:
+    width = max((len(change.what) for change in changed), default=0)
+    lines = []
+    for change in changed:
+        said = f"{change.before} -> {change.after}  ({change.verdict})"
+        room = max(LINE - width - 4, 30)
+        start, *rest = wrap(said, room, break_on_hyphens=False)
+        lines.append(f"  {change.what:<{width}}  {start}")
+        lines += [f"  {'':<{width}}  {text}" for text in rest]
+    return lines
+
+
+def summary(told: Iterable[Judgement], file: str) -> list[str]:
+    """What is said of all claims at the end of a run; failures say it for themselves."""
+    told = list(told)
+    kinds = [judgement.kind for judgement in told]
+    words = (KEPT, STRONGER, RENAMED, *_FAILING)
+    counted = [f"{kinds.count(kind)} {kind}" for kind in words if kind in kinds]
+    lines = [f"{file}: {', '.join(counted)}"] if counted else []
+    for judgement in told:
+        if judgement.kind == RENAMED:
+            lines += _renamed(judgement)
+        elif judgement.kind == STRONGER:
+            said = "; ".join(map(_short_text, judgement.changes)) or "it is audited again"
+            line = f"  stronger: {judgement.id}: {said}"
+            lines += wrap(line, LINE, subsequent_indent="    ", **_WHOLE_WORDS)
+    better = RENAMED in kinds or STRONGER in kinds
+    if better and not any(judgement.fails for judgement in told):
+        lines.append(f"To put that on record:  pytest --dp-claims=update  and commit {file}.")
+    return lines

@@ -11,12 +11,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.errors import ClaimsFileError
+from pytest_dp.errors import ClaimError, ClaimsFileError
+from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import Entry
 from pytest_dp.writing import write_whole
 
 VERSION = 1
 """Given with the format; what a newer one says is not guessed at."""
+_PLAIN: Entry = {"promise": {"eps": 1.0}, "effort": {}}
+"""With which each entry that makes sense can be compared."""
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)
 
 
@@ -81,12 +84,13 @@ def _entries(content: Any, file: Path) -> dict[str, Entry]:
                 f"{file.name} has no promise for {name}, so there is nothing to compare it with. "
                 f"{_remedy(file)}"
             )
+        try:
+            changes(entry, _PLAIN)
+        except (ClaimError, TypeError, ValueError, KeyError, AttributeError) as error:  # edited
+            raise ClaimsFileError(
+                f"{file.name} cannot be compared with: {error} {_remedy(file)}"
+            ) from None
     return entries
-
-
-def damaged(file: Path, error: Exception) -> str:
-    """What to say of a file whose entries make no sense."""
-    return f"{file.name} cannot be compared with: {error} {_remedy(file)}"
 
 
 def _remedy(file: Path) -> str:

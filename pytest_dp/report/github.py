@@ -9,25 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pytest_dp.report.record import STRENGTHS, Record
+from pytest_dp.report.statuses import ALARMS, ORDER, STATUSES
 from pytest_dp.report.text import cells, legend, outcome
 
 LIMIT = 900_000
 """Given by GitHub, which drops a summary above 1 MiB; counterexamples are left out before that."""
-
-_ORDER = {"violated": 0, "error": 1, "inconclusive": 2, "no violation": 3}
-_MARKS = {
-    "violated": "❌",
-    "error": "❌",
-    "inconclusive": "⚠️",
-    "beyond": "⚠️",
-    "no violation": "✅",
-}
-_WORDS = {
-    "violated": "violated",
-    "error": "not audited",
-    "inconclusive": "inconclusive",
-    "beyond": "broken beyond your examples",
-}
 
 
 def annotation(record: Record, workspace_relative_path: str) -> str:
@@ -35,12 +21,13 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
 
     Source: GitHub, "Workflow commands for GitHub Actions", and the escaping of actions/toolkit.
     """
-    if record.status == "no violation":
+    if record.status not in ALARMS:
         return ""
-    kind = "warning" if record.status in ("inconclusive", "beyond") else "error"
-    title = f"Privacy claim {_WORDS[record.status]}: {record.name}"
+    kind = "error" if ALARMS[record.status].level == "error" else "warning"
+    title = f"Privacy claim {STATUSES[record.status].words}: {record.name}"
     parts = record.headline, record.reason, record.counterexample
     body = "\n\n".join(part for part in parts if part)
+    body = record.details if record.status == "weakened" else body
     return command(kind, workspace_relative_path, record.line, title, body)
 
 
@@ -60,27 +47,14 @@ def command(kind: str, path: str, line: int | None, title: str, body: str) -> st
     return f"::{kind} {properties}::{_message(body)}"
 
 
-def on_record(failures: Sequence[tuple[str, str]]) -> str:
-    """Markdown for what has become less than ``dp-claims.json`` has on record."""
-    many = "s" * (len(failures) != 1)
-    blocks = [f"## ❌ Claims on record: {len(failures)} difference{many}"]
-    room = LIMIT
-    for name, text in failures:
-        block = "\n\n".join([f"### {_code(name)}"] * bool(name) + [_fenced(text)])
-        room -= len(block.encode())
-        if room > 0:
-            blocks.append(block)
-    return "\n\n".join(blocks) + "\n"
-
-
 def summary(records: Sequence[Record]) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``: verdict, failures, then the table of all claims."""
     if not records:
         return ""
-    ordered = sorted(records, key=lambda record: _ORDER[record.status])
-    mark = _MARKS[min((record.status for record in records), key=_ORDER.__getitem__)]
-    blocks = [f"## {mark} {heading(records)}"]
-    table = _table(ordered)
+    ordered = sorted(records, key=lambda record: ORDER.index(record.status))
+    blocks = [f"## {STATUSES[ordered[0].status].emoji} {heading(records)}"]
+    audited = [record for record in ordered if record.status != "weakened"]
+    table = _table(audited)
     room = LIMIT - len(table.encode())
     left_out = 0
     for record in (told for claimed in ordered for told in claimed.all):
@@ -94,7 +68,7 @@ def summary(records: Sequence[Record]) -> str:
             blocks.append(block)
     if left_out:
         blocks.append(f"{left_out} more did not fit here; the log of this job has them all.")
-    blocks += [table, *(_text(said) for said in legend(records))]
+    blocks += [table, *(_text(said) for said in legend(audited))] if audited else []
     return "\n\n".join(blocks) + "\n"
 
 
@@ -117,19 +91,18 @@ def append(path: str | Path, text: str) -> None:
 
 def heading(records: Sequence[Record]) -> str:
     """How many claims there are, and what is wrong with how many."""
-    counts = {status: sum(record.status == status for record in records) for status in _ORDER}
-    total = f"of {len(records)}"
-    parts = []
-    if counts["violated"]:
-        parts.append(f"{counts['violated']} {total} violated")
-    if counts["error"]:
-        parts.append(f"{counts['error']} {'' if parts else total + ' '}not audited")
-    if counts["inconclusive"]:
-        parts.append(f"{counts['inconclusive']} {'' if parts else total + ' '}inconclusive")
-    beyond = sum(record.beyond is not None for record in records)
-    if beyond:
-        parts = [*(parts or [_passed(records)]), f"{beyond} broken beyond the examples"]
-    return f"Privacy claims: {', '.join(parts) or _passed(records)}"
+    audited = [record for record in records if record.status != "weakened"]
+    parts: list[str] = []
+    for status in ("violated", "error", "inconclusive"):
+        count = sum(record.status == status for record in audited)
+        of = "" if parts and status != "violated" else f" of {len(audited)}"
+        parts += [f"{count}{of} {STATUSES[status].words}"] if count else []
+    parts = parts or ([_passed(audited)] if audited else [])
+    beyond = sum(record.beyond is not None for record in audited)
+    parts += [f"{beyond} broken beyond the examples"] if beyond else []
+    weakened = len(records) - len(audited)
+    parts += [f"{weakened} not as on record"] if weakened else []
+    return f"Privacy claims: {', '.join(parts)}"
 
 
 def _passed(records: Sequence[Record]) -> str:
@@ -140,8 +113,9 @@ def _passed(records: Sequence[Record]) -> str:
 
 
 def _failure(record: Record) -> str:
+    shown = STATUSES[record.status]
     place = record.path if record.line is None else f"{record.path}:{record.line}"
-    lines = [f"### {_MARKS[record.status]} {_code(record.name)}: {_WORDS[record.status]}", ""]
+    lines = [f"### {shown.emoji} {_code(record.name)}: {shown.words}", ""]
     lines.append(f"{_text(record.headline)}  \n{_code(place)}" if place else _text(record.headline))
     if record.counterexample:
         lines += ["", _fenced(record.counterexample)]
@@ -164,7 +138,7 @@ def _table(records: Iterable[Record]) -> str:
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for record in records:
-        status = f"{_MARKS[record.status]} {_text(outcome(record))}"
+        status = f"{STATUSES[record.status].emoji} {_text(outcome(record))}"
         columns = [status, _code(record.nodeid), *cells(record)]
         lines.append(f"| {' | '.join(_cell(cell) for cell in columns)} |")
     return "\n".join(lines)

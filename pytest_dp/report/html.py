@@ -20,32 +20,9 @@ from pytest_dp.report.drawings import Claimed, drawings
 from pytest_dp.report.github import heading
 from pytest_dp.report.histograms import Drawing
 from pytest_dp.report.record import Record
+from pytest_dp.report.statuses import ORDER, STATUSES
 from pytest_dp.report.text import cells, facts, legend, outcome
 
-_SECTIONS = {
-    "violated": "Violated",
-    "weakened": "Not as on record",
-    "error": "Not audited",
-    "inconclusive": "Inconclusive",
-    "no violation": "No violation found",
-    "beyond": "Beyond your examples",
-}
-_MARKS = {
-    "violated": "✗",
-    "weakened": "✗",
-    "error": "✗",
-    "inconclusive": "?",
-    "no violation": "✓",
-    "beyond": "!",
-}
-_CLASSES = {
-    "violated": "dp-bad",
-    "weakened": "dp-bad",
-    "error": "dp-bad",
-    "inconclusive": "dp-warn",
-    "no violation": "dp-good",
-    "beyond": "dp-warn",
-}
 _COLUMNS = ("Verdict", "Claim", "Claimed", "Would catch from", "Samples", "Time")
 _WIDE = ("Claimed", "Samples", "Time")
 """Columns that narrow screens have no room for: details have them too."""
@@ -61,9 +38,9 @@ def page(
     Records that a test expects to be broken are only mentioned. `versions` says what ran, and in
     which version; `now` is in UTC.
     """
-    now, order = now or clocks.now(), list(_SECTIONS)
+    now = now or clocks.now()
     claims = [record for record in records if not record.expected]
-    claims.sort(key=lambda record: order.index(record.status))
+    claims.sort(key=lambda record: ORDER.index(record.status))
     ran = ", ".join(f"{name} {version}" for name, version in versions.items())
     title = heading(claims) if claims else "Privacy claims: none were audited"
     body = [
@@ -78,10 +55,10 @@ def page(
         names = ", ".join(map(_name, expected))
         body.append(f"<p>Broken, as the test expects: {names}.</p>")
     numbered = list(enumerate(claims, start=1))
-    for status, name in _SECTIONS.items():
+    for status, shown in STATUSES.items():
         chosen = [(number, record) for number, record in numbered if record.status == status]
         if chosen:
-            body.append(f"<section><h2>{name}</h2>")
+            body.append(f"<section><h2>{shown.heading}</h2>")
             body += [_folded(number, record) for number, record in chosen]
             body.append("</section>")
     body.append("</main>")
@@ -90,7 +67,9 @@ def page(
 
 def fragment(record: Record) -> str:
     """One claim, to be shown within another page, such as a notebook."""
-    verdict = f'<p class="{_CLASSES[record.status]} dp-verdict">{_text(_verdict(record))}</p>'
+    verdict = (
+        f'<p class="dp-{STATUSES[record.status].style} dp-verdict">{_text(_verdict(record))}</p>'
+    )
     name = f"<p>{_name(record.name)}</p>"
     return (
         f'<style>{_part("page.css")}</style><div class="dp">{name}{verdict}{_details(record)}</div>'
@@ -113,9 +92,9 @@ def _part(name: str) -> str:
 
 
 def _table(claims: Sequence[Record]) -> str:
-    statuses = [status for status in _SECTIONS if any(claim.status == status for claim in claims)]
+    statuses = [status for status in STATUSES if any(claim.status == status for claim in claims)]
     options = "".join(
-        f'<option value="{status}">{_SECTIONS[status]}</option>' for status in statuses
+        f'<option value="{status}">{STATUSES[status].heading}</option>' for status in statuses
     )
     heads = "".join(f'<th scope="col"{_classes(name)}>{name}</th>' for name in _COLUMNS)
     rows = (_row(number, record) for number, record in enumerate(claims, start=1))
@@ -143,10 +122,10 @@ def _row(number: int, record: Record) -> str:
         f'<td{_classes(column)} data-value="{Decimal(value or 0):.6g}">{_text(cell)}</td>'
         for column, value, cell in zip(_COLUMNS[2:], values, cells(record), strict=True)
     )
-    rank = list(_SECTIONS).index(record.status)
+    rank = ORDER.index(record.status)
     return (
         f'<tr data-status="{record.status}" data-claim="claim-{number}">'
-        f'<td class="dp-verdict {_CLASSES[record.status]}" data-value="{rank}">'
+        f'<td class="dp-verdict dp-{STATUSES[record.status].style}" data-value="{rank}">'
         f"{_text(_verdict(record))}</td>"
         f'<th scope="row"><a href="#claim-{number}">{_name(record.name)}</a><br>'
         f'<span class="dp-soft">{_text(_place(record))}</span></th>{figures}</tr>\n'
@@ -155,8 +134,13 @@ def _row(number: int, record: Record) -> str:
 
 def _verdict(record: Record) -> str:
     known = record.status not in ("error", "weakened")
-    said = outcome(record) if known else _SECTIONS[record.status].lower()
-    return f"{_MARKS[record.status]} {said}"
+    said = outcome(record) if known else STATUSES[record.status].words
+    return f"{STATUSES[record.status].sign} {said}"
+
+
+def _marked(tag: str, record: Record) -> str:
+    style = STATUSES[record.status].style
+    return f'<{tag} class="dp-verdict dp-{style}">{_text(_verdict(record))}</{tag}>'
 
 
 def _place(record: Record) -> str:
@@ -168,8 +152,7 @@ def _folded(number: int, record: Record) -> str:
     is_open = "" if record.status == "no violation" and not record.beyond else " open"
     return (
         f"<details{is_open}><summary>"
-        f'<span class="dp-verdict {_CLASSES[record.status]}">{_text(_verdict(record))}</span> '
-        f"{_name(record.name)}</summary>\n"
+        f"{_marked('span', record)} {_name(record.name)}</summary>\n"
         f'<div id="claim-{number}"><p class="dp-soft">{_text(_place(record))}</p>{_details(record)}'
         "</div></details>\n"
     )
@@ -179,7 +162,7 @@ def _details(record: Record) -> str:
     begun = " ".join(record.details.split()).startswith(record.headline)
     parts = [] if begun else [f"<p>{_text(record.headline)}</p>"]
     if record.details:
-        label = f"{_SECTIONS[record.status]}: {record.name}"
+        label = f"{STATUSES[record.status].heading}: {record.name}"
         parts.append(
             f'<pre tabindex="0" role="region" aria-label="{_text(label)}">'
             f"{_text(record.details)}</pre>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from faults import Fault
 
 FILES = "unit/test_report_files.py::"
-CHANGED = "unit/test_committed.py::test_what_has_changed"
+CHANGED = "unit/test_records.py::test_what_has_changed"
 ACCUMULATED = "unit/test_accumulated.py::"
 IDENTITY = "unit/test_code_identity.py::"
 
@@ -20,7 +20,7 @@ FAULTS = (
     ),
     Fault(
         "violation-dropped-from-sarif",
-        "report/sarif.py",
+        "report/alarms.py",
         "told = (told for record in records if",
         "told = (told for record in records[1:] if",
         "Code scanning never hears of a violation.",
@@ -28,9 +28,9 @@ FAULTS = (
     ),
     Fault(
         "expected-ones-alone-in-gitlab",
-        "report/gitlab.py",
-        "if record.status in _SEVERITIES and not told.expected",
-        "if record.status in _SEVERITIES and told.expected",
+        "report/alarms.py",
+        "if record.status in ALARMS and not told.expected",
+        "if record.status in ALARMS and told.expected",
         "A merge request never hears of a violation.",
         FILES + "test_gitlab_has_what_alarms",
     ),
@@ -77,8 +77,8 @@ FAULTS = (
     Fault(
         "smaller-group-counts-as-stronger",
         "records/comparing.py",
-        "str(old), str(new), STRONGER if new > old else WEAKER)",
-        "str(old), str(new), STRONGER)",
+        '    "group": _rising,\n',
+        '    "group": lambda before, after: STRONGER,\n',
         "A group gets smaller, and nobody is told.",
         CHANGED,
     ),

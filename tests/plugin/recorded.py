@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+
+from pytest_dp.records.judging import mechanism_of
 
 SHOP = """
 # count
@@ -76,9 +79,15 @@ def edit(project, *edits: tuple[str, str, str]) -> None:
 
 
 def failed(result) -> list[str]:
-    """Ids of the claims that failed by what is on record."""
-    lines = [line for line in result.outlines if line.startswith("FAILED dp-claims.json")]
-    return [line.removeprefix("FAILED dp-claims.json::").split(" - ")[0] for line in lines]
+    """Tests that fail by what is on record, and what the end of the run tells of the rest."""
+    text = result.stdout.str()
+    own = re.findall(r"^FAILED (.*?) - Weak", text, re.MULTILINE)
+    end = re.findall(r"^ERROR: (.*::.*)$", text, re.MULTILINE)
+    return sorted(map(mechanism_of, {*own, *end}))
+
+
+def mechanisms(*names: str) -> list[str]:
+    return sorted(map(mechanism_of, names))
 
 
 def entries(project) -> dict:

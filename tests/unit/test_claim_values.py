@@ -29,8 +29,7 @@ from pytest_dp.claim import distinct_labels, expand
 from pytest_dp.keywords import KEYWORDS, MOVED
 from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import entry
-from pytest_dp.records.judging import Collected, judge
-from pytest_dp.records.messages import keywords_of
+from pytest_dp.records.judging import Collected, judged
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import cells, outcome
 from pytest_dp.settings import Settings
@@ -174,8 +173,8 @@ def of(**keywords):
 )
 def test_what_is_on_record_is_told_as_it_is_written(old, new, told, keyword):
     assert [str(change) for change in changes(of(**old), of(**new))] == [told]
-    (judged,) = judge({"a.py::f": of(**old)}, [Collected("a.py::f", of(**new))], lambda _: True)
-    assert keyword in keywords_of(judged)
+    told = judged({"f": of(**old)}, Collected("f", of(**new), on_record="f"))
+    assert keyword in told.keywords
 
 
 def test_a_record_of_old_keywords_says_what_it_is():

@@ -13,7 +13,7 @@ import pytest
 from results import BROKEN
 
 import pytest_dp
-from pytest_dp.report.document import as_json
+from pytest_dp.report.files import as_json
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import estimated, facts, table
 from pytest_dp.results.estimate import Estimate

@@ -17,14 +17,12 @@ from results import BROKEN, COUNT, FOUND, PASSED, Event, rows
 import pytest_dp
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
-from pytest_dp.report.document import as_json, read
+from pytest_dp.report.alarms import code_quality, properties, sarif
+from pytest_dp.report.files import as_json, read
 from pytest_dp.report.github import annotation, summary
 from pytest_dp.report.github import blamed as blamed_on_github
-from pytest_dp.report.gitlab import code_quality
 from pytest_dp.report.html import fragment, page
-from pytest_dp.report.junit import properties
 from pytest_dp.report.record import Record, Witness
-from pytest_dp.report.sarif import sarif
 from pytest_dp.report.text import outcome, table, verbose
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate

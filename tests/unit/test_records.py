@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import linecache
 import math
 import subprocess
 import sys
@@ -20,7 +22,7 @@ from pytest_dp import PrivacyProfile, RenyiDP, Sequential, TradeOff, add_remove_
 from pytest_dp.claim import expand
 from pytest_dp.declaration import queries, replace_special, values
 from pytest_dp.errors import ClaimsFileError
-from pytest_dp.records import storing
+from pytest_dp.records import storing, syntax
 from pytest_dp.records.code import source_digest
 from pytest_dp.records.comparing import OTHER, STRONGER, WEAKER, changes
 from pytest_dp.records.entries import entry
@@ -31,8 +33,8 @@ from pytest_dp.records.judging import (
     RENAMED,
     WEAKENED,
     Collected,
+    counterpart,
     judge,
-    matched,
 )
 from pytest_dp.records.texts import brief, text_of
 from pytest_dp.settings import Settings
@@ -104,7 +106,7 @@ def test_other_content_has_another_text(one, other):
 
 @pytest.mark.slow
 def test_texts_are_the_same_in_every_process():
-    code = "from test_committed import *; print([text_of(v) for v, _ in TEXTS], text_of(mechanism))"
+    code = "from test_records import *; print([text_of(v) for v, _ in TEXTS], text_of(mechanism))"
     command = [sys.executable, "-c", code]
     done = [
         subprocess.run(
@@ -232,41 +234,98 @@ def test_one_rule_of_groups_is_no_change():
     assert [change.what for change in changes(old, new)] == ["group"]
 
 
-def found(name, **keywords):
-    return Collected(name, of(**keywords) | {"source": keywords.get("source", "s")})
+CODE = """
+from functools import partial
+from hypothesis import strategies as st
+from pytest_dp import Sequential
+LIMIT = 3
+RATES = {"low": [1, 2]}
+def helper(output): return round(output, LIMIT)
+def features(output): return [helper(output)]
+def wide(output, by): return [output * by]
+def small(value): return value < RATES["low"][1]
+def neighbours(data): return [data[:-1]] if len(data) < LIMIT else []
+@st.composite
+def drawn(draw): return draw(st.lists(st.integers(0, 9), min_size=1))
+class Model:
+    classes_ = [0, 1]
+    def fit(self, X, y): return self
+    def predict_proba(self, X): return self.shared(X)
+    def shared(self, X): return [[0.5, 0.5]] * len(X)
+def lists(values): return {"inputs": st.lists(values), "neighbors": "add_remove_one"}
+"""
+SMALL = "lists(st.integers(0, 3).filter(small))"
+MADE_OF_CODE = [
+    ("{'features': features}", "round(output, ", "round(1 + output, "),
+    ("{'features': features}", "LIMIT = 3", "LIMIT = 4"),
+    ("{'features': partial(wide, by=2)}", "[output * by]", "[output + by]"),
+    ("{'method': Sequential(classifier=Model())}", "[[0.5, 0.5]]", "[[0.4, 0.6]]"),
+    ("{'inputs': drawn(), 'neighbors': 'add_remove_one'}", "0, 9", "0, 8"),
+    (SMALL, "value < RATES", "value <= RATES"),
+    (SMALL, "[1, 2]", "[1, 3]"),
+    ("lists(st.integers(0, 3).map(helper))", "LIMIT)", "2)"),
+    ("lists(st.integers(0, 3).map(lambda x: x + LIMIT))", "LIMIT = 3", "LIMIT = 4"),
+    ("{'inputs': [[1, 2], [1]], 'neighbors': neighbours}", "LIMIT = 3", "LIMIT = 2"),
+]
 
 
-def test_claims_are_matched_by_what_they_say():
-    recorded = {
-        "a.py::f[eps=1.0]": of(eps=1.0, alpha=0.01),
-        "a.py::f[eps=1.0-2]": of(eps=1.0, alpha=0.1),
-        "a.py::f[eps=3.0]": of(eps=3.0),
+@pytest.mark.parametrize(("keywords", "old", "new"), MADE_OF_CODE)
+def test_code_that_a_claim_is_made_of_is_on_record(tmp_path, monkeypatch, keywords, old, new):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def made(code):
+        (tmp_path / "helping.py").write_text(f"{code}\nGIVEN = {keywords}\n")
+        monkeypatch.delitem(sys.modules, "helping", raising=False)
+        importlib.invalidate_caches()
+        linecache.clearcache()
+        syntax.digest_of.cache_clear()
+        return of(eps=1.0, **importlib.import_module("helping").GIVEN)
+
+    before = made(CODE)
+    assert changes(before, made(f"{CODE}# a comment\n")) == []
+    changed = changes(before, made(CODE.replace(old, new)))
+    assert [change.loses for change in changed] == [True]
+
+
+def kinds(recorded, now, known=()):
+    """What becomes of claims on record, given what a run has found."""
+    claims = [
+        Collected(name, entry, on_record=counterpart(recorded, {*now, *known}, name, entry))
+        for name, entry in now.items()
+    ]
+    return {told.id: told.kind for told in judge(recorded, claims, lambda name: True)}
+
+
+def test_a_claim_has_the_entry_of_its_id_or_of_its_mechanism():
+    """Ids tell what is promised, so that a claim which changes has another one."""
+    one, two, three = (of(eps=eps) for eps in (1.0, 2.0, 3.0))
+    recorded = {"a.py::f[eps=1.0]": one, "a.py::f[eps=3.0]": three, "a.py::g": one}
+    now = {
+        "a.py::f[eps=1.0]": one,
+        "a.py::f[eps=2.0]": two,
+        "a.py::h[eps=2.0]": {**two, "source": "h"},
     }
-    now = [
-        Collected("a.py::f[eps=1.0]", of(eps=1.0, alpha=0.1)),
-        Collected("a.py::f[eps=1.0-2]", of(eps=1.0, alpha=0.01)),
-        Collected("a.py::f[eps=4.0]", of(eps=4.0)),
-    ]
-    kinds = [(one.kind, one.id) for one in judge(recorded, now, lambda name: True)]
-    assert kinds == [
-        (KEPT, "a.py::f[eps=1.0-2]"),
-        (KEPT, "a.py::f[eps=1.0]"),
-        (WEAKENED, "a.py::f[eps=3.0]"),
-    ]
+    assert kinds(recorded, now) == {
+        "a.py::f[eps=1.0]": KEPT,
+        "a.py::f[eps=3.0]": "stronger",
+        "a.py::g": GONE,
+        "a.py::h[eps=2.0]": NEW,
+    }
+    assert kinds({"a.py::f[eps=1.0]": one}, {"a.py::f[eps=2.0]": two}) == {
+        "a.py::f[eps=1.0]": WEAKENED
+    }
+    assert kinds(recorded, {"a.py::f[eps=2.0]": None}, now)["a.py::f[eps=1.0]"] == GONE
 
 
-def test_of_two_with_one_source_the_likeliest_is_the_renamed_one():
+def test_a_mechanism_with_another_name_is_known_by_its_source():
     recorded = {"a.py::f": of(eps=1.0), "a.py::g": of(eps=2.0)}
-    now = [Collected("b.py::h", of(eps=2.0)), Collected("a.py::f", of(eps=1.0))]
-    assert {name: claim.id for name, claim in matched(recorded, now)} == {
-        "a.py::f": "a.py::f",
-        "a.py::g": "b.py::h",
-    }
-    kinds = [one.kind for one in judge(recorded, now, lambda name: True)]
-    assert kinds == [KEPT, RENAMED]
-    now = [Collected("b.py::h", {**of(eps=2.0), "source": "another"}), now[1]]
-    kinds = [one.kind for one in judge(recorded, now, lambda name: True)]
-    assert kinds == [KEPT, GONE, NEW]
+    now = {"b.py::h": of(eps=2.0), "a.py::f": of(eps=1.0)}
+    assert kinds(recorded, now) == {"a.py::f": KEPT, "a.py::g": RENAMED}
+    now["b.py::h"] = {**of(eps=2.0), "source": "another"}
+    assert kinds(recorded, now) == {"a.py::f": KEPT, "a.py::g": GONE, "b.py::h": NEW}
+    both = {"b.py::h": of(eps=2.0), "b.py::i": of(eps=1.0)}
+    assert set(kinds(recorded, both).values()) == {RENAMED}, "each by its promise"
 
 
 def test_an_entry_that_is_written_is_read_again(tmp_path):

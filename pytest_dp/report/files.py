@@ -1,16 +1,20 @@
-"""All records of a run as one document: what a JSON report is, and what it can be read from."""
+"""The files of ``--dp-report``, by their ending; a JSON report can be read again."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from pytest_dp import clocks
+from pytest_dp import __version__, clocks
+from pytest_dp.errors import ClaimError
+from pytest_dp.report.alarms import code_quality, sarif
+from pytest_dp.report.html import page
 from pytest_dp.report.record import VERSION, Record
 
 PACKAGES = ("pytest-dp", "pytest", "numpy", "scipy")
@@ -54,3 +58,29 @@ def read(text: str) -> list[Record]:
         return [Record.from_dict(fields) for fields in document["claims"]]
     except (KeyError, TypeError) as error:
         raise ValueError(f"This report of pytest-dp is damaged: {error!r}.") from None
+
+
+Located = Callable[[str], str]
+"""From the path of a file to the path as seen from the root of the repository."""
+
+FORMATS: dict[str, Callable[[Sequence[Record], Located], str]] = {
+    ".json": lambda records, located: as_json(records),  # noqa: ARG005
+    ".gitlab.json": code_quality,
+    ".sarif": lambda records, located: sarif(records, __version__, located),
+    ".html": lambda records, located: page(records, versions()),  # noqa: ARG005
+}
+"""What writes the report of a run, by the ending of its file. The longest ending counts."""
+
+
+def ending(file: Path) -> str:
+    """The ending that says which format a file has.
+
+    Raises ClaimError if there is no such format.
+    """
+    fitting = [known for known in FORMATS if file.name.lower().endswith(known)]
+    if not fitting:
+        raise ClaimError(
+            f"the ending of {file.name} names no format. Allowed: {', '.join(FORMATS)}, such as "
+            f"{file.with_suffix('.html').name}."
+        )
+    return max(fitting, key=len)

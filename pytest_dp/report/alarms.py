@@ -1,7 +1,8 @@
-"""Claims that alarm somebody, for code scanning: SARIF 2.1.0.
+"""Claims that alarm somebody, for other programs: code scanning, merge requests, test reports.
 
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0"; GitHub, "SARIF
-support for code scanning", which says what of it is shown.
+support for code scanning", which says what of it is shown; GitLab, "Code Quality", section on tools
+of one's own.
 """
 
 from __future__ import annotations
@@ -13,51 +14,12 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_dp.report.record import Record
+from pytest_dp.report.statuses import ALARMS, Alarm
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-_RULES = {
-    "violated": (
-        "dp-claim-violated",
-        "A differential privacy claim is violated",
-        "Two neighbouring inputs and an event show that the mechanism loses more privacy than it "
-        "claims. Compare the noise with the sensitivity between exactly these two inputs.",
-        "error",
-        "8.0",
-    ),
-    "weakened": (
-        "dp-claim-weakened",
-        "A differential privacy claim is not as on record",
-        "The claim is less than dp-claims.json has on record, hidden, gone, or not on record. If "
-        "that is meant, run pytest --dp-claims=update and commit the file.",
-        "error",
-        "6.0",
-    ),
-    "error": (
-        "dp-claim-not-audited",
-        "A differential privacy claim could not be audited",
-        "The claim or the mechanism raised an error, so nothing is known about it.",
-        "error",
-        "5.0",
-    ),
-    "inconclusive": (
-        "dp-claim-inconclusive",
-        "An audit of a differential privacy claim could tell nothing",
-        "The message says why, and what to do.",
-        "warning",
-        "2.0",
-    ),
-    "beyond": (
-        "dp-claim-broken-beyond-examples",
-        "A differential privacy claim is broken on inputs beyond those that it gives",
-        "If the mechanism takes such data, add it to the claim's inputs and mend the mechanism. If "
-        'it never gets any, write beyond="off" into the claim.',
-        "note",
-        "1.0",
-    ),
-}
-"""For each status: id, title, help, level, and how severe code scanning takes it to be."""
+_IN_JUNIT = ("claim", "lower", "resolution", "strength", "samples", "seed")
 
 
 def sarif(
@@ -72,13 +34,13 @@ def sarif(
     repository.
     """
     told = (told for record in records if not record.expected for told in record.all)
-    alarming = [record for record in told if record.status in _RULES]
+    alarming = [record for record in told if record.status in ALARMS]
     run = {
         "tool": {
             "driver": {
                 "name": "pytest-dp",
                 "semanticVersion": version,
-                "rules": [_rule(*rule) for rule in _RULES.values()],
+                "rules": [_rule(alarm) for alarm in ALARMS.values()],
             }
         },
         "automationDetails": {"id": "pytest-dp/"},
@@ -95,19 +57,19 @@ def fingerprint(record: Record) -> str:
     return hashlib.sha256(said).hexdigest()[:32]
 
 
-def _rule(name: str, title: str, text: str, level: str, severity: str) -> dict[str, Any]:
+def _rule(alarm: Alarm) -> dict[str, Any]:
     return {
-        "id": name,
-        "shortDescription": {"text": title},
-        "fullDescription": {"text": text},
-        "help": {"text": text},
-        "defaultConfiguration": {"level": level},
-        "properties": {"tags": ["security", "privacy"], "security-severity": severity},
+        "id": alarm.rule,
+        "shortDescription": {"text": alarm.title},
+        "fullDescription": {"text": alarm.help},
+        "help": {"text": alarm.help},
+        "defaultConfiguration": {"level": alarm.level},
+        "properties": {"tags": ["security", "privacy"], "security-severity": alarm.severity},
     }
 
 
 def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
-    name, _, _, level, _ = _RULES[record.status]
+    alarm = ALARMS[record.status]
     blamed = "\n".join(f"{leak.place}: {leak.message}" for leak in record.blame)
     about = [record.headline, record.reason, record.counterexample, blamed, record.reproduce]
     if record.status == "weakened":
@@ -122,9 +84,9 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
         for number, leak in enumerate(record.blame, 1)
     ]
     return {
-        "ruleId": name,
-        "ruleIndex": list(_RULES).index(record.status),
-        "level": level,
+        "ruleId": alarm.rule,
+        "ruleIndex": list(ALARMS).index(record.status),
+        "level": alarm.level,
         "message": {"text": text},
         "locations": [_location(located(record.path), record.line)],
         **({"relatedLocations": related} if related else {}),
@@ -144,3 +106,44 @@ def _location(path: str, line: int | None) -> dict[str, Any]:
     if line is not None:
         place["region"] = {"startLine": line}
     return {"physicalLocation": place}
+
+
+def code_quality(
+    records: Sequence[Record], located: Callable[[str], str] = lambda path: path
+) -> str:
+    """An entry for each claim that is violated, was not audited, or told nothing.
+
+    What a test expects to be violated is passed over. `located` leads from the path of a record to
+    one relative to the root of the repository.
+    """
+    entries: list[dict[str, Any]] = [
+        {
+            "description": f"{record.name}: {record.headline}",
+            "check_name": f"dp-claim-{record.status}",
+            "fingerprint": fingerprint(record),
+            "severity": ALARMS[record.status].gitlab,
+            "location": _place(located(record.path), record.line or 1),
+            **({"other_locations": others} if (others := _others(record, located)) else {}),
+        }
+        for told in records
+        for record in told.all
+        if record.status in ALARMS and not told.expected
+    ]
+    return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+
+
+def _others(record: Record, located: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Lines at which privacy leaks; of Code Climate's format, which GitLab's is a part of."""
+    return [_place(located(leak.file), leak.line) for leak in record.blame]
+
+
+def _place(path: str, line: int) -> dict[str, Any]:
+    return {"path": path, "lines": {"begin": line}}
+
+
+def properties(record: Record) -> list[tuple[str, object]]:
+    """What JUnit says of a claim: ``dp_verdict``, then what is known."""
+    known = [(f"dp_{name}", getattr(record, name)) for name in _IN_JUNIT]
+    known += [("dp_lower", "infinity")] if record.lower is None else []
+    known += [("dp_blame", f"{leak.place}: {leak.message}") for leak in record.blame]
+    return [("dp_verdict", record.status), *((n, v) for n, v in known if v not in (None, ""))]
