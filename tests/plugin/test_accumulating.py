@@ -37,23 +37,24 @@ def grown(project, to):
         file.write_text(json.dumps(kept))
 
 
-def test_each_run_adds_to_the_evidence(stats):
-    assert nightly(stats).ret == 0
-    assert nightly(stats).ret == 0
+def test_each_run_adds_and_what_they_refuted_stays_refuted(stats):
+    nightly(stats)
+    nightly(stats)
     assert len(files(stats)) == 2
     result = nightly(stats, "-v")
+    assert result.ret == 0
     result.stdout.fnmatch_lines(["*note *the evidence of 2 earlier runs counts as well: an e-val*"])
-
-
-def test_what_earlier_runs_refuted_stays_refuted(stats):
-    nightly(stats)
     grown(stats, 20.0)
-    for _ in range(2):
-        result = nightly(stats)
-        assert result.ret == 1
-        result.stdout.fnmatch_lines(["E   PrivacyViolation: claimed eps = 1.0, but eps > 1.0 *"])
-        result.stdout.fnmatch_lines(["*--dp-accumulate"])
-    assert stats.run().ret == 0  # without evidence of others, it is not
+    result = nightly(stats)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["E   PrivacyViolation: claimed eps = 1.0, but eps > 1.0 *"])
+    result.stdout.fnmatch_lines(["*--dp-accumulate"])
+    assert nightly(stats, "--reruns=1").ret == 1, "not even a second try turns it green"
+    assert stats.run().ret == 0, "without evidence of others, it is not"
+    stats.write("test_stats.py", laplace("count", 1.0), "# a comment")
+    assert nightly(stats).ret == 1
+    stats.write("test_stats.py", laplace("count", 1.01))
+    assert nightly(stats).ret == 0, "evidence is of one source"
 
 
 def test_the_same_seed_is_not_counted_twice(stats):
@@ -66,21 +67,12 @@ def test_the_same_seed_is_not_counted_twice(stats):
     assert len(files(stats)) == 1
 
 
-def test_evidence_is_of_one_source(stats):
-    nightly(stats)
-    grown(stats, 20.0)
-    stats.write("test_stats.py", laplace("count", 1.0), "# a comment")
-    assert nightly(stats).ret == 1
-    stats.write("test_stats.py", laplace("count", 1.01))
-    assert nightly(stats).ret == 0
-
-
-FIXED = {
-    "a module that is imported in the function": ("noise.py", "scale=1.0", "scale=1.01"),
-    "data that is read at import": ("scale.json", "1.0", "1.01"),
-    "a fixture": ("conftest.py", "times = 1", "times = 1.01"),
-    "a class of the module": ("test_it.py", "less = 0", "less = -0.01"),
-}
+FIXED = (
+    ("noise.py", "scale=1.0", "scale=1.01"),  # a module that is imported in the function
+    ("scale.json", "1.0", "1.01"),  # data that is read at import
+    ("conftest.py", "times = 1", "times = 1.01"),  # a fixture
+    ("test_it.py", "less = 0", "less = -0.01"),  # a class of the module
+)
 USED = {
     "noise.py": (
         "import json, pathlib, types, threading\nlock = threading.Lock()\nseen = []\n"
@@ -103,19 +95,17 @@ USED = {
 }
 
 
-@pytest.mark.spot(2)
-@pytest.mark.parametrize("name", FIXED)
-def test_what_was_fixed_anywhere_begins_anew(project, name):
+def test_what_was_fixed_anywhere_begins_anew(project):
     for path, text in USED.items():
         project.write(path, text, imports="")
     assert nightly(project).ret == 0
     grown(project, 20.0)
     assert nightly(project).ret == 1
-    path, old, new = FIXED[name]
-    file = project.root / path
-    file.write_text(file.read_text().replace(old, new, 1))
-    assert nightly(project).ret == 0
-    assert len({file.parent for file in files(project)}) == 2
+    for path, old, new in FIXED:
+        project.write(path, USED[path].replace(old, new, 1), imports="")
+        assert nightly(project).ret == 0, path
+        project.write(path, USED[path], imports="")
+    assert len({file.parent for file in files(project)}) == 1 + len(FIXED)
 
 
 def test_what_cannot_add_up_is_told(stats):
@@ -128,14 +118,6 @@ def test_what_cannot_add_up_is_told(stats):
 def test_runs_without_it_touch_nothing(stats):
     assert stats.run("--dp-seed=random").ret == 0
     assert not (stats.root / ".dp").exists()
-
-
-def test_reruns_of_a_failure_do_not_turn_it_green(stats):
-    nightly(stats)
-    grown(stats, 20.0)
-    result = nightly(stats, "--reruns=1")
-    assert result.ret == 1
-    assert len(files(stats)) == 2
 
 
 def test_workers_keep_it_too(stats):

@@ -28,10 +28,10 @@ def annotations(result) -> list[str]:
     return [line for line in result.outlines if line.startswith("::")]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [[], ["-q"]])
-def test_paths_are_relative_to_the_workspace_not_to_the_root(shop, options):
-    result = shop.run("--rootdir=backend", "-c", "backend/pytest.ini", "backend", *options)
+def test_annotations_and_the_summary_of_a_job(shop):
+    """Paths are relative to the workspace, not to the root; also with -q."""
+    (shop.root / "summary.md").write_text("# Earlier step\n")
+    result = shop.run("--rootdir=backend", "-c", "backend/pytest.ini", "backend", "-q")
     found = annotations(result)
     assert [
         re.match(r"::(\w+) file=(.*),line=(\d+),title=(.*?)::", line).groups() for line in found
@@ -43,22 +43,17 @@ def test_paths_are_relative_to_the_workspace_not_to_the_root(shop, options):
     ]
     assert "claimed eps = 1.0, but eps >= " in found[0]
     assert "(99.9999 %25 confidence)%0A" in found[0]
-
-
-@pytest.mark.slow
-def test_under_xdist(shop):
-    assert len(annotations(shop.run("backend", "--dp-modules", "-n", "1", "-k", "not few"))) == 3
-
-
-def test_the_job_summary_is_appended(shop):
-    (shop.root / "summary.md").write_text("# Earlier step\n")
-    shop.run("backend", "-c", "backend/pytest.ini", "--rootdir=backend")
     summary = (shop.root / "summary.md").read_text()
     assert summary.startswith("# Earlier step\n\n## ❌ Privacy claims: 1 of 4 violated")
     assert summary.index("### ❌ `broken[eps=1.0]`: violated") < summary.index("| status |")
     assert "<details>" in summary
     assert summary.count("\n| ❌ violated, eps &gt;= ") == 1
     assert summary.count("\n| ✅ no violation (") == 1
+
+
+@pytest.mark.slow
+def test_under_xdist(shop):
+    assert len(annotations(shop.run("backend", "--dp-modules", "-n", "1", "-k", "not few"))) == 3
 
 
 def test_a_passing_run_says_so(shop):
@@ -75,7 +70,7 @@ def test_a_summary_that_cannot_be_written_does_not_fail_the_run(shop, monkeypatc
 
 def test_nothing_of_it_elsewhere(shop, monkeypatch):
     monkeypatch.delenv("GITHUB_ACTIONS")
-    result = shop.run("backend", "--dp-modules")
+    result = shop.run("backend", "--dp-modules", "-k", "bad")
     assert annotations(result) == []
     assert not (shop.root / "summary.md").exists()
 

@@ -117,38 +117,38 @@ def lost(project, *options: str) -> list[str]:
     return [name for name in project.ids(*options) if "lost claim" in name]
 
 
-@pytest.mark.spot(3)
-@pytest.mark.parametrize("name", LOST)
-@pytest.mark.parametrize("file", ["test_a.py", pytest.param("shop.py", marks=pytest.mark.slow)])
-def test_a_lost_claim_is_an_error_at_its_line(project, name, file):
-    body, said = LOST[name]
-    path = project.write(file, body)
-    line = next(
-        number
-        for number, text in enumerate(path.read_text().splitlines(), 1)
-        if "dp_claim(" in text and "import" not in text
-    )
-    if name in ("a list",):
-        line += 3  # where the function that makes it is called
-    [nodeid] = lost(project, "--dp-modules")
-    assert nodeid.startswith(f"{file}::")
-    assert nodeid.endswith("[lost claim]")
-    result = project.run("--dp-modules", nodeid)
-    assert result.parseoutcomes() == {"failed": 1}
-    text = " ".join(result.stdout.str().replace("\nE", "").split())
-    assert "ClaimError: " in text
-    assert said in text
-    result.stdout.fnmatch_lines([f"{file}:{line}: ClaimError", "*lost claim*ERROR"])
+@pytest.mark.parametrize("prefix", ["test", "shop"])
+def test_a_lost_claim_is_an_error_at_its_line(project, prefix):
+    """A file for each way to lose one, in tests and in source modules."""
+    files = {f"{prefix}_{number}.py": name for number, name in enumerate(LOST)}
+    paths = {file: project.write(file, LOST[name][0]) for file, name in files.items()}
+    result = project.run("--dp-modules", "-k", "lost")
+    reports = result.reprec.getreports("pytest_runtest_logreport")
+    found = {report.nodeid.partition("::")[0]: report for report in reports if report.failed}
+    assert found.keys() == files.keys()
+    for file, name in files.items():
+        assert found[file].nodeid.endswith("[lost claim]")
+        text = " ".join(found[file].longreprtext.replace("\nE", "").split())
+        assert "ClaimError: " in text
+        assert LOST[name][1] in text
+        line = next(
+            number
+            for number, line in enumerate(paths[file].read_text().splitlines(), 1)
+            if "dp_claim(" in line and "import" not in line
+        )
+        line += 3 * (name == "a list")  # where the function that makes it is called
+        assert f"{file}:{line}: ClaimError" in text, name
 
 
-@pytest.mark.spot(3)
-@pytest.mark.parametrize("name", [*KEPT, *GONE])
-@pytest.mark.parametrize("file", ["test_a.py", "shop.py"])
-def test_claims_that_are_tested_or_meant_to_go_are_none(project, name, file):
-    project.write(file, {**KEPT, **GONE}[name], "def test_plain(): pass")
-    assert lost(project, "--dp-modules") == []
-    if name in KEPT and name != "in a test":
-        assert any("noisy" in found or "eps=" in found for found in project.ids("--dp-modules"))
+@pytest.mark.parametrize("prefix", ["test", "shop"])
+def test_claims_that_are_tested_or_meant_to_go_are_none(project, prefix):
+    files = {f"{prefix}_{n}.py": name for n, name in enumerate((*KEPT, *GONE))}
+    for file, name in files.items():
+        project.write(file, {**KEPT, **GONE}[name], "def test_plain(): pass")
+    ids = project.ids("--dp-modules")
+    assert [name for name in ids if "lost claim" in name] == []
+    claimed = {files[found.partition("::")[0]] for found in ids if "eps=" in found}
+    assert claimed == KEPT.keys() - {"in a test"}
 
 
 def test_other_claims_of_the_module_can_still_be_selected(project):
@@ -160,11 +160,8 @@ def test_other_claims_of_the_module_can_still_be_selected(project):
     assert len(lost(project)) == 1
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [[], ["-n", "1"], ["--import-mode=importlib"], ["--doctest-modules"]]
-)
+@pytest.mark.parametrize("options", [["-n", "1"], ["--import-mode=importlib", "--doctest-modules"]])
 def test_it_is_one_failure_under(project, options):
     project.write(
         "test_a.py", '"""\n>>> 1\n1\n"""\n', CLAIM, PLAIN, PLAIN, "def test_plain(): pass"
