@@ -14,11 +14,10 @@ from pytest_dp.datasets import describe, ends_first, key
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.deriving import Derived, by_function, derived, leading
+from pytest_dp.inputs.deriving import Derived, by_function, derived, leading, stated_pair
 from pytest_dp.inputs.examples import EVERYTHING, Patterns
 from pytest_dp.inputs.resolving import resolve, resolve_pairs
 from pytest_dp.inputs.sources import PairSource, Proposing, marked
-from pytest_dp.inputs.stated import stated_pair
 from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import MAX_PAIRS
 

@@ -1,4 +1,4 @@
-"""Every neighbouring pair that example datasets give."""
+"""The pairs that a claim states, and every neighbouring pair that example datasets give."""
 
 from __future__ import annotations
 
@@ -35,6 +35,27 @@ class Derived:
     """What is inside the claim."""
 
 
+def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
+    """A pair that the claim states, checked; errors say where."""
+    both = f"D = {describe(d1)} and D' = {describe(d2)}"
+    if key(d1) == key(d2):
+        raise ClaimError(
+            f"{where} is not a pair of neighbours: {both} are identical, so no mechanism "
+            "could tell them apart. Write two inputs that differ, such as "
+            f"{(relation or AddRemoveOne()).example}."
+        )
+    if relation is None:
+        return Pair(d1, d2)
+    fault = relation.fault(d1, d2)
+    if fault:
+        raise ClaimError(
+            f"{where} is not a pair of neighbours under {relation}: {both}; {fault}. Required: "
+            f"{relation.required}, such as {relation.example}. Correct the pair, or leave "
+            "neighbors= out to audit it as it stands."
+        )
+    return Pair(d1, d2, relation.difference(d1, d2))
+
+
 def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     """Pairs of one of the examples with each of its neighbours made of records seen in any.
 
@@ -51,10 +72,12 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     bounds, outside = Examples(examples, relation), list[Pair]()
     pairs = Derived([])
     if len(examples) > 1 or relation.name != "replace_one":  # which would repeat a record
-        pairs = _sorted(sources, relation, lambda made: _inside(made, bounds, outside))
+        pairs = _sorted(sources, relation, lambda made: _inside(made, bounds.beyond, outside))
         pairs = replace(pairs, rest=chain(pairs.rest, _emptied(outside)))
     if not pairs.given:
-        pairs = _sorted(sources, relation, lambda made: _like_examples(made, bounds, outside))
+        pairs = _sorted(
+            sources, relation, lambda made: _inside(made, bounds.unlike, outside, MAX_PAIRS)
+        )
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
     if not pairs.given and outside:
         raise ClaimError(
@@ -90,28 +113,24 @@ def _sorted(
     return Derived(of_part + of_whole, in_turn(ways), note)
 
 
-def _inside(pairs: Iterator[Pair], bounds: Bounds, outside: list[Pair]) -> Iterator[Pair]:
+def _inside(
+    pairs: Iterator[Pair],
+    beyond: Callable[[Pair], str],
+    outside: list[Pair],
+    in_a_row: int = MANY,
+) -> Iterator[Pair]:
     """The pairs inside the claim; others are put aside, until there are too many in a row."""
     refused = 0
     for pair in pairs:
-        beyond = bounds.beyond(pair)
-        if not beyond:
+        what = beyond(pair)
+        if not what:
             refused = 0
             yield pair
             continue
-        outside.append(replace(pair, beyond=beyond))
+        outside.append(replace(pair, beyond=what))
         refused += 1
-        if refused == MANY:
+        if refused == in_a_row:
             return
-
-
-def _like_examples(pairs: Iterator[Pair], bounds: Examples, outside: list[Pair]) -> Iterator[Pair]:
-    """The pairs that repeat no id, and mix no examples; others are put aside."""
-    for pair in pairs:
-        if bounds.is_unlike(pair):
-            outside.append(replace(pair, beyond=bounds.beyond(pair)))
-        else:
-            yield pair
 
 
 def _emptied(pairs: list[Pair]) -> Iterator[Pair]:
@@ -179,7 +198,7 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     if not any(map(length, tables)):
         return _not_empty(leading(pairs), examples, relation)
     bounds, outside = Examples(examples, AddRemoveOne()), list[Pair]()
-    inside = leading(_inside(pairs, bounds, outside))
+    inside = leading(_inside(pairs, bounds.beyond, outside))
     if not inside.given:
         stated = (replace(pair, beyond="") for pair in outside)
         return _not_empty(leading(stated), examples, relation)

@@ -127,14 +127,12 @@ class Examples:
                 return more
         return ()
 
-    def is_unlike(self, pair: Pair) -> bool:
-        """Whether D' is like no example: it mixes them, or repeats what looks like an id."""
+    def unlike(self, pair: Pair) -> str:
+        """What is beyond, if D' is like no example: it mixes them, or repeats what may be an id."""
         entries = self._read(records_of(pair.d2))
-        if self._mixed(entries):
-            return True
-        if self._relation.unit is not None:
-            return False
-        return any(self._is_id(name) for name in self._repeated(entries))
+        repeated = self._repeated(entries) if self._relation.unit is None else ()
+        is_unlike = self._mixed(entries) or any(map(self._is_id, repeated))
+        return self.beyond(pair) if is_unlike else ""
 
     def _fault(self, data: Any) -> str:
         """What of a dataset is in no example; empty if it is inside."""

@@ -33,9 +33,9 @@ from pytest_dp.datasets.relations import (
 )
 from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
+from pytest_dp.inputs.deriving import stated_pair
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade, traced
 from pytest_dp.inputs.edits import Edits, made_of
-from pytest_dp.inputs.stated import stated_pair
 from pytest_dp.limits import DOZENS, HUNDREDS, IN_VAIN, MILLION, POOL, SEVERAL
 from pytest_dp.reprs import on_one_line
 

@@ -7,9 +7,10 @@ that what differs between two inputs is due to these.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -17,9 +18,11 @@ import numpy as np
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Floats
+from pytest_dp.datasets import is_real, kind_of, rebuilt, records_of
 from pytest_dp.datasets.equality import digest
+from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.limits import NESTED, NOTICED_SECONDS, SEVERAL, SLOW, THOUSAND
+from pytest_dp.limits import FEW, MILLION, NESTED, NOTICED_SECONDS, SEVERAL, SLOW, THOUSAND
 from pytest_dp.outputs.columns import as_float
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.calling import Call
@@ -29,7 +32,6 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.streams import Purpose, stream
 from pytest_dp.search.coverage import Step, Tracer
-from pytest_dp.search.sizes import is_too_large
 
 T = TypeVar("T")
 
@@ -210,3 +212,52 @@ def _leaves(output: Any, depth: int) -> Iterator[float]:
         yield from _numbers(output)
     elif isinstance(output, int | float | np.number) and not isinstance(output, bool):
         yield as_float(output)
+
+
+def is_too_large(data: Any, run: Callable[[Any], object]) -> bool:
+    """Whether numbers of an input are sizes, of an array or a loop, for which there is no room."""
+    if isinstance(data, WithParams):
+        return is_too_large(data.data, lambda other: run(replace(data, data=other)))
+    records = records_of(data) if kind_of(data) else [data]
+    if not any(map(_is_large, records)):
+        return False
+
+    def memory(bound: int, repetitions: int) -> int:
+        bounded = [_bounded(record, bound) for record in records]
+        smaller = rebuilt(data, bounded) if kind_of(data) else bounded[0]
+        # The least of several: other threads, and what is loaded once, take memory as well.
+        return min(_memory(lambda: run(smaller)) for _ in range(repetitions))
+
+    try:
+        if memory(MILLION, 1) <= MILLION / 2:
+            return False  # as nearly always: the difference is no more than that
+        return memory(MILLION, FEW) - memory(SEVERAL, FEW) > MILLION / 2
+    except OutOfTime:
+        return True
+
+
+def _memory(run: Callable[[], object]) -> int:
+    """The peak of bytes that a run takes, and whatever else runs meanwhile."""
+    if tracemalloc.is_tracing():  # somebody else measures
+        return 0
+    tracemalloc.start()
+    try:
+        run()
+    except (ClaimError, MechanismError):
+        pass
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak
+
+
+def _is_large(record: Any) -> bool:
+    if isinstance(record, tuple):
+        return any(map(_is_large, record))
+    return is_real(record) and abs(record) > MILLION
+
+
+def _bounded(record: Any, bound: int) -> Any:
+    if isinstance(record, tuple):
+        return tuple(_bounded(value, bound) for value in record)
+    return type(record)(max(min(record, bound), -bound)) if is_real(record) else record

@@ -13,7 +13,7 @@ from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import MechanismError
 from pytest_dp.limits import MILLION
 from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.search.sizes import is_too_large
+from pytest_dp.search.observing import is_too_large
 
 
 def zeros(data):
