@@ -23,7 +23,7 @@ import numpy.typing as npt
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.cholesky import inverse_root, times
 from pytest_dp.attacks.feature_bins import BinCodes, Column, bins_of, output_categories, row_share
-from pytest_dp.evidence.logistic import expit
+from pytest_dp.evidence.regression import expit
 from pytest_dp.limits import DOZENS, FEW, MILLION, POOL, POOLING
 from pytest_dp.outputs.feature import PLACE_KINDS, Feature
 from pytest_dp.outputs.table import Table

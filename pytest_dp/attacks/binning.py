@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.scores import scores
-from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.evidence.regression import quantile_levels
 from pytest_dp.limits import FEW
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.extracts import Extract
@@ -103,10 +103,8 @@ def cuts_of(odds: Floats, max_cuts: int) -> Floats:
     if len(values) <= max_cuts:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
     ordered = np.sort(odds)
-    n = len(ordered)
-    far = float(logit(1 - min(FEW / n, 0.1)))
-    spread = expit(np.linspace(-far, far, max_cuts - max_cuts // 2 - 1))
-    levels = np.sort(np.concatenate([np.linspace(0, 1, max_cuts // 2 + 2)[1:-1], spread]))
+    n, half = len(ordered), max_cuts // 2
+    levels = quantile_levels(n, half, max_cuts - half - 1, FEW)
     at = np.unique(np.clip((levels * n).astype(np.int64), 1, n - 1))
     return np.unique(ordered[at]) - 5e-10  # scores are rounded to 1e-9
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.evidence.regression import quantile_levels
 from pytest_dp.limits import HUNDREDS, MANY, MILLION
 from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.feature import Feature
@@ -156,15 +156,10 @@ def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
     """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
     ordered = np.repeat(np.arange(len(counts)), counts)
     n = len(ordered)
-    if n < 2 * 10.0:
-        levels = np.linspace(0, 1, 6)[1:-1]
-    else:
-        far = logit(1 - 10.0 / n)
-        even = np.linspace(0, 1, max_bins // 2 + 2)[1:-1]
-        levels = np.concatenate([even, expit(np.linspace(-far, far, max_bins - max_bins // 2))])
-    at = np.unique(np.clip((np.sort(levels) * n).astype(np.int64), 1, max(n - 1, 1)))
     if not n:
         return np.zeros(0)
+    levels = quantile_levels(n, max_bins // 2, max_bins - max_bins // 2, 10)
+    at = np.unique(np.clip((levels * n).astype(np.int64), 1, max(n - 1, 1)))
     above = np.unique(ordered[at[at < n]])
     above = above[above > 0]
     return between(values.ends[1][above - 1], values.ends[0][above])

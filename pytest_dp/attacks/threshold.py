@@ -26,7 +26,7 @@ from pytest_dp.attacks.expected_bounds import (
     expected_bounds,
 )
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.evidence.logistic import expit, logit, regression
+from pytest_dp.evidence.regression import expit, logistic, quantile_levels
 from pytest_dp.limits import HUNDREDS, NEARLY
 
 
@@ -47,8 +47,7 @@ def cuts_for(odds: Floats, learned: int) -> Cuts:
     values = np.unique(odds)
     if len(values) <= 2 * HUNDREDS:
         return Cuts(learned, values[:-1] / 2 + values[1:] / 2, values)
-    far = logit(1 - 10 / len(odds))
-    share = expit(np.linspace(-far, far, 2 * HUNDREDS))
+    share = quantile_levels(len(odds), 0, 2 * HUNDREDS, 10)
     ordered = np.sort(odds)
     at = np.unique(ordered[np.unique((share * (len(odds) - 1)).astype(np.int64))]) + 5e-10
     places = np.concatenate([[0], np.searchsorted(ordered, at), [len(ordered)]])
@@ -121,7 +120,7 @@ def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
     basis = np.stack([score, spread * np.tanh(score / spread), np.ones_like(score)])
     # A prior of about one output keeps separable scores from running away.
     prior = np.array([1.0, 0.0, 0.0]), np.ones(3)
-    weights = regression(basis, profile1, both, prior, 25, 1e-6)
+    weights = logistic(basis, profile1, both, prior, 25, 1e-6)
     share: Floats = np.clip(expit(weights @ basis), 1e-9, 1 - 1e-9)
     return both * share
 

@@ -24,13 +24,12 @@ from typing import Any, Never
 import numpy as np
 
 from pytest_dp.arrays import Bools, Ints, Outputs, joined
-from pytest_dp.attacks.counting import Tally
-from pytest_dp.attacks.scores import Attack
+from pytest_dp.attacks.scores import Attack, Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.paired_outputs import leaves_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.errors import MechanismError
-from pytest_dp.evidence import homogeneity
+from pytest_dp.evidence import assumptions
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import (
     DOZENS,
@@ -113,7 +112,7 @@ def _refuse_other_errors(context: Context, item: Input, copied: _Copied) -> None
     raised = [out for outputs in copied.outputs for out in outputs if isinstance(out, Raised)]
     total = len(copied.copy)
     before, runs = context.sampler.raised(item)
-    if raised and runs and homogeneity.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
+    if raised and runs and assumptions.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
         where = "processes that were forked" if context.sampler.forks else "copies of it"
         raise CannotCopy(
             f"{where} raised {raised[0].kind} ({raised[0].message}) in {len(raised):,} of "
@@ -272,7 +271,7 @@ def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, i
         _refuse_unlike(context, inside, copied.run, "runs of each")
     if isinstance(event, Event) and original[1]:
         again, total = int(event.mask(table).sum()), len(table)
-        if homogeneity.two_samples((original[0], again), (original[1], total)) < NOT_IID:
+        if assumptions.two_samples((original[0], again), (original[1], total)) < NOT_IID:
             _refuse(
                 context,
                 f"{event} held in {original[0]:,} of {original[1]:,} runs, and in {again:,} of "
@@ -283,10 +282,10 @@ def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, i
 def _check_copies(context: Context, copied: _Copied, event: Any) -> Table:
     """Refuse outputs that tell which copy they came from; else a table of them."""
     table = tabulate(joined(copied.outputs))
-    if homogeneity.repeats(hashes(table), copied.copy) < NOT_IID:
+    if assumptions.repeats(hashes(table), copied.copy) < NOT_IID:
         _refuse(context, f"it repeats what it gave before ({_examples_of(copied.outputs)})")
     for inside in _binary_events(table, event):
-        if homogeneity.pairs_agree(inside.reshape(len(copied.outputs), -1)) < NOT_IID:
+        if assumptions.pairs_agree(inside.reshape(len(copied.outputs), -1)) < NOT_IID:
             _refuse(
                 context,
                 f"what a copy of it gave once it gives again ({_examples_of(copied.outputs)})",
@@ -299,7 +298,7 @@ def _refuse_unlike(context: Context, inside: Bools, group: Ints, what: str) -> N
     """Refuse outputs that are more often in an event in some groups than in others."""
     sizes = np.bincount(group)
     hits = np.bincount(group, inside).astype(np.int64)
-    if homogeneity.p_value(hits, sizes, MANY)[0] < NOT_IID:
+    if assumptions.same_in_all_chunks(hits, sizes, MANY)[0] < NOT_IID:
         shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / sizes[:4])
         _refuse(context, f"what the first {what} gave is alike in {shares}, ... of the cases")
 

@@ -20,9 +20,8 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
-from pytest_dp.attacks.counting import Intervals, Profile, Profiles, Tally, counted
 from pytest_dp.attacks.expected_bounds import choice_of, likelier_first, rough_bounds
-from pytest_dp.attacks.scores import scores
+from pytest_dp.attacks.scores import Intervals, Profile, Profiles, Tally, counted, scores
 from pytest_dp.attacks.threshold import best_cut, cuts_for, fixed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Contender, Pool, draw_up_to, line_up

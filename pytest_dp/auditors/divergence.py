@@ -1,7 +1,7 @@
 """How far apart outputs on both inputs are, on held-out samples: what no single event can show.
 
 The bet on a divergence is fixed by what is known of a pair of inputs; the samples that it is
-settled on are drawn afterwards (`pytest_dp.evidence.divergence_bounds`).
+settled on are drawn afterwards (`pytest_dp.evidence.divergence_bets`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.arms import Arm, joints_of
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.evidence.divergence_bounds import best_bet
+from pytest_dp.evidence.divergence_bets import best_bet
 from pytest_dp.limits import THOUSAND
 from pytest_dp.privacy import Renyi
 from pytest_dp.results.result import Distance

@@ -31,7 +31,7 @@ from pytest_dp.auditors.stopping import (
 )
 from pytest_dp.auditors.warm_start import learned_by, remind
 from pytest_dp.evidence.betting import Ledger
-from pytest_dp.evidence.differences import LITTLE
+from pytest_dp.evidence.resolution import LITTLE
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
     CHECK_GROWTH,

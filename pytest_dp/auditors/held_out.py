@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Ints
-from pytest_dp.attacks.counting import Hits, Tally
 from pytest_dp.attacks.expected_bounds import first_share
+from pytest_dp.attacks.scores import Hits, Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose, is_constant, stands_out
-from pytest_dp.evidence import homogeneity
+from pytest_dp.evidence import assumptions
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
 from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS
 from pytest_dp.privacy import Guarantee
@@ -151,7 +151,7 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     for group in groups:
         attacked = group[:, 1], group[:, 2], group[:, 1] + group[:, 2]
         for hits in (*attacked, group[:, 3], group[:, 4]):
-            p, shares = homogeneity.p_value(hits, group[:, 0])
+            p, shares = assumptions.same_in_all_chunks(hits, group[:, 0])
             if p < NOT_IID:
                 return tuple(shares)
     return ()

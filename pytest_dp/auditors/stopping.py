@@ -13,18 +13,20 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.paired_outputs import first_pairs
-from pytest_dp.evidence.differences import SEEN, told_apart, would_show
 from pytest_dp.evidence.event_bets import all_contingencies
 from pytest_dp.evidence.expected_gains import edges, largest_shown, smallest_divergence_scale
 from pytest_dp.evidence.resolution import (
     OTHER_PAIRS_SHARE,
+    SEEN,
     Curve,
     PlannedBets,
     clearest_event,
     curve,
     smallest_event,
     smallest_scale,
+    told_apart,
     wealth_for,
+    would_show,
 )
 from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
 from pytest_dp.limits import CLEAR_ERRORS, FEW, MILLION, NO_LOSS, THOUSAND

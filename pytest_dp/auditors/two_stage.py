@@ -13,7 +13,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.held_out import Tested
 from pytest_dp.auditors.pool import BLIND, Contender, Pool, cannot_be_read, never_varies
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.evidence.differences import told_apart, would_show
+from pytest_dp.evidence.resolution import told_apart, would_show
 from pytest_dp.sampling.deadline import OutOfTime
 
 Best = TypeVar("Best")

@@ -17,7 +17,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.event_bets import FRACTIONS
-from pytest_dp.evidence.isotonic import increasing
+from pytest_dp.evidence.regression import increasing
 from pytest_dp.limits import EQUAL
 
 SHARPNESS = np.array([1.0, 3.0, 10.0])

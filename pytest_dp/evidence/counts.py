@@ -58,7 +58,7 @@ class Counts:
 
     @property
     def apart(self) -> tuple[float, float, float, float]:
-        """As a row of `differences.told_apart`; of independent outputs what is to be expected."""
+        """As a row of `resolution.told_apart`; of independent outputs what is to be expected."""
         runs = min(self.n1, self.n2)
         p1, p2 = self.c1 / self.n1, self.c2 / self.n2
         together = p1 * p2 if self.both is None else self.both / runs

@@ -5,20 +5,26 @@ outputs pays for the order 1 ``ln v(x) - (v(y) - 1)``, whose mean is at most the
 order a > 1 ``a v(x)^(a-1) - (a-1) v(y)^a - 1``, whose mean is at most ``exp((a-1) D) - 1``. That
 holds for any v (Young's inequality): with a bad estimate they only pay less. So that one rare
 output does not cap all stakes, log ratios are cut off at several sizes, and drawn towards 0. What
-is bet on is the same for every rung of a ladder. docs/proofs/betting-on-divergences.md proves it.
+is bet on is the same for every rung of a ladder.
+
+A bet that is fixed beforehand refutes all divergences D for which it wins ``1 / alpha`` on held-out
+pairs. As r only shifts its log wealth, these are all D below a number in closed form, which is a
+lower bound with confidence 1 - alpha. docs/proofs/betting-on-divergences.md proves all of it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.attack_bets import OPTIMISM_PER_PARAMETER, Attacks
-from pytest_dp.evidence.isotonic import increasing
-from pytest_dp.evidence.logistic import logit, regression
+from pytest_dp.evidence.regression import increasing, logistic, logit
+from pytest_dp.evidence.validation import check_level
+from pytest_dp.privacy import Guarantee
 
 POWERS = (0.7, 1.0)
 """Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
@@ -35,6 +41,12 @@ stops earlier once it has converged; only the time depends on it."""
 LARGEST_LOG_RATIO, LARGEST_LOG_PAID = 30.0, 300.0
 """Limits to a log ratio, and to the logarithm of what is paid, in nats, so that neither overflows.
 """
+FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
+"""What may be staked, as shares of the largest stake that cannot ruin. Only one is taken, so that
+more cost nothing but time; with fewer, the best one is further off. By hand."""
+LOG_WEALTH_ROUNDING = 1e-15
+"""What each pair of outputs adds to log wealth by rounding, at most; it is taken off. Larger is
+never invalid."""
 
 
 def log_ratios(joint: Ints | Floats, scores: Floats) -> tuple[Floats, Floats]:
@@ -61,7 +73,7 @@ def _logistic(counts1: Floats, counts2: Floats, scores: Floats) -> Floats:
         return np.zeros(len(scores))
     about = np.stack([np.ones(len(scores)), centred / spread])
     prior = np.zeros(2), np.array([1.0, 0.1])
-    odds: Floats = regression(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
+    odds: Floats = logistic(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
     return odds
 
 
@@ -109,3 +121,79 @@ def against_divergences(
     )
     paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (paid1, paid2))
     return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), optimism)
+
+
+@dataclass(frozen=True, slots=True)
+class DivergenceBet:
+    """One bet on a divergence, that of D from D', that of D' from D, or the larger of both."""
+
+    order: float
+    paid1: Floats
+    """Paid for the bin of the output on D, shape (b,)."""
+    paid2: Floats
+    """The same on D'."""
+    stake: float
+    """At most the inverse of the largest loss."""
+    ways: int
+    """2 if it bets on both."""
+
+    def lower(self, joint: Ints, alpha: float) -> float:
+        """Lower confidence bound on the divergence, in nats; 0 if nothing is shown.
+
+        `joint` counts held-out pairs, as in `Record.joint`. None of them may have had a say in the
+        bet.
+        """
+        check_level("alpha", alpha)
+        runs = float(joint.sum())
+        if runs == 0:
+            return 0.0
+        i, j = np.nonzero(joint)
+        won = float(np.log1p(self.stake * (self.paid1[i] + self.paid2[j])) @ joint[i, j])
+        return float(_shown(won / runs, runs, self.stake * self.ways, self.order, alpha))
+
+
+def best_bet(
+    joint: Floats, scores: Floats, guarantee: Guarantee, pairs: float, alpha: float
+) -> DivergenceBet:
+    """The bet from which the most is expected of the guarantee's parameter, by past pairs.
+
+    `joint` and `scores` are those of the first binning of a `Record`; `pairs` is how many will be
+    held out. The guarantee must bound divergences.
+    """
+    candidates = [
+        _best_of_order(joint, scores, divergence.order, pairs, alpha)
+        for divergence in guarantee.divergences
+    ]
+    shown = [guarantee.shown_by_divergence(bet.order, value) for bet, value in candidates]
+    return candidates[int(np.argmax(shown))][0]
+
+
+def _best_of_order(
+    joint: Floats, scores: Floats, order: float, pairs: float, alpha: float
+) -> tuple[DivergenceBet, float]:
+    """The best bet on the divergence of one order, and what it should show, in nats."""
+    attacks = against_divergences(joint, scores, [order], np.zeros((1, 1)))
+    paid1, paid2 = attacks.paid1[0], attacks.paid2[0]
+    ways = np.repeat([1, 1, 2], paid1.shape[1] // 3)
+    stakes = FINE_FRACTIONS[:, None] / attacks.largest_loss
+    i, j = np.nonzero(joint)
+    pays = paid1[i] + paid2[j]
+    runs = joint.sum()
+    won = joint[i, j] @ np.log1p(pays * stakes[:, None])
+    shown = _shown((won - attacks.optimism) / runs, pairs, stakes * ways, order, alpha)
+    f, k = np.unravel_index(np.argmax(shown), shown.shape)
+    bet = DivergenceBet(order, paid1[:, k], paid2[:, k], float(stakes[f, k]), int(ways[k]))
+    return bet, float(shown[f, k])
+
+
+def _shown(
+    growth: Floats | float, pairs: float, stake: Floats | float, order: float, alpha: float
+) -> Floats:
+    """The divergence that is shown by such growth of log wealth with each pair, in nats.
+
+    Rounded down: the error of the sum of logarithms is far below what is taken off.
+    """
+    r = np.expm1(np.asarray(growth) - LOG_WEALTH_ROUNDING + math.log(alpha) / pairs) / stake
+    r = np.maximum(r, 0.0)
+    shown: Floats = r if order == 1 else np.log1p(r) / (order - 1)
+    return shown * (1 - 1e-14)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.privacy.constraints import HockeyStick
+from pytest_dp.privacy.guarantees import HockeyStick
 
 FRACTIONS = 0.98 * 0.5 ** np.arange(9)
 """What can be staked, as shares of the largest stake that cannot ruin. More of them, down to

@@ -7,7 +7,8 @@ G applied twice is what inputs at twice the distance show, and so on. What lies 
 numbers is interpolated on the scale of log odds, on which G is close to a shift.
 
 All of this is approximate, and for information only: it decides when to stop looking for a
-violation, and never that there is one.
+violation, and never that there is one. Where nothing tells two inputs apart beyond chance, it is
+not known at all: it rests on events at which a leak would show.
 
 Source: Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, section 2.5 (group privacy).
 """
@@ -18,13 +19,14 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import ndtri
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.bisection import smallest, smallest_loss
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.event_bets import contingency, payoffs
-from pytest_dp.evidence.logistic import expit, logit
-from pytest_dp.limits import CLEAR_ERRORS, RARELY, SEVERAL
+from pytest_dp.evidence.regression import expit, logit
+from pytest_dp.limits import CLEAR_ERRORS, RARELY, SEVERAL, SHOWN_ALPHA
 from pytest_dp.privacy import Guarantee
 
 LEARNING_COST = 6.0
@@ -37,6 +39,14 @@ or smaller: what many pairs cost is over- or underestimated. By hand."""
 CURVE_CAUTION = 1.0
 """Standard errors by which two inputs are taken to be less far apart than they look. Larger: the
 reported resolution says less; smaller: it relies on chance. By hand."""
+SEEN = 0.5
+"""Share of a difference that events may be expected to show, as they are seldom the best ones.
+Larger: audits of few samples are called blind more often; smaller: they get a grade though nothing
+was told apart. By hand."""
+LITTLE = 0.1
+"""Share of what a claim allows that is looked for before nothing is said to tell inputs apart.
+Smaller: such audits take longer, by the square; larger: mechanisms with much more noise than they
+need are called blind more often. By hand."""
 STAKES = np.geomspace(1e-3, 0.98, 40)
 """Shares of the largest stake, one of which is near the best. More cost time only."""
 MAX_SCALE = 1e4
@@ -255,3 +265,31 @@ def growth(p: Floats, q: Floats, shared: Floats, guarantee: Guarantee) -> float:
             paid = np.log1p(payoffs(eps, delta)[:, None] * stakes)
             best = max(best, float((cells @ paid).max()))
     return best
+
+
+def told_apart(counts: Floats) -> bool:
+    """Whether any event tells two inputs apart, beyond chance.
+
+    `counts` has a row for each event, as in `event_bets.contingency`: one-sided, so both directions
+    of an event are two.
+    """
+    only1, only2 = counts[:, 1], counts[:, 2]
+    errors = (only1 - only2) / np.sqrt(only1 + only2 + 1)
+    return bool((errors > errors_of_chance(len(counts))).any())
+
+
+def errors_of_chance(events: int) -> float:
+    """Standard errors that one of so many events exceeds by chance, at most `BY_CHANCE` times."""
+    return float(-ndtri(RARELY / max(events, 1)))
+
+
+def would_show(guarantee: Guarantee, pairs: float, events: int, used: float = SEEN) -> bool:
+    """Whether a mechanism that uses this share of its claim would be told apart (approximate).
+
+    By an event that is as likely as not on one input, among so many, in so many pairs of
+    independent outputs. Where a claim allows no difference at all, none would show.
+    """
+    rarer = max(0.0, *(math.exp(-eps) * (0.5 - delta) for eps, delta in guarantee.hockey_sticks))
+    disagreeing = 0.5 * (1 - rarer) + rarer * 0.5
+    errors = used * (0.5 - rarer) * math.sqrt(pairs / disagreeing)
+    return errors > errors_of_chance(events) - float(ndtri(SHOWN_ALPHA))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence.goodness_of_fit import log_e_value
+from pytest_dp.evidence.assumptions import log_e_value
 from pytest_dp.known.affine import Affine
 from pytest_dp.known.comparing import joint, key_of, kinds
 from pytest_dp.known.conditioned import log_total, log_weight_apart

@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.attacks.binning import ByOutcomes
-from pytest_dp.evidence.goodness_of_fit import log_e_value
+from pytest_dp.evidence.assumptions import log_e_value
 from pytest_dp.known import Excess, larger
 from pytest_dp.known.paths import Weight
 from pytest_dp.limits import EQUAL, FLOAT_ERRORS

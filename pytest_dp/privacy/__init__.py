@@ -10,7 +10,6 @@ from pytest_dp.privacy.concentrated import (
     ZeroConcentratedDP,
     renyi_to_delta,
 )
-from pytest_dp.privacy.constraints import HockeyStick, Renyi
 from pytest_dp.privacy.conversions import (
     gaussian_sigma,
     gdp_to_delta,
@@ -29,7 +28,7 @@ from pytest_dp.privacy.conversions import (
     zcdp_to_eps,
 )
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
-from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
+from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, HockeyStick, Renyi
 from pytest_dp.privacy.reading import NOTIONS, guarantee, of_group
 
 __all__ = [

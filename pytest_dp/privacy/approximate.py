@@ -8,8 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from pytest_dp.errors import ClaimError
-from pytest_dp.privacy.constraints import HockeyStick, Renyi
-from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, Number, as_given
+from pytest_dp.privacy.guarantees import (
+    LARGEST_EPS,
+    Guarantee,
+    HockeyStick,
+    Number,
+    Renyi,
+    as_given,
+)
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Floats

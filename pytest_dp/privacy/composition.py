@@ -1,4 +1,7 @@
-"""What the guarantees of parts add up to, for parts that may depend on what came before."""
+"""Which guarantees follow from which, and what those of parts add up to.
+
+Parts may depend on what came before.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import EQUAL
+from pytest_dp.limits import EQUAL, ROUNDED
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.conversions import pure_to_gdp
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
-from pytest_dp.privacy.implication import smallest_rho
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Floats
@@ -31,6 +33,48 @@ _ACCURACY, _OF_TRADEOFFS = 1 + 5e-4, 1 + 5e-3
 """What is off that is put on a lattice of `limits.POINTS` losses, derived from comparisons with
 closed forms: at most 3e-4 for 1 to 10,000 parts; and what follows of trade-off functions, which are
 asked at 800 points only: 4e-3. Both are rounded up: what is let pass is short by less than this."""
+
+
+def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
+    """Whether every mechanism that keeps the first guarantee is known to keep the second.
+
+    Of one notion, by its parameters. Of two notions, by the conversions that are exact or, for
+    hockey sticks and divergences of single orders, by what follows of each. False does not mean
+    that something is known to tell them apart.
+    """
+    if stronger == weaker:
+        return True
+    if isinstance(weaker, ApproximateDP) and not weaker.delta:  # which computed deltas may round to
+        return stronger.largest_ratio is not None and stronger.largest_ratio <= weaker.eps
+    if isinstance(weaker, ApproximateDP):
+        return stronger.delta_at(weaker.eps) <= weaker.delta * (1 + ROUNDED)
+    if isinstance(weaker, RenyiDP):
+        bounds = weaker.bounds
+        return all(stronger.renyi_at(order) <= bound * (1 + ROUNDED) for order, bound in bounds)
+    if isinstance(weaker, ZeroConcentratedDP):
+        return smallest_rho(stronger) <= weaker.rho * (1 + ROUNDED)
+    if isinstance(weaker, GaussianDP):
+        return _smallest_mu(stronger) <= weaker.mu * (1 + ROUNDED)
+    return False
+
+
+def smallest_rho(guarantee: Guarantee) -> float:
+    """The smallest rho known to follow from a guarantee; infinite if none is.
+
+    The divergence per order of pure privacy is largest at order 1, that of Gaussian privacy is the
+    same at all orders (Bun, Steinke, "Concentrated Differential Privacy", TCC 2016).
+    """
+    linear = isinstance(guarantee, ZeroConcentratedDP | GaussianDP | ApproximateDP)
+    return guarantee.renyi_at(1.0) if linear else float("inf")
+
+
+def _smallest_mu(guarantee: Guarantee) -> float:
+    """The smallest mu known to follow; infinite if none is."""
+    if isinstance(guarantee, GaussianDP):
+        return guarantee.mu
+    if isinstance(guarantee, ApproximateDP) and not guarantee.delta:
+        return pure_to_gdp(guarantee.eps)
+    return float("inf")
 
 
 def smallest(claim: Guarantee, parts: Parts) -> Guarantee:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import QUANTILES
-from pytest_dp.privacy.constraints import HockeyStick, Renyi
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
     Curve,
+    HockeyStick,
     Number,
+    Renyi,
     WithoutEps,
     as_given,
     named,

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from pytest_dp.privacy.constraints import Renyi
-from pytest_dp.privacy.guarantees import Curve, named
+from pytest_dp.privacy.guarantees import Curve, Renyi, named
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Bools, Floats

@@ -1,7 +1,9 @@
 """Guarantees as values: what each allows, what an event or a divergence proves of it, its words.
 
 Every guarantee is one of P and Q, the outputs on two neighbouring inputs, in both orders. Whatever
-is asked, rounding errs towards the weaker guarantee and the weaker proof.
+is asked, rounding errs towards the weaker guarantee and the weaker proof. What is asked of outputs
+are bounds on f-divergences: Nguyen, Wainwright, Jordan, "Estimating Divergence Functionals and the
+Likelihood Ratio by Convex Risk Minimization", IEEE Trans. Inf. Theory 2010.
 """
 
 from __future__ import annotations
@@ -10,10 +12,9 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 from pytest_dp.bisection import bracket
-from pytest_dp.privacy.constraints import HockeyStick, Renyi
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Floats
@@ -22,6 +23,28 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", float, "Floats")
 LARGEST_EPS = 300.0
 """Derived: losses beyond which probabilities of outputs differ by more than floats hold."""
+
+
+class HockeyStick(NamedTuple):
+    """P(S) is at most ``exp(eps) Q(S) + delta`` for every event S."""
+
+    eps: float
+    delta: float
+
+    def largest_probability(self, q: Any, runs: float = 1.0) -> Any:
+        """The largest probability of an event with probability `q` on the other input.
+
+        The same for arrays, and for counts of so many runs.
+        """
+        return math.exp(self.eps) * q + self.delta * runs
+
+
+class Renyi(NamedTuple):
+    """The Rényi divergence of P from Q is at most `bound`, in nats."""
+
+    order: float
+    """At least 1; the divergence of order 1 is the Kullback-Leibler divergence."""
+    bound: float
 
 
 class Guarantee(ABC):

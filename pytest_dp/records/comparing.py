@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pytest_dp.declaration import Neighbors
 from pytest_dp.limits import EQUAL, NEARLY_EQUAL
 from pytest_dp.privacy import Guarantee
-from pytest_dp.privacy.implication import implies
+from pytest_dp.privacy.composition import implies
 from pytest_dp.records.entries import (
     Entry,
     content_of,

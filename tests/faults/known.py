@@ -108,7 +108,7 @@ FAULTS = (
     ),
     Fault(
         "implied-by-one-order",
-        "privacy/implication.py",
+        "privacy/composition.py",
         "return all(stronger.renyi_at(order)",
         "return any(stronger.renyi_at(order)",
         "A claim counts as implied as soon as it is at one order.",

@@ -74,11 +74,11 @@ FAULTS = (
     ),
     Fault(
         "one-tail-for-two",
-        "evidence/homogeneity.py",
+        "evidence/assumptions.py",
         "return float(min(1.0, 2 * min(p[: at + 1].sum(), p[at:].sum())))",
         "return float(min(1.0, min(p[: at + 1].sum(), p[at:].sum())))",
         "Independent runs are refused twice as often as said.",
-        "unit/test_evidence_homogeneity.py::test_two_samples_are_compared_as_by_fisher",
+        "unit/test_evidence_assumptions.py::test_two_samples_are_compared_as_by_fisher",
     ),
     Fault(
         "share-of-ties-ignored",

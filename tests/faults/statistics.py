@@ -109,12 +109,11 @@ FAULTS = (
     ),
     Fault(
         "divergence-bound-without-alpha",
-        "evidence/divergence_bounds.py",
+        "evidence/divergence_bets.py",
         "- LOG_WEALTH_ROUNDING + math.log(alpha) / pairs)",
         "- LOG_WEALTH_ROUNDING)",
         "The bound is an estimate: too high every other time.",
-        "unit/test_evidence_divergence_bounds.py::"
-        "test_bounds_are_seldom_too_high_and_not_far_below[True-1.0]",
+        DIVERGENCES + "test_bounds_are_seldom_too_high_and_not_far_below[True-1.0]",
     ),
     Fault(
         "interval-at-twice-its-alpha",
@@ -170,7 +169,7 @@ FAULTS = (
         "return self.lower(seen, alpha / 2), -self.lower(seen.swapped, alpha / 2)",
         "return self.lower(seen, alpha), -self.lower(seen.swapped, alpha)",
         "Both ends of an interval spend all of alpha.",
-        EVENTS + "test_more_hits_raise_the_bound_and_more_of_the_others_lower_it",
+        EVENTS + "test_interval_is_two_bounds_at_half_of_alpha_each",
     ),
     Fault(
         "pairs-counted-twice",
@@ -230,11 +229,11 @@ FAULTS = (
     ),
     Fault(
         "residual-forgotten",
-        "evidence/goodness_of_fit.py",
+        "evidence/assumptions.py",
         "np.minimum(np.append(probabilities, 0.0) + residual, 1.0)",
         "np.minimum(np.append(probabilities, 0.0), 1.0)",
         "A true distribution is refuted by an outcome that was too rare to enumerate.",
-        "unit/test_evidence_goodness_of_fit.py::test_it_is_at_most_one_wherever_the_residual_is",
+        "unit/test_evidence_assumptions.py::test_it_is_at_most_one_wherever_the_residual_is",
     ),
     Fault(
         "one-direction-for-two",

@@ -339,20 +339,20 @@ def test_runs_that_are_not_independent_give_no_verdict():
 
 
 def test_independent_runs_never_look_clumped():
-    from pytest_dp.evidence import homogeneity
+    from pytest_dp.evidence import assumptions
 
     rng = np.random.default_rng(0)
     smallest = 1.0
     for chance in (0.5, 0.03, 0.002):
         for _ in range(2_000):
             sizes = np.array([512] * 15 + [320])
-            p, shares = homogeneity.p_value(rng.binomial(sizes, chance), sizes)
+            p, shares = assumptions.same_in_all_chunks(rng.binomial(sizes, chance), sizes)
             smallest = min(smallest, p)
             assert len(shares) <= 16
     assert 1e-9 < smallest < 0.01
     sizes = np.full(16, 500)
-    assert homogeneity.p_value(sizes * (rng.random(16) < 0.5), sizes)[0] < 1e-100
-    assert homogeneity.p_value(np.zeros(2, int), np.array([50, 50])) == (1.0, [])
+    assert assumptions.same_in_all_chunks(sizes * (rng.random(16) < 0.5), sizes)[0] < 1e-100
+    assert assumptions.same_in_all_chunks(np.zeros(2, int), np.array([50, 50])) == (1.0, [])
 
 
 @pytest.mark.parametrize("vectorized", [None, "size"])

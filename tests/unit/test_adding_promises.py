@@ -14,8 +14,7 @@ from pytest_dp.datasets.neighbours import Pair, Relation
 from pytest_dp.datasets.relations import RELATIONS
 from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
-from pytest_dp.privacy.constraints import HockeyStick
-from pytest_dp.privacy.guarantees import WithoutEps
+from pytest_dp.privacy.guarantees import HockeyStick, WithoutEps
 from pytest_dp.privacy.profiles import Region
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from learning import both, learned
 from scipy.stats import laplace, norm
 
-from pytest_dp.attacks.counting import Hits, Profile, Profiles, Tally
 from pytest_dp.attacks.expected_bounds import (
     PlannedTest,
     cautious,
@@ -20,7 +19,7 @@ from pytest_dp.attacks.expected_bounds import (
     first_share,
     rough_bounds,
 )
-from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.attacks.scores import Attack, Hits, Profile, Profiles, Tally, scores
 from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_for, fixed
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.outputs.events import Between, Event

@@ -271,6 +271,12 @@ def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha
 def test_interval_of_an_event_that_never_came_is_everything():
     found = event_test(PURE).interval(Apart(0, 10, 0, 10), 0.1)
     assert found == (-math.inf, math.inf)
+
+
+def test_interval_is_two_bounds_at_half_of_alpha_each():
+    seen = Apart(300, 1_000, 100, 1_000)
+    ends = event_test(PURE).lower(seen, 0.05), -event_test(PURE).lower(seen.swapped, 0.05)
+    assert event_test(PURE).interval(seen, 0.1) == ends
     low, high = event_test(GaussianDP(1.0)).interval(Apart(60, 100, 30, 100), 0.1)
     assert low == event_test(GaussianDP(1.0)).lower(Apart(60, 100, 30, 100), 0.05)
     far = clopper_pearson.upper(60, 100, 0.025), clopper_pearson.lower(30, 100, 0.025)

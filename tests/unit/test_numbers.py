@@ -8,8 +8,7 @@ import pytest
 import scipy.special
 from scipy.optimize import isotonic_regression
 
-from pytest_dp.evidence.isotonic import increasing
-from pytest_dp.evidence.logistic import expit, logit
+from pytest_dp.evidence.regression import expit, increasing, logit
 
 
 def test_the_logistic_function():

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_dp import PrivacyProfile, RenyiDP, TradeOff
 from pytest_dp.privacy import guarantee
-from pytest_dp.privacy.implication import implies
+from pytest_dp.privacy.composition import implies
 
 GIVEN = [
     *({"eps": eps, "delta": delta} for eps, delta in product((0.1, 1.0, 3.0), (0.0, 1e-6, 0.1))),

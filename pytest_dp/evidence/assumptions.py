@@ -1,11 +1,11 @@
-"""Whether the runs of one input are alike, or come in clumps.
+"""Whether outputs are what an audit takes them for: independent runs, of a law that is known.
 
 Every test here rests on independent runs. A mechanism that shares noise between draws, or keeps
-state from run to run, breaks that, and its counts would prove nothing. This check can only withhold
-a verdict, so it takes nothing from its validity.
+state from run to run, breaks that, and its counts would prove nothing. Checks of that can only
+withhold a verdict, so that they take nothing from its validity.
 
-`scipy.stats` has the first two of these tests, and would take half a second to load in each audit:
-they are written with `scipy.special`, and a test holds them against it.
+`scipy.stats` has two of these tests, and would take half a second to load in each audit: they are
+written with `scipy.special`, and a test holds them against it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ MIN_EXPECTED = 4
 smaller: the chi-squared law is a worse approximation (5 is the usual rule). By hand."""
 
 
-def p_value(hits: Ints, sizes: Ints, max_groups: int = 2 * SEVERAL) -> tuple[float, list[float]]:
+def same_in_all_chunks(
+    hits: Ints, sizes: Ints, max_groups: int = 2 * SEVERAL
+) -> tuple[float, list[float]]:
     """Pearson's chi-squared test that an event is equally likely in all chunks (approximate).
 
     `hits` and `sizes` are the outputs in the event, and the runs, of each chunk, in the order of
@@ -112,3 +114,26 @@ def pairs_agree(inside: Bools) -> float:
     )
     every = gammaln(2 * pairs + 1) - gammaln(hits + 1) - gammaln(2 * pairs - hits + 1)
     return min(float(np.exp(ways - every).sum()), 1.0)
+
+
+def log_e_value(counts: Ints, probabilities: Floats, outside: int, residual: float) -> float:
+    """Evidence, as a logarithm, that outputs are not independent draws from a known distribution.
+
+    The likelihood of the counts under a mixture of all distributions (Dirichlet's), over the
+    largest that they have under the known one. Its mean is at most 1 if that is true, so it reaches
+    1 / a with probability at most a, at any time (Ville's inequality). It is infinite if something
+    came that cannot.
+
+    The probabilities are lower bounds and add up to 1 - `residual`, which any outcome may have in
+    addition. `outside` counts outputs that are none of the outcomes.
+    """
+    seen = np.append(counts, outside).astype(float)
+    allowed = np.minimum(np.append(probabilities, 0.0) + residual, 1.0)
+    if (seen[allowed == 0] > 0).any():
+        return math.inf
+    seen, allowed = seen[allowed > 0], allowed[allowed > 0]
+    # Half around the known distribution, half uniform: rare outcomes that come count at once.
+    prior = (len(allowed) * allowed / allowed.sum() + 1) / 4
+    mixed = gammaln(prior.sum()) - gammaln(prior.sum() + seen.sum())
+    mixed += float(np.sum(gammaln(prior + seen) - gammaln(prior)))
+    return float(mixed - seen @ np.log(allowed))

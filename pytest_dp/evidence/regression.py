@@ -1,4 +1,4 @@
-"""Logistic functions and regression, as in scipy and scikit-learn, without what those load.
+"""Logistic and isotonic regression, as in scipy and scikit-learn, without what those load.
 
 Every worker process scores outputs; loading scipy would take it longer than most of its work.
 """
@@ -28,7 +28,7 @@ def logit(probability: Any) -> Floats:
     return odds
 
 
-def regression(
+def logistic(
     basis: Floats,
     hits: Floats | Ints,
     runs: Floats | Ints,
@@ -53,3 +53,35 @@ def regression(
         if np.abs(step).max() < tolerance:
             break
     return weights
+
+
+def quantile_levels(runs: int, even: int, far_out: int, least: float) -> Floats:
+    """Levels of quantiles by which values are cut: some even, others ever farther in both tails.
+
+    Beyond the last of these, `least` values of so many are expected.
+    """
+    far = float(logit(1 - min(least / max(runs, 1), 0.1)))
+    tails = expit(np.linspace(-far, far, far_out))
+    return np.sort(np.concatenate([np.linspace(0, 1, even + 2)[1:-1], tails]))
+
+
+def increasing(values: Floats, weights: Floats) -> Floats:
+    """The non-decreasing sequence with the least weighted squares of differences from `values`.
+
+    By pooling neighbours that are out of order: Ayer, Brunk, Ewing, Reid, Silverman, "An empirical
+    distribution function for sampling with incomplete information", Annals of Mathematical
+    Statistics 1955.
+    """
+    means: list[float] = []
+    sizes: list[float] = []
+    counts: list[int] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        mean, size, count = value, weight, 1
+        while means and means[-1] >= mean:
+            earlier, more = means.pop(), sizes.pop()
+            mean = (mean * size + earlier * more) / (size + more)
+            size, count = size + more, count + counts.pop()
+        means.append(mean)
+        sizes.append(size)
+        counts.append(count)
+    return np.repeat(means, counts)
