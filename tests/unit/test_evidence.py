@@ -67,16 +67,6 @@ def test_p_value_at_large_counts_by_integration_in_logarithms(c2):
     assert statdp.log_p_value(c1, c2, runs, eps) >= truth - 1e-8
 
 
-def test_tail_falls_in_the_kept_count_and_rises_in_the_other():
-    for runs in (1, 2, 5, 12):
-        kept = np.arange(runs + 1)
-        tails = np.array(
-            [stats.hypergeom.sf(kept - 1, 2 * runs, runs, kept + c2) for c2 in range(runs + 1)]
-        )
-        assert (np.diff(tails, axis=1) <= 1e-12).all()
-        assert (np.diff(tails, axis=0) >= -1e-12).all()
-
-
 def test_log_p_value_is_monotone():
     for c1, c2, runs in [(10, 0, 10), (300, 40, 500), (24_000, 5_000, 50_000), (50, 49, 10_000)]:
         by_eps = [statdp.log_p_value(c1, c2, runs, e) for e in np.linspace(0, 8, 81)]
@@ -105,13 +95,6 @@ def test_both_directions_cost_a_factor_of_two(runs):
                 expected = min(1.0, 2 * min(ways))
                 assert statdp.p_value_both(c1, c2, runs, eps) == pytest.approx(expected, rel=1e-12)
                 assert ways[0] == 1.0 or c1 > c2
-
-
-def test_obvious_violations_and_honest_counts():
-    assert statdp.p_value_both(5_000, 100, 10_000, 1.0) < 1e-100
-    assert statdp.p_value_both(100, 5_000, 10_000, 1.0) < 1e-100
-    assert statdp.p_value_both(5_000, 1_839, 10_000, 1.0) == 1.0
-    assert statdp.p_value_both(0, 0, 10_000, 1.0) == 1.0
 
 
 # lower bound on eps by inversion

@@ -111,43 +111,6 @@ def test_all_wealth_is_spread_out(eps, delta, seed):
         assert -math.exp(eps) <= paid.min(initial=0) <= paid.max(initial=0) <= 1
 
 
-def outcomes(law_1, law_2, coupled, runs):
-    """Every possible batch with its probability, for outputs in three bins."""
-    if coupled:
-        cells = {}
-        ends_1, ends_2 = np.cumsum(law_1), np.cumsum(law_2)
-        cuts = np.unique(np.concatenate([[0], ends_1, ends_2]))
-        for low, high in itertools.pairwise(cuts):
-            middle = (low + high) / 2
-            cell = int(np.searchsorted(ends_1, middle)), int(np.searchsorted(ends_2, middle))
-            cells[cell] = cells.get(cell, 0.0) + high - low
-    else:
-        cells = {(a, b): law_1[a] * law_2[b] for a in range(3) for b in range(3)}
-    for batch in itertools.product(cells.items(), repeat=runs):
-        yield [cell for cell, _ in batch], math.prod(p for _, p in batch)
-
-
-@pytest.mark.parametrize("draws", ["independent", "taken for coupled", "coupled"])
-@pytest.mark.parametrize("eps", [0.3, 1.0])
-def test_expected_wealth_never_grows_if_the_claim_holds(draws, eps):
-    coupled, apart = draws == "coupled", draws == "independent"
-    # Staircase: the largest and the smallest ratio that the claim allows.
-    law_2 = np.array([0.5, 0.3, 0.2])
-    law_1 = np.array([0.5 * math.exp(-eps), 0.0, 0.2 * math.exp(eps)])
-    law_1[1] = 1 - law_1.sum()
-    assert 0.3 * math.exp(-eps) <= law_1[1] <= 0.3 * math.exp(eps)
-    for record_seed in range(3):
-        seen = random_joint(record_seed, 3).astype(float)
-        expected = 0.0
-        for batch, probability in outcomes(law_1, law_2, coupled, 2):
-            ledger, record = ledger_of(eps), Record([seen.copy()], apart=apart)
-            wager = ledger.wager(record, cash=1.0)
-            ledger.settle(wager, record, lambda batch=batch: [joint_of(batch, 3).astype(int)])
-            expected += probability * math.exp(ledger.log_e_value)
-        assert expected <= 1 + 1e-9
-        assert expected > 0.5  # this is no test that keeps all in cash
-
-
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (1.0, 0.05), (3.0, 1e-3)])
 def test_outputs_that_disagree_most_often(eps, delta):
     """Against all pairs of probabilities that keep the claim in both directions."""
@@ -349,17 +312,6 @@ def test_beyond_pure_eps_large_fractions_come_first(claim):
     for by_fraction in np.exp(wager.soft - known)[-1]:
         assert by_fraction / by_fraction.sum() == pytest.approx(expected / expected.sum())
     assert logsumexp(wager.soft[-1]) < 0
-
-
-def test_what_is_refuted_is_not_put_at_risk_again():
-    ledger = ledger_of(1.0, alpha=1e-6)
-    record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])])
-    batch = np.array([[0, 0], [1_000, 0]])
-    ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch])
-    won = ledger.log_wealth.copy()
-    assert won.min() > math.log(1e6)
-    ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch.T])
-    assert (ledger.log_wealth == won).all()
 
 
 def test_nothing_is_bet_against_what_is_refuted():
