@@ -12,7 +12,7 @@ import functools
 import hashlib
 import pickle
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,57 +40,36 @@ DIFFERENT_NOISE = "the two inputs ask for different noise"
 
 
 class _Streams:
-    """Where noise comes from, and where that of rows comes from that are replaced.
+    """Where the noise of a source comes from, and that of rows whose noise is replaced.
 
     Generators are made when they are first used, as most mechanisms have one source.
     """
 
-    def __init__(
-        self,
-        make: Callable[[np.random.SeedSequence], Any],
-        sequences: tuple[np.random.SeedSequence, np.random.SeedSequence],
-        kinds: Mapping[str, Kind],
-    ) -> None:
-        self._make, self._sequences, self._kinds = make, sequences, kinds
+    def __init__(self, source: Source, sequence: np.random.SeedSequence, first: int) -> None:
+        self._kind, self._sequence, self._first = source.kind, sequence, first
+        self.kinds: Mapping[str, Kind] = PYTHON_KINDS if source is PYTHONS else NUMPY_KINDS
         self.is_used = False
-
-    def rows_of(self, method: str) -> Rows | None:
-        """How a method's draws in one call use the stream; None if that is not known."""
-        return self._kinds[method].rows if method in self._kinds else None
 
     @functools.cached_property
     def main(self) -> Any:
         self.is_used = True
-        return self._make(self._sequences[0])
+        return self._made(self._first)
 
     @functools.cached_property
     def replacement(self) -> Any:
-        return self._make(self._sequences[1])
+        return self._made(self._first + 1)
 
+    def _made(self, number: int) -> Any:
+        own = child(self._sequence, number)
+        if self._kind is random.Random:
+            return random.Random(own.generate_state(4).tobytes())
+        if self._kind is np.random.RandomState:
+            return np.random.RandomState(np.random.MT19937(own))
+        return np.random.Generator(np.random.Philox(own))
 
-def streams_of(sequence: np.random.SeedSequence) -> dict[Source, _Streams]:
-    """Of `rng`, ``np.random`` and ``random``: each with a stream of its own for the rows."""
-    seeds = [
-        (child(sequence, ROW_CHILD + 2 * k), child(sequence, ROW_CHILD + 2 * k + 1))
-        for k in range(3)
-    ]
-    return {
-        RNG: _Streams(_philox, seeds[0], NUMPY_KINDS),
-        NUMPY: _Streams(_legacy, seeds[1], NUMPY_KINDS),
-        PYTHONS: _Streams(_python_random, seeds[2], PYTHON_KINDS),
-    }
-
-
-def _philox(sequence: np.random.SeedSequence) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(sequence))
-
-
-def _legacy(sequence: np.random.SeedSequence) -> np.random.RandomState:
-    return np.random.RandomState(np.random.MT19937(sequence))
-
-
-def _python_random(sequence: np.random.SeedSequence) -> random.Random:
-    return random.Random(sequence.generate_state(4).tobytes())
+    def rows_of(self, method: str) -> Rows | None:
+        """How a method's draws in one call use the stream; None if that is not known."""
+        return self.kinds[method].rows if method in self.kinds else None
 
 
 class Log(Instrument):
@@ -108,7 +87,11 @@ class Log(Instrument):
         per_row: int = 0,
     ) -> None:
         super().__init__()
-        self._sequence, self._streams = sequence, streams_of(sequence)
+        self._sequence = sequence
+        self._streams = {
+            source: _Streams(source, sequence, ROW_CHILD + 2 * k)
+            for k, source in enumerate((RNG, NUMPY, PYTHONS))
+        }
         self.rows, self._replaced, self._per_row = rows, replaced, per_row
         self._calls = hashlib.sha256()
         self._asked = False
@@ -209,10 +192,10 @@ def try_row_aligned(
     sequence: np.random.SeedSequence,
     deadline: Deadline,
     count: int,
-) -> None:
+) -> frozenset[int]:
     """Try whether two inputs ask for the same noise, and draws use only their rows of it.
 
-    As `per_run.try_per_run`, by calls of `count` draws.
+    As `per_run.try_per_run`, by calls of `count` draws; no source is known to be idle.
     """
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     logs = [Log(sequence, count) for _ in calls]
@@ -227,6 +210,7 @@ def try_row_aligned(
             replaced = even if count == 2 * TRIAL_RUNS else _half(count, choose)
             again, _ = _logged_call(*call, log.replacing(replaced), runs)
             _check_rows(outputs, again, ~replaced)
+    return frozenset()
 
 
 def _half(count: int, choose: np.random.Generator) -> Bools:

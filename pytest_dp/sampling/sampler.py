@@ -109,7 +109,7 @@ class Sampler(Subject):
         return cut(whole, vectorized, slow=slow, limit=self._at_a_time)
 
     def can_couple(
-        self, input1: Input, input2: Input, deadline: Deadline, rows: int | None = None
+        self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
     ) -> bool:
         """As `Subject.can_couple`; processes start up meanwhile, if there will be work for them."""
         self._decide_if_slow()

@@ -57,7 +57,7 @@ class Subject:
         self.replayable = True
         self._copies = False
         self.origin: Origin | None = None  # waits since before the first run
-        self._forks = False  # as it cannot be copied
+        self.forks = False  # as it cannot be copied
         self._draws = True
         self._idle: frozenset[int] | None = None  # unknown
         self._refused = ""
@@ -98,11 +98,6 @@ class Subject:
     @property
     def runner(self) -> Runner:
         return Runner(self.seed, self._copies, self._idle or frozenset(), self.seconds_a_run)
-
-    @property
-    def forks(self) -> bool:
-        """Whether there are no copies, and processes are forked in place of them."""
-        return self._forks
 
     def begin(self) -> None:
         """Let a process wait that is as this one before the first run, until this is closed."""
@@ -188,7 +183,7 @@ class Subject:
             return outputs, bool(runs.used_since(starts))
 
     def can_couple(
-        self, input1: Input, input2: Input, deadline: Deadline, rows: int | None = None
+        self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
     ) -> bool:
         """Whether draws on two inputs may share their random numbers, by a few runs of a copy.
 
@@ -203,7 +198,11 @@ class Subject:
             call, datasets = self._copied(input1, input2)
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(self.runner.on(call, dataset), dataset.live) for dataset in datasets]
-                idle = self._try_coupling(calls, deadline, rows)
+                if self.call.size is None:
+                    idle = try_per_run(calls, stream(self.seed, *TRIAL_KEY), deadline)
+                else:
+                    key = (*TRIAL_KEY, rows)
+                    idle = try_row_aligned(calls, stream(self.seed, *key), deadline, rows)
         except (CannotCopy, CannotCouple) as reason:
             refused = str(reason)
         finally:
@@ -219,20 +218,6 @@ class Subject:
             self.note(f"random numbers are not shared between inputs, as {refused}")
         return False
 
-    def _try_coupling(
-        self, calls: list[tuple[Call, Any]], deadline: Deadline, rows: int | None
-    ) -> frozenset[int]:
-        """Try whether draws on two inputs may be shared; which sources need no restart.
-
-        Each input comes with a call of a copy. Raises CannotCouple if draws may not be shared, and
-        OutOfTime if the deadline passes first.
-        """
-        if self.call.size is None:
-            return try_per_run(calls, stream(self.seed, *TRIAL_KEY), deadline)
-        rows = rows or 2 * TRIAL_RUNS
-        try_row_aligned(calls, stream(self.seed, *TRIAL_KEY, rows), deadline, rows)
-        return frozenset()
-
     def noiseless(self, data: Any, privacy_param: str | None) -> Any:
         """The answer without noise, or None; only of mechanisms that replay and have some."""
         if not self.replayable or not self._draws:
@@ -247,7 +232,7 @@ class Subject:
         That is a copy, or, where it cannot be copied, a process that was forked before. Raises
         CannotCopy if there is none, and OutOfTime if the deadline passes first.
         """
-        if self.origin is not None and (self._forks or self._pristine.reason):
+        if self.origin is not None and (self.forks or self._pristine.reason):
             return self.forked(self.origin, [(dataset, key)], runs, deadline, seeds_all=True)[0]
         made = self.call.made.runs
         try:
@@ -306,7 +291,7 @@ class Subject:
 
     def use_first_state(self, *, forks: bool) -> None:
         """Go on with the mechanism as it was then."""
-        self._forks |= forks
+        self.forks |= forks
         self._pristine, self.origin = self._first.pristine, self._first.origin
         self._as_first = True
         self.call = replace(self.call, pristine=self._pristine)
@@ -321,11 +306,11 @@ class Subject:
 
     def _fork(self, reason: str) -> None:
         """Use no copies: what is to start afresh is forked."""
-        self._forks = True
+        self.forks = True
         self.call = replace(self.call, pristine=Pristine.refused(reason))
 
     def _unfork(self) -> None:
-        self._forks = False
+        self.forks = False
         self.call = replace(self.call, pristine=self._pristine)
 
     def _use_copies(self) -> None:

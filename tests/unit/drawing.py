@@ -1,4 +1,4 @@
-"""Samplers of a mechanism, what they draw, and two mechanisms to draw from."""
+"""Samplers of a mechanism, what they draw, and mechanisms to draw from."""
 
 from __future__ import annotations
 
@@ -47,3 +47,23 @@ class InClass:
 
     def __call__(self, data):
         return self.shared.random()
+
+
+def draws_of(given, *counts):
+    return [Draw(given, count, (1, side)) for side, count in enumerate(counts)]
+
+
+def warm(mechanism, n_jobs=1, data=(1,), **keywords):
+    """A sampler that has tried the mechanism on an input, and the input."""
+    some, given = sampler(mechanism, n_jobs=n_jobs, **keywords), Input(list(data))
+    some.warm_up(given, Deadline(60))
+    return some, given
+
+
+def measure(mechanism, function, n_jobs=1, counts=(300, 300), seconds=60.0, **keywords):
+    some, given = warm(mechanism, n_jobs, **keywords)
+    return some.measure(draws_of(given, *counts), function, Deadline(seconds)), some
+
+
+def scalar(data, rng):
+    return rng.laplace()

@@ -1,4 +1,4 @@
-"""Outputs measured where they are drawn: the same as `draw` gives, in little memory."""
+"""Outputs measured where they are drawn: as `draw` gives them, in little memory, looked after."""
 
 from __future__ import annotations
 
@@ -8,20 +8,32 @@ import os
 import threading
 import time
 import tracemalloc
+from collections import deque
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from measuring import draws_of, in_rows, measure, moments, sampler, scalar
+from drawing import draws_of, measure, sampler, scalar, warm
 
-from pytest_dp.errors import ClaimError
+from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import CHUNK
-from pytest_dp.outputs.outcome import same
-from pytest_dp.sampling.chunks import Chunk, cut, grouped
+from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.sampling.chunks import Chunk, Input, cut, grouped
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.sharing import UNIQUE_SURPRISE, fingerprint
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
+
+
+def in_rows(data, rng, size):
+    return rng.laplace(size=(size, 3))
+
+
+def moments(outputs):
+    array = np.asarray(outputs)
+    return len(outputs), float(array.sum()), float((array * array).sum())
 
 
 # --- the same as draw ---
@@ -37,7 +49,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_wo
     ],
 )
 def test_what_is_measured_is_what_would_be_drawn(mechanism, vectorized, counts, n_jobs):
-    some, given = sampler(mechanism, n_jobs, vectorized=vectorized)
+    some, given = warm(mechanism, n_jobs, vectorized=vectorized)
     draws = draws_of(given, *counts)
     drawn = some.draw(draws, Deadline(60))
     results = some.measure(draws, moments, Deadline(60))
@@ -51,7 +63,7 @@ def test_what_is_measured_is_what_would_be_drawn(mechanism, vectorized, counts, 
 
 
 def test_no_draws():
-    some, given = sampler(scalar, 2)
+    some, given = warm(scalar, 2)
     assert some.measure([], moments, Deadline(60)) == []
     assert some.measure(draws_of(given, 0, 1), len, Deadline(60)) == [[], [1]]
     assert len(some.draw(draws_of(given, 0), Deadline(60))[0]) == 0
@@ -125,7 +137,7 @@ def test_memory_does_not_grow_with_the_number_of_runs(vectorized):
     def row(data, rng):
         return rng.random(100)
 
-    some, given = sampler(rows if vectorized else row, vectorized=vectorized)
+    some, given = warm(rows if vectorized else row, vectorized=vectorized)
     count, stored = (1_000_000, 80e6) if vectorized else (50_000, 40e6)
     tracemalloc.start()
     try:
@@ -154,7 +166,7 @@ def test_progress_is_reported_while_jobs_are_at_work():
         return rng.random()
 
     reports = []
-    some, given = sampler(slow, 2)
+    some, given = warm(slow, 2)
     some.progress = lambda runs, seconds, caught: reports.append(runs)
     before = some.runs
     some.measure(draws_of(given, 320), len, Deadline(60))
@@ -188,12 +200,7 @@ def test_errors_of_the_function_are_raised_as_they_are(error, n_jobs):
 
 def test_a_function_that_cannot_be_pickled_is_used_in_one_process():
     lock = threading.Lock()
-
-    def count(outputs):
-        with lock:
-            return len(outputs)
-
-    results, some = measure(scalar, count, 2)
+    results, some = measure(scalar, lambda outputs: lock.locked() or len(outputs), 2)
     assert sum(results[0]) == 300
     assert some.n_jobs == 1
     assert "cannot be pickled" in some.notes[0]
@@ -252,3 +259,111 @@ def test_closing_early_leaves_the_processes_alive_and_idle(recwarn):
             assert os.getpid() not in results[0]
             assert at_work()[1] == alive == 2
     assert not recwarn.list
+
+
+# --- what is noticed meanwhile ---
+
+
+class Budget:
+    """Works so many times, and never again."""
+
+    def __init__(self, runs):
+        self.left = runs
+
+    def __call__(self, data, rng):
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("used up")
+        return rng.random()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_budget_that_is_used_up_is_noticed(n_jobs):
+    with pytest.raises(
+        MechanismError, match=r"worked .* and then raised RuntimeError in every run"
+    ):
+        measure(Budget(2_000), len, n_jobs, counts=(10_000, 10_000))
+
+
+def test_a_guard_comes_before_the_function():
+    def fails(outputs):
+        if Raised in set(map(type, outputs)):
+            raise ValueError("cannot be measured")
+        return len(outputs)
+
+    with pytest.raises(MechanismError, match="used up"):
+        measure(Budget(512 * 8 - 300), fails, counts=(70_000,))
+
+
+class OnlyLater:
+    """Draws from a generator out of reach, but not when it is tried."""
+
+    def __init__(self, at_most):
+        self.held = deque([np.random.default_rng(3)])
+        self.at_most = at_most
+
+    def __call__(self, data, rng):
+        if data[0] == 0:
+            return rng.random()
+        value = self.held[0].random()
+        time.sleep(1e-4)
+        return value if self.at_most is None else bool(value < self.at_most)
+
+
+@pytest.mark.spot(3)
+@pytest.mark.slow
+@pytest.mark.parametrize("at_most", [None, 0.5, 0.1])
+def test_copies_of_a_generator_are_told_by_the_outputs_of_pieces(at_most):
+    """What tells them travels back from the workers without the outputs."""
+    for _ in range(5):  # it takes two processes, and the second may come late
+        some = sampler(OnlyLater(at_most), n_jobs=2)
+        given = [Input([0]), Input([1])]
+        some.warm_up(given[0], Deadline(60))
+        draws = [Draw(one, 8_000, (1, side)) for side, one in enumerate(given)]
+        some.measure(draws, len, Deadline(60))
+        if some.n_jobs == 1:
+            break
+    assert "out of reach" in some.notes[0]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, rng: bool(rng.random() < 0.5),
+        lambda data, rng: 0.1234567890123 * rng.integers(300),
+    ],
+)
+def test_outputs_of_few_values_raise_no_alarm(mechanism):
+    results, some = measure(mechanism, len, 2, counts=(20_000, 20_000))
+    assert sum(results[0]) == 20_000
+    assert some.n_jobs == 2
+    assert not some.notes
+
+
+@pytest.mark.slow
+def test_fingerprints_look_no_further_than_they_must():
+    class Told:
+        shown = 0
+
+        def __init__(self, value):
+            self.value = value
+
+        def __repr__(self):
+            Told.shown += 1
+            return repr(self.value)
+
+    rng = np.random.default_rng(0)
+    for values, most in (
+        (rng.random(512), 32),
+        (rng.random(512) < 0.5, 128),
+        (rng.random(512) < 0.001, 512),
+    ):
+        Told.shown = 0
+        made = fingerprint([Told(value) for value in values.tolist()])
+        assert Told.shown == most
+        assert (made.surprise > UNIQUE_SURPRISE) == (most < 512)
+        assert made == fingerprint(values.tolist())
+        assert made != fingerprint([values[0], *values[:-1]])
+    assert fingerprint([0.1 + 0.2] * 500).surprise == 0
+    assert fingerprint(rng.random(4).tolist()).surprise > UNIQUE_SURPRISE
+    assert fingerprint(rng.random((40, 30))).surprise > UNIQUE_SURPRISE

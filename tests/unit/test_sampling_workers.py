@@ -16,21 +16,19 @@ import pytest
 from drawing import by_name, sampler
 from joblib.externals.loky import get_reusable_executor
 
-from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling import processes
-from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.chunks import Chunk, Input, cut, jobs_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.sampler import Draw, Sampler
+from pytest_dp.sampling.sampler import Draw
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
 
 
 def drawn(mechanism, n_jobs=2, count=300, data=(1,), seconds=60.0, explicit=False, **keywords):
-    claim = expand({"eps": 1.0, "pairs": [([1], [0])], **keywords})[0]
-    some = Sampler(prepare(mechanism, claim.arguments), 1, n_jobs, explicit)
+    some = sampler(mechanism, n_jobs=n_jobs, **keywords)
+    some.explicit_jobs = explicit
     given = Input(list(data) if isinstance(data, tuple) else data)
     deadline = Deadline(seconds)
     some.warm_up(given, deadline)
@@ -146,8 +144,7 @@ def test_a_generator_out_of_reach_stays_in_one_process(mechanism):
 def test_a_generator_out_of_reach_is_noticed_across_different_inputs():
     """Copies that are used for different inputs have no outputs in common."""
     mechanism = in_deque()
-    claim = expand({"eps": 1.0, "pairs": [([1], [0])]})[0]
-    some = Sampler(prepare(mechanism, claim.arguments), 1, 2)
+    some = sampler(mechanism, n_jobs=2)
     deadline = Deadline(60)
     given = [Input([0]), Input([100])]
     some.warm_up(given[0], deadline)
